@@ -1,0 +1,59 @@
+# `make setup` needs python3 >= 3.11 and a pip that can install; everything else works inside .venv.
+
+PYTHON ?= python3
+# More arguments for pip, such as --find-links with a CPU wheel of torch.
+PIP_FLAGS ?=
+
+VENV  := .venv
+PY    := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup system test statistical lint fmt bench demo clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: system $(STAMP) ## make .venv with the versions of constraints.txt
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "QVR needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Name another one: make setup PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "Could not make $(VENV). On Debian and Ubuntu, install the package python3-venv." >&2; exit 1; }
+	$(PY) -m pip install --quiet $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# Only SVG and PNG from the command line need `dot`; so its absence is told, never an error.
+system:
+	@if command -v dot >/dev/null 2>&1; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && \
+	     { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends graphviz; } >/dev/null; then :; \
+	else echo "note: the program 'dot' is missing: install the package 'graphviz' to get SVG and PNG diagrams. Going on without it." >&2; \
+	fi
+
+test: setup ## run the tests, but for the statistical ones and those with a real editor
+	$(PY) -m pytest -m "not statistical and not e2e" -n 2
+
+# pytest ends with 5 where nothing was collected.
+statistical: setup ## run the tests that sample
+	$(PY) -m pytest -m statistical -n 2 || [ $$? -eq 5 ]
+
+lint: setup ## ruff, its formatting, and types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m pyright
+
+fmt: setup ## format, and fix what ruff can fix
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+bench: setup ## run the benchmarks
+	$(PY) -m benchmarks
+
+demo: setup ## run the demonstration
+	$(PY) scripts/demo.py
+
+clean: ## remove the environment, caches and build outputs
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './*node_modules/*' -prune -exec rm -rf {} +
