@@ -1,0 +1,693 @@
+"""The syntax tree: frozen dataclasses, each with a span.
+
+A span counts code points from the start of the *unit* that the node was parsed from.  A unit is a piece of text that
+is parsed alone: a one-line statement, the header of a block statement, or one step of a block.  Text that merely moves
+keeps its tree; only the position of its unit changes (`qvr_core.syntax.statements`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+
+T = TypeVar("T", covariant=True)
+
+
+class Span(NamedTuple):
+    """Half-open range of code points inside a unit."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An identifier as written."""
+
+    text: str
+    span: Span
+
+
+# ---------------------------------------------------------------- values of options
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number with its sign; `text` keeps the user's spelling."""
+
+    value: int | float
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    """A string; `value` has its escapes resolved."""
+
+    value: str
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A bare word as an option's value (`role=embed`)."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ListValue:
+    """`[a, b]` as an option's value."""
+
+    items: tuple[Value, ...]
+    span: Span
+
+
+Value = Number | String | Word | ListValue
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """`key=value`, or a bare `key`."""
+
+    key: Name
+    value: Value | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A bracketed option list with the brackets' span."""
+
+    items: tuple[Option, ...]
+    span: Span
+
+
+# ---------------------------------------------------------------- object expressions
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A size: an integer, a name, or `None` for the hole `_`."""
+
+    value: int | str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FinSetExpr:
+    """`FinSet n`."""
+
+    size: Size
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class EnumExpr:
+    """`{red, green}`."""
+
+    labels: tuple[Name, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceExpr:
+    """`Real 28 28 [low=0.0]`, `Simplex k`, `Covariance d`, …"""
+
+    kind: Name
+    sizes: tuple[Size, ...]
+    options: Options | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SeqExpr:
+    """`Seq A`."""
+
+    item: ObjectExpr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """A name where an object is expected."""
+
+    name: Name
+
+    @property
+    def span(self) -> Span:
+        return self.name.span
+
+
+@dataclass(frozen=True, slots=True)
+class ParenObject:
+    """`( … )` around an object expression."""
+
+    inner: ObjectExpr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ProductExpr:
+    """`A * B * …`, flat; `operators` are the spans of the `*`."""
+
+    factors: tuple[ObjectExpr, ...]
+    operators: tuple[Span, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CoproductExpr:
+    """`A + B + …`, flat."""
+
+    parts: tuple[ObjectExpr, ...]
+    operators: tuple[Span, ...]
+    span: Span
+
+
+ObjectExpr = FinSetExpr | EnumExpr | SpaceExpr | SeqExpr | ObjectRef | ParenObject | ProductExpr | CoproductExpr
+
+
+# ---------------------------------------------------------------- arrow expressions
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowRef:
+    """A name where an arrow is expected."""
+
+    name: Name
+
+    @property
+    def span(self) -> Span:
+        return self.name.span
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowArg:
+    """An argument of a call: an arrow, a number or a string, perhaps by keyword."""
+
+    key: Name | None
+    value: ArrowExpr | Number | String
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowCall:
+    """`fan(f, g)`, `scan(c, emit=all)`, `Normal(0.0, 1.0)`, `template(alpha=1.0)`."""
+
+    func: Name
+    args: tuple[ArrowArg, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ComposeExpr:
+    """`a >> b >> c`, flat; `operators[i]` stands between `stages[i]` and `stages[i + 1]`."""
+
+    stages: tuple[ArrowExpr, ...]
+    operators: tuple[Span, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TensorExpr:
+    """`a @ b @ c`, flat."""
+
+    factors: tuple[ArrowExpr, ...]
+    operators: tuple[Span, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class PostfixExpr:
+    """`f.dagger`, `f.trace(X)`, `f.h`."""
+
+    base: ArrowExpr
+    attribute: Name
+    args: tuple[ArrowArg, ...] | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ParenArrow:
+    """`( … )` around an arrow expression."""
+
+    inner: ArrowExpr
+    span: Span
+
+
+ArrowExpr = ArrowRef | ArrowCall | ComposeExpr | TensorExpr | PostfixExpr | ParenArrow
+
+
+# ---------------------------------------------------------------- arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number or a string in arithmetic."""
+
+    value: int | float | str
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A bound name, a data name, or an arrow."""
+
+    name: Name
+
+    @property
+    def span(self) -> Span:
+        return self.name.span
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`-x`."""
+
+    operator: str
+    operand: Arith
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`x op y` with op one of + - * / ^ < <= > >= == !=."""
+
+    operator: str
+    operator_span: Span
+    left: Arith
+    right: Arith
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ArithArg:
+    """An argument of a call in arithmetic or in a draw."""
+
+    key: Name | None
+    value: Arith
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ArithCall:
+    """`f(x, y)`."""
+
+    func: Name
+    args: tuple[ArithArg, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """`x[i, j]`."""
+
+    base: Arith
+    indices: tuple[Arith, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """`x.f`."""
+
+    base: Arith
+    field: Name
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class MethodCall:
+    """`x.m(args)`."""
+
+    base: Arith
+    method: Name
+    args: tuple[ArithArg, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ListArith:
+    """`[a, b]`."""
+
+    items: tuple[Arith, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """`x -> e`."""
+
+    parameter: Name
+    body: Arith
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FactorIndex:
+    """`i : I` in a factor."""
+
+    name: Name
+    space: ObjectExpr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FactorCase:
+    """`0 -> e` in a factor's table."""
+
+    index: Number
+    value: Arith
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FactorExpr:
+    """`factor i : I, j : J in e`, or `in { 0 -> e, 1 -> f }`."""
+
+    indices: tuple[FactorIndex, ...]
+    body: Arith | tuple[FactorCase, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ParenArith:
+    """`( … )` around arithmetic."""
+
+    inner: Arith
+    span: Span
+
+
+Arith = (
+    Literal
+    | Variable
+    | Unary
+    | Binary
+    | ArithCall
+    | Gather
+    | Field
+    | MethodCall
+    | ListArith
+    | Lambda
+    | FactorExpr
+    | ParenArith
+)
+
+
+# ---------------------------------------------------------------- program steps
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What a step binds: one name, or several in brackets.  `brackets` is '', '()' or '[]'."""
+
+    names: tuple[Name, ...]
+    brackets: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The right of `<-`.  `args` is None where no parentheses were written.
+
+    `expression` is set where an anonymous arrow expression stands in place of a name (an error with a fix that
+    extracts it to a let); `name` is then its first name.
+    """
+
+    name: Name
+    args: tuple[ArithArg, ...] | None
+    expression: ArrowExpr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SampleStep:
+    pattern: Pattern
+    space: ObjectExpr | None
+    draw: Draw
+    options: Options | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ObserveStep:
+    name: Name
+    space: ObjectExpr | None
+    draw: Draw
+    options: Options | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class MarginalizeStep:
+    """The opening line of a `marginalize` block; its body is the placed children of the unit."""
+
+    name: Name
+    space: ObjectExpr | None
+    draw: Draw
+    options: Options | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class LetStep:
+    pattern: Pattern
+    value: Arith
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreStep:
+    name: Name
+    value: Arith
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnItem:
+    """`v`, or `label: v` in a tuple."""
+
+    label: Name | None
+    name: Name
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnStep:
+    """`return v` (`tupled` false) or `return (a, b: c)`."""
+
+    items: tuple[ReturnItem, ...]
+    tupled: bool
+    span: Span
+
+
+Step = SampleStep | ObserveStep | MarginalizeStep | LetStep | ScoreStep | ReturnStep
+
+
+# ---------------------------------------------------------------- deductions and compositions
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`NP`, `3`, `span(I, K, X)`.  `args` is None without parentheses."""
+
+    head: Name | Number
+    args: tuple[Term, ...] | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """`#[learnable, init=0.5]`."""
+
+    items: tuple[Option, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class AtomsItem:
+    """`atoms a, b` or `binders Lam`."""
+
+    keyword: str
+    names: tuple[Name, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class RuleItem:
+    name: Name
+    premises: tuple[Term, ...]
+    conclusion: Term
+    attributes: Attributes | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class LexiconItem:
+    """The line `lexicon` (entries are the unit's children), or `lexicon from "file" [options]`."""
+
+    source: String | None
+    options: Options | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class LexiconEntry:
+    word: String
+    category: Term
+    form: Term
+    attributes: Attributes | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CompositionRule:
+    """`tensor_op(a, b) = a * b`, `unit = 1.0`."""
+
+    name: Name
+    parameters: tuple[Name, ...] | None
+    body: Arith
+    span: Span
+
+
+Item = Step | AtomsItem | RuleItem | LexiconItem | LexiconEntry | CompositionRule
+
+
+# ---------------------------------------------------------------- statements (the header of a unit)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDecl:
+    names: tuple[Name, ...]
+    space: ObjectExpr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class MorphismDecl:
+    """`options` joins all brackets that belong to the declaration; `init` is what follows `~`."""
+
+    names: tuple[Name, ...]
+    domain: ObjectExpr
+    codomain: ObjectExpr
+    options: Options | None
+    init: ArrowExpr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class LetDecl:
+    keyword: str
+    name: Name
+    value: ArrowExpr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ExportDecl:
+    value: ArrowExpr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """`x`, `alpha : Real`, `f : Mor[A, B]`.  `kind` is None for a plain input; `mor` holds the two objects."""
+
+    name: Name
+    kind: Name | None
+    mor: tuple[ObjectExpr, ObjectExpr] | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramHeader:
+    name: Name
+    parameters: tuple[Parameter, ...] | None
+    domain: ObjectExpr
+    codomain: ObjectExpr
+    options: Options | None
+    colon: Span | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CompositionHeader:
+    name: Name
+    kind: Name | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DeductionHeader:
+    name: Name
+    domain: ObjectExpr
+    codomain: ObjectExpr
+    options: Options | None
+    span: Span
+
+
+Header = ObjectDecl | MorphismDecl | LetDecl | ExportDecl | ProgramHeader | CompositionHeader | DeductionHeader
+
+
+# ---------------------------------------------------------------- problems and units
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxProblem:
+    """A located syntax error of one unit.  `fix` is (title, replacement edits relative to the unit)."""
+
+    code: str
+    message: str
+    span: Span
+    severity: str = "error"
+    fix: tuple[str, tuple[tuple[Span, str], ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unit(Generic[T]):
+    """One parsed piece of text and what went wrong in it.
+
+    `node` is None where nothing could be made of the text; `keyword` and `declares` then still say what the line
+    wanted to be, so that a damaged declaration does not make every use of its name an error.
+    """
+
+    text: str
+    node: T | None
+    problems: tuple[SyntaxProblem, ...]
+    keyword: str
+    declares: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Generic[T]):
+    """A unit at its place in a statement.
+
+    `uid` names the place under edits: it is unique in a document, and a unit that merely moves keeps it.  `line` counts
+    lines below the statement's first line, `column` code points in that line.  `children` are the lines of the block
+    that the unit opens (steps, rules, lexicon entries); nested blocks nest.
+    """
+
+    uid: int
+    line: int
+    column: int
+    unit: Unit[T]
+    children: tuple[Placed[Item], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A top-level statement.  `doc` is the comment run that documents it, markers stripped ('' without)."""
+
+    header: Placed[Header]
+    doc: str
+    problems: tuple[tuple[int, SyntaxProblem], ...]
+    """Layout problems of the whole statement, each with the uid of the unit its span counts from."""
+
+    @property
+    def uid(self) -> int:
+        return self.header.uid
