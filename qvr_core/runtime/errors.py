@@ -1,0 +1,41 @@
+"""What the runtime and inference say when a value does not fit: every message names the program and the site."""
+
+from __future__ import annotations
+
+
+class RuntimeProblem(Exception):
+    """Base of all errors that a user of a loaded program can cause.
+
+    `site` is the name of the step that failed, where there is one; the runs put it beside the source line.
+    """
+
+    def __init__(self, message: str, *, site: str | None = None) -> None:
+        super().__init__(message)
+        self.site = site
+
+
+class InputProblem(RuntimeProblem, ValueError):
+    """The input `x`, an observed value or a data name has the wrong shape, dtype, range or support."""
+
+
+class MissingData(RuntimeProblem, KeyError):
+    """A data name, or the observed value of a site, was not supplied."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class MissingInnovations(RuntimeProblem, ValueError):
+    """A density was asked for without the innovations that it is conditional on."""
+
+
+class NoDensity(RuntimeProblem, TypeError):
+    """A site without a density was observed, guided or lifted."""
+
+
+class DiscreteLatent(RuntimeProblem, TypeError):
+    """A discrete latent where only continuous ones can move."""
+
+
+class NonFinite(RuntimeProblem, ArithmeticError):
+    """A density or a gradient is NaN or infinite."""
