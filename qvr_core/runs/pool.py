@@ -1,0 +1,125 @@
+"""Many runs, a few at a time, the next one without the wait for torch.
+
+pool = WorkerPool(limit=2)
+pool.prewarm()                        # optional: an idle worker that has torch loaded
+run = pool.submit(job, on_event)      # never blocks
+await run.cancel();  await run.wait()
+await pool.close()                    # ends everything
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from pathlib import Path
+
+from qvr_core.runs.client import OnEvent, WorkerProcess
+from qvr_core.runs.protocol import Cancelled, Crashed, Event, Job
+from qvr_core.runs.store import RunDirectory
+
+
+class PooledRun:
+    """A run that waits for its turn, works, or is over."""
+
+    def __init__(self, job: Job, on_event: OnEvent) -> None:
+        self.job = job
+        self.on_event = on_event
+        self.worker: WorkerProcess | None = None
+        self.cancel_requested = False
+        self.ending: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+
+    async def wait(self) -> Event:
+        """The last event."""
+        return await asyncio.shield(self.ending)
+
+    async def cancel(self) -> Event:
+        """End the run, within 3 s; one that still waits for its turn ends at once."""
+        self.cancel_requested = True
+        if self.worker is not None:
+            await self.worker.cancel()
+        elif not self.ending.done():
+            self.finish(Cancelled(step=0, seconds=0.0), store=True)
+        return await self.wait()
+
+    def finish(self, event: Event, *, store: bool = False) -> None:
+        """Make `event` the last one; `store` where no worker or client has written it to the run directory."""
+        if self.ending.done():
+            return
+        if store:
+            directory = RunDirectory(Path(self.job.directory))
+            directory.append(event)
+            directory.end(event)
+            self.on_event(event)
+        self.ending.set_result(event)
+
+
+class WorkerPool:
+    """Runs at most `limit` jobs at once, in the order in which they were submitted."""
+
+    def __init__(self, python: str = sys.executable, *, limit: int = 1, keep_warm: bool = True) -> None:
+        self.python = python
+        self.limit = limit
+        self.keep_warm = keep_warm
+        self._waiting: deque[PooledRun] = deque()
+        self._active: dict[PooledRun, asyncio.Task[None]] = {}
+        self._warm: asyncio.Task[WorkerProcess] | None = None
+        self._closed = False
+
+    def prewarm(self) -> None:
+        """Start an idle worker, if there is none."""
+        if self._warm is None and not self._closed:
+            self._warm = asyncio.create_task(WorkerProcess.spawn(self.python))
+
+    def submit(self, job: Job, on_event: OnEvent) -> PooledRun:
+        """Queue a run; it starts at once where there is room."""
+        run = PooledRun(job, on_event)
+        self._waiting.append(run)
+        self._fill()
+        return run
+
+    @property
+    def waiting(self) -> int:
+        return sum(not run.ending.done() for run in self._waiting)
+
+    async def close(self) -> None:
+        """Cancel every run and end the idle worker."""
+        self._closed = True
+        runs = [*self._waiting, *self._active]
+        await asyncio.gather(*(run.cancel() for run in runs))
+        await asyncio.gather(*self._active.values(), return_exceptions=True)
+        if self._warm is not None:
+            await (await self._warm).cancel()
+            self._warm = None
+
+    def _fill(self) -> None:
+        while self._waiting and len(self._active) < self.limit:
+            run = self._waiting.popleft()
+            if not run.ending.done():
+                self._active[run] = asyncio.create_task(self._work(run))
+
+    async def _work(self, run: PooledRun) -> None:
+        try:
+            worker = await self._take_worker()
+            if run.cancel_requested:
+                await worker.cancel()
+                return
+            run.worker = worker
+            await worker.run(run.job, run.on_event)
+            run.finish(await worker.wait())
+        except OSError as error:
+            run.finish(Crashed(returncode=None, log=(f"the worker could not be started: {error}",)), store=True)
+        finally:
+            del self._active[run]
+            if not self._closed:
+                self._fill()
+
+    async def _take_worker(self) -> WorkerProcess:
+        """The warm worker if it still lives, else a new one; the next one is started meanwhile."""
+        warm, self._warm = self._warm, None
+        worker = await warm if warm is not None else None
+        if worker is None or not worker.alive:
+            worker = await WorkerProcess.spawn(self.python)
+        if self.keep_warm:
+            self.prewarm()
+        return worker

@@ -1,0 +1,252 @@
+"""The run directory: `.qvr/runs/<time>-<program>/`.
+
+    job.json           what was asked: configuration, program name, paths
+    program.qvr        the program's text as it was run
+    environment.json   versions, git state, the hash of the program's text
+    process.json       the worker's pid and start time, to tell a running run from a crashed one
+    events.log         every event but the merged-away ones, each line with its CRC-32
+    worker.log         the worker's stderr
+    checkpoints/       one folder each, see `checkpoint.py`
+    posterior.nc       NUTS: draws (NetCDF)
+    ending.json        the last event
+
+Everything is written whole or not at all, and checked when read.  Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from qvr_core.runs.config import RunConfig
+from qvr_core.runs.files import DamagedFile, read_json, read_stamped, stamped, write_bytes, write_json
+from qvr_core.runs.protocol import ENDINGS, Crashed, Event, Job, Started, parse_event
+
+STATUSES = ("queued", "running", "finished", "cancelled", "failed", "crashed")
+
+
+class NoSuchRun(Exception):
+    """No run of that id, or several that begin with it; the message lists what there is."""
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """One run on disk."""
+
+    path: Path
+
+    @property
+    def run_id(self) -> str:
+        return self.path.name
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "worker.log"
+
+    @property
+    def posterior(self) -> Path:
+        return self.path / "posterior.nc"
+
+    def job(self) -> Job:
+        """What was asked, with the text of the program."""
+        content = read_json(self.path / "job.json")
+        text = (self.path / "program.qvr").read_bytes().decode("utf-8", "surrogatepass")
+        return Job(**{**content, "text": text, "directory": str(self.path)})
+
+    def append(self, event: Event) -> None:
+        """Add an event to the log.  The whole line goes out in one write."""
+        with open(self.path / "events.log", "ab") as file:
+            file.write(stamped(event.line()).encode())
+
+    def events(self) -> Iterator[Event]:
+        """All events so far, oldest first.  Raises `DamagedFile` where the log is not what was written."""
+        try:
+            for line in read_stamped(self.path / "events.log"):
+                yield parse_event(line)
+        except FileNotFoundError:
+            return
+
+    def enter(self) -> None:
+        """Note that this process now works on the run."""
+        (self.path / "ending.json").unlink(missing_ok=True)
+        write_json(self.path / "process.json", {"pid": os.getpid(), "started": process_start(os.getpid())})
+
+    def end(self, event: Event) -> None:
+        """Write the last event."""
+        write_json(self.path / "ending.json", event.model_dump(mode="json", exclude_none=True))
+
+    def ending(self) -> Event | None:
+        """The last event, or None where there is none yet."""
+        import json
+
+        try:
+            content = read_json(self.path / "ending.json")
+        except FileNotFoundError:
+            return None
+        return parse_event(json.dumps(content))
+
+    def status(self) -> str:
+        """One of `STATUSES`, read off the disk and the process table, so that it is true after any kill."""
+        ending = self.ending()
+        if ending is not None:
+            return ending.event
+        try:
+            process = read_json(self.path / "process.json")
+        except FileNotFoundError:
+            return "queued"
+        alive = process_start(int(process["pid"])) == process["started"] and process["started"] is not None
+        return "running" if alive else "crashed"
+
+    def log_tail(self, lines: int = 20) -> tuple[str, ...]:
+        """The last lines that the worker printed."""
+        try:
+            with open(self.log, "rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - 64_000))
+                return tuple(file.read().decode("utf-8", "replace").splitlines()[-lines:])
+        except FileNotFoundError:
+            return ()
+
+
+@dataclass(frozen=True)
+class Overview:
+    """One line of `qvr runs`.  `problem` says what is damaged, where something is."""
+
+    run_id: str
+    program: str
+    algorithm: str
+    status: str
+    created: datetime
+    last_loss: float | None
+    ending: Event | None
+    problem: str | None
+
+
+class RunStore:
+    """All runs under one folder (the folder of qvr.toml, else the working directory)."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = root / ".qvr" / "runs"
+
+    def create(
+        self, *, path: str, text: str, program: str | None, config: RunConfig, base: str, parent: int | None = None
+    ) -> Job:
+        """Make a run directory and the job that describes it.  `parent` is the process the worker must not outlive."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        ignore = self.folder.parent / ".gitignore"
+        if not ignore.exists():
+            write_bytes(ignore, b"*\n")
+        label = re.sub(r"[^A-Za-z0-9_]+", "-", program or Path(path).stem) or "run"
+        directory = self._fresh(f"{datetime.now():%Y%m%d-%H%M%S}-{label}")
+        job = Job(
+            run_id=directory.name,
+            directory=str(directory.resolve()),
+            path=path,
+            text=text,
+            program=program,
+            config=config,
+            base=base,
+            parent=parent,
+        )
+        write_bytes(directory / "program.qvr", text.encode("utf-8", "surrogatepass"))
+        write_json(
+            directory / "job.json", job.model_dump(mode="json", exclude={"text", "directory", "parent", "resume"})
+        )
+        return job
+
+    def _fresh(self, name: str) -> Path:
+        """A new folder called `name`, or `name-2`, `name-3`, … where two runs start in one second."""
+        for count in range(1, 10_000):
+            directory = self.folder / (name if count == 1 else f"{name}-{count}")
+            with contextlib.suppress(FileExistsError):
+                directory.mkdir()
+                return directory
+        raise FileExistsError(self.folder / name)
+
+    def resume(self, run_id: str, *, parent: int | None = None) -> Job:
+        """The job that goes on with a run."""
+        return self.open(run_id).job().model_copy(update={"resume": True, "parent": parent})
+
+    def open(self, run_id: str) -> RunDirectory:
+        """The run of that id, of an unambiguous beginning of it, or `last`.  Raises `NoSuchRun`."""
+        names = self.names()
+        if run_id == "last" and names:
+            return RunDirectory(self.folder / names[-1])
+        found = [run_id] if run_id in names else [name for name in names if name.startswith(run_id)]
+        if len(found) == 1:
+            return RunDirectory(self.folder / found[0])
+        if not names:
+            raise NoSuchRun(f"there are no runs in {self.folder}")
+        if found:
+            raise NoSuchRun(f"`{run_id}` is the beginning of several runs: {', '.join(found[:10])}")
+        raise NoSuchRun(f"no run `{run_id}` in {self.folder}; the newest are {', '.join(names[-5:])}")
+
+    def names(self) -> list[str]:
+        """Ids of all runs, oldest first."""
+        try:
+            return sorted(entry.name for entry in os.scandir(self.folder) if entry.is_dir())
+        except FileNotFoundError:
+            return []
+
+    def overviews(self) -> list[Overview]:
+        """All runs, newest first.  A damaged one is listed with its problem."""
+        return [overview(RunDirectory(self.folder / name)) for name in reversed(self.names())]
+
+
+def overview(run: RunDirectory) -> Overview:
+    """What `qvr runs` shows of one run."""
+    created = datetime.fromtimestamp(run.path.stat().st_mtime)
+    with contextlib.suppress(ValueError):
+        created = datetime.strptime(run.run_id[:15], "%Y%m%d-%H%M%S")
+    program, algorithm, status, loss, ending, problem = run.run_id[16:], "", "damaged", None, None, None
+    try:
+        content = read_json(run.path / "job.json")
+        program, algorithm = content.get("program") or program, content["config"]["algorithm"]
+        status, ending = run.status(), run.ending()
+        for event in run.events():
+            loss = getattr(event, "loss", None) or loss
+            if isinstance(event, Started):
+                program = event.program
+    except (DamagedFile, OSError, ValueError, KeyError) as error:
+        problem = str(error)
+    return Overview(run.run_id, program, algorithm, status, created, loss, ending, problem)
+
+
+def process_start(pid: int) -> str | None:
+    """When a live process started, as the kernel counts it; None where there is none.
+
+    A pid is used again in time, a pid with its start time is not.  Without /proc only the pid itself can be asked.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        if Path("/proc/self/stat").exists() or os.name != "posix":
+            return None
+        try:
+            os.kill(pid, 0)
+        except OSError:
+            return None
+        return "alive"
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def wait_gone(pid: int, seconds: float) -> bool:
+    """Wait until a process has ended; False where it still lives after that time."""
+    deadline = time.monotonic() + seconds
+    while process_start(pid) is not None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+__all__ = ["ENDINGS", "Crashed", "NoSuchRun", "Overview", "RunDirectory", "RunStore", "overview", "process_start"]
