@@ -95,8 +95,9 @@ class RunConfig(BaseModel):
         (), description="Seconds of training after which a held-out figure is reported on the way."
     )
     columns: dict[str, str] = Field(
-        default_factory=dict, description="Where a column or array is called otherwise: name in the program = name in the file."
-    )  # fmt: skip
+        default_factory=dict,
+        description="Where a column or array is called otherwise: name in the program = name in the file.",
+    )
     shuffle: bool = Field(True, description="Draw the rows of a step in an order made from the seed.")
 
     # limits

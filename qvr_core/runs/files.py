@@ -60,7 +60,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read what `write_json` wrote.  Raises `DamagedFile` where a byte of it has changed, OSError where it is absent."""
+    """Read what `write_json` wrote.  Raises `DamagedFile` where a byte has changed, OSError where it is absent."""
     try:
         content = json.loads(path.read_bytes())
         checksum = content.pop("checksum")

@@ -16,6 +16,7 @@ Everything is written whole or not at all, and checked when read.  Nothing here 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import time
@@ -26,7 +27,7 @@ from pathlib import Path
 
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.files import DamagedFile, read_json, read_stamped, stamped, write_bytes, write_json
-from qvr_core.runs.protocol import ENDINGS, Crashed, Event, Job, Started, parse_event
+from qvr_core.runs.protocol import Event, Job, Started, parse_event
 
 STATUSES = ("queued", "running", "finished", "cancelled", "failed", "crashed")
 
@@ -61,12 +62,12 @@ class RunDirectory:
         """What was asked, with the text of the program."""
         content = read_json(self.path / "job.json")
         text = (self.path / "program.qvr").read_bytes().decode("utf-8", "surrogatepass")
-        return Job(**{**content, "text": text, "directory": str(self.path)})
+        return Job.model_validate({**content, "text": text, "directory": str(self.path)})
 
     def append(self, event: Event) -> None:
         """Add an event to the log.  The whole line goes out in one write."""
         with open(self.path / "events.log", "ab") as file:
-            file.write(stamped(event.line()).encode())
+            file.write(stamped(event.encoded()).encode())
 
     def events(self) -> Iterator[Event]:
         """All events so far, oldest first.  Raises `DamagedFile` where the log is not what was written."""
@@ -87,8 +88,6 @@ class RunDirectory:
 
     def ending(self) -> Event | None:
         """The last event, or None where there is none yet."""
-        import json
-
         try:
             content = read_json(self.path / "ending.json")
         except FileNotFoundError:
@@ -247,6 +246,3 @@ def wait_gone(pid: int, seconds: float) -> bool:
             return False
         time.sleep(0.02)
     return True
-
-
-__all__ = ["ENDINGS", "Crashed", "NoSuchRun", "Overview", "RunDirectory", "RunStore", "overview", "process_start"]
