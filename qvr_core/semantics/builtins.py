@@ -1,6 +1,7 @@
 """The builtin functions of arithmetic: one table (LANGUAGE.md 6, "Builtins").
 
-Pointwise functions, reductions over the last axis and activations carry torch's own names and mean what they mean there.
+Pointwise functions, reductions over the last axis and activations carry torch's own names and mean what they mean
+there.
 """
 
 from __future__ import annotations
@@ -85,12 +86,12 @@ _FUNCTIONS: tuple[BuiltinFunction, ...] = (
         BuiltinFunction(name, 1, 1 + len(extra), "keep", f"the activation {name}", extra, parameters=("x", *extra))
         for name, extra in _ACTIVATIONS.items()
     ),
-    BuiltinFunction("clamp", 1, 3, "keep", "cut off below min and above max", ("min", "max"), True, ("x", "min", "max")),
-    BuiltinFunction("clip", 1, 3, "keep", "cut off below min and above max", ("min", "max"), True, ("x", "min", "max")),
+    BuiltinFunction("clamp", 1, 3, "keep", "cut off outside min to max", ("min", "max"), True, ("x", "min", "max")),
+    BuiltinFunction("clip", 1, 3, "keep", "cut off outside min to max", ("min", "max"), True, ("x", "min", "max")),
     BuiltinFunction("layer_norm", 1, 1, "keep", "standardise over the last axis", ("eps",), parameters=("x",)),
-    BuiltinFunction("where", 3, 3, "pointwise", "a where the condition holds, else b", parameters=("condition", "a", "b")),
-    BuiltinFunction("concat", 1, None, "concat", "join along the last axis; widths add", ("dim",), parameters=("x", "y")),
-    BuiltinFunction("cat", 1, None, "concat", "join along the last axis; widths add", ("dim",), parameters=("x", "y")),
+    BuiltinFunction("where", 3, 3, "pointwise", "a where condition, else b", parameters=("condition", "a", "b")),
+    BuiltinFunction("concat", 1, None, "concat", "join the last axes", ("dim",), parameters=("x", "y")),
+    BuiltinFunction("cat", 1, None, "concat", "join the last axes", ("dim",), parameters=("x", "y")),
     BuiltinFunction("chunk", 2, 2, "chunk", "n equal pieces of the last axis", ("chunks", "dim"), True, ("x", "n")),
     BuiltinFunction("dot", 2, 2, "reduce", "Σ x · y over the last axis", reserved=False, parameters=("x", "y")),
     BuiltinFunction("matmul", 2, 2, "matmul", "matrix product over the last axes", parameters=("x", "y")),
