@@ -95,7 +95,7 @@ class RunConfig(BaseModel):
         (), description="Seconds of training after which a held-out figure is reported on the way."
     )
     columns: dict[str, str] = Field(
-        default_factory=dict,
+        default_factory=dict[str, str],
         description="Where a column or array is called otherwise: name in the program = name in the file.",
     )
     shuffle: bool = Field(True, description="Draw the rows of a step in an order made from the seed.")
@@ -132,16 +132,16 @@ class RunConfig(BaseModel):
 
 
 class Settings(BaseModel):
-    """A whole qvr.toml: `[run.<program>]` per program, `[defaults]` for all of them, `[data]` for named files."""
+    """A whole qvr.toml: `[run.<program>]` per program, `[defaults]` for all of them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", title="qvr.toml")
 
-    defaults: dict[str, Any] = Field(default_factory=dict, description="Keys of every run, unless the run says else.")
-    run: dict[str, RunConfig] = Field(default_factory=dict, description="One table per program: `[run.my_program]`.")
+    defaults: RunConfig = Field(default_factory=RunConfig, description="Keys of every run, unless its table says else.")
+    run: dict[str, RunConfig] = Field(
+        default_factory=dict[str, RunConfig], description="One table per program: `[run.my_program]`."
+    )
 
 
 def settings_schema() -> dict[str, Any]:
     """The JSON Schema of qvr.toml, in the dialect that editors' TOML plugins read."""
-    schema = Settings.model_json_schema()
-    schema["properties"]["defaults"] = {**schema["$defs"]["RunConfig"], "title": "defaults"}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Settings.model_json_schema()}
