@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 
@@ -15,6 +17,23 @@ class Linear:
 
     constant: int
     terms: tuple[tuple[str, int], ...]
+
+
+class Known(int):
+    """A size with a value that still says how it depends on declared sizes and solved holes.
+
+    Everywhere an ordinary integer; only the explanation of a wrong width reads `form`.
+    """
+
+    form: Linear
+
+    def __new__(cls, value: int, form: Linear) -> Known:
+        self = super().__new__(cls, value)
+        self.form = form
+        return self
+
+    def __reduce__(self) -> tuple[type[Known], tuple[int, Linear]]:
+        return (Known, (int(self), self.form))
 
 
 Dim = int | Linear
@@ -33,7 +52,7 @@ class Finite:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """Real vectors.  `shape` keeps `Real 28 28`; only the product counts.  Bounds make it a box; `None` is unbounded."""
+    """Real vectors.  `shape` keeps `Real 28 28`; only the product counts.  Bounds make a box; `None` is unbounded."""
 
     shape: tuple[Dim, ...]
     low: float | None = None
@@ -80,3 +99,152 @@ class Named:
 
     space: Space
     written: str = field(compare=False)
+
+
+REAL_LINE = Real((1,))
+"""The space of a scalar draw."""
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def linear(dim: Dim) -> Linear:
+    """A size as a linear form over declared sizes and holes."""
+    if isinstance(dim, Linear):
+        return dim
+    return dim.form if isinstance(dim, Known) else Linear(int(dim), ())
+
+
+def scale(form: Linear, factor: int) -> Linear:
+    return Linear(form.constant * factor, tuple((name, count * factor) for name, count in form.terms if factor))
+
+
+def add_forms(forms: Iterable[Linear]) -> Linear:
+    constant = 0
+    terms: dict[str, int] = {}
+    for form in forms:
+        constant += form.constant
+        for name, count in form.terms:
+            terms[name] = terms.get(name, 0) + count
+    return Linear(constant, tuple(sorted((name, count) for name, count in terms.items() if count)))
+
+
+def add(dims: Iterable[Dim]) -> Dim:
+    """The sum of sizes: a number where all are known."""
+    items = list(dims)
+    if len(items) == 1:
+        return items[0]
+    value = 0
+    plain = True
+    for dim in items:
+        if isinstance(dim, Linear):
+            return add_forms(map(linear, items))
+        plain = plain and not isinstance(dim, Known)
+        value += dim
+    return value if plain else Known(value, add_forms(map(linear, items)))
+
+
+def multiply(dim: Dim, factor: int) -> Dim:
+    """A size times a number that no hole stands for."""
+    if isinstance(dim, Linear):
+        return scale(dim, factor)
+    return Known(int(dim) * factor, scale(dim.form, factor)) if isinstance(dim, Known) else dim * factor
+
+
+def product_of(dims: tuple[Dim, ...]) -> Dim:
+    """|Real a b …|.  With two unknown factors the product is no linear form: the first stands for all."""
+    if len(dims) == 1:
+        return dims[0]
+    known = math.prod(int(dim) for dim in dims if not isinstance(dim, Linear))
+    unknown = [dim for dim in dims if isinstance(dim, Linear)]
+    return scale(unknown[0], known) if unknown else known
+
+
+# ---------------------------------------------------------------- spaces
+
+
+def width(space: Space) -> Dim:
+    """|A|: numbers in one element; 1 for a finite set, d · d for matrices.  A sequence counts one position."""
+    if isinstance(space, Real):
+        return product_of(space.shape)
+    if isinstance(space, Product):
+        return add(width(factor) for factor in space.factors)
+    if isinstance(space, Constrained):
+        if space.kind == "Simplex":
+            return space.size
+        return int(space.size) ** 2 if isinstance(space.size, int) else scale(space.size, 1)
+    return width(space.item) if isinstance(space, Seq) else 1
+
+
+def product(parts: Iterable[tuple[str | None, Space]]) -> Space:
+    """The flat product of (name, space); one factor alone is itself."""
+    names: list[str | None] = []
+    factors: list[Space] = []
+    for name, space in parts:
+        if isinstance(space, Product):
+            factors.extend(space.factors)
+            names.extend(space.names)
+        else:
+            factors.append(space)
+            names.append(name)
+    return factors[0] if len(factors) == 1 else Product(tuple(factors), tuple(names))
+
+
+def factors_of(space: Space) -> tuple[Space, ...]:
+    return space.factors if isinstance(space, Product) else (space,)
+
+
+def has_seq(space: Space) -> bool:
+    if isinstance(space, Product):
+        return any(isinstance(factor, Seq) for factor in space.factors)
+    return isinstance(space, Seq)
+
+
+def sequence_of(space: Space) -> Space:
+    """`Seq A`, factor by factor; what is a sequence stays one."""
+    if isinstance(space, Product):
+        return Product(tuple(sequence_of(factor) for factor in space.factors), space.names)
+    return space if isinstance(space, Seq | Unknown) else Seq(space)
+
+
+def item_of(space: Space) -> Space:
+    """What a sequence is made of, factor by factor; anything else is itself."""
+    if isinstance(space, Product):
+        return Product(tuple(item_of(factor) for factor in space.factors), space.names)
+    return space.item if isinstance(space, Seq) else space
+
+
+def is_unknown(space: Space) -> bool:
+    if isinstance(space, Product):
+        return any(is_unknown(factor) for factor in space.factors)
+    return isinstance(space, Unknown) or (isinstance(space, Seq) and is_unknown(space.item))
+
+
+def is_finite(space: Space) -> bool:
+    """A finite set, or a product of such."""
+    return all(isinstance(factor, Finite) for factor in factors_of(space))
+
+
+def is_real(space: Space) -> bool:
+    """A real space, a constrained one included, or a product of such."""
+    return all(isinstance(factor, Real | Constrained) for factor in factors_of(space))
+
+
+def sizes(space: Space) -> Iterator[Dim]:
+    """Every size in a space."""
+    if isinstance(space, Finite):
+        yield space.size
+    elif isinstance(space, Real):
+        yield from space.shape
+    elif isinstance(space, Constrained):
+        yield space.size
+    elif isinstance(space, Product):
+        for factor in space.factors:
+            yield from sizes(factor)
+    elif isinstance(space, Seq):
+        yield from sizes(space.item)
+
+
+def is_solved(space: Space) -> bool:
+    """True where no size is left unknown."""
+    return not any(isinstance(size, Linear) for size in sizes(space))
