@@ -6,6 +6,7 @@ completion in qvr.toml and the command line's messages are made from it.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -23,89 +24,102 @@ class RunConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    algorithm: Algorithm = Field("svi", description="How the program is fitted: `svi` or `nuts`.")
+    algorithm: Algorithm = Field(default="svi", description="How the program is fitted: `svi` or `nuts`.")
     data: str = Field(
-        "synthetic",
+        default="synthetic",
         description="Where the data comes from: `synthetic`, or a source and a path such as `text:book.txt`, "
         "`csv:trial.csv`, `parquet:…`, `ndjson:…`, `npz:…`. A relative path starts at the folder of qvr.toml.",
     )
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(0, description="Seed of everything random in the run.")
-    device: str = Field("cpu", pattern=r"^(cpu|mps|cuda(:[0-9]+)?)$", description="`cpu`, `cuda`, `cuda:1` or `mps`.")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="Seed of everything random in the run.")
+    device: str = Field(default="cpu", description="`cpu`, `cuda`, `cuda:1` or `mps`.")
     precision: Literal["float32", "float64", "bfloat16"] = Field(
-        "float32", description="Number format; `bfloat16` runs the networks under autocast."
+        default="float32", description="Number format; `bfloat16` runs the networks under autocast."
     )
-    threads: Count | None = Field(None, description="Threads of the worker; torch's own choice by default.")
+    threads: Count | None = Field(default=None, description="Threads of the worker; torch's own choice by default.")
 
     # stochastic variational inference
-    steps: Count = Field(2000, description="Optimiser steps.")
-    batch_size: Count = Field(64, description="Rows in each step; all rows where the data has no more.")
-    learning_rate: Positive = Field(1e-3, description="Learning rate at the start.")
-    optimizer: Literal["adam", "adamw", "sgd", "rmsprop", "adagrad"] = Field("adam", description="A torch optimiser.")
+    steps: Count = Field(default=2000, description="Optimiser steps.")
+    batch_size: Count = Field(default=64, description="Rows in each step; all rows where the data has no more.")
+    learning_rate: Positive = Field(default=1e-3, description="Learning rate at the start.")
+    optimizer: Literal["adam", "adamw", "sgd", "rmsprop", "adagrad"] = Field(
+        default="adam", description="A torch optimiser."
+    )
     schedule: Literal["constant", "linear", "cosine", "exponential"] = Field(
-        "constant", description="How the learning rate changes over the steps; all but `constant` end at 1 % of it."
+        default="constant",
+        description="How the learning rate changes over the steps; all but `constant` end at 1 % of it.",
     )
     guide: GuideName = Field(
-        "auto",
+        default="auto",
         description="Variational family: `prior` (latents drawn from the model itself), `normal`, `delta`, "
         "`multivariate_normal`, `low_rank`, `laplace`. `auto` is `prior` where every latent is local to a row, "
         "else `normal`.",
     )
-    objective: Literal["elbo", "iwae"] = Field("elbo", description="The bound that is maximised.")
-    particles: Count = Field(1, description="Draws of the latents per row and step.")
-    clip_gradient: Positive | None = Field(None, description="Gradients are scaled down to at most this norm.")
+    objective: Literal["elbo", "iwae"] = Field(default="elbo", description="The bound that is maximised.")
+    particles: Count = Field(default=1, description="Draws of the latents per row and step.")
+    clip_gradient: Positive | None = Field(default=None, description="Gradients are scaled down to at most this norm.")
     nan: Literal["stop", "skip"] = Field(
-        "stop", description="A loss or gradient that is not finite stops the run, or the step is skipped and counted."
+        default="stop",
+        description="A loss or gradient that is not finite stops the run, or the step is skipped and counted.",
     )
 
     # Markov chain Monte Carlo
-    warmup: Annotated[int, Field(ge=0)] = Field(500, description="Warm-up draws of each chain, which are discarded.")
-    samples: Count = Field(500, description="Kept draws of each chain.")
-    chains: Count = Field(4, description="Independent chains.")
-    target_accept: Annotated[float, Field(gt=0, lt=1)] = Field(0.8, description="Acceptance that adaptation aims at.")
-    max_tree_depth: Annotated[int, Field(ge=1, le=20)] = Field(10, description="At most 2^depth leapfrog steps a draw.")
-    step_size: Positive | None = Field(None, description="Leapfrog step at the start; found by search by default.")
+    warmup: Annotated[int, Field(ge=0)] = Field(
+        default=500, description="Warm-up draws of each chain, which are discarded."
+    )
+    samples: Count = Field(default=500, description="Kept draws of each chain.")
+    chains: Count = Field(default=4, description="Independent chains.")
+    target_accept: Annotated[float, Field(gt=0, lt=1)] = Field(
+        default=0.8, description="Acceptance that adaptation aims at."
+    )
+    max_tree_depth: Annotated[int, Field(ge=1, le=20)] = Field(
+        default=10, description="At most 2^depth leapfrog steps a draw."
+    )
+    step_size: Positive | None = Field(
+        default=None, description="Leapfrog step at the start; found by search by default."
+    )
     prior_scale: Positive | Literal["fan_in"] = Field(
-        1.0, description="Standard deviation of the Normal prior put on every network parameter."
+        default=1.0, description="Standard deviation of the Normal prior put on every network parameter."
     )
     lift: bool | None = Field(
-        None,
+        default=None,
         description="Put priors on the network parameters and sample them too. By default where the program has any.",
     )
 
     # data
-    rows: Count = Field(512, description="Rows drawn from the program itself by `synthetic` data.")
-    sequence_length: Count = Field(8, description="Length of a window of text, and of a synthetic sequence.")
+    rows: Count = Field(default=512, description="Rows drawn from the program itself by `synthetic` data.")
+    sequence_length: Count = Field(default=8, description="Length of a window of text, and of a synthetic sequence.")
     task: Literal["next", "masked"] | None = Field(
-        None, description="What a text run predicts: the byte after the window, or a masked byte inside it. "
+        default=None, description="What a text run predicts: the byte after the window, or a masked byte inside it. "
         "Without it the program decides: one that reads its sequence backward too, or that names a mask, is masked.",
     )  # fmt: skip
     mask: Literal["middle", "random"] | Annotated[int, Field(ge=0)] = Field(
-        "middle", description="Which position of the window is masked: `middle`, `random`, or an index from 0."
+        default="middle", description="Which position of the window is masked: `middle`, `random`, or an index from 0."
     )
     mask_token: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="The id that stands for the mask; by default the smallest one that the data does not use."
+        default=None,
+        description="The id that stands for the mask; by default the smallest one that the data does not use.",
     )
-    unit: Literal["byte", "character"] = Field("byte", description="What one token of a text is.")
+    unit: Literal["byte", "character"] = Field(default="byte", description="What one token of a text is.")
     held_out: Annotated[float, Field(ge=0, lt=1)] | None = Field(
-        None, description="Share of the data kept from training, at its end for text; 0.1 for text, else 0."
+        default=None, description="Share of the data kept from training, at its end for text; 0.1 for text, else 0."
     )
-    held_out_rows: Count = Field(4096, description="Held-out rows that the last figure is computed on.")
-    held_out_draws: Count = Field(16, description="Draws of the latents per held-out row (K).")
+    held_out_rows: Count = Field(default=4096, description="Held-out rows that the last figure is computed on.")
+    held_out_draws: Count = Field(default=16, description="Draws of the latents per held-out row (K).")
     held_out_after: tuple[Positive, ...] = Field(
-        (), description="Seconds of training after which a held-out figure is reported on the way."
+        default=(), description="Seconds of training after which a held-out figure is reported on the way."
     )
     columns: dict[str, str] = Field(
         default_factory=dict[str, str],
         description="Where a column or array is called otherwise: name in the program = name in the file.",
     )
-    shuffle: bool = Field(True, description="Draw the rows of a step in an order made from the seed.")
+    shuffle: bool = Field(default=True, description="Draw the rows of a step in an order made from the seed.")
 
     # limits
-    checkpoint_seconds: Positive = Field(30.0, description="A checkpoint at least this often.")
-    checkpoint_steps: Count | None = Field(None, description="A checkpoint every so many steps as well.")
-    time_limit: Positive | None = Field(None, description="Seconds after which the run ends with what it has.")
+    checkpoint_seconds: Positive = Field(default=30.0, description="A checkpoint at least this often.")
+    checkpoint_steps: Count | None = Field(default=None, description="A checkpoint every so many steps as well.")
+    time_limit: Positive | None = Field(default=None, description="Seconds after which the run ends with what it has.")
     memory_limit: Count | None = Field(
-        None, description="Bytes the run may use; what the machine (or its cgroup) has left by default."
+        default=None, description="Bytes the run may use; what the machine (or its cgroup) has left by default."
     )
 
     @field_validator("data")
@@ -118,6 +132,13 @@ class RunConfig(BaseModel):
             raise ValueError("`synthetic` data takes no path")
         if source != "synthetic" and not path:
             raise ValueError(f"`{source}` needs a path: `{source}:PATH`")
+        return value
+
+    @field_validator("device")
+    @classmethod
+    def _known_device(cls, value: str) -> str:
+        if not re.fullmatch(r"cpu|mps|cuda(:[0-9]+)?", value):
+            raise ValueError(f"unknown device `{value}`: `cpu`, `cuda`, `cuda:<number>` or `mps`")
         return value
 
     @property

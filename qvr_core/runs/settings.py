@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -134,17 +134,18 @@ def _problems(
 
 
 def _unknown_key(path: tuple[str | int, ...]) -> tuple[str, str | None]:
+    *_, key = path
     known = list(RunConfig.model_fields) if len(path) > 1 else list(Settings.model_fields)
-    near = difflib.get_close_matches(str(path[-1]), known, 1)
+    near = difflib.get_close_matches(str(key), known, 1)
     hint = f"; did you mean `{near[0]}`?" if near else f": the keys here are {', '.join(known)}"
-    return f"unknown key `{path[-1]}`{hint}", near[0] if near else None
+    return f"unknown key `{key}`{hint}", near[0] if near else None
 
 
 def explain(name: str, errors: list[ErrorDetails]) -> str:
     """One sentence for all that is wrong with the value of one key."""
     value = errors[0]["input"]
     if len(errors) == 1 and errors[0]["type"] == "value_error":
-        return f"`{name}`: {errors[0]['ctx']['error']}" if "ctx" in errors[0] else f"`{name}`: {errors[0]['msg']}"
+        return str(errors[0].get("ctx", {}).get("error", errors[0]["msg"]))
     wanted = " or ".join(dict.fromkeys(_expected(error) for error in errors))
     return f"`{name}` must be {wanted}, not {json.dumps(value, default=str, ensure_ascii=False)}"
 
@@ -197,7 +198,7 @@ def resolve(program: str, settings_text: str | None, flags: Mapping[str, str]) -
     if settings_text is not None:
         settings, _ = check_settings(settings_text)
         places = locate(settings_text) if settings != Settings() else {}
-        tables = [(("defaults",), settings.defaults)]
+        tables: list[tuple[tuple[str, ...], RunConfig]] = [(("defaults",), settings.defaults)]
         if program in settings.run:
             tables.append((("run", program), settings.run[program]))
         for path, table in tables:
@@ -220,7 +221,7 @@ def _flag_value(key: str, raw: str) -> Any:
         near = difflib.get_close_matches(key, RunConfig.model_fields, 1)
         raise UsageProblem(f"unknown key `{key}`" + (f"; did you mean `{near[0]}`?" if near else ""))
     info = RunConfig.model_fields[key]
-    adapter: TypeAdapter[Any] = TypeAdapter(info.annotation)
+    adapter: TypeAdapter[Any] = TypeAdapter(cast(Any, info.annotation))
     candidates: list[Any] = [raw]
     try:
         candidates.insert(0, json.loads(raw))
