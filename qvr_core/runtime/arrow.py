@@ -1,7 +1,8 @@
 """What an arrow is at run time: the contract that every module in this folder keeps.
 
 Shapes: B rows, L positions, width d.  A finite value is int64 (B,) or (B, L); a real one float (B, d) or (B, L, d);
-a product is a tuple of such.  The leading axis is always the row axis: particles and vectorised chains are rows too.
+a product is in the normal form of `layout`: neighbouring real factors are one tensor, a mixed product is a tuple.
+The leading axis is always the row axis: particles and vectorised chains are rows too.
 
 A sampled arrow makes one or more *draws*.  Each draw turns parameter-free standardised noise into a value; the noise of
 every draw but the last is an *innovation*.  Given the innovations, the density of the arrow's value is exact.
@@ -9,11 +10,14 @@ every draw but the last is an *innovation*.  Given the innovations, the density 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+
+from qvr_core.runtime.errors import MissingInnovations
+from qvr_core.semantics.spaces import Named
 
 Value = Tensor | tuple[Tensor, ...]
 Noise = Mapping[str, Tensor]
@@ -28,6 +32,9 @@ class NoiseSpec:
     rows; `base` is its parameter-free density: 'normal' (standard normal), 'uniform' (on (0, 1)), or 'value' where the
     noise is the value itself with a density that depends on the input (Gamma, Beta, Dirichlet, …), or 'discrete' for a
     finite draw that is not summed out.  `final` marks the last draw of its branch: not an innovation.
+
+    A scan has two entries for its cell's last draw: `cell` holds the steps but the last, time on axis 1 in reading
+    order, and `cell@last` the last step (final).  With `emit=all` there is one, `cell`, and it is final.
     """
 
     path: str
@@ -40,30 +47,46 @@ class NoiseSpec:
 class Drawn:
     """A value with how it came about.
 
-    `log_prob` (B,) is log p(value | x, innovations); `log_innovations` (B,) is log p(innovations | x): the sum of the
-    standard densities, and of the conditional ones where the noise is the value itself.
+    `log_prob` (B,) is log p(value | x, innovations), None where the arrow has no density; `log_innovations` (B,) is
+    log p(innovations | x): the sum of the standard densities, and of the conditional ones where the noise is the value
+    itself; `log_noise` (B,) adds the final draws' noise to that.  `score_log_prob` (B,) is the log-probability of the
+    discrete draws that went into the value and cannot be reparameterised: what a score-function surrogate multiplies.
     """
 
     value: Value
     noise: dict[str, Tensor]
     log_prob: Tensor | None
     log_innovations: Tensor | None
+    log_noise: Tensor | None = None
+    score_log_prob: Tensor | None = None
 
 
 class ArrowModule(nn.Module):
     """Base class of all arrows at run time.
 
-    A deterministic arrow implements `forward`; a sampled one implements `noise_specs`, `draw` and `log_prob`.
+    A deterministic arrow implements `forward`; a sampled one implements `noise_specs`, `draw` and `densities`.
+    `pointwise` arrows accept any number of leading axes and treat them alike (densities sum all but the first).
+    `paths` are all noise paths that can occur; `has_density` is False where a deterministic arrow follows the last draw.
     """
 
     sampled: bool = False
+    pointwise: bool = False
+    has_density: bool = True
+    paths: tuple[str, ...] = ()
+    domain: Named
+    codomain: Named
 
     def forward(self, x: Value) -> Value:
         """The value of a deterministic arrow, row by row."""
         raise NotImplementedError(f"{type(self).__name__} is a sampled arrow: call draw(x)")
 
+    def output_like(self, x: Value) -> Value:
+        """A value of the codomain with the shapes that `x` leads to; its numbers mean nothing."""
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            return self.draw(x, want_log_prob=False).value
+
     def noise_specs(self, x: Value) -> list[NoiseSpec]:
-        """Every draw of this arrow on `x`, in the order in which they are made."""
+        """Every draw of this arrow on `x`, in the order in which they are made.  Reads the shapes of `x` only."""
         return []
 
     def draw(
@@ -76,13 +99,47 @@ class ArrowModule(nn.Module):
     ) -> Drawn:
         """Draw a value.  Noise given by path is used, the rest is drawn; everything is reparameterised where it can be.
 
-        With `want_log_prob` False both log densities are None (and cost nothing).
+        With `want_log_prob` False all log densities are None (and cost nothing).
         """
         return Drawn(self.forward(x), {}, None, None)
 
-    def log_prob(self, x: Value, y: Value, innovations: Noise | None = None) -> Tensor:
-        """log p(y | x, innovations), shape (B,), exact and deterministic.
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        """(log p(y | x, innovations), log p(innovations | x)), each (B,), exact and deterministic.
 
-        Raises `MissingInnovations` where the arrow has some and none are given.
+        The second is None where there are no innovations.  Raises `MissingInnovations` where the arrow has some and
+        they are not all given, `NoDensity` where it has no density.
         """
         raise NotImplementedError(f"{type(self).__name__} is deterministic: it has no density")
+
+    def log_prob(self, x: Value, y: Value, innovations: Noise | None = None) -> Tensor:
+        """log p(y | x, innovations), shape (B,), exact and deterministic; errors as in `densities`."""
+        return self.densities(x, y, innovations)[0]
+
+    def rsample(self, x: Value, sample_shape: tuple[int, ...] = ()) -> Tensor | tuple[Tensor, ...]:
+        """A draw for each row of `x`, with `sample_shape` in front."""
+        if not sample_shape:
+            return self.draw(x, want_log_prob=False).value
+        count = torch.Size(sample_shape).numel()
+        rows = self.draw(repeat_rows(x, count), want_log_prob=False).value
+        reshaped = [part.reshape(*sample_shape, -1, *part.shape[1:]) for part in _parts(rows)]
+        return reshaped[0] if len(reshaped) == 1 else tuple(reshaped)
+
+
+def missing_innovations(missing: Iterable[NoiseSpec]) -> MissingInnovations:
+    """The error that names the shapes of what is missing and how to get it."""
+    shapes = ", ".join(f"`{spec.path}` {tuple(spec.shape)}" for spec in missing)
+    return MissingInnovations(
+        f"this density is exact only given the noise of the draws inside the arrow; missing: {shapes}. "
+        "Draw it with `model.innovations(x)` and pass it on"
+    )
+
+
+def _parts(value: Value) -> tuple[Tensor, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def repeat_rows(value: Value, count: int) -> Value:
+    """`count` copies of all rows, copy by copy: row i of copy k stands at k · B + i."""
+    if isinstance(value, tuple):
+        return tuple(part.repeat(count, *(1,) * (part.dim() - 1)) for part in value)
+    return value.repeat(count, *(1,) * (value.dim() - 1))
