@@ -1,0 +1,202 @@
+"""What a program needs from outside: its inputs, observed sites and data names, read off the typed model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.model import (
+    Arrow,
+    ArrowBase,
+    ArrowDraw,
+    Ascription,
+    Attention,
+    MarginalizeModel,
+    Model,
+    ObserveModel,
+    Program,
+    Ref,
+    Scan,
+    Site,
+    StepModel,
+)
+from qvr_core.semantics.spaces import Constrained, Finite, Product, Real, Seq, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that must be supplied.
+
+    `role` is 'input', 'observed' or 'data'.  `kind` is 'finite' (0 … size−1), 'count' (0, 1, 2, …) or 'real'; `size` is
+    the number of values of a finite one; `width` the number of columns of a real one.  `low` and `high` bound a real
+    value.  `plate` is the declared index set of a site, with its size.  `kind` is 'any' where the program leaves it
+    open.
+    """
+
+    role: str
+    name: str
+    kind: str
+    written: str
+    origin: Origin | None = None
+    size: int | None = None
+    width: int = 1
+    sequence: bool = False
+    low: float | None = None
+    high: float | None = None
+    plate: tuple[str, int] | None = None
+    index: bool = False
+    """True for a vector of group numbers (`via`, `at`, a gather's index): whole numbers below `size`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Everything a program needs.  A statistical program never uses its input: `inputs` is then empty."""
+
+    program: str
+    inputs: tuple[Need, ...]
+    observed: tuple[Need, ...]
+    data: tuple[Need, ...]
+
+    @property
+    def statistical(self) -> bool:
+        return not self.inputs
+
+
+def needs_of(program: Program) -> Needs:
+    """What `program` needs from outside."""
+    inputs: list[Need] = []
+    if program.uses_input:
+        factors = _factors(program.domain.space)
+        names = [item.name for item in program.inputs]
+        for number, space in enumerate(factors):
+            named = names[number] if len(names) == len(factors) else None
+            name = named or ("x" if len(factors) == 1 else f"x_{number}")
+            inputs.append(_need("input", name, space, program.domain.written, program.origin))
+    observed = tuple(_observed(site) for site in observed_sites(program.steps))
+    data = tuple(_data_name(item.name, item.type.space, item.origin) for item in program.data)
+    return Needs(program.name, tuple(inputs), observed, data)
+
+
+def observed_sites(steps: tuple[StepModel, ...]) -> Iterator[Site]:
+    """All observed sites, those inside `marginalize` blocks included."""
+    for step in steps:
+        if isinstance(step, ObserveModel):
+            yield step.site
+        elif isinstance(step, MarginalizeModel):
+            yield from observed_sites(step.body)
+
+
+def reads_both_ways(program: Program, model: Model) -> bool:
+    """True where a position sees what follows it: scans in both directions, or attention that is not causal."""
+    directions: set[bool] = set()
+    for arrow in _reachable(program, model):
+        if isinstance(arrow, Scan):
+            directions.add(arrow.backward)
+        elif isinstance(arrow, Attention) and not arrow.causal:
+            return True
+    return len(directions) == 2
+
+
+def _factors(space: Space) -> tuple[Space, ...]:
+    """The factors of a product, each with the sequence that stands around it."""
+    match space:
+        case Product(factors=factors):
+            return factors
+        case Seq(item=Product(factors=factors)):
+            return tuple(Seq(item=factor) for factor in factors)
+        case _:
+            return (space,)
+
+
+def _number(size: object) -> int | None:
+    return size if isinstance(size, int) else None
+
+
+def _need(role: str, name: str, space: Space, written: str, origin: Origin | None) -> Need:
+    sequence = isinstance(space, Seq)
+    item = space.item if isinstance(space, Seq) else space
+    match item:
+        case Finite(size=size):
+            return Need(role, name, "finite", written, origin, size=_number(size), sequence=sequence)
+        case Real(shape=shape, low=low, high=high):
+            width = 1
+            for size in shape:
+                width *= _number(size) or 1
+            return Need(role, name, "real", written, origin, width=width, sequence=sequence, low=low, high=high)
+        case Constrained(kind=kind, size=size):
+            n = _number(size) or 1
+            width = n if kind == "Simplex" else n * n
+            low = 0.0 if kind == "Simplex" else None
+            return Need(role, name, "real", written, origin, width=width, sequence=sequence, low=low)
+        case _:
+            return Need(role, name, "any", written, origin, sequence=sequence)
+
+
+def _observed(site: Site) -> Need:
+    (name, named), *_ = site.bound
+    if isinstance(site.draw, ArrowDraw):
+        return _need("observed", name, named.space, named.written, site.origin)
+    support = FAMILIES[site.draw.family].support
+    plate: tuple[str, int] | None = None
+    size: int | None = None
+    if site.ascribed is not None and isinstance(site.ascribed.space, Finite):
+        count = _number(site.ascribed.space.size)
+        if site.ascription is Ascription.VALUE_SET:
+            size = count
+        elif count is not None:
+            plate = (site.ascribed.written, count)
+    if site.draw.family == "Bernoulli":
+        size = 2
+    kind = support.kind if support.kind in ("finite", "count") else "real"
+    return Need(
+        "observed",
+        name,
+        kind,
+        f"{site.draw.family}",
+        site.origin,
+        size=size,
+        low=support.low,
+        high=support.high,
+        plate=plate,
+    )
+
+
+def _data_name(name: str, space: Space | None, origin: Origin) -> Need:
+    if space is None:
+        return Need("data", name, "any", "data", origin)
+    return _need("data", name, space, "data", origin)
+
+
+def _reachable(program: Program, model: Model) -> Iterator[Arrow]:
+    """Every arrow that the program's steps lead to, each declared name once."""
+    seen: set[str] = {program.name}
+    waiting: list[object] = [program.steps]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case tuple():
+                waiting.extend(node)
+            case Ref(name=name):
+                if name not in seen:
+                    seen.add(name)
+                    target = model.arrows.get(name) or model.lets.get(name) or model.programs.get(name)
+                    if target is not None:
+                        waiting.append(target)
+            case ArrowBase():
+                yield node  # pyright: ignore[reportReturnType]
+                waiting.extend(_children(node))
+            case _ if hasattr(node, "__dataclass_fields__"):
+                waiting.extend(_children(node))
+            case _:
+                pass
+
+
+_LEAVES = ("domain", "codomain", "density", "origin", "type", "sort")
+
+
+def _children(node: object) -> Iterator[object]:
+    for item in fields(node):  # pyright: ignore[reportArgumentType]
+        if item.name not in _LEAVES:
+            yield getattr(node, item.name)

@@ -1,0 +1,34 @@
+"""What is said when data does not fit a program: one message that names file, column, row, site and remedy."""
+
+from __future__ import annotations
+
+
+class DataProblem(Exception):
+    """A misfit between a file and a program.
+
+    `site` is the site, input or data name of the program that the data was for; the runs show its line.  `remedy` says
+    what the user can do.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str,
+        remedy: str,
+        column: str | None = None,
+        row: int | None = None,
+        site: str | None = None,
+    ) -> None:
+        self.path = path
+        self.column = column
+        self.row = row
+        self.site = site
+        self.remedy = remedy
+        place = path
+        if column is not None:
+            place += f", column `{column}`"
+        if row is not None:
+            place += f", row {row}"
+        wanted = f" (for `{site}`)" if site is not None else ""
+        super().__init__(f"{place}: {message}{wanted}. {remedy}")
