@@ -1,0 +1,242 @@
+"""Arrow expressions as nodes and wires: one rule per node of the typed model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from qvr_core.diagrams.drawing import Bundle, Drawing, End, split
+from qvr_core.diagrams.graph import Box, Node, Wire, connect
+from qvr_core.diagrams.labels import arrow_name, arrow_type, caption, columns
+from qvr_core.semantics import model as m
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.spaces import Named
+
+MANY_COPIES = 6
+"""`fan(f)` over more copies than this is one node `f × n`."""
+
+
+def expand(drawing: Drawing, arrow: m.Arrow, bundle: Bundle, place: Origin | None = None) -> Bundle:
+    """Draw `arrow` on the loose ends `bundle`; the loose ends of its result.  `place` is where the two meet."""
+    match arrow:
+        case m.Ref():
+            return follow(drawing, arrow, bundle, place)
+        case m.Instance(name=name, program=program):
+            with drawing.used_at(arrow.origin), drawing.inside(Box(id=name, kind="program", label=name)):
+                return drawing.expand_program(drawing, program, bundle)
+        case m.Lift(arrow=inner):
+            ends = expand(drawing, inner, bundle, place)
+            return (replace(ends[0], space=arrow.codomain),) if len(ends) == 1 else ends
+        case m.Compose(stages=stages, operators=operators):
+            for stage, at in zip(stages, (place, *operators), strict=False):
+                bundle = expand(drawing, stage, bundle, at)
+            return bundle
+        case m.Tensor(factors=factors):
+            shares = split(bundle, [factor.domain for factor in factors])
+            return joined(expand(drawing, factor, share, place) for factor, share in zip(factors, shares, strict=True))
+        case m.Fan(branches=branches, replicated=replicated):
+            if replicated is not None and len(branches) > MANY_COPIES:
+                return copies(drawing, arrow, replicated, bundle, place)
+            return joined(expand(drawing, branch, bundle, place) for branch in branches)
+        case m.Scan():
+            return scan(drawing, arrow, bundle, place)
+        case m.Stack(body=body, count=count):
+            box = Box(id="stack", kind="stack", label=f"stack × {count}, fresh copies", origin=arrow.origin)
+            with drawing.inside(box):
+                return expand(drawing, body, bundle, place)
+        case m.Repeat(body=body, count=count):
+            times = "n_steps" if count is None else count
+            box = Box(id="repeat", kind="repeat", label=f"repeat × {times}, same weights", origin=arrow.origin)
+            with drawing.inside(box):
+                return expand(drawing, body, bundle, place)
+        case m.Residual(body=body):
+            inner = expand(drawing, body, bundle, place)
+            return operator(drawing, arrow, "+", "residual", (*bundle, *inner))
+        case m.Identity():
+            return bundle
+        case m.Last() | m.MeanOverTime():
+            name = "last" if isinstance(arrow, m.Last) else "mean_over_time"
+            return operator(drawing, arrow, name, name, bundle)
+        case m.TakeFactor(base=base, index=index, field=field):
+            whole = expand(drawing, base, bundle, place)
+            if len(whole) > index and len(whole) > 1:
+                return (whole[index],)
+            return operator(drawing, arrow, f".{field}", f"take_{field}", whole)
+        case m.Freeze(base=base) | m.Dagger(base=base):
+            return suffixed(drawing, arrow, base, type(arrow).__name__.lower(), bundle, place)
+        case m.PartialTrace(base=base, over=over):
+            return suffixed(drawing, arrow, base, f"trace({over.written})", bundle, place)
+        case m.DropFactors(base=base):
+            return suffixed(drawing, arrow, base, "marginalize", bundle, place)
+        case m.FromData(source=source):
+            return operator(drawing, arrow, f'from_data("{source}")', "from_data", bundle, kind="data")
+        case m.Damaged():
+            return operator(drawing, arrow, "?", "damaged", bundle, kind="damaged")
+        case _:
+            return leaf(drawing, arrow, arrow.origin, bundle, place)
+
+
+def joined(bundles: Iterable[Bundle]) -> Bundle:
+    return tuple(end for bundle in bundles for end in bundle)
+
+
+def follow(drawing: Drawing, ref: m.Ref, bundle: Bundle, place: Origin | None) -> Bundle:
+    """A name: a declared arrow is a node, a let and a program are drawn in its place."""
+    name, model = ref.name, drawing.model
+    if name in drawing.following:
+        return operator(drawing, ref, name, name, bundle, kind="damaged")
+    if name in model.arrows:
+        return leaf(drawing, model.arrows[name], ref.origin, bundle, place)
+    outer, drawing.following = drawing.following, (*drawing.following, name)
+    try:
+        with drawing.used_at(ref.origin):
+            if name in model.lets:
+                let = model.lets[name]
+                with drawing.inside(Box(id=name, kind="let", label=name, origin=let.origin)):
+                    return expand(drawing, let.arrow, bundle, place)
+            if name in model.programs:
+                program = model.programs[name]
+                with drawing.inside(Box(id=name, kind="program", label=name, origin=program.origin)):
+                    return drawing.expand_program(drawing, program, bundle)
+    finally:
+        drawing.following = outer
+    return operator(drawing, ref, name, name, bundle, kind="damaged")
+
+
+def leaf(
+    drawing: Drawing, arrow: m.Arrow, use: Origin, bundle: Bundle, place: Origin | None, *, suffix: str = ""
+) -> Bundle:
+    """A declared arrow.  The same deterministic arrow on the same inputs is the same value, so it is the same node;
+    a sampled one draws anew."""
+    declared = arrow_name(arrow)
+    key = drawing.key(declared, suffix, bundle)
+    known = drawing.made.get(key) if arrow.sort is not m.Sort.SAMPLED else None
+    node = known or drawing.add(
+        Node(
+            id=declared,
+            kind="arrow",
+            label=declared + suffix,
+            note=arrow_note(arrow),
+            detail=arrow_detail(arrow),
+            origin=arrow.origin,
+            declared=declared,
+            sort=arrow.sort.value,
+        )
+    )
+    drawing.made[key] = node
+    drawing.mention(node, use, *drawing.uses)
+    drawing.wire(bundle, node, wants=arrow.domain, place=place)
+    return (End(node, arrow.codomain),)
+
+
+def arrow_detail(arrow: m.Arrow) -> str:
+    """`Embedded 64 -> Hidden 128 ~ Normal`."""
+    match arrow:
+        case m.Kernel(family=str() as family):
+            return f"{arrow_type(arrow)} ~ {family}"
+        case m.Attention(heads=heads, causal=causal):
+            return f"{arrow_type(arrow)}, {heads} heads{', causal' if causal else ''}"
+        case _:
+            return arrow_type(arrow)
+
+
+def arrow_note(arrow: m.Arrow) -> str:
+    """What the arrow is, in a word or two."""
+    match arrow:
+        case m.Kernel(family=str() as family):
+            return f"~ {family}"
+        case m.Kernel():
+            return "rows"
+        case m.LinearMap():
+            return "linear"
+        case _:
+            return type(arrow).__name__.lower()
+
+
+def operator(
+    drawing: Drawing, arrow: m.Arrow, label: str, name: str, bundle: Bundle, *, kind: str = "operator"
+) -> Bundle:
+    """A node for something that has no weights of its own."""
+    key = drawing.key(label, bundle)
+    node = drawing.made.get(key) or drawing.add(
+        Node(id=name, kind=kind, label=label, detail=arrow_type(arrow), origin=arrow.origin, sort=arrow.sort.value)
+    )
+    drawing.made[key] = node
+    drawing.mention(node, *drawing.uses)
+    drawing.wire(bundle, node)
+    return (End(node, arrow.codomain),)
+
+
+def suffixed(
+    drawing: Drawing, arrow: m.Arrow, base: m.Arrow, suffix: str, bundle: Bundle, place: Origin | None
+) -> Bundle:
+    """`f.dagger` of a declared arrow is one node; of a composite, a node after it."""
+    if isinstance(base, m.Ref) and base.name in drawing.model.arrows:
+        held = drawing.model.arrows[base.name]
+        turned = replace(held, domain=arrow.domain, codomain=arrow.codomain)
+        return leaf(drawing, turned, arrow.origin, bundle, place, suffix=f".{suffix}")
+    return operator(drawing, arrow, f".{suffix}", "suffix", expand(drawing, base, bundle, place))
+
+
+def copies(drawing: Drawing, fan: m.Fan, replicated: str, bundle: Bundle, place: Origin | None) -> Bundle:
+    count = len(fan.branches)
+    node = drawing.add(
+        Node(
+            id=replicated,
+            kind="arrow",
+            label=f"{replicated} × {count}",
+            detail=arrow_type(fan),
+            origin=fan.origin,
+            declared=replicated,
+            sort=fan.sort.value,
+        )
+    )
+    drawing.mention(node, *drawing.uses)
+    drawing.wire(bundle, node, wants=fan.domain, place=place)
+    return (End(node, fan.codomain),)
+
+
+def scan(drawing: Drawing, arrow: m.Scan, bundle: Bundle, place: Origin | None) -> Bundle:
+    """A frame around the cell, whose result returns to it at the next step."""
+    direction = "← from the end" if arrow.backward else "→"
+    emits = ", every state" if arrow.emit_all else ""
+    starts = ", learned start" if arrow.learned_init else ""
+    label = f"scan {direction}{emits}{starts}"
+    simple = is_declared(arrow.cell, drawing.model)
+    with drawing.inside(Box(id="scan", kind="scan", label=label, origin=arrow.origin)), drawing.used_at(arrow.origin):
+        if simple:
+            (end,) = cell_node(drawing, arrow, bundle, place)
+            feedback(drawing, end.node, end.node, arrow.state)
+        else:
+            state = drawing.add(Node(id="state", kind="state", label="state", detail=caption(arrow.state)))
+            ends = expand(drawing, arrow.cell, (*bundle, End(state, arrow.state)), place)
+            for made in dict.fromkeys(end.node for end in ends):
+                feedback(drawing, made, state, arrow.state)
+            return ends if len(ends) > 1 else (replace(ends[0], space=arrow.codomain),) if ends else ()
+    return (replace(end, space=arrow.codomain),)
+
+
+def is_declared(arrow: m.Arrow, model: m.Model) -> bool:
+    match arrow:
+        case m.Ref(name=name):
+            return name in model.arrows
+        case m.Lift(arrow=inner):
+            return is_declared(inner, model)
+        case _:
+            return False
+
+
+def cell_node(drawing: Drawing, arrow: m.Scan, bundle: Bundle, place: Origin | None) -> Bundle:
+    """A cell that is one declared arrow: its state comes by a wire of its own, so only the item is compared."""
+    cell = arrow.cell.arrow if isinstance(arrow.cell, m.Lift) else arrow.cell
+    assert isinstance(cell, m.Ref)
+    held = drawing.model.arrows[cell.name]
+    ends = leaf(drawing, replace(held, domain=arrow.item), cell.origin, bundle, place)
+    node = drawing.node(ends[0].node)
+    drawing.graph.nodes[node.id]["node"] = replace(node, detail=arrow_detail(held))
+    return ends
+
+
+def feedback(drawing: Drawing, source: str, target: str, state: Named) -> None:
+    wire = Wire(label=caption(state), space=state.written, width=columns(state.space), kind="state")
+    connect(drawing.graph, source, target, wire)

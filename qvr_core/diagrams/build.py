@@ -1,0 +1,146 @@
+"""From the typed model to the graph of one let, program or morphism."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from qvr_core.diagrams import programs
+from qvr_core.diagrams.arrows import expand
+from qvr_core.diagrams.collapse import collapsed
+from qvr_core.diagrams.drawing import Bundle, Drawing, End
+from qvr_core.diagrams.graph import Node, Sheet, mark_shared, put
+from qvr_core.diagrams.labels import arrow_type, caption
+from qvr_core.semantics import model as m
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.spaces import Named, Product, Seq
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+    from qvr_core.diagrams.graph import Diagram
+
+LIMIT = 150
+"""Above this many nodes, frames are collapsed."""
+
+
+class NoDiagram(Exception):
+    """There is nothing of that name to draw."""
+
+
+def build(
+    source: Snapshot | m.Model, name: str | None = None, *, collapse: bool = True, opened: Collection[str] = ()
+) -> Diagram:
+    """The diagram of a let, program or morphism; without a name, of the file's first export.
+
+    With `collapse`, frames stand as one node while there are more than 150 nodes, but for those in `opened`.
+    Raises `NoDiagram` with a message for the user.
+    """
+    import networkx as nx
+
+    model = source if isinstance(source, m.Model) else source.model
+    name = main_name(model) if name is None else name
+    graph: Diagram = nx.MultiDiGraph()
+    drawing = Drawing(model, graph, programs.run)
+    if name in model.programs:
+        sheet = draw_program(drawing, model.programs[name])
+    else:
+        sheet = draw_arrow(drawing, name, arrow_named(model, name))
+    mark_shared(graph)
+    graph.graph["sheet"] = replace(sheet, boxes=tuple(drawing.boxes.values()))
+    return collapsed(graph, LIMIT, opened) if collapse else graph
+
+
+def main_name(model: m.Model) -> str:
+    """What is drawn where nothing is named: the first export, else the last program or let."""
+    if model.exports:
+        return model.exports[0].name
+    drawn = [name for name in model.order if name in model.programs or name in model.lets]
+    if drawn:
+        return drawn[-1]
+    raise NoDiagram("This file declares no let and no program, so there is nothing to draw.")
+
+
+def drawable(model: m.Model) -> list[str]:
+    """Names that `build` takes, in file order."""
+    return [name for name in model.order if name in model.programs or name in model.lets or name in model.arrows]
+
+
+def arrow_named(model: m.Model, name: str) -> m.Arrow:
+    if name in model.lets:
+        return model.lets[name].arrow
+    if name in model.arrows:
+        return model.arrows[name]
+    for export in model.exports:
+        if export.name == name and export.arrow is not None:
+            return export.arrow
+    known = ", ".join(drawable(model)) or "none"
+    raise NoDiagram(f"There is no let, program or morphism called '{name}'. Known: {known}.")
+
+
+def draw_arrow(drawing: Drawing, name: str, arrow: m.Arrow) -> Sheet:
+    kind = "let" if name in drawing.model.lets else "morphism"
+    origin = drawing.model.lets[name].origin if kind == "let" else arrow.origin
+    ends = expand(drawing, arrow, inputs(drawing, arrow.domain, origin))
+    node = drawing.add(Node(id=arrow.codomain.written, kind="output", label=arrow.codomain.written, origin=origin))
+    drawing.wire(ends, node)
+    return Sheet(name, kind, arrow_type(arrow))
+
+
+def inputs(drawing: Drawing, domain: Named, origin: Origin) -> Bundle:
+    """One node per factor of the domain."""
+    ends: list[End] = []
+    for space in spread(domain):
+        node = drawing.add(
+            Node(id=space.written, kind="input", label=space.written, detail=caption(space), origin=origin)
+        )
+        ends.append(End(node, space))
+    return tuple(ends)
+
+
+def spread(named: Named) -> list[Named]:
+    match named.space:
+        case Product(factors=factors, names=names):
+            return [
+                Named(factor, name or f"{named.written}.{index}")
+                for index, (factor, name) in enumerate(zip(factors, names, strict=True))
+            ]
+        case Seq(item=Product(factors=factors, names=names)):
+            return [
+                Named(Seq(factor), f"Seq {name or index}")
+                for index, (factor, name) in enumerate(zip(factors, names, strict=True))
+            ]
+        case _:
+            return [named]
+
+
+def draw_program(drawing: Drawing, program: m.Program) -> Sheet:
+    sheet = Sheet(program.name, "program", arrow_type(program))
+    drawing.following = (program.name,)
+    ends = programs.run(drawing, program, program_inputs(drawing, program))
+    unfinished: list[End] = []
+    for end in ends:
+        node = drawing.node(end.node)
+        if node.kind == "site" and node.role == "observed":
+            put(drawing.graph, replace(node, returned=True))
+        else:
+            unfinished.append(end)
+    if unfinished:
+        label = ", ".join(dict.fromkeys(end.site or end.space.written for end in unfinished))
+        node = drawing.add(Node(id=f"return_{program.name}", kind="output", label=label, origin=program.origin))
+        drawing.wire(tuple(unfinished), node)
+    return sheet
+
+
+def program_inputs(drawing: Drawing, program: m.Program) -> Bundle:
+    """Named inputs by their names, unnamed ones by their spaces; none where the body never reads them."""
+    if not program.uses_input:
+        return ()
+    if not program.inputs or any(given.name is None for given in program.inputs):
+        return inputs(drawing, program.domain, program.origin)
+    ends: list[End] = []
+    for given in program.inputs:
+        name = given.name or given.space.written
+        node = drawing.add(Node(id=name, kind="input", label=name, detail=caption(given.space), origin=program.origin))
+        ends.append(End(node, given.space))
+    return tuple(ends)

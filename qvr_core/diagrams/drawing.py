@@ -1,0 +1,168 @@
+"""The sheet while it is being drawn: nodes with unique ids, wires, and the box that new nodes fall into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from qvr_core.diagrams.graph import Box, Node, Wire, connect, drawn_box, put
+from qvr_core.diagrams.labels import caption, columns
+from qvr_core.semantics import model as m
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.display import size_text, space_text
+from qvr_core.semantics.fits import fit
+from qvr_core.semantics.spaces import Named, factors_of, item_of, product
+
+if TYPE_CHECKING:
+    from qvr_core.diagrams.graph import Diagram
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The loose end of a wire: the node that makes the value, and the value's space.  `site` is the name it got."""
+
+    node: str
+    space: Named
+    site: str | None = None
+
+
+Bundle = tuple[End, ...]
+"""A value: one loose end per factor that comes from a node of its own."""
+
+
+@dataclass(slots=True)
+class Drawing:
+    model: m.Model
+    graph: Diagram
+    expand_program: Callable[[Drawing, m.Program, Bundle], Bundle]
+    boxes: dict[str, Box] = field(default_factory=dict[str, Box])
+    box: str | None = None
+    uses: tuple[Origin, ...] = ()
+    """Where the arrow that is being drawn is used: outermost first."""
+    made: dict[tuple[object, ...], str] = field(default_factory=dict[tuple[object, ...], str])
+    taken: set[str] = field(default_factory=set[str])
+    following: tuple[str, ...] = ()
+    """Lets and programs that are being expanded, so that a damaged cyclic model ends."""
+
+    def node(self, wanted: str) -> Node:
+        return self.graph.nodes[wanted]["node"]
+
+    def fresh(self, wanted: str) -> str:
+        name, copy = wanted, 1
+        while name in self.taken:
+            copy += 1
+            name = f"{wanted}_{copy}"
+        self.taken.add(name)
+        return name
+
+    def add(self, node: Node) -> str:
+        """Add `node` under a fresh id, in the current box; its id."""
+        return put(self.graph, replace(node, id=self.fresh(node.id), box=self.box)).id
+
+    def mention(self, node: str, *origins: Origin | None) -> None:
+        """Remember more places that `node` stands for."""
+        old = self.node(node)
+        more = tuple(origin for origin in origins if origin is not None and origin not in (old.origin, *old.also))
+        if more:
+            put(self.graph, replace(old, also=old.also + more))
+
+    def wire(self, bundle: Bundle, target: str, *, wants: Named | None = None, place: Origin | None = None) -> None:
+        """Wire every end of `bundle` to `target`; where together they do not fit what it `wants`, they are marked."""
+        mismatch = None if wants is None else misfit(bundle, wants)
+        for end in bundle:
+            text = caption(end.space)
+            label = f"{end.site} : {text}" if end.site else text
+            wire = Wire(
+                label=label, space=end.space.written, width=columns(end.space.space), origin=place, mismatch=mismatch
+            )
+            if not any(old == wire for old in self.between(end.node, target)):
+                connect(self.graph, end.node, target, wire)
+
+    def between(self, source: str, target: str) -> Iterator[Wire]:
+        for edge in (self.graph.get_edge_data(source, target) or {}).values():
+            yield edge["wire"]
+
+    @contextmanager
+    def inside(self, box: Box) -> Generator[str]:
+        """Draw into a new box."""
+        name = self.fresh(box.id)
+        self.boxes[name] = replace(box, id=name, parent=self.box)
+        outer, self.box = self.box, name
+        try:
+            yield name
+        finally:
+            self.box = outer
+
+    @contextmanager
+    def within(self, box: str | None) -> Generator[None]:
+        """Draw into a box that exists."""
+        outer, self.box = self.box, box
+        try:
+            yield
+        finally:
+            self.box = outer
+
+    @contextmanager
+    def used_at(self, origin: Origin) -> Generator[None]:
+        outer = self.uses
+        self.uses = (*outer, origin)
+        try:
+            yield
+        finally:
+            self.uses = outer
+
+    def key(self, *parts: object) -> tuple[object, ...]:
+        """Equal keys in one frame are one node."""
+        return (drawn_box(self.box, self.boxes), *parts)
+
+
+def split(bundle: Bundle, parts: Sequence[Named]) -> list[Bundle]:
+    """Share a bundle out among `parts` of a product: by factors, else by width; a single end goes to each part."""
+    counts = [len(factors_of(item_of(part.space))) for part in parts]
+    if sum(counts) == len(bundle):
+        return taken(bundle, counts)
+    if len(parts) == len(bundle):
+        return [(end,) for end in bundle]
+    wanted, found = [columns(part.space) for part in parts], [columns(end.space.space) for end in bundle]
+    shares = by_width(wanted, found)
+    return taken(bundle, shares) if shares else [bundle for _ in parts]
+
+
+def taken(bundle: Bundle, counts: Sequence[int]) -> list[Bundle]:
+    shares: list[Bundle] = []
+    start = 0
+    for count in counts:
+        shares.append(bundle[start : start + count])
+        start += count
+    return shares
+
+
+def by_width(wanted: Sequence[int | None], found: Sequence[int | None]) -> list[int] | None:
+    """How many ends each part takes where their widths add up exactly; None where they do not."""
+    shares: list[int] = []
+    at = 0
+    for want in wanted:
+        total, start = 0, at
+        while want is not None and total < want and at < len(found):
+            total += found[at] or 0
+            at += 1
+        if total != want:
+            return None
+        shares.append(at - start)
+    return shares if at == len(found) else None
+
+
+def misfit(bundle: Bundle, wants: Named) -> str | None:
+    """What does not fit between a bundle and the space that takes it; None where it fits or is unknown.
+
+    Lifting to sequences is the checker's business: only single positions are compared.
+    """
+    if not bundle:
+        return None
+    given = product((end.space.written, item_of(end.space.space)) for end in bundle)
+    verdict = fit(given, item_of(wants.space))
+    if verdict.problem is None and verdict.widths != "wrong":
+        return None
+    return verdict.problem or f"{size_text(given)} does not fit {space_text(wants)}"

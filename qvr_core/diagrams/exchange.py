@@ -1,0 +1,75 @@
+"""Diagrams as plain JSON values, for editors (`qvr/diagram`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from qvr_core.diagrams.graph import Box, Node, nodes, sheet, wires
+from qvr_core.semantics.diagnostics import Origin
+
+if TYPE_CHECKING:
+    from qvr_core.diagrams.graph import Diagram
+
+Locate = Callable[[Origin], Any]
+"""Turns a place into what the receiver understands (an LSP range), or None where it is gone."""
+
+
+def to_json(graph: Diagram, locate: Locate) -> dict[str, Any]:
+    """`{name, kind, type, nodes, wires, boxes, collapsed}`; the shapes stand in docs/protocol.md.
+
+    A node's `range` is where a click goes; `ranges` are all places that it stands for, itself first.
+    """
+    page = sheet(graph)
+    return {
+        "name": page.name,
+        "kind": page.kind,
+        "type": page.type,
+        "nodes": [node_json(node, locate) for node in nodes(graph)],
+        "wires": [
+            {
+                "source": source,
+                "target": target,
+                "label": wire.label,
+                "space": wire.space,
+                "width": wire.width,
+                "kind": wire.kind,
+                "mismatch": wire.mismatch,
+                "range": None if wire.origin is None else locate(wire.origin),
+            }
+            for source, target, wire in wires(graph)
+        ],
+        "boxes": [box_json(box, locate) for box in page.boxes if box.drawn],
+        "collapsed": list(page.collapsed),
+    }
+
+
+def node_json(node: Node, locate: Locate) -> dict[str, Any]:
+    places = [origin for origin in (node.origin, *node.also) if origin is not None]
+    found = [place for place in map(locate, places) if place is not None]
+    return {
+        "id": node.id,
+        "kind": node.kind,
+        "label": node.label,
+        "note": node.note,
+        "detail": node.detail,
+        "box": node.box,
+        "declared": node.declared,
+        "shared": node.shared,
+        "sort": node.sort,
+        "role": node.role,
+        "site": node.site,
+        "returned": node.returned,
+        "range": found[0] if found else None,
+        "ranges": found,
+    }
+
+
+def box_json(box: Box, locate: Locate) -> dict[str, Any]:
+    return {
+        "id": box.id,
+        "kind": box.kind,
+        "label": box.label,
+        "parent": box.parent,
+        "range": None if box.origin is None else locate(box.origin),
+    }

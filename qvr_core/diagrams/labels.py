@@ -1,0 +1,105 @@
+"""The words on a diagram: spaces with their widths, and arithmetic as text."""
+
+from __future__ import annotations
+
+from qvr_core.semantics import model as m
+from qvr_core.semantics.spaces import Finite, Linear, Named, Space, is_unknown, item_of, width
+
+OPERATORS = {
+    "add": ("+", 3), "sub": ("-", 3), "mul": ("*", 4), "div": ("/", 4), "pow": ("^", 6),
+    "lt": ("<", 1), "le": ("<=", 1), "gt": (">", 1), "ge": (">=", 1), "eq": ("==", 1), "ne": ("!=", 1),
+}  # fmt: skip
+"""Operator -> (how it is written, how tightly it binds)."""
+
+
+def columns(space: Space) -> int | None:
+    """Columns of a real space, elements of a finite one; None where it is not known."""
+    space = item_of(space)
+    size = space.size if isinstance(space, Finite) else width(space)
+    return None if isinstance(size, Linear) or is_unknown(space) else int(size)
+
+
+def caption(named: Named) -> str:
+    """`Embedded 64`, `FwdHidden * BwdHidden 128`; nothing is added to a space that was written with its numbers."""
+    size = columns(named.space)
+    if size is None or any(part.isdigit() for part in named.written.split()):
+        return named.written
+    return f"{named.written} {size}"
+
+
+def arrow_type(arrow: m.Arrow | m.Program) -> str:
+    return f"{caption(arrow.domain)} {arrow.sort.value} {caption(arrow.codomain)}"
+
+
+def expression(expr: m.Expr, tightness: int = 0) -> str:
+    """Arithmetic as the user would write it."""
+    match expr:
+        case m.Constant(value=str() as value):
+            return f'"{value}"'
+        case m.Constant(value=value):
+            return f"{value:g}" if isinstance(value, float) else str(value)
+        case m.Bound(name=name) | m.Data(name=name):
+            return name
+        case m.Matrix(arrow=arrow):
+            return arrow_name(arrow)
+        case m.Apply(arrow=arrow, args=args):
+            return f"{arrow_name(arrow)}({listed(args)})"
+        case m.Builtin(function="neg", args=(operand,)):
+            return f"-{expression(operand, 5)}"
+        case m.Builtin(function=function, args=(left, right)) if function in OPERATORS:
+            sign, binds = OPERATORS[function]
+            text = f"{expression(left, binds)} {sign} {expression(right, binds + 1)}"
+            return f"({text})" if binds < tightness else text
+        case m.Builtin(function=function, args=args, keywords=keywords):
+            named = [f"{key}={expression(value)}" for key, value in keywords]
+            return f"{function}({', '.join([*map(expression, args), *named])})"
+        case m.Index(base=base, indices=indices):
+            return f"{expression(base, 9)}[{listed(indices)}]"
+        case m.FieldOf(base=base, field=field):
+            return f"{expression(base, 9)}.{field}"
+        case m.Method(base=base, method=method, args=args):
+            return f"{expression(base, 9)}.{method}({listed(args)})"
+        case m.ListOf(items=items):
+            return f"[{listed(items)}]"
+        case m.Function(parameter=parameter, body=body):
+            return f"{parameter} -> {expression(body)}"
+        case m.FactorTable(indices=indices):
+            return f"factor {', '.join(name for name, _ in indices)} in …"
+        case _:
+            return "…"
+
+
+def short(text: str, limit: int = 36) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def listed(items: tuple[m.Expr, ...]) -> str:
+    return ", ".join(expression(item) for item in items)
+
+
+def arrow_name(arrow: m.Arrow) -> str:
+    """A short name for an arrow: its own, or that of its combinator."""
+    match arrow:
+        case m.Ref(name=name) | m.Instance(name=name):
+            return name
+        case m.Lift(arrow=inner):
+            return arrow_name(inner)
+        case m.Scan(cell=cell):
+            return f"scan({arrow_name(cell)})"
+        case m.Stack(body=body, count=count):
+            return f"stack({arrow_name(body)}, {count})"
+        case m.Dagger(base=base):
+            return f"{arrow_name(base)}.dagger"
+        case m.Freeze(base=base):
+            return f"{arrow_name(base)}.freeze"
+        case _:
+            return getattr(arrow, "name", type(arrow).__name__.lower())
+
+
+def draw_text(draw: m.DrawModel) -> str:
+    """`Normal(0, 1)`, or the arrow's name."""
+    match draw:
+        case m.FamilyDraw(family=family, args=args):
+            return f"{family}({', '.join(expression(value) for _, value in args)})"
+        case m.ArrowDraw(arrow=arrow):
+            return arrow_name(arrow)

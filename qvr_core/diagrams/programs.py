@@ -1,0 +1,262 @@
+"""A program as nodes and wires: sites, lets and data around the arrows that its steps draw from."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from qvr_core.diagrams.arrows import expand
+from qvr_core.diagrams.drawing import Bundle, Drawing, End, split
+from qvr_core.diagrams.graph import Box, Node, Wire, connect
+from qvr_core.diagrams.labels import caption, draw_text, expression, short
+from qvr_core.semantics import model as m
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.spaces import Named, Unknown
+
+
+@dataclass(slots=True)
+class Scope:
+    """Names bound so far, and the frames of the plates, which collect the sites of one plate."""
+
+    drawing: Drawing
+    input: Bundle
+    bound: dict[str, Bundle] = field(default_factory=dict[str, Bundle])
+    plates: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def run(drawing: Drawing, program: m.Program, bundle: Bundle) -> Bundle:
+    """Draw the body of `program` on `bundle`; the loose ends of what it returns."""
+    scope = Scope(drawing, bundle)
+    named = [given for given in program.inputs if given.name is not None]
+    if named and len(named) == len(program.inputs):
+        shares = split(bundle, [given.space for given in named])
+        scope.bound |= {given.name or "": share for given, share in zip(named, shares, strict=True)}
+    steps(scope, program.steps)
+    return tuple(end for _, name in program.returns for end in scope.bound.get(name, ()))
+
+
+def steps(scope: Scope, body: Sequence[m.StepModel]) -> None:
+    for step in body:
+        match step:
+            case m.SampleModel(site=site):
+                sample(scope, site)
+            case m.ObserveModel(site=site):
+                with plate(scope, site):
+                    scope.bound[site.name] = observed(scope, site)
+            case m.MarginalizeModel():
+                marginalize(scope, step)
+            case m.LetModel():
+                let(scope, step)
+            case m.ScoreModel(name=name, value=value, origin=origin):
+                text = expression(value)
+                node = scope.drawing.add(
+                    Node(id=name, kind="score", label=name, note=short(text), detail=text, origin=origin)
+                )
+                scope.drawing.wire(values(scope, value), node)
+                scope.bound[name] = (End(node, unknown(name)),)
+
+
+def sample(scope: Scope, site: m.Site) -> None:
+    """A draw from a named arrow names the wire that leaves the arrow; a draw from a family is a node."""
+    drawing = scope.drawing
+    if not isinstance(site.draw, m.ArrowDraw):
+        with plate(scope, site):
+            node = family_site(scope, site, "latent")
+            bind(scope, site, (End(node, site.bound[0][1]),) if site.bound else ())
+        return
+    ends = drawn(scope, site.draw)
+    for end in ends:
+        node = drawing.node(end.node)
+        if node.kind == "input":
+            continue
+        drawing.mention(node.id, site.origin)
+        if node.site is None:
+            drawing.graph.nodes[node.id]["node"] = replace(drawing.node(node.id), site=site.name)
+    bind(scope, site, ends)
+
+
+def bind(scope: Scope, site: m.Site, ends: Bundle) -> None:
+    if len(site.bound) == 1:
+        ((name, space),) = site.bound
+        whole = (replace(ends[0], space=space),) if len(ends) == 1 else ends
+        scope.bound[name] = tuple(replace(end, site=name) for end in whole)
+        return
+    for (name, space), share in zip(site.bound, split(ends, [space for _, space in site.bound]), strict=True):
+        scope.bound[name] = tuple(End(end.node, space, name) for end in share)
+
+
+def drawn(scope: Scope, draw: m.ArrowDraw) -> Bundle:
+    given = scope.input if draw.args is None else values(scope, *draw.args)
+    with scope.drawing.used_at(draw.origin):
+        return expand(scope.drawing, draw.arrow, given, draw.origin)
+
+
+def observed(scope: Scope, site: m.Site) -> Bundle:
+    if not isinstance(site.draw, m.ArrowDraw):
+        return (End(family_site(scope, site, "observed"), site_space(site)),)
+    ends = drawn(scope, site.draw)
+    node = site_node(scope, site, "observed", detail="")
+    scope.drawing.wire(ends, node)
+    return (End(node, site_space(site)),)
+
+
+def family_site(scope: Scope, site: m.Site, role: str) -> str:
+    node = site_node(scope, site, role, detail=draw_text(site.draw))
+    if isinstance(site.draw, m.FamilyDraw):
+        scope.drawing.wire(values(scope, *(value for _, value in site.draw.args)), node)
+    return node
+
+
+def site_node(scope: Scope, site: m.Site, role: str, detail: str) -> str:
+    node = scope.drawing.add(
+        Node(
+            id=site.name,
+            kind="site",
+            label=site.name,
+            note=short(detail),
+            detail=f"{role} {caption(site_space(site))}" + (f" ~ {detail}" if detail else ""),
+            origin=site.origin,
+            role=role,
+        )
+    )
+    for index in (site.via, site.mask, site.weight, site.at):
+        if index is not None:
+            for end in values(scope, index):
+                connect(scope.drawing.graph, end.node, node, Wire(label=expression(index), kind="index"))
+    return node
+
+
+def site_space(site: m.Site) -> Named:
+    if len(site.bound) == 1:
+        return site.bound[0][1]
+    return site.ascribed or unknown(site.name)
+
+
+def unknown(name: str) -> Named:
+    return Named(Unknown(), name)
+
+
+@contextmanager
+def plate(scope: Scope, site: m.Site) -> Generator[None]:
+    """The frame of the plate that `site` is drawn over: one for all its sites."""
+    over = site.ascribed
+    if site.ascription not in (m.Ascription.PLATE, m.Ascription.ROW_DRAWS) or over is None:
+        yield
+        return
+    drawing = scope.drawing
+    if over.written in scope.plates:
+        with drawing.within(scope.plates[over.written]):
+            yield
+        return
+    with drawing.inside(Box(id=f"plate_{over.written}", kind="plate", label=caption(over), origin=site.origin)) as box:
+        scope.plates[over.written] = box
+        yield
+
+
+def marginalize(scope: Scope, step: m.MarginalizeModel) -> None:
+    """A frame around the summed-out name and everything that depends on it."""
+    over = f", per {caption(step.over)}" if step.over else f", per row of {caption(step.rows)}" if step.rows else ""
+    label = f"Σ over {step.site.name}{over}"
+    box = Box(id=f"sum_{step.site.name}", kind="marginalize", label=label, origin=step.site.origin)
+    with scope.drawing.inside(box):
+        if isinstance(step.site.draw, m.ArrowDraw):
+            ends = drawn(scope, step.site.draw)
+            node = site_node(scope, step.site, "marginalized", detail="")
+            scope.drawing.wire(ends, node)
+        else:
+            node = family_site(scope, step.site, "marginalized")
+        scope.bound[step.site.name] = (End(node, site_space(step.site), step.site.name),)
+        steps(scope, step.body)
+
+
+def let(scope: Scope, step: m.LetModel) -> None:
+    """`let y = f(x)` is the arrow itself, `let y = x` another name; other arithmetic is a node."""
+    drawing = scope.drawing
+    match step.value:
+        case m.Bound() | m.Apply() if len(step.names) == 1:
+            ends = values(scope, step.value)
+            for end in ends:
+                drawing.mention(end.node, step.origin)
+            scope.bound[step.names[0]] = tuple(replace(end, site=step.names[0]) for end in ends)
+        case _:
+            label = ", ".join(step.names)
+            node = drawing.add(
+                Node(
+                    id=step.names[0],
+                    kind="let",
+                    label=label,
+                    note=short(expression(step.value)),
+                    detail=f"{label} = {expression(step.value)}",
+                    origin=step.origin,
+                )
+            )
+            drawing.wire(values(scope, step.value), node)
+            space = step.value.type.space
+            for name in step.names:
+                kept = Named(space, name) if space is not None and len(step.names) == 1 else unknown(name)
+                scope.bound[name] = (End(node, kept),)
+
+
+def values(scope: Scope, *exprs: m.Expr) -> Bundle:
+    """The loose ends that arithmetic reads, each once, in the order of reading."""
+    ends: dict[End, None] = {}
+    for expr in exprs:
+        for end in read(scope, expr, frozenset()):
+            ends[end] = None
+    return tuple(ends)
+
+
+def read(scope: Scope, expr: m.Expr, hidden: frozenset[str]) -> Iterator[End]:
+    """`hidden` are the variables of lambdas and factors around `expr`."""
+    drawing = scope.drawing
+    match expr:
+        case m.Bound(name=name):
+            if name not in hidden:
+                yield from scope.bound.get(name, ())
+        case m.Data(name=name, origin=origin):
+            yield data(scope, name, origin)
+        case m.Apply(arrow=arrow, args=args):
+            given = tuple(end for arg in args for end in read(scope, arg, hidden))
+            yield from expand(drawing, arrow, given, expr.origin)
+        case m.Matrix(arrow=arrow):
+            yield from expand(drawing, arrow, ())
+        case m.FactorTable(indices=indices, body=body, cases=cases):
+            inner = hidden | {name for name, _ in indices}
+            for part in (*(() if body is None else (body,)), *(value for _, value in cases)):
+                yield from read(scope, part, inner)
+        case m.Function(parameter=parameter, body=body):
+            yield from read(scope, body, hidden | {parameter})
+        case _:
+            for part in parts(expr):
+                yield from read(scope, part, hidden)
+
+
+def parts(expr: m.Expr) -> Iterator[m.Expr]:
+    match expr:
+        case m.Builtin(args=args, keywords=keywords):
+            yield from args
+            yield from (value for _, value in keywords)
+        case m.Index(base=base, indices=indices):
+            yield base
+            yield from indices
+        case m.FieldOf(base=base):
+            yield base
+        case m.Method(base=base, args=args):
+            yield base
+            yield from args
+        case m.ListOf(items=items):
+            yield from items
+        case _:
+            return
+
+
+def data(scope: Scope, name: str, origin: Origin) -> End:
+    """One node for each data name, outside every frame."""
+    drawing = scope.drawing
+    key = ("data", name)
+    if key not in drawing.made:
+        with drawing.within(None):
+            drawing.made[key] = drawing.add(Node(id=name, kind="data", label=name, detail="data", origin=origin))
+    drawing.mention(drawing.made[key], origin)
+    return End(drawing.made[key], unknown(name))

@@ -1,0 +1,202 @@
+"""Typed models made by hand, so that diagrams are tested without the checker."""
+
+from itertools import count
+
+from qvr_core.semantics import model as m
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.spaces import Finite, Named, Product, Real, Seq, Space
+from qvr_core.syntax.tree import Span
+
+_units = count()
+EXACT = m.Density("exact")
+
+
+def place() -> Origin:
+    return Origin(next(_units), Span(0, 1))
+
+
+def real(name: str, size: int) -> Named:
+    return Named(Real((size,)), name)
+
+
+def finite(name: str, size: int) -> Named:
+    return Named(Finite(size, name), name)
+
+
+def times(*parts: Named) -> Named:
+    factors: list[Space] = []
+    names: list[str | None] = []
+    for part in parts:
+        factors.append(part.space)
+        names.append(part.written)
+    return Named(Product(tuple(factors), tuple(names)), " * ".join(part.written for part in parts))
+
+
+def seq(named: Named) -> Named:
+    return Named(Seq(named.space), f"Seq {named.written}")
+
+
+def base(domain: Named, codomain: Named, sort: m.Sort = m.Sort.SAMPLED) -> dict:
+    return {"domain": domain, "codomain": codomain, "sort": sort, "origin": place(), "density": EXACT}
+
+
+def embed(name: str, domain: Named, codomain: Named) -> m.Embed:
+    return m.Embed(name=name, **base(domain, codomain, m.Sort.DETERMINISTIC))
+
+
+def kernel(name: str, domain: Named, codomain: Named, family: str = "Normal") -> m.Kernel:
+    return m.Kernel(
+        name=name, family=family, fixed=None, scale=0.1, param_source="mlp", hidden_dim=64, options=(),
+        **base(domain, codomain),
+    )  # fmt: skip
+
+
+def ref(arrow: m.Arrow | m.Program, name: str | None = None) -> m.Ref:
+    return m.Ref(name=name or arrow.name, **base(arrow.domain, arrow.codomain, arrow.sort))
+
+
+def chain(*stages: m.Arrow) -> m.Compose:
+    return m.Compose(
+        stages=stages, operators=tuple(place() for _ in stages[1:]), **base(stages[0].domain, stages[-1].codomain)
+    )
+
+
+def scan(cell: m.Arrow, item: Named, state: Named, *, backward: bool = False) -> m.Scan:
+    return m.Scan(
+        cell=cell, item=item, state=state, emit_all=False, backward=backward, inferred=backward, learned_init=False,
+        **base(seq(item), state),
+    )  # fmt: skip
+
+
+def let(name: str, arrow: m.Arrow) -> m.LetArrow:
+    return m.LetArrow(name=name, arrow=arrow, origin=place())
+
+
+def site(name: str, space: Named, draw: m.DrawModel, **more: object) -> m.Site:
+    given = {
+        "bound": ((name, space),), "ascription": m.Ascription.NONE, "ascribed": None, "density": EXACT, "over": None,
+        "via": None, "mask": None, "weight": None, "at": None, "row_local": False,
+    }  # fmt: skip
+    return m.Site(name=name, draw=draw, origin=place(), **(given | more))
+
+
+def draw(arrow: m.Arrow, *names: str) -> m.ArrowDraw:
+    args = tuple(bound(name) for name in names) or None
+    return m.ArrowDraw(arrow=arrow, args=args, origin=place())
+
+
+def family(name: str, *args: m.Expr) -> m.FamilyDraw:
+    return m.FamilyDraw(family=name, args=tuple((str(i), arg) for i, arg in enumerate(args)), origin=place())
+
+
+def bound(name: str) -> m.Bound:
+    return m.Bound(name=name, type=m.ValueType(None), origin=place())
+
+
+def data(name: str) -> m.Data:
+    return m.Data(name=name, type=m.ValueType(None), origin=place())
+
+
+def number(value: float) -> m.Constant:
+    return m.Constant(value=value, type=m.ValueType(Real((1,))), origin=place())
+
+
+def call(function: str, *args: m.Expr) -> m.Builtin:
+    return m.Builtin(function=function, args=args, type=m.ValueType(Real((1,))), origin=place())
+
+
+def program(
+    name: str,
+    domain: Named,
+    codomain: Named,
+    steps: tuple[m.StepModel, ...],
+    returns: tuple[str, ...],
+    *,
+    inputs: tuple[tuple[str | None, Named], ...] | None = None,
+    uses_input: bool = True,
+) -> m.Program:
+    given = inputs if inputs is not None else ((None, domain),)
+    return m.Program(
+        name=name,
+        inputs=tuple(m.Input(name=label, space=space) for label, space in given),
+        template=(),
+        declared_domain=domain,
+        declared_codomain=codomain,
+        domain=domain,
+        codomain=codomain,
+        sort=m.Sort.SAMPLED,
+        steps=steps,
+        returns=tuple((None, label) for label in returns),
+        tupled=len(returns) > 1,
+        data=(),
+        uses_input=uses_input,
+        effects=frozenset(),
+        density=EXACT,
+        origin=place(),
+    )
+
+
+def model(arrows: list[m.Arrow], lets: list[m.LetArrow], programs: list[m.Program]) -> m.Model:
+    return m.Model(
+        objects={},
+        arrows={arrow.name: arrow for arrow in arrows},
+        replicated={},
+        lets={known.name: known for known in lets},
+        programs={known.name: known for known in programs},
+        compositions={},
+        deductions={},
+        exports=(),
+        order=tuple(known.name for known in (*arrows, *lets, *programs)),
+    )
+
+
+def bidirectional(back: int = 64) -> m.Model:
+    """The seed's program; `back` is the width of the backward state."""
+    token, embedded, combined = finite("Token", 256), real("Embedded", 64), real("Combined", 128)
+    forward, backward = real("FwdHidden", 64), real("BwdHidden", back)
+    tok_embed = embed("tok_embed", token, embedded)
+    fwd_cell = kernel("fwd_cell", times(embedded, forward), forward)
+    bwd_cell = kernel("bwd_cell", times(embedded, backward), backward)
+    combine = kernel("combine", combined, combined)
+    lm_head = kernel("lm_head", combined, token, "Categorical")
+    forward_path = let("forward_path", chain(ref(tok_embed), scan(ref(fwd_cell), embedded, forward)))
+    backward_path = let("backward_path", chain(ref(tok_embed), scan(ref(bwd_cell), embedded, backward, backward=True)))
+    branches = (ref(forward_path.arrow, "forward_path"), ref(backward_path.arrow, "backward_path"))
+    fan = m.Fan(branches=branches, replicated=None, **base(seq(token), times(forward, backward)))
+    backbone = let("backbone", chain(fan, ref(combine)))
+    body = (
+        m.SampleModel(site=site("h", combined, draw(ref(backbone.arrow, "backbone")))),
+        m.ObserveModel(site=site("masked_token", token, draw(ref(lm_head), "h"), ascribed=token)),
+    )
+    return model(
+        [tok_embed, fwd_cell, bwd_cell, combine, lm_head],
+        [forward_path, backward_path, backbone],
+        [program("bidirectional_rnn_lm", token, token, body, ("masked_token",))],
+    )
+
+
+def schools() -> m.Model:
+    """Eight schools: plates, data and a let."""
+    school, one = finite("School", 8), real("Real 1", 1)
+    over = {"ascription": m.Ascription.PLATE, "ascribed": school}
+    theta = m.LetModel(
+        names=("theta",), value=call("add", bound("mu"), call("mul", bound("tau"), bound("z"))), origin=place()
+    )
+    body = (
+        m.SampleModel(site=site("mu", one, family("Normal", number(0.0), number(5.0)))),
+        m.SampleModel(site=site("tau", one, family("HalfCauchy", number(5.0)))),
+        m.SampleModel(site=site("z", real("School", 8), family("Normal", number(0.0), number(1.0)), **over)),
+        theta,
+        m.ObserveModel(site=site("y", real("School", 8), family("Normal", bound("theta"), data("sigma")), **over)),
+    )
+    return model([], [], [program("eight_schools", school, school, body, ("mu",), uses_input=False)])
+
+
+def long_chain(count: int) -> m.Model:
+    """A stack of a let of `count` linear maps, for collapsing."""
+    hidden = real("Hidden", 8)
+    maps = [m.LinearMap(name=f"f{i}", bias=True, rank=None, init="default", **base(hidden, hidden, m.Sort.DETERMINISTIC))
+            for i in range(count)]  # fmt: skip
+    block = let("block", chain(*(ref(arrow) for arrow in maps)))
+    deep = let("deep", m.Stack(body=ref(block.arrow, "block"), count=3, **base(hidden, hidden)))
+    return model(list(maps), [block, deep], [])

@@ -1,0 +1,122 @@
+"""From a typed model to the graph that a user sees."""
+
+import networkx as nx
+import pytest
+
+from qvr_core.diagrams import NoDiagram, build, nodes, sheet, wires
+from tests.diagrams import models
+
+
+def value_wires(graph: nx.MultiDiGraph) -> set[tuple[str, str]]:
+    return {(source, target) for source, target, wire in wires(graph) if wire.kind == "value"}
+
+
+def test_bidirectional_has_the_shape_of_the_seed() -> None:
+    graph = build(models.bidirectional(), "bidirectional_rnn_lm")
+    assert value_wires(graph) == {
+        ("Token", "tok_embed"),
+        ("tok_embed", "fwd_cell"),
+        ("tok_embed", "bwd_cell"),
+        ("fwd_cell", "combine"),
+        ("bwd_cell", "combine"),
+        ("combine", "lm_head"),
+        ("lm_head", "masked_token"),
+    }
+
+
+def test_scans_are_frames_that_say_their_direction_and_their_state_returns() -> None:
+    graph = build(models.bidirectional(), "bidirectional_rnn_lm")
+    frames = {box.kind: box.label for box in sheet(graph).boxes if box.kind == "scan"}
+    labels = [box.label for box in sheet(graph).boxes if box.kind == "scan"]
+    assert labels == ["scan →", "scan ← from the end"], frames
+    assert {(s, t) for s, t, wire in wires(graph) if wire.kind == "state"} == {
+        ("fwd_cell", "fwd_cell"),
+        ("bwd_cell", "bwd_cell"),
+    }
+
+
+def test_wires_carry_space_width_and_the_name_of_the_site() -> None:
+    graph = build(models.bidirectional(), "bidirectional_rnn_lm")
+    labels = {(s, t): (wire.label, wire.width) for s, t, wire in wires(graph) if wire.kind == "value"}
+    assert labels["tok_embed", "fwd_cell"] == ("Embedded 64", 64)
+    assert labels["fwd_cell", "combine"] == ("FwdHidden 64", 64)
+    assert labels["combine", "lm_head"] == ("h : Combined 128", 128)
+
+
+def test_a_mismatch_is_marked_on_the_wires_that_do_not_fit_and_nowhere_else() -> None:
+    graph = build(models.bidirectional(back=32), "bidirectional_rnn_lm")
+    marked = {(s, t): wire.mismatch for s, t, wire in wires(graph) if wire.mismatch}
+    assert set(marked) == {("fwd_cell", "combine"), ("bwd_cell", "combine")}
+    assert "64 + 32 = 96" in marked["fwd_cell", "combine"]
+    assert "128" in marked["fwd_cell", "combine"]
+
+
+def test_a_node_knows_its_declaration_first_and_then_its_uses() -> None:
+    model = models.bidirectional()
+    graph = build(model, "bidirectional_rnn_lm")
+    known = {node.id: node for node in nodes(graph)}
+    assert known["combine"].origin == model.arrows["combine"].origin
+    assert model.programs["bidirectional_rnn_lm"].steps[0].site.origin in known["combine"].also
+    assert known["combine"].site == "h"
+    assert known["masked_token"].returned
+
+
+def test_a_let_has_its_domain_and_codomain_at_its_ends() -> None:
+    graph = build(models.bidirectional(), "forward_path")
+    assert [node.id for node in nodes(graph) if node.kind == "input"] == ["Token"]
+    assert [node.id for node in nodes(graph) if node.kind == "output"] == ["FwdHidden"]
+
+
+def test_a_sampled_arrow_drawn_twice_is_two_nodes_that_show_their_shared_weights() -> None:
+    hidden = models.real("Hidden", 8)
+    step = models.kernel("step", hidden, hidden)
+    model = models.model([step], [models.let("twice", models.chain(models.ref(step), models.ref(step)))], [])
+    drawn = [node for node in nodes(build(model, "twice")) if node.declared == "step"]
+    assert len(drawn) == 2
+    assert all(node.shared for node in drawn)
+
+
+def test_plates_collect_their_sites_and_data_stands_outside() -> None:
+    graph = build(models.schools(), "eight_schools")
+    plates = [box for box in sheet(graph).boxes if box.kind == "plate"]
+    assert [box.label for box in plates] == ["School 8"]
+    known = {node.id: node for node in nodes(graph)}
+    assert known["z"].box == known["y"].box == plates[0].id
+    assert known["sigma"].kind == "data"
+    assert known["sigma"].box is None
+    assert known["theta"].note == "mu + tau * z"
+    assert {("mu", "theta"), ("tau", "theta"), ("z", "theta"), ("theta", "y"), ("sigma", "y")} <= value_wires(graph)
+
+
+def test_a_statistical_program_has_no_input_node_and_says_what_it_returns() -> None:
+    graph = build(models.schools(), "eight_schools")
+    assert not [node for node in nodes(graph) if node.kind == "input"]
+    (output,) = [node for node in nodes(graph) if node.kind == "output"]
+    assert output.label == "mu"
+    assert ("mu", output.id) in value_wires(graph)
+
+
+def test_large_frames_collapse_and_open_again() -> None:
+    model = models.long_chain(200)
+    small = build(model, "deep")
+    assert small.number_of_nodes() == 3
+    assert sheet(small).collapsed == ("stack",)
+    (box,) = [node for node in nodes(small) if node.kind == "box"]
+    assert "200 nodes" in box.detail
+    assert build(model, "deep", opened=["stack", "block"]).number_of_nodes() == 202
+    assert build(model, "deep", collapse=False).number_of_nodes() == 202
+    assert build(models.long_chain(20), "deep").number_of_nodes() == 22
+
+
+def test_an_unknown_name_is_told_with_the_known_ones() -> None:
+    with pytest.raises(NoDiagram, match="'backbon'.*backbone"):
+        build(models.bidirectional(), "backbon")
+
+
+def test_a_file_without_arrows_says_so() -> None:
+    with pytest.raises(NoDiagram, match="nothing to draw"):
+        build(models.model([], [], []))
+
+
+def test_without_a_name_the_last_program_is_drawn() -> None:
+    assert sheet(build(models.bidirectional())).name == "bidirectional_rnn_lm"
