@@ -103,7 +103,7 @@ def edge(source: str, target: str, wire: Wire, ordinal: int) -> str:
     attributes = {
         "id": quoted(f"wire:{source}:{target}:{ordinal}"),
         "class": quoted(" ".join(["wire", wire.kind, *(["mismatch"] if wire.mismatch else [])])),
-        "label": quoted(f"✗ {wire.mismatch}" if wire.mismatch else wire.label),
+        "label": quoted(wire.label),
         "tooltip": quoted(wire.mismatch or wire.label),
     }
     if wire.kind != "value":

@@ -71,9 +71,12 @@ class Drawing:
     def wire(self, bundle: Bundle, target: str, *, wants: Named | None = None, place: Origin | None = None) -> None:
         """Wire every end of `bundle` to `target`; where together they do not fit what it `wants`, they are marked."""
         mismatch = None if wants is None else misfit(bundle, wants)
-        for end in bundle:
+        for number, end in enumerate(bundle):
             text = caption(end.space)
-            label = f"{end.site} : {text}" if end.site else text
+            named = end.site is not None and end.site != self.node(end.node).label
+            label = f"{end.site} : {text}".rstrip(" :") if named else text
+            if mismatch and number == 0:
+                label = f"{label}  ✗ {mismatch}"
             wire = Wire(
                 label=label, space=end.space.written, width=columns(end.space.space), origin=place, mismatch=mismatch
             )

@@ -91,8 +91,7 @@ def node_text(node: Node) -> str:
 
 def arrow(wire: Wire) -> str:
     line = "-->" if wire.kind == "value" else "-.->"
-    label = f"✗ {wire.mismatch}" if wire.mismatch else wire.label
-    return f'{line}|"{quoted(label)}"|' if label else line
+    return f'{line}|"{quoted(wire.label)}"|' if wire.label else line
 
 
 def classes(node: Node) -> list[str]:

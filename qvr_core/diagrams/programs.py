@@ -12,6 +12,7 @@ from qvr_core.diagrams.graph import Box, Node, Wire, connect
 from qvr_core.diagrams.labels import caption, draw_text, expression, short
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.display import structure
 from qvr_core.semantics.spaces import Named, Unknown
 
 
@@ -54,7 +55,7 @@ def steps(scope: Scope, body: Sequence[m.StepModel]) -> None:
                     Node(id=name, kind="score", label=name, note=short(text), detail=text, origin=origin)
                 )
                 scope.drawing.wire(values(scope, value), node)
-                scope.bound[name] = (End(node, unknown(name)),)
+                scope.bound[name] = (End(node, unknown(), name),)
 
 
 def sample(scope: Scope, site: m.Site) -> None:
@@ -130,11 +131,11 @@ def site_node(scope: Scope, site: m.Site, role: str, detail: str) -> str:
 def site_space(site: m.Site) -> Named:
     if len(site.bound) == 1:
         return site.bound[0][1]
-    return site.ascribed or unknown(site.name)
+    return site.ascribed or unknown()
 
 
-def unknown(name: str) -> Named:
-    return Named(Unknown(), name)
+def unknown() -> Named:
+    return Named(Unknown(), "")
 
 
 @contextmanager
@@ -181,21 +182,23 @@ def let(scope: Scope, step: m.LetModel) -> None:
             scope.bound[step.names[0]] = tuple(replace(end, site=step.names[0]) for end in ends)
         case _:
             label = ", ".join(step.names)
-            node = drawing.add(
-                Node(
-                    id=step.names[0],
-                    kind="let",
-                    label=label,
-                    note=short(expression(step.value)),
-                    detail=f"{label} = {expression(step.value)}",
-                    origin=step.origin,
+            text = expression(step.value)
+            with drawing.within(scope.plates.get(next(iter(step.value.type.indexed), None) or "", drawing.box)):
+                node = drawing.add(
+                    Node(
+                        id=step.names[0],
+                        kind="let",
+                        label=label,
+                        note=short(text),
+                        detail=f"{label} = {text}",
+                        origin=step.origin,
+                    )
                 )
-            )
             drawing.wire(values(scope, step.value), node)
             space = step.value.type.space
             for name in step.names:
-                kept = Named(space, name) if space is not None and len(step.names) == 1 else unknown(name)
-                scope.bound[name] = (End(node, kept),)
+                kept = Named(space, structure(space)) if space is not None and len(step.names) == 1 else unknown()
+                scope.bound[name] = (End(node, kept, name),)
 
 
 def values(scope: Scope, *exprs: m.Expr) -> Bundle:
@@ -259,4 +262,4 @@ def data(scope: Scope, name: str, origin: Origin) -> End:
         with drawing.within(None):
             drawing.made[key] = drawing.add(Node(id=name, kind="data", label=name, detail="data", origin=origin))
     drawing.mention(drawing.made[key], origin)
-    return End(drawing.made[key], unknown(name))
+    return End(drawing.made[key], unknown())

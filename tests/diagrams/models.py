@@ -195,8 +195,8 @@ def schools() -> m.Model:
 def long_chain(count: int) -> m.Model:
     """A stack of a let of `count` linear maps, for collapsing."""
     hidden = real("Hidden", 8)
-    maps = [m.LinearMap(name=f"f{i}", bias=True, rank=None, init="default", **base(hidden, hidden, m.Sort.DETERMINISTIC))
-            for i in range(count)]  # fmt: skip
+    given = {"bias": True, "rank": None, "init": "default"}
+    maps = [m.LinearMap(name=f"f{i}", **given, **base(hidden, hidden, m.Sort.DETERMINISTIC)) for i in range(count)]
     block = let("block", chain(*(ref(arrow) for arrow in maps)))
     deep = let("deep", m.Stack(body=ref(block.arrow, "block"), count=3, **base(hidden, hidden)))
     return model(list(maps), [block, deep], [])

@@ -109,7 +109,7 @@ def test_large_frames_collapse_and_open_again() -> None:
 
 
 def test_an_unknown_name_is_told_with_the_known_ones() -> None:
-    with pytest.raises(NoDiagram, match="'backbon'.*backbone"):
+    with pytest.raises(NoDiagram, match=r"'backbon'.*backbone"):
         build(models.bidirectional(), "backbon")
 
 
