@@ -157,9 +157,8 @@ class RunStore:
             parent=parent,
         )
         write_bytes(directory / "program.qvr", text.encode("utf-8", "surrogatepass"))
-        write_json(
-            directory / "job.json", job.model_dump(mode="json", exclude={"text", "directory", "parent", "resume"})
-        )
+        asked = job.model_dump(mode="json", exclude={"text", "directory", "parent", "resume"})
+        write_json(directory / "job.json", asked)
         return job
 
     def _fresh(self, name: str) -> Path:

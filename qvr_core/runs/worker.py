@@ -1,0 +1,102 @@
+"""The worker process: `python -m qvr_core.runs.worker`.
+
+Loads torch, waits for its job on stdin, and writes events to stdout until the run has ended.  What anything else prints
+to stdout goes to stderr, which the client keeps as the worker's log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import IO
+
+# Seconds that a worker whose client is gone has to write its checkpoint.
+ORPHAN_GRACE = 2.0
+PR_SET_PDEATHSIG = 1
+
+
+class Stop:
+    """Whether the run was asked to end or to write a checkpoint; set from the stdin thread and from signals."""
+
+    def __init__(self) -> None:
+        self.cancelled = threading.Event()
+        self.checkpoint = threading.Event()
+
+    def cancel(self, *_: object) -> None:
+        self.cancelled.set()
+
+
+def main() -> None:
+    """Entry point.  Exit status 0 for a finished or cancelled run, 1 for a failed one."""
+    events = _claim_stdout()
+    stop = Stop()
+    _follow_parent()
+    signal.signal(signal.SIGINT, stop.cancel)
+    signal.signal(signal.SIGTERM, stop.cancel)
+
+    from qvr_core.runs.conduct import conduct
+
+    lines = _stdin_lines()
+    line = next(lines, None)
+    if line is None:
+        return
+    from qvr_core.runs.protocol import Job
+
+    job = Job.model_validate_json(line)
+    if job.parent is not None and sys.platform == "linux" and os.getppid() != job.parent:
+        return  # the client died before the kernel was asked
+    threading.Thread(target=_listen, args=(lines, stop), daemon=True).start()
+    status = conduct(job, stop, events)
+    sys.stderr.flush()
+    # Everything is written: tearing torch down would only cost time.
+    os._exit(status)
+
+
+def _claim_stdout() -> IO[bytes]:
+    """The real stdout for events alone; file descriptor 1 now leads to stderr."""
+    real = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return os.fdopen(real, "wb")
+
+
+def _follow_parent() -> None:
+    """Ask the kernel (Linux) for SIGTERM when the parent dies; the closed stdin says it everywhere."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _stdin_lines() -> Iterator[bytes]:
+    """Lines of stdin, unbuffered: a daemon thread that blocks in a buffered read stops the interpreter's shutdown."""
+    held = b""
+    while chunk := os.read(0, 1 << 16):
+        *lines, held = (held + chunk).split(b"\n")
+        yield from lines
+
+
+def _listen(lines: Iterator[bytes], stop: Stop) -> None:
+    """Read control lines until stdin closes; then the client is gone, and so is this process soon."""
+    from qvr_core.runs.protocol import Control
+
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            if Control.model_validate_json(line).control == "cancel":
+                stop.cancel()
+            else:
+                stop.checkpoint.set()
+    stop.cancel()
+    time.sleep(ORPHAN_GRACE)
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
