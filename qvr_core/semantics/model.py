@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.spaces import Named, Space
+from qvr_core.semantics.spaces import Dim, Named, Space
 
 
 class Sort(Enum):
@@ -32,11 +32,13 @@ class Density:
     kind: 'deterministic' (no density), 'exact', 'conditional' (exact given `innovations` innovations), 'summed' (finite
     intermediates of joint size `summed` are summed out), 'score' (score-function gradient), 'none' (a sampled arrow
     followed by a deterministic one).
+    `draws` counts all draws inside, the last ones included.
     """
 
     kind: str
     innovations: int = 0
     summed: int = 1
+    draws: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,12 +310,16 @@ class ValueType:
     """The type of a value in arithmetic.
 
     `space` is None where it depends on data.  `indexed` are the plates in front of it, outermost first (each a space's
-    nominal name or None); `rows` says that a value differs from row to row of the batch.
+    nominal name or None) and `sizes` their lengths (None where only data can tell); `space` is then that of one element.
+    `event` names the finite set that the last axis of the element runs over (a Dirichlet with `over=Topic`).
+    `rows` says that a value differs from row to row of the batch: it comes through the program's input.
     """
 
     space: Space | None
     indexed: tuple[str | None, ...] = ()
     rows: bool = False
+    sizes: tuple[Dim | None, ...] = ()
+    event: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,6 +360,13 @@ class Apply(ExprBase):
 
     arrow: Arrow
     args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeductionRef(ExprBase):
+    """A deduction by name (`parse(D, sentence)`)."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -423,7 +436,7 @@ class TermValue(ExprBase):
 
 Expr = (
     Constant | Bound | Data | Matrix | Apply | Builtin | Index | FieldOf | Method | ListOf | Function | FactorTable
-    | TermValue
+    | TermValue | DeductionRef
 )  # fmt: skip
 
 
@@ -479,6 +492,8 @@ class Site:
     row_local: bool
     """True where the draw is made anew in each row of the batch."""
     origin: Origin
+    iid_over: Named | None = None
+    """The plate in front of a value whose own space is ascribed (`: Latent … [iid_over=Item]`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
