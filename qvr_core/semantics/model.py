@@ -310,7 +310,7 @@ class ValueType:
     """The type of a value in arithmetic.
 
     `space` is None where it depends on data.  `indexed` are the plates in front of it, outermost first (each a space's
-    nominal name or None) and `sizes` their lengths (None where only data can tell); `space` is then that of one element.
+    nominal name or None) and `sizes` their lengths (None where only data can tell); `space` is that of one element.
     `event` names the finite set that the last axis of the element runs over (a Dirichlet with `over=Topic`).
     `rows` says that a value differs from row to row of the batch: it comes through the program's input.
     """
