@@ -66,13 +66,15 @@ class ArrowModule(nn.Module):
 
     A deterministic arrow implements `forward`; a sampled one implements `noise_specs`, `draw` and `densities`.
     `pointwise` arrows accept any number of leading axes and treat them alike (densities sum all but the first).
-    `paths` are all noise paths that can occur; `has_density` is False where a deterministic arrow follows the last draw.
+    `paths` are all noise paths that can occur; `leaves` the modules with parameters below it by full name
+    (`runtime.leaves`); `has_density` is False where a deterministic arrow follows the last draw.
     """
 
     sampled: bool = False
     pointwise: bool = False
     has_density: bool = True
     paths: tuple[str, ...] = ()
+    leaves: Mapping[str, nn.Module] = {}
     domain: Named
     codomain: Named
 

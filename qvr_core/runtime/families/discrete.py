@@ -94,9 +94,7 @@ def negative_binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> 
     return inside(ok, choose + y * F.logsigmoid(logits) + n * F.logsigmoid(-logits))
 
 
-def zero_inflated_poisson_draw(
-    shape: Shape, generator: Generator | None, gate_logits: Tensor, rate: Tensor
-) -> Tensor:
+def zero_inflated_poisson_draw(shape: Shape, generator: Generator | None, gate_logits: Tensor, rate: Tensor) -> Tensor:
     closed = bernoulli_draw(shape, generator, gate_logits)
     return (1.0 - closed) * poisson_draw(shape, generator, rate)
 
@@ -117,13 +115,9 @@ def ordered_logistic_logits(predictor: Tensor, cutpoints: Tensor) -> Tensor:
     return torch.cat([first, middle, last], dim=-1)
 
 
-def ordered_logistic_draw(
-    shape: Shape, generator: Generator | None, predictor: Tensor, cutpoints: Tensor
-) -> Tensor:
+def ordered_logistic_draw(shape: Shape, generator: Generator | None, predictor: Tensor, cutpoints: Tensor) -> Tensor:
     return categorical_draw(shape, generator, ordered_logistic_logits(predictor, cutpoints))
 
 
 def ordered_logistic_log_prob(value: Tensor, predictor: Tensor, cutpoints: Tensor) -> Tensor:
     return categorical_log_prob(value, ordered_logistic_logits(predictor, cutpoints))
-
-

@@ -70,9 +70,7 @@ def multivariate_normal_log_prob(value: Tensor, loc: Tensor, scale_tril: Tensor)
 def low_rank_transform(noise: Tensor, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor) -> Tensor:
     """`noise` (…, d + r): d for the diagonal, r for the factor."""
     width = cov_diag.shape[-1]
-    return (
-        loc + cov_diag.sqrt() * noise[..., :width] + (cov_factor @ noise[..., width:].unsqueeze(-1)).squeeze(-1)
-    )
+    return loc + cov_diag.sqrt() * noise[..., :width] + (cov_factor @ noise[..., width:].unsqueeze(-1)).squeeze(-1)
 
 
 def low_rank_log_prob(value: Tensor, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor) -> Tensor:
@@ -138,9 +136,7 @@ def wishart_log_prob(value: Tensor, df: Tensor, scale_tril: Tensor) -> Tensor:
     size = value.shape[-1]
     tril, ok = _safe_cholesky(value)
     lead = torch.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
-    z = torch.linalg.solve_triangular(
-        scale_tril.expand(*lead, size, size), tril.expand(*lead, size, size), upper=False
-    )
+    z = torch.linalg.solve_triangular(scale_tril.expand(*lead, size, size), tril.expand(*lead, size, size), upper=False)
     density = (
         (df - size - 1.0) * _log_diagonal(tril)
         - 0.5 * z.square().sum((-2, -1))
@@ -166,9 +162,7 @@ def inverse_wishart_log_prob(value: Tensor, df: Tensor, scale_tril: Tensor) -> T
     size = value.shape[-1]
     tril, ok = _safe_cholesky(value)
     lead = torch.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
-    z = torch.linalg.solve_triangular(
-        tril.expand(*lead, size, size), scale_tril.expand(*lead, size, size), upper=False
-    )
+    z = torch.linalg.solve_triangular(tril.expand(*lead, size, size), scale_tril.expand(*lead, size, size), upper=False)
     density = (
         df * _log_diagonal(scale_tril)
         - 0.5 * df * size * math.log(2.0)

@@ -48,9 +48,7 @@ def gamma_draw(shape: Shape, generator: Generator | None, concentration: Tensor,
 def gamma_log_prob(value: Tensor, concentration: Tensor, rate: Tensor) -> Tensor:
     ok = value > 0.0
     y = torch.where(ok, value, 1.0)
-    density = (
-        concentration * rate.log() + (concentration - 1.0) * y.log() - rate * y - torch.lgamma(concentration)
-    )
+    density = concentration * rate.log() + (concentration - 1.0) * y.log() - rate * y - torch.lgamma(concentration)
     return inside(ok, density)
 
 
@@ -61,9 +59,7 @@ def inverse_gamma_draw(shape: Shape, generator: Generator | None, concentration:
 def inverse_gamma_log_prob(value: Tensor, concentration: Tensor, rate: Tensor) -> Tensor:
     ok = value > 0.0
     y = torch.where(ok, value, 1.0)
-    density = (
-        concentration * rate.log() - (concentration + 1.0) * y.log() - rate / y - torch.lgamma(concentration)
-    )
+    density = concentration * rate.log() - (concentration + 1.0) * y.log() - rate / y - torch.lgamma(concentration)
     return inside(ok, density)
 
 
@@ -98,9 +94,7 @@ def student_t_draw(shape: Shape, generator: Generator | None, df: Tensor, loc: T
 
 def student_t_log_prob(value: Tensor, df: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
     z = (value - loc) / scale
-    normaliser = (
-        scale.log() + 0.5 * (df.log() + LOG_PI) + torch.lgamma(0.5 * df) - torch.lgamma(0.5 * (df + 1.0))
-    )
+    normaliser = scale.log() + 0.5 * (df.log() + LOG_PI) + torch.lgamma(0.5 * df) - torch.lgamma(0.5 * (df + 1.0))
     return -0.5 * (df + 1.0) * torch.log1p(z.square() / df) - normaliser
 
 

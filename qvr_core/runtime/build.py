@@ -1,0 +1,160 @@
+"""From the typed model to modules: one `match` over every arrow node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from torch import Tensor
+
+from qvr_core.runtime.arrow import ArrowModule
+from qvr_core.runtime.combinators import ComposeArrow, ParallelArrow, ResidualArrow, TakeFactorArrow
+from qvr_core.runtime.deterministic import (
+    AttentionArrow,
+    EmbedArrow,
+    IdentityArrow,
+    LastArrow,
+    LinearArrow,
+    MeanOverTimeArrow,
+    NormArrow,
+    PositionArrow,
+)
+from qvr_core.runtime.errors import RuntimeProblem
+from qvr_core.runtime.kernel import KernelArrow
+from qvr_core.runtime.layout import width
+from qvr_core.runtime.repetition import RepeatArrow, lifted
+from qvr_core.runtime.scan import ScanArrow, StartState
+from qvr_core.semantics import model as m
+
+ProgramFactory = Callable[[m.Program, "Builder"], ArrowModule]
+"""Builds a program: given by the layer above, so that arrows know nothing of steps."""
+
+
+class Builder:
+    """Builds the arrows of one file.
+
+    A declared name is built once, so that using it twice shares its parameters; a `stack` builds its body in fresh
+    scopes, whose names are prefixed (`enc_block.0.enc_head_2`).  `data` holds what `from_data` and observed tensors
+    read.  Parameters are initialised from torch's global generator in the order of first use.
+    """
+
+    def __init__(
+        self, model: m.Model, data: Mapping[str, Tensor] | None = None, program: ProgramFactory | None = None
+    ) -> None:
+        self.model = model
+        self.data: Mapping[str, Tensor] = data if data is not None else {}
+        self.program = program
+        self.prefix = ""
+        self._built: dict[str, ArrowModule] = {}
+        self._taken: set[str] = set(model.arrows) | set(model.lets) | set(model.programs)
+        self._stacked: set[str] = set()
+
+    def named(self, name: str) -> ArrowModule:
+        """The arrow of a declared morphism, let or program; the same module at each call."""
+        if name not in self._built:
+            self._built[name] = self._declared(name)
+        return self._built[name]
+
+    def _declared(self, name: str) -> ArrowModule:
+        if name in self.model.arrows:
+            return self.arrow(self.model.arrows[name])
+        if name in self.model.lets:
+            return self.arrow(self.model.lets[name].arrow)
+        if name in self.model.programs:
+            return self._program(self.model.programs[name])
+        raise RuntimeProblem(f"`{name}` is not an arrow of this file")
+
+    def _program(self, program: m.Program) -> ArrowModule:
+        if self.program is None:
+            raise RuntimeProblem(f"program `{program.name}` cannot be built here")
+        return self.program(program, self)
+
+    def arrow(self, node: m.Arrow) -> ArrowModule:
+        """The module of an arrow expression."""
+        domain, codomain = node.domain, node.codomain
+        match node:
+            case m.Ref():
+                return self.named(node.name)
+            case m.Embed():
+                return self._leaf(node.name, EmbedArrow(node))
+            case m.Kernel():
+                return self._leaf(node.name, KernelArrow(node, self.prefix + node.name))
+            case m.LinearMap():
+                return self._leaf(node.name, LinearArrow(node))
+            case m.Norm():
+                return self._leaf(node.name, NormArrow(node))
+            case m.Attention():
+                return self._leaf(node.name, AttentionArrow(node))
+            case m.Position():
+                return self._leaf(node.name, PositionArrow(node, node.name))
+            case m.Compose():
+                return ComposeArrow([self.arrow(stage) for stage in node.stages], domain, codomain)
+            case m.Tensor():
+                return ParallelArrow([self.arrow(part) for part in node.factors], domain, codomain, False)
+            case m.Fan():
+                return ParallelArrow([self.arrow(part) for part in node.branches], domain, codomain, True)
+            case m.Scan():
+                return self._scan(node)
+            case m.Stack():
+                return self._stack(node)
+            case m.Repeat():
+                return RepeatArrow(self.arrow(node.body), node.count, domain, codomain)
+            case m.Residual():
+                return ResidualArrow(self.arrow(node.body), domain, codomain)
+            case m.Lift():
+                return lifted(self.arrow(node.arrow), domain, codomain)
+            case m.Identity():
+                return IdentityArrow(domain, codomain)
+            case m.Last():
+                return LastArrow(domain, codomain)
+            case m.MeanOverTime():
+                return MeanOverTimeArrow(domain, codomain)
+            case m.TakeFactor():
+                return TakeFactorArrow(self.arrow(node.base), node.index, domain, codomain)
+            case m.Instance():
+                return self._program(node.program)
+            case _:
+                raise RuntimeProblem("this part of the program has errors: `qvr check` lists them")
+
+    def _leaf(self, name: str, arrow: ArrowModule) -> ArrowModule:
+        arrow.leaves = {self.prefix + name: arrow}
+        return arrow
+
+    def _scan(self, node: m.Scan) -> ScanArrow:
+        cell = self.arrow(node.cell)
+        if not node.learned_init:
+            return ScanArrow(node, cell, None, "")
+        name = self._unique(f"{_name_of(node.cell) or 'scan'}_start")
+        return ScanArrow(node, cell, StartState(width(node.state.space)), name)
+
+    def _stack(self, node: m.Stack) -> ComposeArrow:
+        name = _name_of(node.body)
+        if name is None:
+            name = "stack"
+        elif name in self.model.arrows:
+            name = f"{name}_stack"
+        name = self._unique(name, self.model.lets) if name in self.model.lets else self._unique(name)
+        copies = [self._fresh(f"{name}.{index}.").arrow(node.body) for index in range(node.count)]
+        return ComposeArrow(copies, node.domain, node.codomain)
+
+    def _fresh(self, prefix: str) -> Builder:
+        """A scope in which every name is built anew."""
+        scope = Builder(self.model, self.data, self.program)
+        scope.prefix = prefix
+        return scope
+
+    def _unique(self, name: str, allowed: Mapping[str, object] | None = None) -> str:
+        """A full name that nothing else has; a let's own name is free for its first stack."""
+        taken = self._stacked if allowed is not None else self._stacked | self._taken
+        candidate, count = name, 1
+        while candidate in taken:
+            count += 1
+            candidate = f"{name}_{count}"
+        self._stacked.add(candidate)
+        return self.prefix + candidate
+
+
+def _name_of(node: m.Arrow) -> str | None:
+    """The declared name that an expression is, through lifting."""
+    while isinstance(node, m.Lift):
+        node = node.arrow
+    return node.name if isinstance(node, m.Ref) else None

@@ -1,0 +1,245 @@
+"""Sequential and parallel composition at run time: `>>`, `@`, `fan`, `residual`, a named factor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Generator, Tensor
+
+from qvr_core.runtime import layout
+from qvr_core.runtime.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
+from qvr_core.runtime.drawing import Parts, plus, require_innovations
+from qvr_core.runtime.errors import NoDensity
+from qvr_core.runtime.leaves import adopt
+from qvr_core.semantics.spaces import Named
+
+
+class ComposeArrow(ArrowModule):
+    """`a >> b >> …`.  The draws of all stages but the last sampled one are innovations."""
+
+    def __init__(self, stages: Sequence[ArrowModule], domain: Named, codomain: Named) -> None:
+        super().__init__()
+        self.domain, self.codomain = domain, codomain
+        flat = [inner for stage in stages for inner in (stage.stages if type(stage) is ComposeArrow else (stage,))]
+        self.stages = tuple(flat)
+        self.parts = Parts(flat)
+        self.paths = self.parts.paths
+        sampled = [index for index, stage in enumerate(flat) if stage.sampled]
+        self.sampled = bool(sampled)
+        self.last_sampled = sampled[-1] if sampled else -1
+        self.has_density = self.sampled and self.last_sampled == len(flat) - 1 and flat[-1].has_density
+        self.pointwise = all(stage.pointwise for stage in flat)
+        adopt(self, flat)
+
+    def forward(self, x: Value) -> Value:
+        for stage in self.stages:
+            x = stage(x)
+        return x
+
+    def output_like(self, x: Value) -> Value:
+        for stage in self.stages:
+            x = stage.output_like(x)
+        return x
+
+    def noise_specs(self, x: Value) -> list[NoiseSpec]:
+        specs: list[NoiseSpec] = []
+        for index, stage in enumerate(self.stages[: self.last_sampled + 1]):
+            specs.extend(self.parts.specs(index, x, self.has_density and index == self.last_sampled))
+            if index < self.last_sampled:
+                x = stage.output_like(x)
+        return specs
+
+    def draw(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        made: dict[str, Tensor] = {}
+        log_noise: Tensor | None = None
+        score: Tensor | None = None
+        drawn = Drawn(x, made, None, None)
+        for index in range(len(self.stages)):
+            drawn = self.parts.draw(index, x, noise, generator, want_log_prob)
+            x = drawn.value
+            made.update(drawn.noise)
+            score = plus(score, drawn.score_log_prob)
+            if index < len(self.stages) - 1:
+                log_noise = plus(log_noise, drawn.log_noise)
+        result = Drawn(x, made, None, None, score_log_prob=score)
+        if want_log_prob:
+            result.log_noise = plus(log_noise, drawn.log_noise)
+            if self.has_density:
+                result.log_prob = drawn.log_prob
+                result.log_innovations = plus(log_noise, drawn.log_innovations)
+            else:
+                result.log_innovations = result.log_noise
+        return result
+
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        if not self.has_density:
+            raise NoDensity(no_density_words(self))
+        last = len(self.stages) - 1
+        if any(stage.sampled for stage in self.stages[:last]) and not _given(self.parts.paths, innovations):
+            require_innovations(self, x, innovations)
+        log_noise: Tensor | None = None
+        for index in range(last):
+            drawn = self.parts.draw(index, x, innovations, None, True)
+            x = drawn.value
+            log_noise = plus(log_noise, drawn.log_noise)
+        log_prob, inner = self.stages[last].densities(x, y, self.parts.noise_of(last, innovations))
+        return log_prob, plus(log_noise, inner)
+
+
+def _given(paths: Sequence[str], innovations: Noise | None) -> bool:
+    return innovations is not None and all(path in innovations for path in paths)
+
+
+def no_density_words(arrow: ArrowModule) -> str:
+    """Why an arrow has no density."""
+    if not arrow.sampled:
+        return "this arrow is deterministic: it has no density"
+    return (
+        "a sampled arrow is followed by a deterministic one here, so the value has no density of its own; "
+        "let the last stage be a kernel, or observe a later site"
+    )
+
+
+class ParallelArrow(ArrowModule):
+    """Branches side by side: `fan` gives all of them the same input, `@` cuts the input for them.
+
+    Each branch ends in a last draw of its own; the density is the product.
+    """
+
+    def __init__(self, branches: Sequence[ArrowModule], domain: Named, codomain: Named, shared_input: bool) -> None:
+        super().__init__()
+        self.domain, self.codomain = domain, codomain
+        self.branches = tuple(branches)
+        self.shared_input = shared_input
+        self.parts = Parts(self.branches)
+        self.paths = self.parts.paths
+        self.sampled = any(branch.sampled for branch in self.branches)
+        # a deterministic branch beside a sampled one leaves a value that has no density
+        self.has_density = self.sampled and all(branch.sampled and branch.has_density for branch in self.branches)
+        self.pointwise = all(branch.pointwise for branch in self.branches)
+        adopt(self, self.branches)
+
+    def inputs(self, x: Value) -> list[Value]:
+        """The input of each branch."""
+        if self.shared_input:
+            return [x] * len(self.branches)
+        return layout.regroup(x, [branch.domain.space for branch in self.branches])
+
+    def forward(self, x: Value) -> Value:
+        return layout.join([branch(part) for branch, part in zip(self.branches, self.inputs(x), strict=True)])
+
+    def output_like(self, x: Value) -> Value:
+        pairs = zip(self.branches, self.inputs(x), strict=True)
+        return layout.join([branch.output_like(part) for branch, part in pairs])
+
+    def noise_specs(self, x: Value) -> list[NoiseSpec]:
+        return [
+            spec
+            for index, part in enumerate(self.inputs(x))
+            for spec in self.parts.specs(index, part, self.has_density)
+        ]
+
+    def draw(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        made: dict[str, Tensor] = {}
+        values: list[Value] = []
+        total = Drawn(x, made, None, None)
+        for index, part in enumerate(self.inputs(x)):
+            drawn = self.parts.draw(index, part, noise, generator, want_log_prob)
+            values.append(drawn.value)
+            made.update(drawn.noise)
+            total.log_prob = plus(total.log_prob, drawn.log_prob)
+            total.log_innovations = plus(total.log_innovations, drawn.log_innovations)
+            total.log_noise = plus(total.log_noise, drawn.log_noise)
+            total.score_log_prob = plus(total.score_log_prob, drawn.score_log_prob)
+        total.value = layout.join(values)
+        if not self.has_density:
+            total.log_prob, total.log_innovations = None, total.log_noise
+        return total
+
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        if not self.has_density:
+            raise NoDensity(no_density_words(self))
+        values = layout.regroup(y, [branch.codomain.space for branch in self.branches])
+        log_prob: Tensor | None = None
+        log_innovations: Tensor | None = None
+        for index, (branch, part) in enumerate(zip(self.branches, self.inputs(x), strict=True)):
+            term, inner = branch.densities(part, values[index], self.parts.noise_of(index, innovations))
+            log_prob, log_innovations = plus(log_prob, term), plus(log_innovations, inner)
+        assert log_prob is not None
+        return log_prob, log_innovations
+
+
+class ResidualArrow(ArrowModule):
+    """`x + body(x)` for a deterministic body."""
+
+    def __init__(self, body: ArrowModule, domain: Named, codomain: Named) -> None:
+        super().__init__()
+        self.domain, self.codomain = domain, codomain
+        self.body = (body,)
+        self.pointwise = body.pointwise
+        adopt(self, [body])
+
+    def forward(self, x: Value) -> Value:
+        changed = self.body[0](x)
+        assert isinstance(x, Tensor) and isinstance(changed, Tensor)
+        return x + changed
+
+    def output_like(self, x: Value) -> Value:
+        return x
+
+
+class TakeFactorArrow(ArrowModule):
+    """The factor at `index` of the codomain of `base`; a draw of the base of which the rest is dropped has no density."""
+
+    def __init__(self, base: ArrowModule, index: int, domain: Named, codomain: Named) -> None:
+        super().__init__()
+        self.domain, self.codomain = domain, codomain
+        self.base = (base,)
+        self.index = index
+        self.sampled, self.pointwise, self.paths = base.sampled, base.pointwise, base.paths
+        self.has_density = False
+        adopt(self, [base])
+
+    def _take(self, value: Value) -> Value:
+        return layout.take_factor(self.base[0].codomain.space, value, self.index)
+
+    def forward(self, x: Value) -> Value:
+        return self._take(self.base[0](x))
+
+    def output_like(self, x: Value) -> Value:
+        return self._take(self.base[0].output_like(x))
+
+    def noise_specs(self, x: Value) -> list[NoiseSpec]:
+        specs = self.base[0].noise_specs(x)
+        return [NoiseSpec(spec.path, spec.shape, spec.base, final=False) for spec in specs]
+
+    def draw(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        drawn = self.base[0].draw(x, noise, generator=generator, want_log_prob=want_log_prob)
+        value = self._take(drawn.value)
+        return Drawn(value, drawn.noise, None, drawn.log_noise, drawn.log_noise, drawn.score_log_prob)
+
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        raise NoDensity(
+            "one factor of a sampled product has no density of its own here: observe or sample the whole product"
+        )

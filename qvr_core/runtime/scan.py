@@ -1,0 +1,231 @@
+"""`scan`: a cell folded over a sequence, step by step."""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor, nn
+
+from qvr_core.runtime import layout
+from qvr_core.runtime.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
+from qvr_core.runtime.combinators import no_density_words
+from qvr_core.runtime.drawing import plus, require_innovations
+from qvr_core.runtime.errors import NoDensity
+from qvr_core.runtime.leaves import adopt
+from qvr_core.semantics import model
+
+LAST = "@last"
+"""Suffix of the path of a cell's last draw at the last step."""
+
+
+class StartState(nn.Module):
+    """A learned start state (`init=learned`), zero at the beginning."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(width))
+
+
+class ScanArrow(ArrowModule):
+    """Seq A ~ S by a cell A * S ~ S, or Seq A ~ Seq S with `emit=all`.
+
+    Noise has time on axis 1 in reading order (a backward scan's first step is the last element).  The final state's
+    density is that of the last step given every earlier draw; with `emit=all` each state is scored given the one
+    before it, all at once.
+    """
+
+    def __init__(self, node: model.Scan, cell: ArrowModule, start: StartState | None, start_name: str) -> None:
+        super().__init__()
+        self.domain, self.codomain = node.domain, node.codomain
+        self.item, self.state = node.item.space, node.state.space
+        self.cell = (cell,)
+        self.emit_all, self.backward_ = node.emit_all, node.backward
+        self.sampled = cell.sampled
+        self.has_density = cell.sampled and cell.has_density
+        self.start = (start,)
+        ends = () if self.emit_all else tuple(path + LAST for path in cell.paths)
+        self.paths = (*cell.paths, *ends)
+        adopt(self, [cell], {start_name: start} if start is not None else None)
+
+    # ------------------------------------------------------------ pieces
+
+    def start_state(self, rows: int, like: Tensor) -> Value:
+        """The state before the first step."""
+        start = self.start[0]
+        made: list[Tensor] = []
+        offset = 0
+        for block in layout.blocks(self.state):
+            if block.finite:
+                made.append(torch.zeros(rows, dtype=torch.int64, device=like.device))
+            elif start is None:
+                dtype = like.dtype if like.is_floating_point() else torch.get_default_dtype()
+                made.append(torch.zeros(rows, block.size, dtype=dtype, device=like.device))
+            else:
+                made.append(start.weight[offset : offset + block.size].expand(rows, block.size))
+                offset += block.size
+        return layout.from_parts(made)
+
+    def items(self, x: Value) -> list[Value]:
+        """The elements of the sequence in reading order."""
+        columns = [part.unbind(1) for part in layout.parts(x)]
+        read = [layout.from_parts(step) for step in zip(*columns, strict=True)]
+        return read[::-1] if self.backward_ else read
+
+    def _restore(self, states: list[Value]) -> Value:
+        """States in reading order as one sequence in the order of the positions."""
+        ordered = states[::-1] if self.backward_ else states
+        columns = zip(*(layout.parts(state) for state in ordered), strict=True)
+        return layout.from_parts([torch.stack(column, dim=1) for column in columns])
+
+    def _cell_input(self, x: Value, item: Value, state: Value) -> Value:
+        return layout.join([item, state])
+
+    def _cell_specs(self, x: Value) -> list[NoiseSpec]:
+        part = layout.parts(x)[0]
+        return self.cell[0].noise_specs(layout.dummy(self.cell[0].domain.space, (part.shape[0],), part))
+
+    # ------------------------------------------------------------ the contract
+
+    def output_like(self, x: Value) -> Value:
+        part = layout.parts(x)[0]
+        lead = tuple(part.shape[:2]) if self.emit_all else tuple(part.shape[:1])
+        return layout.dummy(self.state, lead, part)
+
+    def noise_specs(self, x: Value) -> list[NoiseSpec]:
+        length = layout.parts(x)[0].shape[1]
+        specs: list[NoiseSpec] = []
+        ends: list[NoiseSpec] = []
+        for spec in self._cell_specs(x):
+            rows, *rest = spec.shape
+            if self.emit_all or not spec.final:
+                specs.append(NoiseSpec(spec.path, (rows, length, *rest), spec.base, spec.final))
+                continue
+            if length > 1:
+                specs.append(NoiseSpec(spec.path, (rows, length - 1, *rest), spec.base, final=False))
+            ends.append(NoiseSpec(spec.path + LAST, spec.shape, spec.base, final=True))
+        return specs + ends
+
+    def forward(self, x: Value) -> Value:
+        cell = self.cell[0]
+        part = layout.parts(x)[0]
+        state = self.start_state(part.shape[0], part)
+        states: list[Value] = []
+        for item in self.items(x):
+            state = cell(self._cell_input(x, item, state))
+            states.append(state)
+        return self._restore(states) if self.emit_all else state
+
+    def draw(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        cell = self.cell[0]
+        part = layout.parts(x)[0]
+        state = self.start_state(part.shape[0], part)
+        items = self.items(x)
+        last = len(items) - 1
+        states: list[Value] = []
+        steps: list[dict[str, Tensor]] = []
+        total = Drawn(state, {}, None, None)
+        drawn = total
+        for step, item in enumerate(items):
+            given = _noise_at(noise, cell.paths, step, last)
+            drawn = cell.draw(self._cell_input(x, item, state), given, generator=generator, want_log_prob=want_log_prob)
+            state = drawn.value
+            states.append(state)
+            steps.append(drawn.noise)
+            total.score_log_prob = plus(total.score_log_prob, drawn.score_log_prob)
+            if self.emit_all:
+                total.log_prob = plus(total.log_prob, drawn.log_prob)
+                total.log_innovations = plus(total.log_innovations, drawn.log_innovations)
+            elif step < last:
+                total.log_innovations = plus(total.log_innovations, drawn.log_noise)
+            total.log_noise = plus(total.log_noise, drawn.log_noise)
+        if not self.emit_all:
+            total.log_prob = drawn.log_prob
+            total.log_innovations = plus(total.log_innovations, drawn.log_innovations)
+        total.value = self._restore(states) if self.emit_all else state
+        total.noise = self._gathered(steps, x)
+        return total
+
+    def _gathered(self, steps: list[dict[str, Tensor]], x: Value) -> dict[str, Tensor]:
+        """Noise of all steps under the names of the scan."""
+        ends = set() if self.emit_all else {spec.path for spec in self._cell_specs(x) if spec.final}
+        made: dict[str, Tensor] = {}
+        for path in steps[0]:
+            each = [step[path] for step in steps]
+            if path in ends:
+                made[path + LAST] = each.pop()
+            if each:
+                made[path] = torch.stack(each, dim=1)
+        return made
+
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        if not self.has_density:
+            raise NoDensity(no_density_words(self))
+        require_innovations(self, x, innovations)
+        return self._all_states(x, y, innovations) if self.emit_all else self._final_state(x, y, innovations)
+
+    def _final_state(self, x: Value, y: Value, innovations: Noise | None) -> tuple[Tensor, Tensor | None]:
+        cell = self.cell[0]
+        part = layout.parts(x)[0]
+        state = self.start_state(part.shape[0], part)
+        items = self.items(x)
+        last = len(items) - 1
+        log_innovations: Tensor | None = None
+        for step, item in enumerate(items[:-1]):
+            given = _noise_at(innovations, cell.paths, step, last)
+            drawn = cell.draw(self._cell_input(x, item, state), given)
+            state = drawn.value
+            log_innovations = plus(log_innovations, drawn.log_noise)
+        given = _noise_at(innovations, cell.paths, last, last)
+        log_prob, inner = cell.densities(self._cell_input(x, items[-1], state), y, given)
+        return log_prob, plus(log_innovations, inner)
+
+    def _all_states(self, x: Value, y: Value, innovations: Noise | None) -> tuple[Tensor, Tensor | None]:
+        """Every step at once: rows and positions are flattened into rows."""
+        cell = self.cell[0]
+        part = layout.parts(x)[0]
+        rows, length = part.shape[:2]
+        before = layout.from_parts(
+            [
+                _shifted(states, start, self.backward_)
+                for states, start in zip(layout.parts(y), layout.parts(self.start_state(rows, part)), strict=True)
+            ]
+        )
+        flat = self._cell_input(x, flatten_time(x), flatten_time(before))
+        given = None
+        if innovations is not None:
+            # noise is in reading order, positions are not
+            ordered = {p: u.flip(1) if self.backward_ else u for p, u in innovations.items() if p in cell.paths}
+            given = {path: u.flatten(0, 1) for path, u in ordered.items()}
+        log_prob, inner = cell.densities(flat, flatten_time(y), given)
+        summed = None if inner is None else inner.view(rows, length).sum(1)
+        return log_prob.view(rows, length).sum(1), summed
+
+
+def flatten_time(value: Value) -> Value:
+    """(B, L, …) to (B · L, …)."""
+    return layout.from_parts([part.flatten(0, 1) for part in layout.parts(value)])
+
+
+def _shifted(states: Tensor, start: Tensor, backward: bool) -> Tensor:
+    """At each position the state that came before it in reading order."""
+    first = start.unsqueeze(1)
+    return torch.cat([states[:, 1:], first], 1) if backward else torch.cat([first, states[:, :-1]], 1)
+
+
+def _noise_at(noise: Noise | None, paths: tuple[str, ...], step: int, last: int) -> dict[str, Tensor] | None:
+    """The cell's noise at one step; at the last one a path of its own has precedence."""
+    if noise is None:
+        return None
+    given: dict[str, Tensor] = {}
+    for path in paths:
+        if step == last and path + LAST in noise:
+            given[path] = noise[path + LAST]
+        elif path in noise and step < noise[path].shape[1]:
+            given[path] = noise[path][:, step]
+    return given
