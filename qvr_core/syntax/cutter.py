@@ -1,0 +1,301 @@
+"""Logical lines -> the extent of one statement, and the tree of its block.
+
+The cutter knows layout only: which lines belong together and what is wrong with their indentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS, Logical, code_end, logical_line, next_code
+from qvr_core.syntax.layout import shape as shape_of
+from qvr_core.syntax.problems import Replacement, problem
+from qvr_core.syntax.tree import Span, SyntaxProblem
+from qvr_core.syntax.units import near_word
+
+BLOCKS = {"program": "program", "deduction": "deduction", "composition": "composition"}
+INDENT = "    "
+
+
+@dataclass(slots=True)
+class Extent:
+    """The logical lines of one statement.
+
+    The code of the statement ends before line `end`; what the cut depends on ends before line `reach`: the first line
+    that does not belong to it, and what was looked at to find out whether a program's body is not indented.
+    """
+
+    kind: str
+    lines: list[Logical]
+    end: int
+    reach: int
+    stripped: bool = False
+    stray: bool = False
+
+
+@dataclass(slots=True)
+class Block:
+    """A unit and the lines of the block that it opens, as the layout has it."""
+
+    start: str
+    line: Logical
+    children: list[Block] = field(default_factory=list["Block"])
+    problems: list[SyntaxProblem] = field(default_factory=list[SyntaxProblem])
+
+
+@lru_cache(maxsize=4096)
+def block_kind(word: str) -> str:
+    """What sort of block a header's first word opens; 'statement' for none.  A misspelt word counts as what it meant."""
+    if word in STATEMENT_WORDS:
+        return BLOCKS.get(word, "statement")
+    meant = near_word(word, STATEMENT_WORDS)
+    return BLOCKS.get(meant, "statement") if meant else "unknown"
+
+
+def extent(lines: Sequence[str], i: int) -> Extent:
+    """The statement that starts with the code line `i`."""
+    head = shape_of(lines[i])
+    kind = block_kind(head.word)
+    stray = head.width > 0
+    header = logical_line(lines, i, kind if kind != "unknown" else "program")
+    found = Extent(kind, [header], header.last + 1, header.last + 1, stray=stray)
+    if kind == "statement":
+        return found
+    j = next_code(lines, header.last + 1)
+    if kind == "program" and not stray and j < len(lines) and _is_unindented_step(lines[j]):
+        _add_stripped_run(found, lines, j)
+        return found
+    body = kind if kind != "unknown" else "program"
+    while j < len(lines):
+        line = shape_of(lines[j])
+        if line.width == 0 or (line.word in STATEMENT_WORDS and line.word != "let" and kind != "deduction"):
+            break
+        if kind == "unknown" and stray and line.width < head.width:
+            break
+        logical = logical_line(lines, j, body)
+        found.lines.append(logical)
+        found.end = found.reach = logical.last + 1
+        j = next_code(lines, logical.last + 1)
+    return found
+
+
+def _is_unindented_step(line: str) -> bool:
+    found = shape_of(line)
+    return found.width == 0 and found.word in STEP_WORDS
+
+
+def _add_stripped_run(found: Extent, lines: Sequence[str], j: int) -> None:
+    """Take the unindented steps from line `j` as the body, up to `return`.
+
+    Without a `return` (it may not be written yet) the body ends with the last step that can be nothing else: a `let` is
+    a statement of its own then.
+    """
+    run: list[Logical] = []
+    certain = 0
+    returned = False
+    while j < len(lines) and not returned:
+        line = shape_of(lines[j])
+        if line.word in STATEMENT_WORDS and line.word != "let":
+            break
+        if line.width == 0 and line.word not in STEP_WORDS:
+            break
+        logical = logical_line(lines, j, "program")
+        run.append(logical)
+        if line.width > 0 or line.word != "let":
+            certain = len(run)
+        returned = line.width == 0 and line.word == "return"
+        j = next_code(lines, logical.last + 1)
+    if certain:
+        found.stripped = True
+        found.lines += run[:certain]
+        found.end = run[certain - 1].last + 1
+    found.reach = found.end if returned else min(j + 1, len(lines) + 1)
+
+
+# ---------------------------------------------------------------- the tree of a block
+
+
+def block_tree(lines: Sequence[str], found: Extent) -> Block:
+    """Nest the lines of a statement by their indentation, with what is wrong with it."""
+    header, *body = found.lines
+    root = Block("statement", header)
+    if found.stray:
+        width = shape_of(lines[header.first]).column
+        message = "this line is indented, but nothing above it opens a block"
+        fix = ("Remove the indentation", ((Span(-width, 0), ""),))
+        root.problems.append(problem("stray-indent", message, Span(-width, 0), fix))
+    placed = [root]
+    levels: list[tuple[int, Block]] = []
+    body_kind = "program" if found.kind == "unknown" else found.kind
+    for logical in body:
+        block = Block(_start_symbol(body_kind, lines, logical), logical)
+        placed.append(block)
+        _attach(block, root, levels, found)
+    _add_tab_problems(lines, placed, found)
+    if found.kind != "unknown":
+        _check_blocks(root)
+    if found.stripped:
+        _add_stripped_problem(lines, root, body)
+    return root
+
+
+def _start_symbol(kind: str, lines: Sequence[str], logical: Logical) -> str:
+    if kind == "program":
+        return "step"
+    if kind == "composition":
+        return "composition_rule"
+    quoted = lines[logical.first].startswith('"', logical.shape.column)
+    return "lexicon_entry" if quoted else "deduction_item"
+
+
+def _attach(block: Block, root: Block, levels: list[tuple[int, Block]], found: Extent) -> None:
+    """Put a line where its indentation says, or where it most likely belongs, with a problem."""
+    shape = block.line.shape
+    width = shape.width
+    silent = shape.tabs or found.kind == "unknown"
+    if not levels:
+        levels.append((width, root))
+    if found.stripped and shape.word == "return":
+        del levels[1:]
+    before = levels[-1][1].children[-1] if levels[-1][1].children else None
+    if (
+        before is not None
+        and _opens_block(before)
+        and (width > levels[-1][0] or _takes_unindented(before, block, found))
+    ):
+        levels.append((width, before))
+    elif width > levels[-1][0]:
+        if not silent:
+            span = Span(levels[-1][0] - width, 0)
+            message = "this line is indented deeper than the block it stands in"
+            block.problems.append(problem("stray-indent", message, span, ("Align it", ((span, ""),))))
+    elif width < levels[-1][0]:
+        while len(levels) > 1 and levels[-1][0] > width:
+            levels.pop()
+        if levels[-1][0] != width and not silent:
+            missing = " " * abs(levels[-1][0] - width)
+            span = Span(-shape.column, 0)
+            fix = ("Align it", ((span, " " * levels[-1][0]),))
+            del missing
+            message = "this line's indentation matches no open block"
+            block.problems.append(problem("bad-dedent", message, span, fix))
+    elif shape.word in ITEM_WORDS and block.start == "deduction_item" and len(levels) > 1:
+        del levels[1:]
+    levels[-1][1].children.append(block)
+
+
+def _opens_block(block: Block) -> bool:
+    word = block.line.shape.word
+    return not block.children and (
+        (block.start == "step" and word == "marginalize") or (block.start == "deduction_item" and word == "lexicon")
+    )
+
+
+def _takes_unindented(before: Block, block: Block, found: Extent) -> bool:
+    """Whether a line in the column of its opener is that opener's body all the same."""
+    if before.start == "deduction_item":
+        return block.start == "lexicon_entry"
+    return found.stripped and block.line.shape.word != "return"
+
+
+def _check_blocks(root: Block) -> None:
+    """Find blocks without a body, and lines behind a `return`."""
+    returned = False
+    for child in root.children:
+        word = child.line.shape.word
+        if child.start == "step":
+            span = Span(0, len(word))
+            if returned:
+                message = "this step stands behind the `return` that ends its program"
+                child.problems.append(problem("misplaced-return", message, span))
+                returned = False
+            elif word == "return" and root.start == "step":
+                message = "`return` ends the program and cannot stand in the body of a `marginalize`"
+                child.problems.append(problem("misplaced-return", message, span))
+            elif word == "return":
+                returned = True
+            if word == "marginalize" and not child.children:
+                message = "the body of this `marginalize` is missing: indent the steps that use its name below it"
+                child.problems.append(problem("empty-block", message, span))
+        _check_blocks(child)
+
+
+# ---------------------------------------------------------------- problems that span lines
+
+
+def offset(lines: Sequence[str], origin: tuple[int, int], place: tuple[int, int]) -> int:
+    """The distance in code points from one (line, column) to another, a line break counting one."""
+    (from_line, from_column), (to_line, to_column) = origin, place
+    if to_line < from_line:
+        return -offset(lines, place, origin)
+    between = sum([len(lines[i]) + 1 for i in range(from_line, to_line)])
+    return between + to_column - from_column
+
+
+def _add_tab_problems(lines: Sequence[str], blocks: list[Block], found: Extent) -> None:
+    """One problem for each run of lines that are indented with tabs, at the first one's tabs."""
+    run: list[tuple[Block, int]] = []
+    for block in blocks:
+        for i in range(block.line.first, block.line.last + 1):
+            shape = shape_of(lines[i])
+            if shape.tabs:
+                run.append((block, i))
+            elif shape.code and run:
+                _report_tabs(lines, run)
+                run = []
+    if run:
+        _report_tabs(lines, run)
+
+
+def _report_tabs(lines: Sequence[str], run: list[tuple[Block, int]]) -> None:
+    block, first = run[0]
+    origin = (block.line.first, block.line.shape.column)
+    indent = lines[first][: shape_of(lines[first]).column]
+    start = offset(lines, origin, (first, indent.index("\t")))
+    end = offset(lines, origin, (first, indent.rindex("\t") + 1))
+    replacements: list[Replacement] = []
+    for _, i in run:
+        found = shape_of(lines[i])
+        at = offset(lines, origin, (i, 0))
+        replacements.append((Span(at, at + found.column), " " * found.width))
+    fix = ("Replace tabs by spaces", tuple(replacements))
+    message = "this line is indented with tabs; QVR is indented with spaces"
+    block.problems.append(problem("tab-indentation", message, Span(start, end), fix))
+
+
+def _add_stripped_problem(lines: Sequence[str], root: Block, body: list[Logical]) -> None:
+    first = root.children[0]
+    origin = (first.line.first, first.line.shape.column)
+    depths: dict[int, int] = {}
+
+    def measure(block: Block, depth: int) -> None:
+        for i in range(block.line.first, block.line.last + 1):
+            depths[i] = depth
+        for child in block.children:
+            measure(child, depth + (child.line.shape.width == block.line.shape.width or block is root))
+
+    for child in root.children:
+        measure(child, 1)
+    replacements = [
+        (Span(at := offset(lines, origin, (i, 0)), at), INDENT * depth)
+        for i, depth in sorted(depths.items())
+        if lines[i].strip()
+    ]
+    span = Span(0, len(first.line.shape.word))
+    message = "the body of a program is indented"
+    fix = ("Indent the body", tuple(replacements))
+    first.problems.append(problem("unindented-body", message, span, fix))
+
+
+def unit_text(lines: Sequence[str], block: Block) -> str:
+    """The text that is parsed: from the first token to the last, line breaks as `\\n`."""
+    line = block.line
+    deduction = block.start in ("deduction_item", "lexicon_entry")
+    if line.first == line.last:
+        text = lines[line.first]
+        return text[line.shape.column : code_end(text, deduction)]
+    last = lines[line.last]
+    inner = lines[line.first + 1 : line.last]
+    return "\n".join([lines[line.first][line.shape.column :], *inner, last[: code_end(last, deduction)]])

@@ -1,0 +1,184 @@
+"""Physical lines -> logical lines: what a line looks like, and whether it continues the line before.
+
+A line's shape depends on its own text only and is cached by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+TAB_WIDTH = 4
+
+STATEMENT_WORDS = ("object", "morphism", "let", "define", "program", "export", "composition", "deduction")
+STEP_WORDS = ("sample", "observe", "marginalize", "let", "score", "return")
+ITEM_WORDS = ("atoms", "binders", "rule", "lexicon")
+
+_INDENT = re.compile("\ufeff?[ \t\f\v\u00a0]*")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PIECES = re.compile(r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*')|(\#\[)|(\#)|([(\[{])|([)\]}])""")
+# An operator after or before which a newline does not end a statement, and what asks for more only by indentation.
+_TRAILS = re.compile(r"(?:>>|\|-|⊢|[@+\-*/~=<>^])$|(?:<-|->)$")
+_TRAILS_SOFTLY = re.compile(r"(?:[,:]|\bin)$")
+_LEADS = re.compile(r">>|->|<-|\|-|⊢|[@+\-*/~=^<>]|!=|[)\]}]")
+_LEADS_SOFTLY = re.compile(r"[\[.,:](?![0-9])")
+# A line that certainly starts something of its own, even while a bracket is open: its first word is reserved.
+_OPENER = re.compile(
+    rf"(?:(?:{'|'.join(STEP_WORDS)})[ \t]+[A-Za-z_(\[]|(?:{'|'.join(STATEMENT_WORDS)})[ \t]+[A-Za-z_])"
+)
+_ITEM_OPENER = re.compile(rf'(?:{"|".join(ITEM_WORDS)})\b|"')
+_RULE_OPENER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*[ \t]*(?:\([A-Za-z0-9_, \t]*\))?[ \t]*=(?!=)")
+
+
+class LineShape(NamedTuple):
+    """What the cutter needs to know of a line.  `code` is false for blank lines and comments."""
+
+    code: bool
+    comment: bool
+    column: int
+    """Where the first token starts."""
+    width: int
+    """The indentation's width; a tab reaches to the next multiple of four."""
+    tabs: bool
+    end: int
+    """Where the last token ends."""
+    word: str
+    """The first word, '' where the line starts with something else."""
+    closes: int
+    opens: int
+    """Brackets closed that the line did not open, and brackets left open."""
+    attribute_opens: int
+    """Brackets left open if `#[` opens one, as it does in a deduction."""
+    attribute_end: int
+    """Where the last token ends if `#[` opens an attribute."""
+
+
+@lru_cache(maxsize=65536)
+def shape(line: str) -> LineShape:
+    """The shape of a line."""
+    column = _INDENT.match(line).end()  # pyright: ignore[reportOptionalMemberAccess]
+    indent = line[:column].removeprefix("\ufeff")
+    rest = line[column:]
+    if not rest or rest[0] == "#":
+        return LineShape(False, bool(rest), column, column, "\t" in indent, column, "", 0, 0, 0, column)
+    word = _WORD.match(rest)
+    end, closes, opens, attribute_closes, attribute_opens = len(line), 0, 0, 0, 0
+    in_attribute = False
+    for match in _PIECES.finditer(line, column):
+        which = match.lastindex
+        if which == 2 and not in_attribute:
+            end, in_attribute = match.start(), True
+            attribute_closes, attribute_opens = closes, opens + 1
+        elif which == 3 or which == 2:
+            if not in_attribute:
+                end = match.start()
+            break
+        elif which == 4:
+            if in_attribute:
+                attribute_opens += 1
+            else:
+                opens += 1
+        elif which == 5:
+            if in_attribute:
+                attribute_opens = max(attribute_opens - 1, 0)
+            elif opens:
+                opens -= 1
+            else:
+                closes += 1
+    del attribute_closes
+    width = len(indent.expandtabs(TAB_WIDTH)) if "\t" in indent else len(indent)
+    code_end = len(line[:end].rstrip())
+    attribute_end = _attribute_end(line, end) if in_attribute else code_end
+    if not in_attribute:
+        attribute_opens = opens
+    return LineShape(
+        True, False, column, width, "\t" in indent, code_end, word[0] if word else "", closes, opens,
+        attribute_opens, attribute_end,
+    )  # fmt: skip
+
+
+def _attribute_end(line: str, start: int) -> int:
+    """Where the code of a line ends whose attribute bracket opens at `start`."""
+    for match in _PIECES.finditer(line, start + 2):
+        if match.lastindex in (2, 3):
+            return len(line[: match.start()].rstrip())
+    return len(line.rstrip())
+
+
+@dataclass(slots=True)
+class Logical:
+    """Lines `first` … `last` hold one unit of code."""
+
+    first: int
+    last: int
+    shape: LineShape
+
+
+def code_end(line: str, deduction: bool) -> int:
+    found = shape(line)
+    return found.attribute_end if deduction else found.end
+
+
+def next_code(lines: Sequence[str], i: int) -> int:
+    """The first line from `i` on that holds code; `len(lines)` if there is none."""
+    while i < len(lines) and not shape(lines[i]).code:
+        i += 1
+    return i
+
+
+def logical_line(lines: Sequence[str], first: int, kind: str) -> Logical:
+    """The logical line that starts at `first`, in a block of `kind` ('program', 'deduction', 'composition')."""
+    start = shape(lines[first])
+    deduction = kind == "deduction"
+    depth = start.attribute_opens if deduction else start.opens
+    last = first
+    i = first + 1
+    while i < len(lines):
+        found = shape(lines[i])
+        if not found.code:
+            i += 1
+            continue
+        if found.width == 0 and found.word:
+            break
+        if not _continues(lines, last, i, depth, start.width, kind):
+            break
+        depth = max(depth - found.closes, 0) + (found.attribute_opens if deduction else found.opens)
+        last = i
+        i += 1
+    return Logical(first, last, start)
+
+
+def _continues(lines: Sequence[str], last: int, i: int, depth: int, width: int, kind: str) -> bool:
+    """Whether line `i` goes on with the code that ends in line `last`."""
+    found = shape(lines[i])
+    line = lines[i]
+    deeper = found.width > width
+    if found.word and _opens(line, found, kind, deeper):
+        return False
+    if not found.word and kind == "deduction" and line.startswith('"', found.column):
+        return False
+    if depth:
+        return True
+    if _LEADS.match(line, found.column):
+        return True
+    before = lines[last][: code_end(lines[last], kind == "deduction")]
+    if _TRAILS.search(before):
+        return True
+    return deeper and bool(_LEADS_SOFTLY.match(line, found.column) or _trails_softly(before, kind))
+
+
+def _trails_softly(before: str, kind: str) -> bool:
+    found = _TRAILS_SOFTLY.search(before)
+    # The colon after a header opens its block.
+    return found is not None and (found[0] != ":" or kind == "statement")
+
+
+def _opens(line: str, found: LineShape, kind: str, deeper: bool) -> bool:
+    if kind == "deduction":
+        return _ITEM_OPENER.match(line, found.column) is not None
+    if kind == "composition" and not deeper and _RULE_OPENER.match(line, found.column):
+        return True
+    return _OPENER.match(line, found.column) is not None

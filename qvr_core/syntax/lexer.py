@@ -1,0 +1,200 @@
+"""Text of a unit -> tokens.  One master regex, then a pass that tells apart what the grammar cannot."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from qvr_core.syntax.lalr import Token
+from qvr_core.syntax.problems import problem
+from qvr_core.syntax.tables import table
+from qvr_core.syntax.tree import Span, SyntaxProblem
+
+SPACES = ("Real", "Simplex", "CholeskyFactor", "Covariance", "Correlation")
+COMBINATORS = frozenset(
+    {"fan", "scan", "stack", "repeat", "residual", "identity", "from_data", "last", "mean_over_time"}
+)
+# Fixed terminals that are ordinary names unless the place makes them special.
+CONTEXTUAL = frozenset({"factor", "in", "as", "atoms", "binders", "rule", "lexicon", "from"})
+DEDUCTION_ITEMS = frozenset({"atoms", "binders", "rule", "lexicon"})
+
+OPENERS = {"LPAR": ")", "LSQB": "]", "BOUNDS": "]", "ATTRIBUTES": "]", "LBRACE": "}"}
+CLOSERS = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
+
+# Characters that word processors and web pages put in place of ours.
+LOOKALIKES = {"→": "->", "←": "<-", "≤": "<=", "≥": ">=", "≠": "!=", "×": "*", "−": "-", "–": "-", "⊗": "@"}
+
+_MASTER = re.compile(
+    r"""
+    (?P<blank>[ \t\n\f\v\u00a0\ufeff]+)
+  | (?P<comment>\#[^\n]*)
+  | (?P<word>[^\W\d]\w*)
+  | (?P<number>(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w]|\.[0-9]))
+  | (?P<malformed>\.?\d[\w.]*)
+  | (?P<string>"(?:\\[^\n]|[^"\\\n])*")
+  | (?P<quoted>'(?:\\[^\n]|[^'\\\n])*')
+  | (?P<open>"[^\n]*)
+  | (?P<operator>->|<-|>>|\|-|⊢|<=|>=|==|!=|[@+\-*/^<>=~()\[\]{},:.])
+  | (?P<other>.)
+    """,
+    re.VERBOSE,
+)
+
+
+@cache
+def _kinds() -> tuple[dict[str, str], dict[str, str]]:
+    """Terminals of words that are always special, and of operators."""
+    literals = table().literals
+    words = {text: kind for text, kind in literals.items() if text.isalpha() and text not in CONTEXTUAL}
+    words |= dict.fromkeys(SPACES, "SPACE") | {"_": "UNDERSCORE"}
+    operators = {text: kind for text, kind in literals.items() if not text.isalpha()}
+    operators |= dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), "COMPARISON") | {"⊢": "TURNSTILE"}
+    return words, operators
+
+
+def keyword_kinds() -> dict[str, str]:
+    """Words that no declaration may take as its name, with their terminals; `_` is not among them."""
+    return {text: kind for text, kind in _kinds()[0].items() if text != "_"}
+
+
+def tokenize(text: str, start: str) -> tuple[list[Token], list[SyntaxProblem]]:
+    """Tokens of a unit that is to be parsed from `start`, closed by `$END`; and what is wrong with its characters.
+
+    What cannot be read is left out of the tokens, so that the rest can still be parsed.
+    """
+    words, operators = _kinds()
+    deduction = start in ("deduction_item", "lexicon_entry")
+    tokens: list[Token] = []
+    problems: list[SyntaxProblem] = []
+    position, length = 0, len(text)
+    while position < length:
+        match = _MASTER.match(text, position)
+        assert match is not None  # `other` and `blank` together match any character
+        kind, found, end = match.lastgroup, match[0], match.end()
+        match kind:
+            case "blank":
+                pass
+            case "word":
+                if not found.isascii():
+                    message = f"`{found}` is not a name: names consist of the letters a to z, digits and `_`"
+                    problems.append(problem("invalid-character", message, Span(position, end)))
+                tokens.append(Token("NAME" if deduction else words.get(found, "NAME"), found, position, end))
+            case "operator":
+                tokens.append(Token(operators[found], found, position, end))
+            case "number":
+                tokens.append(Token("INT" if found.isdigit() else "FLOAT", found, position, end))
+            case "string":
+                tokens.append(Token("STRING", found, position, end))
+            case "comment":
+                line = text.rfind("\n", 0, position) + 1
+                if deduction and found.startswith("#[") and text[line:position].strip():
+                    end = position + 2
+                    tokens.append(Token("ATTRIBUTES", "#[", position, end))
+            case "malformed":
+                message = f"`{found}` is neither a number nor a name"
+                problems.append(problem("invalid-number", message, Span(position, end)))
+                tokens.append(Token("INT", "1", position, end))
+            case "open":
+                end = position + len(found.rstrip())
+                problems.append(problem("unclosed-string", "this string is not closed", Span(position, end)))
+                tokens.append(Token("STRING", found.rstrip() + '"', position, end))
+            case "quoted":
+                fix = ("Use double quotes", ((Span(position, end), '"' + found[1:-1].replace('"', '\\"') + '"'),))
+                message = "strings stand in double quotes"
+                problems.append(problem("invalid-character", message, Span(position, end), fix))
+                tokens.append(Token("STRING", found, position, end))
+            case _:
+                span = Span(position, end)
+                meant = LOOKALIKES.get(found)
+                if meant:
+                    fix = (f"Replace it with `{meant}`", ((span, meant),))
+                    problems.append(problem("invalid-character", f"`{found}` is written `{meant}`", span, fix))
+                    tokens.append(Token(operators[meant], meant, position, end))
+                else:
+                    shown = f"`{found}`" if found.isprintable() else f"U+{ord(found):04X}"
+                    message = f"the character {shown} has no meaning here"
+                    problems.append(problem("invalid-character", message, span))
+        position = end
+    tokens.append(Token("$END", "", length, length))
+    if deduction:
+        _mark_deduction(tokens)
+    else:
+        _mark(tokens)
+    return tokens, problems
+
+
+def _mark_deduction(tokens: list[Token]) -> None:
+    """In a deduction only the first word of a line is special, and `from` after `lexicon`."""
+    first = tokens[0]
+    if first.text in DEDUCTION_ITEMS:
+        tokens[0] = first._replace(kind=first.text.upper())
+        if first.text == "lexicon" and tokens[1].text == "from":
+            tokens[1] = tokens[1]._replace(kind="FROM")
+
+
+def _mark(tokens: list[Token]) -> None:
+    """Give a token the terminal that its surroundings ask for."""
+    opening = tokens[0].kind
+    factors = 0
+    for i, token in enumerate(tokens):
+        kind, text = token.kind, token.text
+        if kind == "NAME":
+            if text == "factor" and tokens[i + 1].kind == "NAME" and tokens[i + 2].kind == "COLON":
+                tokens[i] = token._replace(kind="FACTOR")
+                factors += 1
+            elif text == "in" and factors:
+                tokens[i] = token._replace(kind="IN")
+                factors -= 1
+            elif text == "as" and i == 2 and opening == "COMPOSITION":
+                tokens[i] = token._replace(kind="AS")
+        elif kind == "LSQB":
+            if _holds_bounds(tokens, i):
+                tokens[i] = token._replace(kind="BOUNDS")
+        elif kind == "DRAW" and _draws_expression(tokens, i + 1):
+            tokens[i] = token._replace(kind="DRAW_EXPR")
+
+
+def _holds_bounds(tokens: list[Token], i: int) -> bool:
+    """Whether the bracket at `i` directly follows the sizes of a space and has no keys but `low` and `high`."""
+    if tokens[i + 1].text not in ("low", "high"):
+        return False
+    back = i - 1
+    while back > 0 and tokens[back].kind in ("INT", "NAME", "UNDERSCORE"):
+        back -= 1
+    if back == i - 1 or tokens[back].kind != "SPACE":
+        return False
+    depth = 0
+    for j in range(i, len(tokens)):
+        kind = tokens[j].kind
+        if kind in ("LSQB", "LPAR"):
+            depth += 1
+        elif kind in ("RSQB", "RPAR"):
+            depth -= 1
+            if depth == 0:
+                return True
+        elif depth == 1 and kind == "NAME" and tokens[j - 1].kind in ("COMMA", "LSQB"):
+            if tokens[j].text not in ("low", "high"):
+                return False
+    return True
+
+
+def _draws_expression(tokens: list[Token], i: int) -> bool:
+    """Whether what follows `<-` is more than a name with arguments."""
+    first = tokens[i]
+    if first.kind == "LPAR" or first.text in COMBINATORS:
+        return True
+    if first.kind != "NAME":
+        return False
+    depth = 0
+    for token in tokens[i + 1 :]:
+        if token.kind in ("COMPOSE", "AT"):
+            return True
+        if token.kind in ("LPAR", "LSQB"):
+            if token.kind == "LSQB" and depth == 0:
+                return False
+            depth += 1
+        elif token.kind in ("RPAR", "RSQB"):
+            depth -= 1
+        elif token.kind == "DOT" and depth == 0:
+            return True
+    return False

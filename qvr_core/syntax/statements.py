@@ -1,0 +1,354 @@
+"""A document: its lines, its statements, and an edit that re-cuts only what it touches."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from qvr_core.syntax.cutter import Block, Extent, block_tree, extent, unit_text
+from qvr_core.syntax.layout import next_code, shape
+from qvr_core.syntax.source import Cursor, Range, SourceText
+from qvr_core.syntax.tree import Placed, Span, Statement, SyntaxProblem, Unit
+from qvr_core.syntax.units import parse_unit
+
+# A unit's uid is its statement's serial number in the high bits and a number of its own in the low ones, so that the
+# statement of any unit is found without a table.
+SERIAL_BITS = 32
+
+
+class ChangeSet(NamedTuple):
+    """What an edit did to the statements, by uid.  All others are the same objects as before, at most moved.
+
+    A `changed` statement has the header it had; its steps, its comment or its layout problems differ.
+    """
+
+    removed: tuple[int, ...]
+    added: tuple[int, ...]
+    changed: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Record:
+    """A statement with what the cutter must remember of it."""
+
+    statement: Statement
+    lines: tuple[str, ...]
+    reach: int
+    """How many lines from its start on the cut depends on."""
+    counter: int
+    """The next free number for a unit of this statement."""
+
+
+def statement_uid(uid: int) -> int:
+    """The uid of the statement that the unit `uid` belongs to."""
+    return uid >> SERIAL_BITS << SERIAL_BITS
+
+
+def units_of(statement: Statement) -> Iterator[Placed[Any]]:
+    """The header and all lines of its blocks, in the order of the text."""
+    pending: list[Placed[Any]] = [statement.header]
+    while pending:
+        placed = pending.pop()
+        yield placed
+        pending.extend(reversed(placed.children))
+
+
+class Layout:
+    """Statements at their lines.  All questions about places are answered here."""
+
+    __slots__ = ("_heights", "_index", "_places", "_starts", "lines", "statements")
+
+    lines: Sequence[str]
+    statements: Sequence[Statement]
+    _starts: Sequence[int]
+    _heights: Sequence[int]
+    _index: dict[int, int] | None
+    _places: dict[int, tuple[Statement, dict[int, Placed[Any]]]]
+
+    def _positions(self) -> dict[int, int]:
+        if self._index is None:
+            self._index = {statement.header.uid: i for i, statement in enumerate(self.statements)}
+        return self._index
+
+    def statement_of(self, uid: int) -> Statement:
+        """The statement that holds the unit `uid`.  Raises KeyError for a uid that is no longer there."""
+        return self.statements[self._positions()[statement_uid(uid)]]
+
+    def placed(self, uid: int) -> Placed[Any]:
+        """The unit `uid` in its statement.  Raises KeyError for a uid that is no longer there."""
+        statement = self.statement_of(uid)
+        if statement.header.uid == uid:
+            return statement.header
+        known = self._places.get(statement.header.uid)
+        if known is None or known[0] is not statement:
+            known = (statement, {placed.uid: placed for placed in units_of(statement)})
+            self._places[statement.header.uid] = known
+        return known[1][uid]
+
+    def start_line(self, uid: int) -> int:
+        """The first line of the statement `uid`."""
+        return self._starts[self._positions()[uid]]
+
+    def end_line(self, uid: int) -> int:
+        """The line after the last line of code of the statement `uid`."""
+        i = self._positions()[uid]
+        return self._starts[i] + self._heights[i]
+
+    def locate(self, uid: int) -> tuple[int, int]:
+        """Line and column of the first token of any unit."""
+        placed = self.placed(uid)
+        return self._starts[self._positions()[statement_uid(uid)]] + placed.line, placed.column
+
+    def cursor(self, uid: int, offset: int) -> Cursor:
+        """The place `offset` code points from the start of a unit.  It may lie outside of the unit's own text."""
+        line, column = self.locate(uid)
+        column += offset
+        while column < 0 and line > 0:
+            line -= 1
+            column += len(self.lines[line]) + 1
+        while column > len(self.lines[line]) and line + 1 < len(self.lines):
+            column -= len(self.lines[line]) + 1
+            line += 1
+        return Cursor(line, min(max(column, 0), len(self.lines[line])))
+
+    def range(self, uid: int, span: Span) -> Range:
+        """Where a span of a unit stands in the text."""
+        return Range(self.cursor(uid, span.start), self.cursor(uid, span.end))
+
+    def index_at(self, line: int) -> int:
+        """The position in `statements` of the last statement that starts at or above `line`; -1 for none."""
+        return bisect_right(self._starts, line) - 1
+
+    def statement_at(self, line: int) -> Statement | None:
+        """The statement that has code on both sides of the line or on it, None between statements."""
+        i = self.index_at(line)
+        if i < 0 or line >= self._starts[i] + self._heights[i]:
+            return None
+        return self.statements[i]
+
+    def problems(self) -> list[tuple[Range, SyntaxProblem]]:
+        """All syntax problems with their places, in the order of the text."""
+        found: list[tuple[Range, SyntaxProblem]] = []
+        for statement in self.statements:
+            found += [(self.range(uid, problem.span), problem) for uid, problem in statement.problems]
+            for placed in units_of(statement):
+                found += [(self.range(placed.uid, problem.span), problem) for problem in placed.unit.problems]
+        return sorted(found, key=lambda item: item[0])
+
+
+class Document(Layout):
+    """One text under edits.  No method but a lookup of a uid that is gone ever raises, whatever the text."""
+
+    __slots__ = ("_far", "_records", "_serial", "source")
+
+    def __init__(self, text: str = "") -> None:
+        self.source = SourceText(text)
+        self.lines: list[str] = self.source.lines
+        self.statements: list[Statement] = []
+        self._records: list[_Record] = []
+        self._starts: list[int] = []
+        self._heights: list[int] = []
+        self._index = None
+        self._places = {}
+        self._far: set[int] = set()
+        self._serial = 0
+        self._recut(0, 0, 0, 0)
+
+    @property
+    def text(self) -> str:
+        """The exact text, with its line terminators."""
+        return self.source.text
+
+    def frozen(self) -> Layout:
+        """What stands in the document now, untouched by later edits."""
+        layout = Layout()
+        layout.lines = tuple(self.lines)
+        layout.statements = tuple(self.statements)
+        layout._starts = tuple(self._starts)
+        layout._heights = tuple(self._heights)
+        layout._index = self._index
+        layout._places = self._places
+        self._index = self._index
+        return layout
+
+    def edit(self, start: Cursor, end: Cursor, text: str) -> ChangeSet:
+        """Replace the text between two places; places past an end count as that end."""
+        first, removed, inserted = self.source.edit(start, end, text)
+        return self._recut(first, removed, inserted, inserted - removed)
+
+    # ---------------------------------------------------------------- cutting
+
+    def _recut(self, first: int, removed: int, inserted: int, delta: int) -> ChangeSet:
+        """Cut anew from the statement above line `first` until the old starts fit again."""
+        lines, starts = self.lines, self._starts
+        begin = bisect_left(starts, first) - 1
+        for uid in self._far:
+            i = self._positions()[uid]
+            if starts[i] < first < starts[i] + self._records[i].reach:
+                begin = min(begin, i)
+        begin = max(begin, 0)
+        line = starts[begin] if begin < len(starts) and starts[begin] < first else 0
+        settled = first + inserted
+        above = self._end_above(begin)
+        cut: list[tuple[int, Extent, str]] = []
+        stop = len(starts)
+        while True:
+            line = next_code(lines, line)
+            doc = comment_run(lines, line, above) if line < len(lines) else ""
+            if line >= settled:
+                old = bisect_left(starts, line - delta, begin)
+                at_end = line >= len(lines) and old >= len(starts)
+                if at_end or (old < len(starts) and starts[old] == line - delta and self.statements[old].doc == doc):
+                    stop = old
+                    break
+            if line >= len(lines):
+                break
+            found = extent(lines, line)
+            cut.append((line, found, doc))
+            line = above = found.end
+        return self._splice(begin, stop, cut, delta)
+
+    def _end_above(self, i: int) -> int:
+        """The line behind the statement before number `i`."""
+        return self._starts[i - 1] + self._heights[i - 1] if i > 0 else 0
+
+    def _splice(self, begin: int, stop: int, cut: list[tuple[int, Extent, str]], delta: int) -> ChangeSet:
+        """Put what was cut in place of the old statements `begin` … `stop`, keeping what is the same."""
+        old = self._records[begin:stop]
+        records = self._matched(old, cut)
+        same_count = len(records) == len(old)
+        changed: list[int] = []
+        before = {record.statement.uid: record.statement for record in old}
+        added: list[int] = []
+        for record in records:
+            uid = record.statement.uid
+            if uid not in before:
+                added.append(uid)
+            elif before.pop(uid) is not record.statement:
+                changed.append(uid)
+        removed = tuple(before)
+        for uid in removed:
+            self._places.pop(uid, None)
+            self._far.discard(uid)
+        self._records[begin:stop] = records
+        self.statements[begin:stop] = [record.statement for record in records]
+        self._starts[begin:stop] = [line for line, _, _ in cut]
+        self._heights[begin:stop] = [found.end - line for line, found, _ in cut]
+        if delta:
+            tail = begin + len(cut)
+            self._starts[tail:] = [line + delta for line in self._starts[tail:]]
+        for (line, found, _), record in zip(cut, records, strict=True):
+            record.reach = found.reach - line
+            if found.reach > found.end:
+                self._far.add(record.statement.uid)
+            else:
+                self._far.discard(record.statement.uid)
+        if self._index is not None and (added or removed or not same_count):
+            self._reindex(begin, records, removed, same_count)
+        return ChangeSet(removed, tuple(added), tuple(changed))
+
+    def _reindex(self, begin: int, records: list[_Record], removed: tuple[int, ...], same_count: bool) -> None:
+        if not same_count or self._index is None:
+            self._index = None
+            return
+        for uid in removed:
+            del self._index[uid]
+        for i, record in enumerate(records, begin):
+            self._index[record.statement.uid] = i
+
+    def _matched(self, old: list[_Record], cut: list[tuple[int, Extent, str]]) -> list[_Record]:
+        """Records for what was cut: an old one where the text is the same, old uids where the header is."""
+        same: dict[tuple[str, ...], deque[_Record]] = {}
+        for record in old:
+            same.setdefault(record.lines, deque()).append(record)
+        texts = [tuple(self.lines[line : found.end]) for line, found, _ in cut]
+        result: list[_Record | None] = []
+        for (_, found, doc), text in zip(cut, texts, strict=True):
+            queue = same.get(text)
+            kept = queue.popleft() if queue else None
+            if kept is not None and kept.statement.doc != doc:
+                kept.statement = replace(kept.statement, doc=doc)
+            result.append(kept)
+        left = [record for queue in same.values() for record in queue]
+        by_header: dict[str, deque[_Record]] = {}
+        for record in left:
+            by_header.setdefault(record.statement.header.unit.text, deque()).append(record)
+        finished: list[_Record] = []
+        for (_, found, doc), text, kept in zip(cut, texts, result, strict=True):
+            if kept is None:
+                tree = block_tree(self.lines, found)
+                queue = by_header.get(unit_text(self.lines, tree))
+                kept = self._placed(tree, text, doc, queue.popleft() if queue else None)
+            finished.append(kept)
+        return finished
+
+    def _placed(self, tree: Block, text: tuple[str, ...], doc: str, old: _Record | None) -> _Record:
+        """Parse the units of a block and give each its uid: that of an old unit of the same text, or a new one."""
+        if old is None:
+            self._serial += 1
+            pool: _UidPool = _UidPool(self._serial << SERIAL_BITS, 1, ())
+        else:
+            pool = _UidPool(old.statement.uid, old.counter, tuple(units_of(old.statement)))
+        placed, problems = _place(self.lines, tree, tree.line.first, pool)
+        return _Record(Statement(placed, doc, tuple(problems)), text, 0, pool.counter)
+
+
+class _UidPool:
+    """Hands out uids for the units of one statement."""
+
+    def __init__(self, header: int, counter: int, old: tuple[Placed[Any], ...]) -> None:
+        self.header = header
+        self.counter = counter
+        self.free: dict[str, deque[int]] = {}
+        for placed in old[1:]:
+            self.free.setdefault(placed.unit.text, deque()).append(placed.uid)
+
+    def uid(self, unit: Unit[Any], is_header: bool) -> int:
+        if is_header:
+            return self.header
+        queue = self.free.get(unit.text)
+        if queue:
+            return queue.popleft()
+        self.counter += 1
+        return self.header | (self.counter - 1)
+
+
+def _place(
+    lines: Sequence[str], block: Block, top: int, pool: _UidPool
+) -> tuple[Placed[Any], list[tuple[int, SyntaxProblem]]]:
+    unit = parse_unit(block.start, unit_text(lines, block))
+    uid = pool.uid(unit, block.line.first == top)
+    if any(problem.code == "stray-indent" for problem in block.problems) and unit.node is None:
+        unit = replace(unit, problems=())
+    problems = [(uid, problem) for problem in block.problems]
+    children: list[Placed[Any]] = []
+    for child in block.children:
+        placed, found = _place(lines, child, top, pool)
+        children.append(placed)
+        problems += found
+    return Placed(uid, block.line.first - top, block.line.shape.column, unit, tuple(children)), problems
+
+
+def comment_run(lines: Sequence[str], line: int, above: int) -> str:
+    """The comment that documents the statement at `line`: the run of `#` lines directly over it, or the nearest run of
+    `#!` lines.  No line before `above` is looked at."""
+    i = line - 1
+    while i >= above and not lines[i].strip():
+        i -= 1
+    if i < above or not shape(lines[i]).comment:
+        return ""
+    documented = lines[i].lstrip("\ufeff \t").startswith("#!")
+    if not documented and i != line - 1:
+        return ""
+    marker = "#!" if documented else "#"
+    run: list[str] = []
+    while i >= above and shape(lines[i]).comment:
+        text = lines[i].lstrip("\ufeff \t")
+        if text.startswith("#!") != documented:
+            break
+        run.append(text[len(marker) :].removeprefix(" ").rstrip())
+        i -= 1
+    return "\n".join(reversed(run)).strip("\n")

@@ -1,0 +1,233 @@
+"""One unit of text -> a `Unit`: a tree node, or located problems in words.
+
+`parse_unit` is cached by text: the same line is parsed once, wherever it stands and however often it moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+from qvr_core.syntax import tree
+from qvr_core.syntax.builder import ACTIONS
+from qvr_core.syntax.expectations import after, literal_of, wanted
+from qvr_core.syntax.lalr import Failure, Token, acceptable, reductions, run
+from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS
+from qvr_core.syntax.lexer import CLOSERS, COMBINATORS, OPENERS, keyword_kinds, tokenize
+from qvr_core.syntax.problems import problem
+from qvr_core.syntax.tables import table
+from qvr_core.syntax.tree import Name, Span, SyntaxProblem, Unit
+
+KEYWORDS = {"statement": STATEMENT_WORDS, "step": STEP_WORDS, "deduction_item": ITEM_WORDS}
+NOUNS = {"statement": "statement", "step": "step", "deduction_item": "line of a deduction"}
+
+_CLOSING = {kind: text for text, kind in CLOSERS.items()}
+
+
+@lru_cache(maxsize=65536)
+def parse_unit(start: str, text: str) -> Unit[Any]:
+    """Parse a unit from a start symbol of the grammar.  Never raises, whatever the text."""
+    tokens, problems = tokenize(text, start)
+    first = tokens[0]
+    keyword = first.text if first.kind != "STRING" else ""
+    node: Any = None
+    if start in KEYWORDS and keyword not in KEYWORDS[start]:
+        found, keyword = _opener(tokens, start)
+        if not problems:
+            problems.append(found)
+        if not keyword:
+            return Unit(text, None, tuple(problems), first.text, ())
+    tokens = _balanced(tokens, problems)
+    node, failure = _parse(tokens, start, problems)
+    if failure is not None and not any(p.severity == "error" for p in problems):
+        found, node = _explained(tokens, failure, start)
+        problems.append(found)
+    problems += _warnings(tokens, node)
+    names = _declared(node) if node is not None else _guessed(tokens, keyword)
+    problems += _clashes(names, problems)
+    problems.sort(key=lambda p: p.span)
+    return Unit(text, node, tuple(problems), keyword, names)
+
+
+def near_word(word: str, words: Sequence[str]) -> str:
+    """The one of `words` that a misspelt word means, '' if it is like none."""
+    near = get_close_matches(word, words, n=1, cutoff=0.7) if word not in words else [word]
+    return near[0] if near else ""
+
+
+# ---------------------------------------------------------------- recovery inside a unit
+
+
+def _opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
+    """The problem of a unit that starts with no keyword, and the keyword that was meant ('' if none is near)."""
+    first = tokens[0]
+    span = Span(first.start, first.end)
+    meant = near_word(first.text, KEYWORDS[start])
+    if meant:
+        tokens[0] = first._replace(kind=table().literals[meant], text=meant)
+        fix = (f"Replace it with `{meant}`", ((span, meant),))
+        message = f"`{first.text}` is no {NOUNS[start]}; did you mean `{meant}`?"
+        return problem("unknown-statement", message, span, fix), meant
+    listed = ", ".join(f"`{word}`" for word in KEYWORDS[start])
+    if start == "statement" and first.text in STEP_WORDS:
+        message = f"`{first.text}` is a step and stands in the body of a program"
+        return problem("misplaced-step", message, span), ""
+    message = f"a {NOUNS[start]} starts with one of {listed}"
+    return problem("unknown-statement", message, span), ""
+
+
+def _balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> list[Token]:
+    """Tokens with every bracket closed: what is missing is put in, what closes nothing is left out, with a problem."""
+    open_: list[Token] = []
+    result: list[Token] = []
+
+    def close_unclosed(place: int) -> None:
+        opener = open_.pop()
+        closing = OPENERS[opener.kind]
+        message = f"this `{opener.text}` is never closed"
+        problems.append(problem("unclosed-bracket", message, Span(opener.start, opener.end)))
+        result.append(Token(CLOSERS[closing], closing, place, place))
+
+    for token in tokens:
+        if token.kind in OPENERS:
+            open_.append(token)
+        elif token.kind in _CLOSING:
+            if not any(OPENERS[opener.kind] == token.text for opener in open_):
+                message = f"this `{token.text}` closes nothing"
+                fix = ("Remove it", ((Span(token.start, token.end), ""),))
+                problems.append(problem("unmatched-bracket", message, Span(token.start, token.end), fix))
+                continue
+            while OPENERS[open_[-1].kind] != token.text:
+                close_unclosed(token.start)
+            open_.pop()
+        elif token.kind == "$END":
+            while open_:
+                close_unclosed(token.start)
+        result.append(token)
+    return result
+
+
+def _parse(tokens: list[Token], start: str, problems: list[SyntaxProblem]) -> tuple[Any, Failure | None]:
+    """Run the parser; a keyword where only a name fits is read as that name, with a problem."""
+    clashes: list[SyntaxProblem] = []
+    keywords = keyword_kinds()
+    while True:
+        result = run(table(), ACTIONS, tokens, start)
+        if not isinstance(result, Failure):
+            problems += clashes
+            return result, None
+        token = tokens[result.position]
+        if token.text not in keywords or reductions(table(), result.states, "NAME") is None:
+            if clashes:
+                problems.append(clashes[0])
+            return None, result
+        message = f"`{token.text}` is a reserved word and cannot be used as a name"
+        clashes.append(problem("reserved-name", message, Span(token.start, token.end)))
+        tokens[result.position] = token._replace(kind="NAME")
+
+
+def _explained(tokens: list[Token], failure: Failure, start: str) -> tuple[SyntaxProblem, Any]:
+    """The problem at the offending token, and the node that the nearest repair of one token gives, if any."""
+    grammar = table()
+    token = tokens[failure.position]
+    previous = tokens[failure.position - 1] if failure.position else None
+    what, kind = wanted(grammar, failure.states)
+    place = after(grammar, failure.states, kind, previous)
+    at_end = token.kind == "$END"
+    span = Span(token.start, token.end)
+    if at_end and previous is not None:
+        span = Span(previous.start, previous.end)
+    literal = literal_of(grammar, kind) if kind else None
+    fix = None
+    node = None
+    if kind and literal:
+        inserted = [*tokens]
+        inserted.insert(failure.position, Token(kind, literal, token.start, token.start))
+        node = _quietly(inserted, start)
+        if node is not None and previous is not None:
+            at = previous.end
+            fix = (f"Insert `{literal}`", ((Span(at, at), f" {literal}" if literal != "," else literal),))
+    if what and not (at_end and "$END" in acceptable(grammar, failure.states)):
+        found = "" if at_end else f", not {_shown(token)}"
+        return problem("syntax-error", f"expected {what}{place}{found}", span, fix), node
+    removed = [*tokens[: failure.position], *tokens[failure.position + 1 :]]
+    node = _quietly(removed, start)
+    if node is not None:
+        fix = ("Remove it", ((span, ""),))
+    return problem("syntax-error", f"{_shown(token)} is not expected{place}", span, fix), node
+
+
+def _quietly(tokens: list[Token], start: str) -> Any:
+    result = run(table(), ACTIONS, tokens, start)
+    return None if isinstance(result, Failure) else result
+
+
+def _shown(token: Token) -> str:
+    if token.kind == "$END":
+        return "the end of the line"
+    return f"`{token.text}`" if len(token.text) < 40 else f"`{token.text[:37]}…`"
+
+
+# ---------------------------------------------------------------- what a unit declares
+
+
+def _declared(node: Any) -> tuple[Name, ...]:
+    """The names that a node binds."""
+    match node:
+        case tree.ObjectDecl(names=names) | tree.MorphismDecl(names=names) | tree.AtomsItem(names=names):
+            return names
+        case tree.SampleStep(pattern=pattern) | tree.LetStep(pattern=pattern):
+            return tuple([name for name in pattern.names if name.text != "_"])
+        case (
+            tree.LetDecl(name=name)
+            | tree.ProgramHeader(name=name)
+            | tree.CompositionHeader(name=name)
+            | tree.DeductionHeader(name=name)
+            | tree.ObserveStep(name=name)
+            | tree.MarginalizeStep(name=name)
+            | tree.ScoreStep(name=name)
+            | tree.RuleItem(name=name)
+            | tree.CompositionRule(name=name)
+        ):
+            return (name,)
+        case _:
+            return ()
+
+
+def _guessed(tokens: list[Token], keyword: str) -> tuple[Name, ...]:
+    """The names that a damaged line seems to declare: those between its keyword and the first sign of another part."""
+    if keyword in ("export", "return", "lexicon", "") or len(tokens) < 2:
+        return ()
+    found: list[Name] = []
+    many = keyword in ("object", "morphism", "atoms", "binders") or tokens[1].kind in ("LPAR", "LSQB")
+    for token in tokens[1:]:
+        if token.kind == "NAME":
+            if found and tokens[tokens.index(token) - 1].kind == "NAME":
+                break
+            found.append(Name(token.text, Span(token.start, token.end)))
+            if not many:
+                break
+        elif token.kind not in ("COMMA", "LPAR", "LSQB", "UNDERSCORE"):
+            break
+    return tuple(found)
+
+
+def _clashes(names: tuple[Name, ...], problems: list[SyntaxProblem]) -> list[SyntaxProblem]:
+    """Declared names that combinators have taken."""
+    seen = {p.span for p in problems}
+    return [
+        problem("reserved-name", f"`{name.text}` is a combinator and cannot be used as a name", name.span)
+        for name in names
+        if name.text in COMBINATORS and name.span not in seen
+    ]
+
+
+def _warnings(tokens: list[Token], node: Any) -> list[SyntaxProblem]:
+    """The hint at a colon that ends a header."""
+    if node is None or len(tokens) < 3 or tokens[-2].kind != "COLON":
+        return []
+    span = Span(tokens[-2].start, tokens[-2].end)
+    fix = ("Remove the colon", ((span, ""),))
+    return [problem("header-colon", "a header needs no colon at its end", span, fix)]
