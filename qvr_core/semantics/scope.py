@@ -58,8 +58,8 @@ class ArrowEntry:
     density: Density
     role: str = ""
     algebra: str | None = None
-    width_only: bool = False
-    """True for a statistical program: its declared type names rows only."""
+    direction: str | None = None
+    """'forward' or 'backward' where the arrow folds the sequence that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,10 @@ class Scope:
     """Where each size variable of this declaration is written."""
     holes: dict[str, str] = field(default_factory=dict[str, str])
     """Unknown size variables of this declaration -> how they are written (`_`, `d`)."""
+    let_name: str | None = None
+    """The top-level let that is being checked: its name may say in which direction a scan reads."""
+    first_owner: str = ""
+    """The first name of the declaration, which names the sizes that `object A, B : Real 64` writes once."""
     declaring: bool = False
     """True while the sizes of an `object` or `morphism` are read: their places are then `DeclarationSite`s."""
     size_index: int = 0

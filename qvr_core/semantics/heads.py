@@ -1,0 +1,130 @@
+"""Families after `~` in a morphism declaration, with or without literal arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qvr_core.semantics.codes import FAMILY_ARGUMENTS, UNKNOWN_FAMILY
+from qvr_core.semantics.diagnostics import Edit, Fix
+from qvr_core.semantics.families import FAMILIES, Family, Parameter
+from qvr_core.semantics.scope import Scope
+from qvr_core.semantics.spelling import closest
+from qvr_core.syntax.tree import ArrowArg, ArrowCall, ArrowExpr, ArrowRef, Name, Number, ParenArrow
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A family and its literal arguments by canonical name (None where none were written)."""
+
+    family: Family
+    name: Name
+    arguments: tuple[tuple[str, float], ...] | None
+
+
+def family_name(expr: ArrowExpr | None) -> Name | None:
+    """The name in `~ Normal` and `~ Normal(0.0, 1.0)`; None for other expressions."""
+    while isinstance(expr, ParenArrow):
+        expr = expr.inner
+    if isinstance(expr, ArrowRef):
+        return expr.name
+    return expr.func if isinstance(expr, ArrowCall) else None
+
+
+def read_head(expr: ArrowExpr, scope: Scope) -> Head | None:
+    """The family that an expression names; reports unknown families and wrong arguments."""
+    name = family_name(expr)
+    while isinstance(expr, ParenArrow):
+        expr = expr.inner
+    if name is None:
+        scope.report(UNKNOWN_FAMILY, "a family of distributions is wanted after `~`", expr.span)
+        return None
+    family = FAMILIES.get(name.text)
+    if family is None:
+        unknown_family(name, scope)
+        return None
+    arguments = _literals(family, expr, scope) if isinstance(expr, ArrowCall) and expr.args else None
+    return Head(family, name, arguments)
+
+
+def unknown_family(name: Name, scope: Scope) -> None:
+    near = closest(name.text, FAMILIES)
+    message = f"there is no family `{name.text}`" + (f"; did you mean `{near}`?" if near else "")
+    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(name.span), near),), True),)
+    scope.report(UNKNOWN_FAMILY, message, name.span, fixes=fixes)
+
+
+def _literals(family: Family, call: ArrowCall, scope: Scope) -> tuple[tuple[str, float], ...]:
+    found: dict[str, float] = {}
+    for index, arg in enumerate(call.args):
+        parameter = _parameter(family, arg, index, scope)
+        if parameter is None:
+            continue
+        name, constraint = parameter
+        if name in found:
+            scope.report(FAMILY_ARGUMENTS, f"`{name}` is given twice", arg.span)
+        elif not isinstance(arg.value, Number):
+            scope.report(FAMILY_ARGUMENTS, f"`{name}` must be a number here", arg.value.span)
+        elif (problem := literal_problem(name, constraint, arg.value.value)) is not None:
+            scope.report(FAMILY_ARGUMENTS, f"{family.name}: {problem}", arg.value.span)
+        else:
+            found[name] = float(arg.value.value)
+    _complete(family, call, found, scope)
+    return tuple(found.items())
+
+
+def _parameter(family: Family, arg: ArrowArg, index: int, scope: Scope) -> tuple[str, str] | None:
+    parameters = family.parameters
+    if arg.key is None:
+        if index < len(parameters):
+            return parameters[index].name, parameters[index].constraint
+        if index == len(parameters):
+            scope.report(FAMILY_ARGUMENTS, f"`{family.name}` takes {signature(family)}", arg.span)
+        return None
+    if (found := named_parameter(family, arg.key.text)) is not None:
+        return found
+    near = closest(arg.key.text, [parameter.name for parameter in parameters])
+    message = f"`{family.name}` has no parameter `{arg.key.text}`; "
+    message += f"did you mean `{near}`?" if near else f"it takes {signature(family)}"
+    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(arg.key.span), near),), True),)
+    scope.report(FAMILY_ARGUMENTS, message, arg.key.span, fixes=fixes)
+    return None
+
+
+def named_parameter(family: Family, key: str) -> tuple[str, str] | None:
+    """(canonical name, constraint) of a parameter by its name, an alias, or another parametrisation."""
+    for parameter in family.parameters:
+        if key == parameter.name or key in parameter.aliases:
+            return parameter.name, parameter.constraint
+        for name, constraint in parameter.alternatives:
+            if key == name:
+                return name, constraint
+    return None
+
+
+def _complete(family: Family, call: ArrowCall, found: dict[str, float], scope: Scope) -> None:
+    if len(found) < len(call.args):
+        return
+    missing = [p.name for p in family.parameters if p.default is None and not _given(p, found)]
+    if missing:
+        names = " and ".join(f"`{name}`" for name in missing)
+        scope.report(FAMILY_ARGUMENTS, f"`{family.name}` takes {signature(family)}; {names} is missing", call.func.span)
+
+
+def _given(parameter: Parameter, found: dict[str, float]) -> bool:
+    return parameter.name in found or any(name in found for name, _ in parameter.alternatives)
+
+
+def signature(family: Family) -> str:
+    """'(loc, scale)'."""
+    return f"({', '.join(parameter.name for parameter in family.parameters)})"
+
+
+def literal_problem(name: str, constraint: str, value: float) -> str | None:
+    """Why a literal cannot be the value of a parameter."""
+    if constraint in ("positive", "positive vector") and not value > 0:
+        return f"`{name}` must be above 0, but is {value:g}"
+    if constraint == "unit" and not 0 <= value <= 1:
+        return f"`{name}` must be between 0 and 1, but is {value:g}"
+    if constraint == "natural" and (value < 0 or value != int(value)):
+        return f"`{name}` must be a whole number, but is {value:g}"
+    return None
