@@ -1,0 +1,183 @@
+/**
+ * What goes between this extension and the language server beyond LSP (docs/protocol.md), and the events of runs.
+ */
+import type { Position, Range } from "vscode-languageclient/node";
+
+export interface DiagramNode {
+  id: string;
+  kind: string;
+  label: string;
+  note: string;
+  detail: string;
+  box: string | null;
+  declared: string | null;
+  shared: boolean;
+  sort: string;
+  role: string;
+  site: string | null;
+  returned: boolean;
+  range: Range | null;
+  ranges: Range[];
+}
+
+export interface DiagramWire {
+  source: string;
+  target: string;
+  label: string;
+  space: string;
+  width: number | null;
+  kind: string;
+  mismatch: string | null;
+  range: Range | null;
+}
+
+export interface DiagramBox {
+  id: string;
+  kind: string;
+  label: string;
+  parent: string | null;
+  range: Range | null;
+}
+
+/** Answer of `qvr/diagram`. */
+export interface DiagramPage {
+  name: string;
+  kind: string;
+  type: string;
+  nodes: DiagramNode[];
+  wires: DiagramWire[];
+  boxes: DiagramBox[];
+  collapsed: string[];
+  /** DOT text of the same graph; node ids stand in its `id` attributes as `node:<id>`. */
+  dot: string;
+  mermaid: string;
+  /** Names of this file that can be drawn. */
+  names: string[];
+  /** True while the file has errors, so that the picture may lag behind the text. */
+  stale: boolean;
+  version: number | null;
+}
+
+export interface DiagramParams {
+  textDocument: { uri: string };
+  name?: string | undefined;
+  position?: Position | undefined;
+  opened?: string[];
+}
+
+export interface HeldOut {
+  step: number;
+  rows: number;
+  draws: number;
+  bits_per_byte: number;
+  bound: number;
+  unigram: number;
+  bigram: number;
+}
+
+export interface PosteriorRow {
+  name: string;
+  mean: number | null;
+  sd: number | null;
+  q05: number | null;
+  median: number | null;
+  q95: number | null;
+  r_hat?: number | null;
+  ess?: number | null;
+}
+
+/** One event of a run, as `qvr_core.runs.protocol` writes it; keys without a value are left out. */
+export type RunEvent =
+  | {
+      event: "started";
+      run_id: string;
+      program: string;
+      algorithm: string;
+      directory: string;
+      pid: number;
+      device: string;
+      parameters: number;
+      steps: number;
+      data: string;
+      baselines?: { unigram: number; bigram: number };
+      memory?: number;
+      resumed_from?: number;
+    }
+  | {
+      event: "progress";
+      step: number;
+      steps: number;
+      seconds: number;
+      step_time?: number;
+      eta?: number;
+      loss?: number;
+      smoothed_loss?: number;
+      gradient_norm?: number;
+      skipped?: number;
+      phase?: "warmup" | "sampling";
+      chain?: number;
+      acceptance?: number;
+      divergences?: number;
+      tree_depth?: number;
+      step_size?: number;
+    }
+  | { event: "message"; level: "info" | "warning" | "error"; text: string; range?: Range }
+  | ({ event: "held_out"; seconds: number } & HeldOut)
+  | { event: "checkpoint"; step: number; path: string }
+  | {
+      event: "finished";
+      step: number;
+      seconds: number;
+      losses?: { first?: number; last?: number; best?: number; mean_of_last?: number };
+      posterior?: PosteriorRow[];
+      held_out?: HeldOut;
+      divergences?: number;
+      acceptance?: number;
+      reason?: string;
+      samples?: string[];
+    }
+  | { event: "cancelled"; step: number; seconds: number; checkpoint?: string }
+  | { event: "failed"; code: string; message: string; range?: Range; site?: string; fixes?: string[]; log?: string[] }
+  | { event: "crashed"; returncode?: number; signal?: string; log?: string[] };
+
+/** Parameters of the notification `qvr/runEvent`. */
+export interface RunEventParams {
+  runId: string;
+  uri: string;
+  program: string | null;
+  event: RunEvent;
+}
+
+/** One entry of the answer to `qvr/runs`. */
+export interface RunOverview {
+  runId: string;
+  program: string;
+  algorithm: string;
+  status: string;
+  created: string;
+  lastLoss: number | null;
+  ending: RunEvent | null;
+  problem: string | null;
+  directory: string;
+}
+
+export type Algorithm = "svi" | "nuts";
+
+/** Argument of the command `qvr.run`; with `resume`, the id of a run to go on with. */
+export interface RunRequest {
+  uri: string;
+  program?: string | undefined;
+  algorithm?: Algorithm | undefined;
+  options?: Record<string, unknown>;
+  resume?: string;
+}
+
+export interface RunStarted {
+  runId: string;
+  directory: string;
+  pid: number;
+}
+
+export const RUN_EVENT = "qvr/runEvent";
+export const DIAGRAM = "qvr/diagram";
+export const RUNS = "qvr/runs";
