@@ -136,7 +136,7 @@ class WorkerProcess:
         self._close_stdin()
         if ending is None:
             ending = self._ended_silently()
-            directory = RunDirectory(Path(job.directory))
+            directory = RunDirectory.of(job)
             with contextlib.suppress(OSError):
                 directory.append(ending)
                 directory.end(ending)

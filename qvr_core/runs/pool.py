@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from pathlib import Path
 
 from qvr_core.runs.client import OnEvent, WorkerProcess
 from qvr_core.runs.protocol import Cancelled, Crashed, Event, Job
@@ -47,7 +46,7 @@ class PooledRun:
         if self.ending.done():
             return
         if store:
-            directory = RunDirectory(Path(self.job.directory))
+            directory = RunDirectory.of(self.job)
             directory.append(event)
             directory.end(event)
             self.on_event(event)

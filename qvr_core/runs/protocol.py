@@ -7,7 +7,7 @@ Numbers that are not finite travel as null.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -225,3 +225,8 @@ _events: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="
 def parse_event(line: str | bytes) -> Event:
     """The event on one line of a worker's stdout.  Raises ValueError where the line is none."""
     return _events.validate_json(line)
+
+
+def events_schema() -> dict[str, Any]:
+    """The JSON Schema of one event."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "event", **_events.json_schema()}

@@ -42,6 +42,10 @@ class RunDirectory:
 
     path: Path
 
+    @classmethod
+    def of(cls, job: Job) -> RunDirectory:
+        return cls(Path(job.directory))
+
     @property
     def run_id(self) -> str:
         return self.path.name

@@ -1,0 +1,60 @@
+"""The command line: `qvr check | format | diagram | run | runs | schema | lsp`.
+
+Each command is a module of this folder and is imported when it is called: `qvr check` starts without torch, and without
+what only runs need.  Exit status: 0 success, 1 a problem was found, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from qvr_core import __version__
+
+COMMANDS = ("check", "format", "diagram", "run", "runs", "schema", "lsp")
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are modules, imported one at a time."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"{__name__}.{cmd_name}")
+        command = typer.main.get_command(module.app)
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    help="QVR: typed probabilistic programs.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"qvr {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """QVR: typed probabilistic programs."""
+
+
+def main() -> None:
+    """Entry point of the console script `qvr`."""
+    app()

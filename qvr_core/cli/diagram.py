@@ -1,0 +1,54 @@
+"""`qvr diagram`: a let or a program as Mermaid, DOT, SVG or PNG."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import typer
+
+from qvr_core.cli.files import read_program, stop
+
+app = typer.Typer()
+
+FORMATS = {"mermaid": ("mmd", "mermaid", "md"), "dot": ("dot", "gv"), "svg": ("svg",), "png": ("png",)}
+
+
+@app.command()
+def diagram(
+    file: str = typer.Argument(help="A .qvr file, or - for stdin."),
+    name: str | None = typer.Argument(None, help="The let or program to draw; by default what the file exports."),
+    output: Path | None = typer.Option(None, "--output", "-o", help="Where to write it; stdout by default."),
+    format: str | None = typer.Option(
+        None, "--format", "-f", help="mermaid, dot, svg or png; by default what the output's name says, else mermaid."
+    ),
+) -> None:
+    """Draw a let or a program."""
+    from qvr_core import diagrams
+    from qvr_core.analysis import Analyzer
+
+    suffix = output.suffix.removeprefix(".").lower() if output else ""
+    chosen = format or next((key for key, known in FORMATS.items() if suffix in known), "mermaid")
+    if chosen not in FORMATS:
+        stop(f"unknown format `{chosen}`: {', '.join(FORMATS)}")
+    snapshot = Analyzer(read_program(file)).snapshot()
+    try:
+        graph = diagrams.build(snapshot, name)
+        match chosen:
+            case "mermaid":
+                content = diagrams.to_mermaid(graph).encode()
+            case "dot":
+                content = diagrams.to_dot(graph).encode()
+            case "svg":
+                content = diagrams.to_svg(graph).encode()
+            case _:
+                content = diagrams.to_png(graph)
+    except (diagrams.NoDiagram, diagrams.NoDot) as problem:
+        stop(str(problem), 1)
+    if output is None:
+        sys.stdout.buffer.write(content)
+        return
+    try:
+        output.write_bytes(content)
+    except OSError as error:
+        stop(f"{output} cannot be written: {error.strerror}", 1)

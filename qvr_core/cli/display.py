@@ -1,0 +1,177 @@
+"""How a run looks in a terminal: a bar, the loss as a sparkline, what matters in words; or one JSON event a line."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from qvr_core.runs.protocol import (
+    Cancelled,
+    CheckpointWritten,
+    Crashed,
+    Event,
+    Failed,
+    Finished,
+    HeldOut,
+    Job,
+    Message,
+    Progress,
+    Started,
+)
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+WIDTH = 32
+
+
+class JsonLines:
+    """Events as they are, for machines."""
+
+    def show(self, event: Event) -> None:
+        sys.stdout.write(event.encoded())
+        sys.stdout.flush()
+
+    def __enter__(self) -> JsonLines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class Screen:
+    """Events for people: progress on stderr, results on stdout."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.out = Console(highlight=False, soft_wrap=True)
+        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=self.err,
+        )
+        self.task: TaskID | None = None
+        self.losses: deque[float] = deque(maxlen=512)
+        self.live = Live(self.bar, console=self.err, refresh_per_second=8, transient=not self.err.is_terminal)
+
+    def __enter__(self) -> Screen:
+        if self.err.is_terminal:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.err.is_terminal:
+            self.live.stop()
+
+    def show(self, event: Event) -> None:
+        match event:
+            case Started():
+                self._started(event)
+            case Progress():
+                self._progress(event)
+            case HeldOut():
+                self.out.print(held_out_line(event))
+            case Message():
+                style = {"warning": "yellow", "error": "red"}.get(event.level, "dim")
+                self.err.print(event.text, style=style, markup=False)
+            case CheckpointWritten():
+                pass
+            case Finished():
+                self._finished(event)
+            case Cancelled():
+                again = f"qvr run {self.job.config.algorithm} --resume {self.job.run_id}"
+                self.out.print(f"cancelled at step {event.step:,} after {event.seconds:.1f} s; go on with: {again}")
+            case Failed():
+                self._failed(event)
+            case Crashed():
+                how = f"was killed by {event.signal}" if event.signal else f"ended with status {event.returncode}"
+                self.err.print(f"the worker {how}; its last words:", style="bold red")
+                for line in event.log:
+                    self.err.print("  " + line, style="dim", markup=False)
+
+    def _started(self, event: Started) -> None:
+        self.err.print(f"[bold]{event.program}[/bold]  {event.parameters:,} parameters on {event.device}")
+        self.err.print(event.data, style="dim", markup=False)
+        if event.baselines is not None:
+            one, two = event.baselines.unigram, event.baselines.bigram
+            self.err.print(f"entropy of the text: {one:.3f} bits, given the token before {two:.3f}", style="dim")
+        self.task = self.bar.add_task(
+            event.algorithm.upper(), total=event.steps, note="", completed=event.resumed_from or 0
+        )
+
+    def _progress(self, event: Progress) -> None:
+        if event.loss is not None:
+            self.losses.append(event.smoothed_loss if event.smoothed_loss is not None else event.loss)
+            note = f"loss {self.losses[-1]:.4g} {sparkline(list(self.losses))}"
+        else:
+            parts = [event.phase or ""]
+            if event.acceptance is not None:
+                parts.append(f"acceptance {event.acceptance:.2f}")
+            if event.divergences:
+                parts.append(f"divergences {event.divergences}")
+            note = " ".join(parts)
+        if self.task is not None:
+            self.bar.update(self.task, completed=event.step, total=event.steps, note=note)
+
+    def _finished(self, event: Finished) -> None:
+        if event.losses is not None and event.losses.first is not None and event.losses.mean_of_last is not None:
+            self.out.print(f"loss {event.losses.first:.4f} → {event.losses.mean_of_last:.4f} (mean of the last tenth)")
+        if event.posterior:
+            self.out.print(posterior_table(event))
+        why = f" ({event.reason})" if event.reason else ""
+        self.out.print(f"finished {event.step:,} steps in {event.seconds:.1f} s{why}; {self.job.directory}")
+
+    def _failed(self, event: Failed) -> None:
+        self.err.print(f"failed: {event.message}", style="bold red", markup=False)
+        if event.range is not None:
+            line = event.range.start.line
+            lines = self.job.text.splitlines()
+            self.err.print(f"  --> {self.job.path}:{line + 1}", markup=False)
+            if line < len(lines):
+                self.err.print(f"  {line + 1} | {lines[line]}", markup=False)
+        for fix in event.fixes:
+            self.err.print(f"  = fix: {fix}", style="green", markup=False)
+        for line in event.log:
+            self.err.print("  " + line, style="dim", markup=False)
+
+
+def held_out_line(event: HeldOut) -> str:
+    """The held-out figure beside what the text itself gives."""
+    return (
+        f"held out after {event.seconds:.1f} s: {event.bits_per_byte:.3f} bits per token "
+        f"(bound {event.bound:.3f}, {event.rows:,} rows, K = {event.draws}); "
+        f"text: unigram {event.unigram:.3f}, bigram {event.bigram:.3f}"
+    )
+
+
+def posterior_table(event: Finished) -> Table:
+    """Mean, sd, quantiles, R-hat and effective sample size of every scalar."""
+    table = Table("name", "mean", "sd", "5 %", "median", "95 %", "R-hat", "ESS")
+    for row in event.posterior:
+        numbers = (row.mean, row.sd, row.q05, row.median, row.q95, row.r_hat)
+        ess = "" if row.ess is None else f"{row.ess:.0f}"
+        table.add_row(row.name, *("" if n is None else f"{n:.4g}" for n in numbers), ess)
+    return table
+
+
+def sparkline(values: list[float]) -> str:
+    """The last values as a row of blocks, averaged to at most `WIDTH` of them."""
+    if not values:
+        return ""
+    size = max(1, -(-len(values) // WIDTH))
+    means = [sum(part) / len(part) for i in range(0, len(values), size) for part in [values[i : i + size]]]
+    low, high = min(means), max(means)
+    scale = (len(BLOCKS) - 1) / (high - low) if high > low else 0
+    return "".join(BLOCKS[round((value - low) * scale)] for value in means)

@@ -1,0 +1,41 @@
+"""Reading and writing the files that commands are given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import typer
+
+
+def stop(message: str, status: int = 2) -> NoReturn:
+    """End the command with a message on stderr; status 2 is wrong usage."""
+    typer.echo(f"qvr: {message}", err=True)
+    raise typer.Exit(status)
+
+
+def read_program(path: str) -> str:
+    """The text of a file, or of stdin for `-`.  What is not UTF-8 is kept readable, as an editor would show it."""
+    try:
+        raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except FileNotFoundError:
+        stop(f"there is no file {path}")
+    except IsADirectoryError:
+        stop(f"{path} is a folder")
+    except OSError as error:
+        stop(f"{path} cannot be read: {error.strerror}")
+    return raw.decode("utf-8", "replace")
+
+
+def program_files(arguments: Iterable[str]) -> Iterator[str]:
+    """The files named, and every .qvr file below the folders named."""
+    for argument in arguments:
+        if argument != "-" and Path(argument).is_dir():
+            found = sorted(str(path) for path in Path(argument).rglob("*.qvr"))
+            if not found:
+                stop(f"no .qvr file in {argument}")
+            yield from found
+        else:
+            yield argument

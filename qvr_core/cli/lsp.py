@@ -1,0 +1,22 @@
+"""`qvr lsp`: the language server, which stands in a package of its own."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points
+
+import typer
+
+from qvr_core.cli.files import stop
+
+app = typer.Typer()
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
+def lsp(ctx: typer.Context) -> None:
+    """Start the language server (the same as `qvr-lsp`, with the same options)."""
+    found = entry_points(group="console_scripts", name="qvr-lsp")
+    if not found:
+        stop("the language server is not installed: pip install qvr-lsp", 1)
+    sys.argv = ["qvr lsp", *ctx.args]
+    next(iter(found)).load()()

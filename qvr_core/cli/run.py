@@ -1,0 +1,190 @@
+"""`qvr run svi FILE`, `qvr run nuts FILE`: fit a program in a worker process and watch it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from qvr_core.cli.files import read_program, stop
+from qvr_core.runs.client import WorkerProcess
+from qvr_core.runs.config import RunConfig
+from qvr_core.runs.protocol import Crashed, Event, Failed, Job
+from qvr_core.runs.settings import Resolved, UsageProblem, find_settings, resolve
+from qvr_core.runs.store import NoSuchRun, RunStore
+
+app = typer.Typer(help="Fit a program.", no_args_is_help=True)
+
+FIXED = ("file", "program", "settings", "as_json", "plot", "resume", "explain")
+
+
+def _command(algorithm: str) -> Callable[..., None]:
+    """The command of one algorithm: its own flags, and one for every key of a run's configuration."""
+
+    def command(**given: Any) -> None:
+        fixed = {name: given.pop(name) for name in FIXED}
+        flags = {"algorithm": algorithm, **{key: raw for key, raw in given.items() if raw is not None}}
+        execute(flags=flags, **fixed)
+
+    option = typer.Option
+    parameters = [
+        _parameter("file", str | None, typer.Argument(None, help="A .qvr file.")),
+        _parameter("program", str | None, option(None, "--program", "-p", help="Which program of the file.")),
+        _parameter("settings", Path | None, option(None, "--settings", help="Another qvr.toml.")),
+        _parameter("as_json", bool, option(False, "--json", help="One event per line, as JSON.")),
+        _parameter("plot", Path | None, option(None, "--plot", help="Draw the loss into this image at the end.")),
+        _parameter("resume", str | None, option(None, "--resume", help="Go on with this run (`last`: the newest).")),
+        _parameter("explain", bool, option(False, "--explain", help="Show every setting and where it comes from.")),
+    ]
+    for key, info in RunConfig.model_fields.items():
+        if key != "algorithm":
+            flag = "--" + key.replace("_", "-")
+            panel = "Settings, which qvr.toml may hold as well"
+            shown = option(None, flag, help=info.description, rich_help_panel=panel, metavar="VALUE")
+            parameters.append(_parameter(key, str | None, shown))
+    command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+app.command("svi", help="Fit by stochastic variational inference.")(_command("svi"))
+app.command("nuts", help="Sample the posterior by the No-U-Turn sampler.")(_command("nuts"))
+
+
+def execute(
+    *,
+    flags: dict[str, str],
+    file: str | None,
+    program: str | None,
+    settings: Path | None,
+    as_json: bool,
+    plot: Path | None,
+    resume: str | None,
+    explain: bool,
+) -> None:
+    """Run a program to its end; exit status 1 where it failed or crashed."""
+    if (file is None) == (resume is None):
+        stop("name a file to run, or a run to --resume")
+    if resume is not None:
+        job = _resumed(resume, flags)
+    else:
+        assert file is not None
+        job = _fresh(file, program, settings, flags, explain)
+    ending = asyncio.run(watch(job, as_json=as_json))
+    if plot is not None:
+        from qvr_core.runs.plots import plot_losses
+
+        plot_losses([job.run_id], RunStore(_root(job)), plot)
+    if isinstance(ending, Failed | Crashed):
+        raise typer.Exit(1)
+
+
+def _root(job: Job) -> Path:
+    return Path(job.directory).parents[2]
+
+
+def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[str, str], explain: bool) -> Job:
+    """The job of a new run: flag before qvr.toml before default."""
+    from qvr_core.analysis import Analyzer
+
+    text = read_program(file)
+    found = settings or find_settings(Path(file).parent if file != "-" else Path.cwd())
+    toml = found.read_text(encoding="utf-8") if found is not None else None
+    model = Analyzer(text).snapshot().model
+    name = program or next((e.name for e in model.exports), None) or next(reversed(model.programs), None)
+    try:
+        resolved = resolve(name or "", toml, flags)
+    except UsageProblem as problem:
+        stop(str(problem))
+    if toml is not None:
+        _check_toml(found, toml)
+    if explain:
+        _explain(resolved)
+        raise typer.Exit
+    root = found.parent if found is not None else Path.cwd()
+    # A path given as a flag starts where the user stands, one in qvr.toml at the file.
+    base = Path.cwd() if resolved.origins["data"] == "flag" else root
+    path = str(Path(file).resolve()) if file != "-" else "stdin.qvr"
+    return RunStore(root).create(
+        path=path, text=text, program=name, config=resolved.config, base=str(base), parent=os.getpid()
+    )
+
+
+def _check_toml(path: Path | None, toml: str) -> None:
+    from qvr_core.runs.settings import check_settings
+
+    problems = check_settings(toml)[1]
+    for problem in problems:
+        typer.echo(f"{path}:{problem.start.line + 1}:{problem.start.column + 1}: {problem.message}", err=True)
+    if problems:
+        raise typer.Exit(2)
+
+
+def _resumed(run_id: str, flags: dict[str, str]) -> Job:
+    """The job that goes on with a run; only limits may be changed on the way."""
+    root = (find_settings(Path.cwd()) or Path.cwd() / "qvr.toml").parent
+    changeable = {"steps", "time_limit", "checkpoint_seconds", "checkpoint_steps", "threads", "memory_limit", "nan"}
+    changed = {key: raw for key, raw in flags.items() if key != "algorithm"}
+    wrong = sorted(set(changed) - changeable)
+    if wrong:
+        stop(f"a resumed run keeps its settings: {', '.join(wrong)} cannot change")
+    try:
+        job = RunStore(root).resume(run_id, parent=os.getpid())
+        values = job.config.model_dump() | {key: getattr(resolve("", None, changed).config, key) for key in changed}
+    except (NoSuchRun, UsageProblem) as problem:
+        stop(str(problem))
+    return job.model_copy(update={"config": RunConfig.model_validate(values)})
+
+
+def _explain(resolved: Resolved) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("setting", "value", "from", "meaning")
+    for key, info in RunConfig.model_fields.items():
+        origin = resolved.origins[key]
+        style = "dim" if origin == "default" else "bold"
+        value = json.dumps(resolved.config.model_dump(mode="json")[key])
+        table.add_row(key, value, origin, info.description or "", style=style)
+    Console().print(table)
+
+
+async def watch(job: Job, *, as_json: bool) -> Event:
+    """Run a job in a worker and show its events; Ctrl-C cancels it."""
+    from qvr_core.cli.display import JsonLines, Screen
+
+    view = JsonLines() if as_json else Screen(job)
+    with view:
+        try:
+            worker = await WorkerProcess.spawn(sys.executable)
+        except OSError as error:
+            stop(f"the worker could not be started: {error}", 1)
+        loop = asyncio.get_running_loop()
+        import signal
+
+        cancelling: list[asyncio.Task[Event | None]] = []
+
+        def cancel() -> None:
+            if cancelling:
+                worker.kill()
+            else:
+                cancelling.append(asyncio.create_task(worker.cancel()))
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, cancel)
+        try:
+            await worker.run(job, view.show)
+            return await worker.wait()
+        finally:
+            worker.kill()

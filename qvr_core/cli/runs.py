@@ -1,0 +1,189 @@
+"""`qvr runs`: what was run, how it ended, and how runs compare."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from qvr_core.cli.files import stop
+from qvr_core.runs.files import DamagedFile
+from qvr_core.runs.protocol import Event, Finished, HeldOut, Progress, Started
+from qvr_core.runs.settings import find_settings
+from qvr_core.runs.store import NoSuchRun, RunDirectory, RunStore
+
+app = typer.Typer(help="List, show and compare runs.", invoke_without_command=True)
+
+STYLES = {"finished": "green", "running": "cyan", "cancelled": "yellow", "failed": "red", "crashed": "bold red"}
+JSON = typer.Option(False, "--json", help="As JSON.")
+
+
+def store() -> RunStore:
+    """The runs of the working directory's project."""
+    settings = find_settings(Path.cwd())
+    return RunStore(settings.parent if settings is not None else Path.cwd())
+
+
+def opened(run_id: str) -> RunDirectory:
+    """The run of that id; ends the command where there is none."""
+    try:
+        return store().open(run_id)
+    except NoSuchRun as problem:
+        stop(str(problem))
+
+
+@app.callback()
+def listing(
+    ctx: typer.Context, as_json: bool = JSON, count: int = typer.Option(30, "-n", help="At most so many.")
+) -> None:
+    """List runs, newest first."""
+    if ctx.invoked_subcommand is not None:
+        return
+    runs = store().overviews()[:count]
+    if as_json:
+        typer.echo(
+            json.dumps(
+                [
+                    {
+                        "run_id": run.run_id,
+                        "program": run.program,
+                        "algorithm": run.algorithm,
+                        "status": run.status,
+                        "created": run.created.isoformat(),
+                        "loss": run.last_loss,
+                        "problem": run.problem,
+                    }
+                    for run in runs
+                ],
+                indent=1,
+            )
+        )
+        return
+    table = Table("run", "program", "how", "status", "loss", "")
+    for run in runs:
+        loss = "" if run.last_loss is None else f"{run.last_loss:.4f}"
+        status = Text(run.status, STYLES.get(run.status, ""))
+        table.add_row(run.run_id, run.program, run.algorithm, status, loss, run.problem or "")
+    Console().print(table if runs else "no runs yet: qvr run svi FILE")
+
+
+@app.command()
+def show(run_id: str = typer.Argument(help="An id, its beginning, or `last`."), as_json: bool = JSON) -> None:
+    """Show one run: what was asked, how it went, what came out."""
+    run = opened(run_id)
+    try:
+        job, events, status = run.job(), list(run.events()), run.status()
+    except (DamagedFile, OSError) as problem:
+        stop(str(problem), 1)
+    if as_json:
+        content = {
+            "run_id": run.run_id,
+            "status": status,
+            "job": job.model_dump(mode="json"),
+            "events": [event.model_dump(mode="json", exclude_none=True) for event in events],
+        }
+        typer.echo(json.dumps(content, ensure_ascii=False, indent=1))
+        return
+    from qvr_core.cli.display import Screen
+
+    out = Console(highlight=False, soft_wrap=True)
+    out.print(f"[bold]{run.run_id}[/bold]  {Text(status, STYLES.get(status, '')).markup}")
+    out.print(f"{job.config.algorithm} of {job.program or 'the export'} in {job.path}", markup=False)
+    asked = job.config.model_dump(mode="json", exclude_defaults=True)
+    out.print(
+        "settings: " + (", ".join(f"{k} = {json.dumps(v)}" for k, v in asked.items()) or "all by default"), markup=False
+    )
+    started = next((event for event in reversed(events) if isinstance(event, Started)), None)
+    if started is not None:
+        out.print(f"{started.parameters:,} parameters on {started.device}; {started.data}", markup=False)
+    _sparkline(out, events)
+    screen = Screen(job)
+    for event in events:
+        if not isinstance(event, Started | Progress):
+            screen.show(event)
+    if status == "crashed" and not any(event.event == "crashed" for event in events):
+        out.print("the worker is gone without a word; the end of its log:", style="red")
+        for line in run.log_tail():
+            out.print("  " + line, markup=False)
+
+
+def _sparkline(out: Console, events: list[Event]) -> None:
+    from qvr_core.cli.display import sparkline
+
+    losses = [e.smoothed_loss for e in events if isinstance(e, Progress) and e.smoothed_loss is not None]
+    if losses:
+        out.print(f"loss {sparkline(losses)} {losses[-1]:.4f}")
+
+
+@app.command()
+def compare(
+    run_ids: list[str] = typer.Argument(help="Two runs or more."),
+    plot: Path | None = typer.Option(None, "--plot", help="Draw the losses into this image."),
+) -> None:
+    """Compare runs: settings that differ, losses, held-out figures."""
+    runs = [opened(run_id) for run_id in run_ids]
+    table = Table("", *(run.run_id for run in runs))
+    try:
+        settings = [run.job().config.model_dump(mode="json") for run in runs]
+        results = [_results(run) for run in runs]
+        texts = [run.job().text for run in runs]
+    except (DamagedFile, OSError) as problem:
+        stop(str(problem), 1)
+    for key in settings[0]:
+        values = [json.dumps(setting[key]) for setting in settings]
+        if len(set(values)) > 1:
+            table.add_row(key, *values)
+    if len(set(texts)) > 1:
+        table.add_row("program", *(f"version {sorted(set(texts)).index(text) + 1}" for text in texts))
+    table.add_section()
+    for key in dict.fromkeys(key for result in results for key in result):
+        table.add_row(key, *(result.get(key, "") for result in results))
+    Console().print(table)
+    if plot is not None:
+        from qvr_core.runs.plots import plot_losses
+
+        plot_losses([run.run_id for run in runs], store(), plot)
+
+
+def _results(run: RunDirectory) -> dict[str, str]:
+    """What came out of a run, in words."""
+    results = {"status": run.status()}
+    for event in run.events():
+        match event:
+            case Started(parameters=parameters):
+                results["parameters"] = f"{parameters:,}"
+            case HeldOut(bits_per_byte=bits):
+                results["held out, bits"] = f"{bits:.4f}"
+            case Finished(losses=losses, seconds=seconds):
+                if losses is not None and losses.mean_of_last is not None:
+                    results["loss (last tenth)"] = f"{losses.mean_of_last:.4f}"
+                results["seconds"] = f"{seconds:.1f}"
+            case _:
+                pass
+    return results
+
+
+@app.command()
+def export(
+    run_id: str = typer.Argument(help="An id, its beginning, or `last`."),
+    output: Path = typer.Option(..., "--output", "-o", help="A .csv file, or .nc for a posterior."),
+) -> None:
+    """Write losses or posterior draws for other programs: CSV, or NetCDF."""
+    from qvr_core.runs.exports import export_csv, export_netcdf
+
+    run = opened(run_id)
+    try:
+        match output.suffix:
+            case ".csv":
+                export_csv(run, output)
+            case ".nc":
+                export_netcdf(run, output)
+            case _:
+                stop(f"{output} is neither .csv nor .nc")
+    except (DamagedFile, OSError) as problem:
+        stop(str(problem), 1)
+    typer.echo(f"wrote {output}")

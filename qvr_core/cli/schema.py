@@ -1,0 +1,21 @@
+"""`qvr schema`: the JSON Schema of qvr.toml."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+
+app = typer.Typer()
+
+
+@app.command()
+def schema(
+    events: bool = typer.Option(False, "--events", help="The schema of a run's events instead."),
+) -> None:
+    """Print the JSON Schema of qvr.toml."""
+    from qvr_core.runs.config import settings_schema
+    from qvr_core.runs.protocol import events_schema
+
+    content = events_schema() if events else settings_schema()
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))

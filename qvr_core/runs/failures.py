@@ -1,0 +1,116 @@
+"""Exceptions as the `Failed` event: in the user's words, at the user's line where one is to blame."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Sequence
+
+import torch
+
+from qvr_core.analysis import Snapshot
+from qvr_core.data.problems import DataProblem
+from qvr_core.runs.protocol import Failed, TextRange
+from qvr_core.runs.ranges import utf16
+from qvr_core.runtime.errors import RuntimeProblem
+from qvr_core.semantics.diagnostics import Origin, Severity
+from qvr_core.semantics.model import LetModel, MarginalizeModel, Program, ScoreModel, StepModel
+from qvr_core.syntax.source import split_lines
+
+
+class Refused(Exception):
+    """A run that is not started, or ended on purpose, with a reason for the user."""
+
+    def __init__(self, code: str, message: str, *, site: str | None = None, fixes: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.code = code
+        self.site = site
+        self.fixes = fixes
+
+
+def check_failure(snapshot: Snapshot, text: str) -> Failed | None:
+    """The first error of the program's text, or None where it has none."""
+    errors = [d for d in snapshot.diagnostics() if d.severity is Severity.ERROR]
+    if not errors:
+        return None
+    first = errors[0]
+    more = f" (and {len(errors) - 1} more: see `qvr check`)" if len(errors) > 1 else ""
+    return Failed(
+        code=first.code.name,
+        message=first.message + more,
+        range=utf16(first.range, split_lines(text)[0]),
+        fixes=tuple(fix.title for fix in first.fixes),
+    )
+
+
+def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | None, text: str) -> Failed:
+    """What to tell of an exception.  An unforeseen one keeps the end of its traceback in `log`."""
+
+    def place(site: str | None) -> TextRange | None:
+        if snapshot is None or program is None:
+            return None
+        origin = site_origin(program, site) if site is not None else program.origin
+        if origin is None:
+            return None
+        return utf16(snapshot.range(origin), split_lines(text)[0])
+
+    match error:
+        case Refused():
+            return Failed(
+                code=error.code, message=str(error), range=place(error.site), site=error.site, fixes=error.fixes
+            )
+        case DataProblem():
+            return Failed(
+                code="data", message=str(error), range=place(error.site), site=error.site, fixes=(error.remedy,)
+            )
+        case RuntimeProblem():
+            return Failed(code=_code(error), message=str(error), range=place(error.site), site=error.site)
+        case torch.OutOfMemoryError() | MemoryError():
+            return Failed(
+                code="out-of-memory",
+                message=f"the run needed more memory than there is: {_first_line(error)}",
+                range=place(None),
+                fixes=("Use a smaller batch_size or sequence_length", "Make the widest spaces smaller"),
+            )
+        case _:
+            lines = traceback.format_exception(error)
+            return Failed(
+                code="internal",
+                message=f"{type(error).__name__}: {_first_line(error)}",
+                range=place(None),
+                log=tuple("".join(lines).splitlines()[-20:]),
+            )
+
+
+def site_origin(program: Program, site: str) -> Origin | None:
+    """Where a step that binds `site` stands, blocks included; for inputs and data names their first mention."""
+    found = _step_origin(program.steps, site)
+    if found is not None:
+        return found
+    return next((item.origin for item in program.data if item.name == site), program.origin)
+
+
+def _step_origin(steps: Sequence[StepModel], site: str) -> Origin | None:
+    for step in steps:
+        match step:
+            case LetModel(names=names, origin=origin):
+                if site in names:
+                    return origin
+            case ScoreModel(name=name, origin=origin):
+                if site == name:
+                    return origin
+            case _:
+                if site == step.site.name or any(site == name for name, _ in step.site.bound):
+                    return step.site.origin
+                if isinstance(step, MarginalizeModel) and (inner := _step_origin(step.body, site)) is not None:
+                    return inner
+    return None
+
+
+def _code(error: Exception) -> str:
+    """`MissingData` -> `missing-data`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(error).__name__).lower()
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or "no details").splitlines()[0]

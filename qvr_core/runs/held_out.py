@@ -1,0 +1,39 @@
+"""The figure on held-out text: bits per token by K draws of the latents from the model (LANGUAGE.md 8)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from qvr_core.runs.prepare import Prepared
+
+ROWS_AT_ONCE = 1024
+
+
+def held_out_figure(prepared: Prepared, *, rows: int, draws: int, seed: int) -> tuple[float, float, int]:
+    """(bits per token, its one-sample bound, rows used).
+
+    Per row −log₂(1/K Σ p(y | h_k)) with h_k drawn from the model; `bound` is the mean of −log₂ p(y | h_k).  Rows are
+    spread evenly over the held-out stretch and the draws have a seed of their own, so two runs compare the same thing;
+    the generators of the fit are left as they were.
+    """
+    windows = prepared.held_out
+    assert windows is not None
+    model, site = prepared.model, windows.task.site.name
+    numbers = windows.spread(rows)
+    total = total_bound = 0.0
+    training = model.training
+    model.eval()
+    with torch.no_grad(), torch.random.fork_rng():
+        torch.manual_seed(seed)
+        for chunk in numbers.split(ROWS_AT_ONCE):
+            x, observations = prepared.move(windows.batch(chunk, torch.Generator().manual_seed(seed)))
+            log_p = torch.stack(
+                [model.execute(x, observations=observations).sites[site].log_prob for _ in range(draws)]
+            ).double()
+            total += float((math.log(draws) - log_p.logsumexp(0)).sum())
+            total_bound += float(-log_p.mean(0).sum())
+    model.train(training)
+    per_bit = math.log(2) * len(numbers) * windows.tokens_per_row
+    return total / per_bit, total_bound / per_bit, len(numbers)

@@ -1,0 +1,164 @@
+"""From a job to what an engine needs: the checked program as a module, and its data as rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from qvr_core.analysis import Snapshot
+from qvr_core.data import text as texts
+from qvr_core.data.needs import Needs, needs_of, reads_both_ways
+from qvr_core.runs.failures import Refused
+from qvr_core.runs.protocol import Baselines, Job
+from qvr_core.semantics.model import MarginalizeModel, Program, SampleModel, StepModel
+
+Batch = tuple[Any, Mapping[str, Any]]
+"""Input and observations (data names included)."""
+
+
+class Rows(Protocol):
+    """Data as numbered rows."""
+
+    rows: int
+
+    def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> Batch:
+        """The rows of these numbers."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run before its first step."""
+
+    job: Job
+    snapshot: Snapshot
+    program: Program
+    needs: Needs
+    model: nn.Module
+    device: torch.device
+    train: Rows
+    held_out: texts.TextWindows | None
+    baselines: Baselines | None
+    description: str
+
+    @property
+    def text(self) -> bool:
+        return self.job.config.source == "text"
+
+    def move(self, batch: Batch) -> Batch:
+        """A batch on the run's device."""
+        if self.device.type == "cpu":
+            return batch
+        x, observations = batch
+        return _to(x, self.device), {name: _to(value, self.device) for name, value in observations.items()}
+
+
+def _to(value: Any, device: torch.device) -> Any:
+    if isinstance(value, Tensor):
+        return value.to(device)
+    return tuple(_to(part, device) for part in value) if isinstance(value, tuple) else value
+
+
+def choose_program(job: Job, snapshot: Snapshot) -> Program:
+    """The program that the job names, else the first export, else the last program."""
+    programs = snapshot.model.programs
+    wanted = job.program or next((e.name for e in snapshot.model.exports), None) or next(reversed(programs), None)
+    if wanted is None:
+        raise Refused("no-program", "this file declares no program: there is nothing to fit")
+    if wanted not in programs:
+        known = ", ".join(f"`{name}`" for name in programs) or "none"
+        raise Refused("no-program", f"`{wanted}` is not a program of this file; its programs are {known}")
+    if programs[wanted].template:
+        names = ", ".join(parameter.name for parameter in programs[wanted].template)
+        raise Refused("template", f"`{wanted}` has parameters ({names}): export an instance of it and run that")
+    return programs[wanted]
+
+
+def device_of(job: Job) -> torch.device:
+    """The device that was asked for.  Raises `Refused` where this machine has none."""
+    name = job.config.device
+    kind = name.partition(":")[0]
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise Refused("no-device", 'device = "cuda", but torch finds no GPU here', fixes=('Use device = "cpu"',))
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise Refused("no-device", 'device = "mps", but torch finds none here', fixes=('Use device = "cpu"',))
+    device = torch.device(name)
+    if kind == "cuda" and device.index is not None and device.index >= torch.cuda.device_count():
+        raise Refused("no-device", f'device = "{name}", but there are {torch.cuda.device_count()} GPUs')
+    return device
+
+
+def prepare(job: Job, snapshot: Snapshot) -> Prepared:
+    """Build the program and read its data.  Raises `Refused`, `DataProblem` or a `RuntimeProblem`."""
+    from qvr_core import dsl
+
+    config = job.config
+    if config.threads is not None:
+        torch.set_num_threads(config.threads)
+    program = choose_program(job, snapshot)
+    device = device_of(job)
+    torch.set_default_dtype(torch.float64 if config.precision == "float64" else torch.float32)
+    torch.manual_seed(config.seed)
+    model = dsl.loads(job.text).programs[program.name].to(device)
+    needs = needs_of(program)
+    if config.source == "text":
+        return _text(job, snapshot, program, needs, model, device)
+    raise Refused("no-data", f"data source `{config.source}` is not read yet")
+
+
+def data_path(job: Job) -> str:
+    """The data file, as a path that the user recognises."""
+    return os.path.relpath(Path(job.base) / job.config.data_path)
+
+
+def _text(
+    job: Job, snapshot: Snapshot, program: Program, needs: Needs, model: nn.Module, device: torch.device
+) -> Prepared:
+    config = job.config
+    corpus = texts.read_corpus(data_path(job), config.unit)
+    task = texts.plan(
+        corpus,
+        needs,
+        both_ways=reads_both_ways(program, snapshot.model),
+        task=config.task,
+        length=config.sequence_length,
+        mask=config.mask,
+        mask_token=config.mask_token,
+    )
+    share = 0.1 if config.held_out is None else config.held_out
+    train, held_out = texts.split(corpus, task, share)
+    unigram, bigram = texts.entropies(corpus)
+    what = (
+        f"masked {corpus.unit} (id {task.mask_token} stands for it, position {task.mask})"
+        if task.task == "masked"
+        else f"next {corpus.unit}"
+    )
+    description = (
+        f"{corpus.path}: {len(corpus):,} {corpus.unit}s, windows of {task.length}, {what}; "
+        f"{train.rows:,} training windows" + (f", {held_out.rows:,} held out" if held_out else "")
+    )
+    return Prepared(
+        job, snapshot, program, needs, model, device, train, held_out,
+        Baselines(unigram=unigram, bigram=bigram), description,
+    )  # fmt: skip
+
+
+def latents_are_local(steps: tuple[StepModel, ...]) -> bool:
+    """True where every latent is drawn anew in each row."""
+    for step in steps:
+        match step:
+            case SampleModel(site=site):
+                if not site.row_local:
+                    return False
+            case MarginalizeModel(body=body):
+                if not latents_are_local(body):
+                    return False
+            case _:
+                pass
+    return True

@@ -1,0 +1,285 @@
+"""The engine for stochastic variational inference: a generator of events that owns one fit."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from qvr_core import inference
+from qvr_core.runs import checkpoint as checkpoints
+from qvr_core.runs.checkpoint import Checkpoint
+from qvr_core.runs.failures import Refused
+from qvr_core.runs.held_out import held_out_figure
+from qvr_core.runs.order import RowOrder
+from qvr_core.runs.prepare import Prepared, latents_are_local
+from qvr_core.runs.protocol import Cancelled, CheckpointWritten, Event, Finished, HeldOut, Losses, Message, Progress
+from qvr_core.runs.store import RunDirectory
+from qvr_core.runs.worker import Stop
+
+SMOOTHING = 0.98
+GUIDES = {
+    "prior": "AutoPriorGuide",
+    "normal": "AutoNormalGuide",
+    "delta": "AutoDeltaGuide",
+    "multivariate_normal": "AutoMultivariateNormalGuide",
+    "low_rank": "AutoLowRankMultivariateNormalGuide",
+    "laplace": "AutoLaplaceGuide",
+}
+OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "sgd": torch.optim.SGD,
+    "rmsprop": torch.optim.RMSprop,
+    "adagrad": torch.optim.Adagrad,
+}
+END_SHARE = 0.01
+
+
+def rate(schedule: str, start: float, step: int, steps: int) -> float:
+    """The learning rate of a step: a pure function, so that a resumed run has the same one."""
+    done = step / max(steps - 1, 1)
+    match schedule:
+        case "linear":
+            return start * (1 - (1 - END_SHARE) * done)
+        case "cosine":
+            return start * (END_SHARE + (1 - END_SHARE) * 0.5 * (1 + math.cos(math.pi * done)))
+        case "exponential":
+            return start * END_SHARE**done
+        case _:
+            return start
+
+
+class SviFit:
+    """One fit: model, guide, optimiser, and where it stands."""
+
+    def __init__(self, prepared: Prepared, stop: Stop) -> None:
+        self.prepared = prepared
+        self.config = prepared.job.config
+        self.directory = RunDirectory.of(prepared.job)
+        self.stop = stop
+        self.model = prepared.model
+        self.guide = self._guide()
+        self.parameters: list[nn.Parameter] = [
+            p for p in (*self.model.parameters(), *self.guide.parameters()) if p.requires_grad
+        ]
+        if not self.parameters:
+            raise Refused("nothing-to-fit", f"`{prepared.program.name}` has no parameters and no latents to fit")
+        self.optimizer = OPTIMIZERS[self.config.optimizer](self.parameters, lr=self.config.learning_rate)  # pyright: ignore[reportCallIssue]
+        self.objective = (
+            inference.ELBO(num_particles=self.config.particles)
+            if self.config.objective == "elbo"
+            else inference.IWAEBound(num_particles=self.config.particles)
+        )
+        self.order = RowOrder(prepared.train.rows, self.config.batch_size, self.config.seed, self.config.shuffle)
+        self.step = 0
+        self.skipped = 0
+        self.seconds = 0.0
+        self.smoothed: float | None = None
+        self.losses: list[float] = []
+        self.reported_held_out = 0
+
+    def _guide(self) -> nn.Module:
+        name = self.config.guide
+        if name == "auto":
+            local = self.prepared.text or latents_are_local(self.prepared.program.steps)
+            name = "prior" if local else "normal"
+        observed = {need.name for need in self.prepared.needs.observed}
+        return getattr(inference, GUIDES[name])(self.model, observed_names=observed).to(self.prepared.device)
+
+    # ------------------------------------------------------------ one step
+
+    def loss(self, step: int) -> Tensor:
+        """−ELBO per row of a step's batch."""
+        generator = self.order.generator(step)
+        batch = self.prepared.train.batch(self.order.rows_of(step), generator)
+        x, observations = self.prepared.move(batch)
+        enabled = self.config.precision == "bfloat16"
+        with torch.autocast(self.prepared.device.type, torch.bfloat16, enabled=enabled):
+            return self.objective.loss(self.model, self.guide, x, observations)
+
+    def advance(self) -> tuple[float, float]:
+        """One optimiser step; loss and gradient norm.  A step whose gradient is not finite changes nothing."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate(self.config.schedule, self.config.learning_rate, self.step, self.config.steps)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(self.step)
+        value = loss.item()
+        norm = math.nan
+        if math.isfinite(value):
+            loss.backward()
+            norm = nn.utils.clip_grad_norm_(self.parameters, self.config.clip_gradient or math.inf).item()
+        if math.isfinite(norm):
+            self.optimizer.step()
+        self.step += 1
+        return value, norm
+
+    # ------------------------------------------------------------ checkpoints
+
+    def save(self) -> CheckpointWritten:
+        """Write a checkpoint.  Raises OSError on a full disk."""
+        tensors = {
+            **checkpoints.module_tensors("model", self.model),
+            **checkpoints.module_tensors("guide", self.guide),
+            **checkpoints.optimizer_tensors(self.optimizer),
+            **checkpoints.generator_tensors(),
+            "losses": torch.tensor(self.losses, dtype=torch.float64),
+        }
+        groups: list[Any] = [
+            {key: value for key, value in group.items() if key != "params"} for group in self.optimizer.param_groups
+        ]
+        state = {
+            "groups": groups,
+            "seconds": self.seconds,
+            "smoothed": self.smoothed,
+            "skipped": self.skipped,
+            "reported_held_out": self.reported_held_out,
+        }
+        path = checkpoints.save(self.directory.checkpoints, Checkpoint(self.step, tensors, state))
+        return CheckpointWritten(step=self.step, path=str(path))
+
+    def restore(self) -> Iterator[Event]:
+        """Go back to the newest whole checkpoint; from the start where there is none."""
+        found, damaged = checkpoints.newest(self.directory.checkpoints)
+        for problem in damaged:
+            yield Message(level="warning", text=f"passed over a checkpoint: {problem}")
+        if found is None:
+            if damaged:
+                yield Message(level="warning", text="no whole checkpoint is left: the run starts again from step 0")
+            return
+        checkpoints.restore_module("model", self.model, found.tensors)
+        checkpoints.restore_module("guide", self.guide, found.tensors)
+        checkpoints.restore_optimizer(self.optimizer, found.tensors, found.state["groups"])
+        checkpoints.restore_generators(found.tensors)
+        self.step = found.step
+        self.losses = found.tensors["losses"].tolist()
+        self.seconds = found.state["seconds"]
+        self.smoothed = found.state["smoothed"]
+        self.skipped = found.state["skipped"]
+        self.reported_held_out = found.state["reported_held_out"]
+        yield Message(level="info", text=f"resumed from step {self.step}")
+
+    # ------------------------------------------------------------ the run
+
+    def run(self) -> Iterator[Event]:
+        """Every event from here to the last."""
+        saved_at = self.seconds
+        reason: str | None = None
+        last_save = self.step
+        while self.step < self.config.steps:
+            if self.stop.cancelled.is_set():
+                yield (written := self.save())
+                yield Cancelled(step=self.step, seconds=self.seconds, checkpoint=written.path)
+                return
+            if self.config.time_limit is not None and self.seconds >= self.config.time_limit:
+                reason = f"the time limit of {self.config.time_limit:g} s"
+                break
+            began = time.perf_counter()
+            value, norm = self.advance()
+            self.losses.append(value)
+            if math.isfinite(norm):
+                before = self.smoothed if self.smoothed is not None else value
+                self.smoothed = SMOOTHING * before + (1 - SMOOTHING) * value
+            else:
+                yield from self._not_finite(value)
+            step_time = time.perf_counter() - began
+            self.seconds += step_time
+            yield self._progress(value, norm, step_time)
+            due = self.config.checkpoint_steps is not None and self.step % self.config.checkpoint_steps == 0
+            if due or self.stop.checkpoint.is_set() or self.seconds - saved_at >= self.config.checkpoint_seconds:
+                self.stop.checkpoint.clear()
+                saved_at, last_save = self.seconds, self.step
+                yield from self._try_save()
+            yield from self._held_out_on_the_way()
+        if last_save != self.step or not self.losses:
+            yield from self._try_save()
+        figure = None
+        if self.prepared.held_out is not None:
+            figure = self._held_out()
+            yield figure
+        yield Finished(step=self.step, seconds=self.seconds, losses=self._summary(), held_out=figure, reason=reason)
+
+    def _progress(self, value: float, norm: float, step_time: float) -> Progress:
+        left = self.config.steps - self.step
+        return Progress(
+            step=self.step,
+            steps=self.config.steps,
+            seconds=self.seconds,
+            step_time=step_time,
+            eta=left * self.seconds / self.step,
+            loss=value,
+            smoothed_loss=self.smoothed,
+            gradient_norm=norm,
+            skipped=self.skipped or None,
+        )
+
+    def _try_save(self) -> Iterator[Event]:
+        try:
+            yield self.save()
+        except OSError as error:
+            yield Message(level="warning", text=f"no checkpoint at step {self.step}: {error}; the one before stands")
+
+    def _not_finite(self, value: float) -> Iterator[Event]:
+        self.skipped += 1
+        site = self._guilty_site()
+        what = "the loss" if not math.isfinite(value) else "the gradient"
+        where = f": the density of `{site}` is not finite" if site else ""
+        text = f"{what} is {value if not math.isfinite(value) else 'not finite'} at step {self.step}{where}"
+        if self.config.nan == "stop":
+            raise Refused(
+                "not-finite",
+                text,
+                site=site,
+                fixes=(
+                    "Lower learning_rate, or set clip_gradient = 10.0",
+                    'Set nan = "skip" to leave such steps out',
+                    "Keep scales and rates away from zero",
+                ),
+            )
+        yield Message(level="warning", text=f"{text}; the step is left out")
+
+    def _guilty_site(self) -> str | None:
+        """The first site whose value or density is not finite on the failing batch."""
+        generator = self.order.generator(self.step - 1)
+        x, observations = self.prepared.move(self.prepared.train.batch(self.order.rows_of(self.step - 1), generator))
+        with torch.no_grad(), torch.random.fork_rng():
+            traced = inference.trace.trace(self.model, x, observations)
+        for name, site in traced.sites.items():
+            density = site.log_prob
+            if density is not None and not torch.isfinite(density).all():
+                return name
+        return None
+
+    def _held_out_on_the_way(self) -> Iterator[Event]:
+        due = [seconds for seconds in sorted(self.config.held_out_after) if self.seconds >= seconds]
+        if len(due) > self.reported_held_out and self.prepared.held_out is not None:
+            self.reported_held_out = len(due)
+            yield self._held_out()
+
+    def _held_out(self) -> HeldOut:
+        prepared = self.prepared
+        assert prepared.held_out is not None and prepared.baselines is not None
+        bits, bound, rows = held_out_figure(
+            prepared, rows=self.config.held_out_rows, draws=self.config.held_out_draws, seed=self.config.seed
+        )
+        return HeldOut(
+            step=self.step,
+            seconds=self.seconds,
+            rows=rows,
+            draws=self.config.held_out_draws,
+            bits_per_byte=bits,
+            bound=bound,
+            unigram=prepared.baselines.unigram,
+            bigram=prepared.baselines.bigram,
+        )
+
+    def _summary(self) -> Losses | None:
+        finite = [loss for loss in self.losses if math.isfinite(loss)]
+        if not finite:
+            return None
+        tail = finite[-max(len(finite) // 10, 1) :]
+        return Losses(first=finite[0], last=finite[-1], best=min(finite), mean_of_last=sum(tail) / len(tail))
