@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from qvr_core.diagrams.dot import to_dot
 from qvr_core.diagrams.graph import Box, Node, nodes, sheet, wires
+from qvr_core.diagrams.mermaid import to_mermaid
 from qvr_core.semantics.diagnostics import Origin
 
 if TYPE_CHECKING:
@@ -16,8 +18,9 @@ Locate = Callable[[Origin], Any]
 
 
 def to_json(graph: Diagram, locate: Locate) -> dict[str, Any]:
-    """`{name, kind, type, nodes, wires, boxes, collapsed}`; the shapes stand in docs/protocol.md.
+    """`{name, kind, type, nodes, wires, boxes, collapsed, dot, mermaid}`; the shapes stand in docs/protocol.md.
 
+    `dot` is what an editor lays out; its `id` attributes are `node:<id>`, `box:<id>` and `wire:<source>:<target>:<n>`.
     A node's `range` is where a click goes; `ranges` are all places that it stands for, itself first.
     """
     page = sheet(graph)
@@ -41,6 +44,8 @@ def to_json(graph: Diagram, locate: Locate) -> dict[str, Any]:
         ],
         "boxes": [box_json(box, locate) for box in page.boxes if box.drawn],
         "collapsed": list(page.collapsed),
+        "dot": to_dot(graph),
+        "mermaid": to_mermaid(graph),
     }
 
 

@@ -39,7 +39,7 @@ export interface DiagramBox {
   range: Range | null;
 }
 
-/** Answer of `qvr/diagram`. */
+/** The graph in the answer of `qvr/diagram`. */
 export interface DiagramPage {
   name: string;
   kind: string;
@@ -51,11 +51,17 @@ export interface DiagramPage {
   /** DOT text of the same graph; node ids stand in its `id` attributes as `node:<id>`. */
   dot: string;
   mermaid: string;
+}
+
+/** Answer of `qvr/diagram`. */
+export interface DiagramAnswer {
+  name: string;
+  version: number | null;
   /** Names of this file that can be drawn. */
   names: string[];
-  /** True while the file has errors, so that the picture may lag behind the text. */
+  /** True while the file has errors: the picture may lag behind the text. */
   stale: boolean;
-  version: number | null;
+  graph: DiagramPage;
 }
 
 export interface DiagramParams {
@@ -163,13 +169,12 @@ export interface RunOverview {
 
 export type Algorithm = "svi" | "nuts";
 
-/** Argument of the command `qvr.run`; with `resume`, the id of a run to go on with. */
+/** Argument of the command `qvr.run`. */
 export interface RunRequest {
   uri: string;
   program?: string | undefined;
   algorithm?: Algorithm | undefined;
   options?: Record<string, unknown>;
-  resume?: string;
 }
 
 export interface RunStarted {
