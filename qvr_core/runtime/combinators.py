@@ -203,7 +203,7 @@ class ResidualArrow(ArrowModule):
 
 
 class TakeFactorArrow(ArrowModule):
-    """The factor at `index` of the codomain of `base`; a draw of the base of which the rest is dropped has no density."""
+    """The factor at `index` of the codomain of `base`.  Since the rest of the draw is dropped it has no density."""
 
     def __init__(self, base: ArrowModule, index: int, domain: Named, codomain: Named) -> None:
         super().__init__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import Tensor
+from torch import Generator, Tensor
 
 from qvr_core.runtime.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value, missing_innovations
 
@@ -49,7 +49,9 @@ class Parts:
             for spec in self.arrows[index].noise_specs(x)
         ]
 
-    def draw(self, index: int, x: Value, noise: Noise | None, generator: object, want_log_prob: bool) -> Drawn:
+    def draw(
+        self, index: int, x: Value, noise: Noise | None, generator: Generator | None, want_log_prob: bool
+    ) -> Drawn:
         """A draw of part `index`, its noise under the names of the whole."""
         arrow = self.arrows[index]
         if not arrow.sampled:
@@ -58,7 +60,7 @@ class Parts:
             x,
             self.noise_of(index, noise),
             generator=generator,
-            want_log_prob=want_log_prob,  # pyright: ignore[reportArgumentType]
+            want_log_prob=want_log_prob,
         )
         drawn.noise = self.outer(index, drawn.noise)
         return drawn

@@ -185,8 +185,9 @@ def prepare(space: Space, value: object, where: Where) -> Value:
             top = space.factors if isinstance(space, Product) else (space,)
             if len(value) == len(top):
                 return join([prepare(factor, item, where) for factor, item in zip(top, value, strict=True)])
-            if len(value) == len(blocks(space)) and all(isinstance(item, Tensor) for item in value):
-                return from_parts(tuple(value))
+            tensors = [item for item in value if isinstance(item, Tensor)]
+            if len(value) == len(tensors) == len(blocks(space)):
+                return from_parts(tensors)
             raise where.misfit(f"{len(flat)} tensors, one per factor", f"{len(value)}")
         return join([_prepare_factor(factor, item, where) for factor, item in zip(flat, value, strict=True)])
     tensor = _as_tensor(value, where)

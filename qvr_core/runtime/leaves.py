@@ -40,13 +40,13 @@ def register(owner: nn.Module, leaves: Mapping[str, nn.Module]) -> None:
         *path, last = name.split(".")
         for part in path:
             part = _free(home, part)
-            if part not in home._modules:
+            if part not in dict(home.named_children()):
                 home.add_module(part, Namespace())
             home = home.get_submodule(part)
         home.add_module(_free(home, last), leaf)
 
 
 def _free(home: nn.Module, name: str) -> str:
-    while name not in home._modules and hasattr(home, name):
+    while hasattr(home, name) and name not in dict(home.named_children()):
         name += "_"
     return name

@@ -17,7 +17,7 @@ EMBED_SPREAD = 0.5
 
 def linear_layer(width: int, out: int, gain: float) -> nn.Linear:
     """A linear layer, Xavier-uniform with `gain`, bias zero."""
-    layer = nn.utils.skip_init(nn.Linear, width, out)
+    layer = nn.Linear(width, out)
     nn.init.xavier_uniform_(layer.weight, gain=gain)
     nn.init.zeros_(layer.bias)
     return layer
@@ -39,7 +39,7 @@ class Network(nn.Module):
         self.mixed = not self.finite and any(block.finite for block in self.blocks)
         self.tanh = not self.finite and param_source == "mlp"
         if self.finite:
-            self.table = nn.utils.skip_init(nn.Embedding, layout.total_elements(domain), out)
+            self.table = nn.Embedding(layout.total_elements(domain), out)
             nn.init.xavier_uniform_(self.table.weight)
             with torch.no_grad():
                 self.table.weight[:, zero_rows] = 0.0
@@ -49,7 +49,7 @@ class Network(nn.Module):
         for block in self.blocks:
             width += LOOKUP_WIDTH if block.finite else block.size
             if block.finite:
-                lookup = nn.utils.skip_init(nn.Embedding, block.size, LOOKUP_WIDTH)
+                lookup = nn.Embedding(block.size, LOOKUP_WIDTH)
                 nn.init.normal_(lookup.weight, std=EMBED_SPREAD)
                 self.lookups.append(f"lookup_{len(self.lookups)}")
                 self.add_module(self.lookups[-1], lookup)

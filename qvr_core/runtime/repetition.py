@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator as Yields
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -20,7 +20,7 @@ _N_STEPS: ContextVar[int] = ContextVar("n_steps", default=1)
 
 
 @contextmanager
-def n_steps(count: int) -> Iterator[None]:
+def n_steps(count: int) -> Yields[None]:
     """Run every `repeat(f)` without a count of its own `count` times."""
     token = _N_STEPS.set(count)
     try:

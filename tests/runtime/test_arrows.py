@@ -91,7 +91,7 @@ def test_kernel_initialisation():
 def test_scale_is_the_standard_deviation_at_the_start():
     cell = n.kernel("f", n.real(3), n.real(2), scale=0.1)
     module = n.build(n.ref(cell), cell)
-    loc, scale = module.params(torch.randn(7, 3))
+    _, scale = module.params(torch.randn(7, 3))
     assert torch.allclose(scale, torch.full_like(scale, 0.1), rtol=2e-3)
 
 

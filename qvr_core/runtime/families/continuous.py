@@ -156,31 +156,56 @@ def pareto_log_prob(value: Tensor, scale: Tensor, alpha: Tensor) -> Tensor:
     return inside(ok, alpha.log() + alpha * scale.log() - (alpha + 1.0) * safe.log())
 
 
-def _log_ndtr_difference(low: Tensor, high: Tensor) -> Tensor:
-    """log(Φ(high) − Φ(low)) for low < high, exact in both tails."""
-    flip = low > 0.0
-    a, b = torch.where(flip, -high, low), torch.where(flip, -low, high)
-    # an infinite bound has no gradient of its own
-    log_a = torch.where(torch.isinf(a), -math.inf, torch.special.log_ndtr(torch.where(torch.isinf(a), 0.0, a)))
-    log_b = torch.where(torch.isinf(b), 0.0, torch.special.log_ndtr(torch.where(torch.isinf(b), 0.0, b)))
-    gap = (log_a - log_b).clamp(max=-torch.finfo(log_b.dtype).eps)
-    return log_b + torch.log1p(-gap.exp())
+_FAR = 40.0
+"""Standard deviations beyond the other bound at which an infinite bound is put: its mass is zero in any precision."""
+
+
+def _standard_bounds(loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """The bounds in standard deviations from loc, finite, so that an infinite bound has no gradient."""
+    open_low, open_high = torch.isinf(low), torch.isinf(high)
+    a = (torch.where(open_low, 0.0, low) - loc) / scale
+    b = (torch.where(open_high, 0.0, high) - loc) / scale
+    top = torch.where(open_high, 0.0, b).detach().clamp(max=0.0)
+    bottom = torch.where(open_low, 0.0, a).detach().clamp(min=0.0)
+    return torch.where(open_low, top - _FAR, a), torch.where(open_high, bottom + _FAR, b)
+
+
+def _mirrored(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The bounds turned to the left tail, where Φ keeps its digits, and where they were turned."""
+    flip = a > 0.0
+    return torch.where(flip, -b, a), torch.where(flip, -a, b), flip
 
 
 def truncated_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    a, b = (low - loc) / scale, (high - loc) / scale
-    flip = a > 0.0
-    left, right = torch.where(flip, -b, a), torch.where(flip, -a, b)
-    p_left, p_right = torch.special.ndtr(left), torch.special.ndtr(right)
+    left, right, flip = _mirrored(*_standard_bounds(loc, scale, low, high))
     u = torch.where(flip, 1.0 - noise, noise)
-    p = (p_left + u * (p_right - p_left)).clamp(torch.finfo(noise.dtype).tiny, 1.0 - torch.finfo(noise.dtype).eps)
-    z = torch.special.ndtri(p)
+    # p = Φ(left) + u (Φ(right) − Φ(left)) relative to Φ(right), which may underflow
+    log_right = torch.special.log_ndtr(right)
+    ratio = (torch.special.log_ndtr(left) - log_right).exp()
+    z = _log_ndtri(log_right + torch.log(ratio + u * (1.0 - ratio)))
     value = loc + scale * torch.where(flip, -z, z)
     return torch.minimum(torch.maximum(value, low), high)
 
 
+def _log_ndtri(log_p: Tensor) -> Tensor:
+    """Φ⁻¹(exp(log_p)): in the far tail by Newton's method on log Φ, elsewhere directly."""
+    far = log_p < -15.0
+    near = torch.special.ndtri(torch.where(far, -15.0, log_p).exp().clamp(max=1.0 - torch.finfo(log_p.dtype).eps))
+    target = torch.where(far, log_p, -15.0)
+    z = -(-2.0 * target).sqrt()
+    for _ in range(6):
+        log_cdf = torch.special.log_ndtr(z)
+        # d log Φ / dz = φ / Φ
+        slope = (-0.5 * z.square() - LOG_SQRT_2PI - log_cdf).exp()
+        z = z - (log_cdf - target) / slope
+    return torch.where(far, z, near)
+
+
 def truncated_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    mass = _log_ndtr_difference((low - loc) / scale, (high - loc) / scale)
+    left, right, _ = _mirrored(*_standard_bounds(loc, scale, low, high))
+    log_left, log_right = torch.special.log_ndtr(left), torch.special.log_ndtr(right)
+    gap = (log_left - log_right).clamp(max=-torch.finfo(log_right.dtype).eps)
+    mass = log_right + torch.log1p(-gap.exp())
     return inside((value >= low) & (value <= high), normal_log_prob(value, loc, scale) - mass)
 
 

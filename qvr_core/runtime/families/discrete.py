@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from qvr_core.runtime.families.continuous import inside
-from qvr_core.runtime.families.standardless import open_uniforms
+from qvr_core.runtime.families.standardless import open_uniforms, standard_gamma
 
 Shape = tuple[int, ...]
 
@@ -81,7 +80,7 @@ def poisson_log_prob(value: Tensor, rate: Tensor) -> Tensor:
 
 
 def negative_binomial_draw(shape: Shape, generator: Generator | None, total: Tensor, logits: Tensor) -> Tensor:
-    rate = torch._standard_gamma(total.detach().to(logits.dtype).expand(shape), generator=generator)
+    rate = standard_gamma(total.detach().to(logits.dtype).expand(shape), generator)
     return torch.poisson(rate * logits.detach().clamp(max=80.0).exp(), generator=generator)
 
 

@@ -243,10 +243,11 @@ def _half_student_t(head: Head, raw: Pieces) -> Params:
 
 
 def _binomial(head: Head, raw: Pieces) -> Params:
-    total = head.options.get("total")
+    total, space = head.options.get("total"), head.codomain
     if not isinstance(total, int):
-        finite = isinstance(head.codomain, Finite) and isinstance(head.codomain.size, int)
-        total = head.codomain.size - 1 if finite else head.facts.head_options["total"]
+        total = head.facts.head_options["total"]
+        if isinstance(space, Finite) and isinstance(space.size, int):
+            total = space.size - 1
     return torch.full_like(raw["probs"], float(total)), raw["probs"]
 
 

@@ -26,15 +26,20 @@ def open_uniforms(shape: Shape, like: Tensor, generator: Generator | None) -> Te
     return u.clamp_(torch.finfo(u.dtype).tiny, 1.0 - 0.5 * torch.finfo(u.dtype).eps)
 
 
+def standard_gamma(concentration: Tensor, generator: Generator | None) -> Tensor:
+    """A Gamma(concentration, 1) draw with implicit gradients: what torch.distributions calls, with a generator."""
+    return torch._standard_gamma(concentration, generator=generator)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+
+
 def log_gamma_draw(shape: Shape, concentration: Tensor, generator: Generator | None) -> Tensor:
     """log of a standard Gamma draw; by Γ(c) = Γ(c + 1) · u^(1/c) it neither under- nor overflows for small c."""
     c = concentration.expand(shape)
-    boosted = torch._standard_gamma(c + 1.0, generator=generator)
+    boosted = standard_gamma(c + 1.0, generator)
     return boosted.log() + open_uniforms(shape, c, generator).log() / c
 
 
 def _gamma(shape: Shape, concentration: Tensor, generator: Generator | None) -> Tensor:
-    draw = torch._standard_gamma(concentration.expand(shape), generator=generator)
+    draw = standard_gamma(concentration.expand(shape), generator)
     return draw.clamp(min=torch.finfo(draw.dtype).tiny)
 
 
