@@ -34,6 +34,11 @@ class Extent:
     stripped: bool = False
     stray: bool = False
 
+    @property
+    def span(self) -> int:
+        """How many lines from its start on the cut depends on."""
+        return self.reach - self.lines[0].first
+
 
 @dataclass(slots=True)
 class Block:
@@ -47,7 +52,8 @@ class Block:
 
 @lru_cache(maxsize=4096)
 def block_kind(word: str) -> str:
-    """What sort of block a header's first word opens; 'statement' for none.  A misspelt word counts as what it meant."""
+    """What sort of block a header's first word opens; 'statement' for none.  A misspelt word counts as what it meant
+    to be, a word that is like none is 'unknown'."""
     if word in STATEMENT_WORDS:
         return BLOCKS.get(word, "statement")
     meant = near_word(word, STATEMENT_WORDS)
@@ -130,7 +136,7 @@ def block_tree(lines: Sequence[str], found: Extent) -> Block:
     levels: list[tuple[int, Block]] = []
     body_kind = "program" if found.kind == "unknown" else found.kind
     for logical in body:
-        block = Block(_start_symbol(body_kind, lines, logical), logical)
+        block = Block(start_symbol(body_kind, lines, logical.first), logical)
         placed.append(block)
         _attach(block, root, levels, found)
     _add_tab_problems(lines, placed, found)
@@ -141,12 +147,13 @@ def block_tree(lines: Sequence[str], found: Extent) -> Block:
     return root
 
 
-def _start_symbol(kind: str, lines: Sequence[str], logical: Logical) -> str:
+def start_symbol(kind: str, lines: Sequence[str], first: int) -> str:
+    """The start symbol for a line of a block of that kind."""
     if kind == "program":
         return "step"
     if kind == "composition":
         return "composition_rule"
-    quoted = lines[logical.first].startswith('"', logical.shape.column)
+    quoted = lines[first].startswith('"', shape_of(lines[first]).column)
     return "lexicon_entry" if quoted else "deduction_item"
 
 
@@ -175,10 +182,8 @@ def _attach(block: Block, root: Block, levels: list[tuple[int, Block]], found: E
         while len(levels) > 1 and levels[-1][0] > width:
             levels.pop()
         if levels[-1][0] != width and not silent:
-            missing = " " * abs(levels[-1][0] - width)
             span = Span(-shape.column, 0)
             fix = ("Align it", ((span, " " * levels[-1][0]),))
-            del missing
             message = "this line's indentation matches no open block"
             block.problems.append(problem("bad-dedent", message, span, fix))
     elif shape.word in ITEM_WORDS and block.start == "deduction_item" and len(levels) > 1:
@@ -290,12 +295,16 @@ def _add_stripped_problem(lines: Sequence[str], root: Block, body: list[Logical]
 
 
 def unit_text(lines: Sequence[str], block: Block) -> str:
-    """The text that is parsed: from the first token to the last, line breaks as `\\n`."""
-    line = block.line
-    deduction = block.start in ("deduction_item", "lexicon_entry")
-    if line.first == line.last:
-        text = lines[line.first]
-        return text[line.shape.column : code_end(text, deduction)]
-    last = lines[line.last]
-    inner = lines[line.first + 1 : line.last]
-    return "\n".join([lines[line.first][line.shape.column :], *inner, last[: code_end(last, deduction)]])
+    """The text of a block's own line."""
+    return text_of(lines, block.line.first, block.line.last, block.start)
+
+
+def text_of(lines: Sequence[str], first: int, last: int, start: str) -> str:
+    """The text of a unit: from its first token to its last, line breaks as `\\n`."""
+    deduction = start in ("deduction_item", "lexicon_entry")
+    line = lines[first]
+    column = shape_of(line).column
+    if first == last:
+        return line[column : code_end(line, deduction)]
+    closing = lines[last]
+    return "\n".join([line[column:], *lines[first + 1 : last], closing[: code_end(closing, deduction)]])

@@ -65,14 +65,14 @@ def shape(line: str) -> LineShape:
     if not rest or rest[0] == "#":
         return LineShape(False, bool(rest), column, column, "\t" in indent, column, "", 0, 0, 0, column)
     word = _WORD.match(rest)
-    end, closes, opens, attribute_closes, attribute_opens = len(line), 0, 0, 0, 0
+    end, closes, opens, attribute_opens = len(line), 0, 0, 0
     in_attribute = False
     for match in _PIECES.finditer(line, column):
         which = match.lastindex
         if which == 2 and not in_attribute:
             end, in_attribute = match.start(), True
-            attribute_closes, attribute_opens = closes, opens + 1
-        elif which == 3 or which == 2:
+            attribute_opens = opens + 1
+        elif which in (2, 3):
             if not in_attribute:
                 end = match.start()
             break
@@ -88,7 +88,6 @@ def shape(line: str) -> LineShape:
                 opens -= 1
             else:
                 closes += 1
-    del attribute_closes
     width = len(indent.expandtabs(TAB_WIDTH)) if "\t" in indent else len(indent)
     code_end = len(line[:end].rstrip())
     attribute_end = _attribute_end(line, end) if in_attribute else code_end

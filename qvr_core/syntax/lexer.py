@@ -172,9 +172,8 @@ def _holds_bounds(tokens: list[Token], i: int) -> bool:
             depth -= 1
             if depth == 0:
                 return True
-        elif depth == 1 and kind == "NAME" and tokens[j - 1].kind in ("COMMA", "LSQB"):
-            if tokens[j].text not in ("low", "high"):
-                return False
+        elif depth == 1 and tokens[j - 1].kind in ("COMMA", "LSQB") and tokens[j].text not in ("low", "high"):
+            return False
     return True
 
 

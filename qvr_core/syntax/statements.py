@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from qvr_core.syntax.comments import comment_run
 from qvr_core.syntax.cutter import Block, Extent, block_tree, extent, unit_text
-from qvr_core.syntax.layout import next_code, shape
+from qvr_core.syntax.layout import next_code
+from qvr_core.syntax.placing import (
+    SERIAL_BITS,
+    UidPool,
+    place_block,
+    replace_line,
+    same_structure,
+    statement_uid,
+    units_of,
+)
 from qvr_core.syntax.source import Cursor, Range, SourceText
-from qvr_core.syntax.tree import Placed, Span, Statement, SyntaxProblem, Unit
-from qvr_core.syntax.units import parse_unit
-
-# A unit's uid is its statement's serial number in the high bits and a number of its own in the low ones, so that the
-# statement of any unit is found without a table.
-SERIAL_BITS = 32
+from qvr_core.syntax.tree import Placed, Span, Statement, SyntaxProblem
 
 
 class ChangeSet(NamedTuple):
@@ -36,35 +40,21 @@ class _Record:
 
     statement: Statement
     lines: tuple[str, ...]
-    reach: int
-    """How many lines from its start on the cut depends on."""
+    extent: Extent
+    """Its logical lines, counted from where it stood when it was cut."""
     counter: int
     """The next free number for a unit of this statement."""
 
 
-def statement_uid(uid: int) -> int:
-    """The uid of the statement that the unit `uid` belongs to."""
-    return uid >> SERIAL_BITS << SERIAL_BITS
-
-
-def units_of(statement: Statement) -> Iterator[Placed[Any]]:
-    """The header and all lines of its blocks, in the order of the text."""
-    pending: list[Placed[Any]] = [statement.header]
-    while pending:
-        placed = pending.pop()
-        yield placed
-        pending.extend(reversed(placed.children))
-
-
 class Layout:
-    """Statements at their lines.  All questions about places are answered here."""
+    """Statements at their lines.  All questions about places are answered here; nobody but a `Document` writes to it."""
 
     __slots__ = ("_heights", "_index", "_places", "_starts", "lines", "statements")
 
-    lines: Sequence[str]
-    statements: Sequence[Statement]
-    _starts: Sequence[int]
-    _heights: Sequence[int]
+    lines: list[str]
+    statements: list[Statement]
+    _starts: list[int]
+    _heights: list[int]
     _index: dict[int, int] | None
     _places: dict[int, tuple[Statement, dict[int, Placed[Any]]]]
 
@@ -142,16 +132,17 @@ class Layout:
 class Document(Layout):
     """One text under edits.  No method but a lookup of a uid that is gone ever raises, whatever the text."""
 
-    __slots__ = ("_far", "_records", "_serial", "source")
+    __slots__ = ("_far", "_index_shared", "_records", "_serial", "source")
 
     def __init__(self, text: str = "") -> None:
         self.source = SourceText(text)
-        self.lines: list[str] = self.source.lines
-        self.statements: list[Statement] = []
+        self.lines = self.source.lines
+        self.statements = []
         self._records: list[_Record] = []
-        self._starts: list[int] = []
-        self._heights: list[int] = []
+        self._starts = []
+        self._heights = []
         self._index = None
+        self._index_shared = False
         self._places = {}
         self._far: set[int] = set()
         self._serial = 0
@@ -165,18 +156,23 @@ class Document(Layout):
     def frozen(self) -> Layout:
         """What stands in the document now, untouched by later edits."""
         layout = Layout()
-        layout.lines = tuple(self.lines)
-        layout.statements = tuple(self.statements)
-        layout._starts = tuple(self._starts)
-        layout._heights = tuple(self._heights)
-        layout._index = self._index
+        layout.lines = self.lines.copy()
+        layout.statements = self.statements.copy()
+        layout._starts = self._starts.copy()
+        layout._heights = self._heights.copy()
+        layout._index = self._positions()
         layout._places = self._places
-        self._index = self._index
+        self._index_shared = True
         return layout
 
     def edit(self, start: Cursor, end: Cursor, text: str) -> ChangeSet:
         """Replace the text between two places; places past an end count as that end."""
+        old = self.lines[self.source.clamp(start).line]
         first, removed, inserted = self.source.edit(start, end, text)
+        if removed == inserted == 1 and first == self.source.clamp(start).line:
+            quick = self._replace_line(first, old)
+            if quick is not None:
+                return quick
         return self._recut(first, removed, inserted, inserted - removed)
 
     # ---------------------------------------------------------------- cutting
@@ -187,7 +183,7 @@ class Document(Layout):
         begin = bisect_left(starts, first) - 1
         for uid in self._far:
             i = self._positions()[uid]
-            if starts[i] < first < starts[i] + self._records[i].reach:
+            if starts[i] < first < starts[i] + self._records[i].extent.span:
                 begin = min(begin, i)
         begin = max(begin, 0)
         line = starts[begin] if begin < len(starts) and starts[begin] < first else 0
@@ -218,10 +214,10 @@ class Document(Layout):
     def _splice(self, begin: int, stop: int, cut: list[tuple[int, Extent, str]], delta: int) -> ChangeSet:
         """Put what was cut in place of the old statements `begin` … `stop`, keeping what is the same."""
         old = self._records[begin:stop]
+        before = {record.statement.uid: record.statement for record in old}
         records = self._matched(old, cut)
         same_count = len(records) == len(old)
         changed: list[int] = []
-        before = {record.statement.uid: record.statement for record in old}
         added: list[int] = []
         for record in records:
             uid = record.statement.uid
@@ -240,8 +236,8 @@ class Document(Layout):
         if delta:
             tail = begin + len(cut)
             self._starts[tail:] = [line + delta for line in self._starts[tail:]]
-        for (line, found, _), record in zip(cut, records, strict=True):
-            record.reach = found.reach - line
+        for (_, found, _), record in zip(cut, records, strict=True):
+            record.extent = found
             if found.reach > found.end:
                 self._far.add(record.statement.uid)
             else:
@@ -254,6 +250,9 @@ class Document(Layout):
         if not same_count or self._index is None:
             self._index = None
             return
+        if self._index_shared:
+            self._index = self._index.copy()
+            self._index_shared = False
         for uid in removed:
             del self._index[uid]
         for i, record in enumerate(records, begin):
@@ -266,7 +265,7 @@ class Document(Layout):
             same.setdefault(record.lines, deque()).append(record)
         texts = [tuple(self.lines[line : found.end]) for line, found, _ in cut]
         result: list[_Record | None] = []
-        for (_, found, doc), text in zip(cut, texts, strict=True):
+        for (_, _, doc), text in zip(cut, texts, strict=True):
             queue = same.get(text)
             kept = queue.popleft() if queue else None
             if kept is not None and kept.statement.doc != doc:
@@ -281,74 +280,38 @@ class Document(Layout):
             if kept is None:
                 tree = block_tree(self.lines, found)
                 queue = by_header.get(unit_text(self.lines, tree))
-                kept = self._placed(tree, text, doc, queue.popleft() if queue else None)
+                kept = self._built(tree, found, text, doc, queue.popleft() if queue else None)
             finished.append(kept)
         return finished
 
-    def _placed(self, tree: Block, text: tuple[str, ...], doc: str, old: _Record | None) -> _Record:
+    def _built(self, tree: Block, found: Extent, text: tuple[str, ...], doc: str, old: _Record | None) -> _Record:
         """Parse the units of a block and give each its uid: that of an old unit of the same text, or a new one."""
         if old is None:
             self._serial += 1
-            pool: _UidPool = _UidPool(self._serial << SERIAL_BITS, 1, ())
+            pool = UidPool(self._serial << SERIAL_BITS, 1, ())
         else:
-            pool = _UidPool(old.statement.uid, old.counter, tuple(units_of(old.statement)))
-        placed, problems = _place(self.lines, tree, tree.line.first, pool)
-        return _Record(Statement(placed, doc, tuple(problems)), text, 0, pool.counter)
+            pool = UidPool(old.statement.uid, old.counter, tuple(units_of(old.statement))[1:])
+        placed, problems = place_block(self.lines, tree, tree.line.first, pool)
+        return _Record(Statement(placed, doc, tuple(problems)), text, found, pool.counter)
 
+    # ---------------------------------------------------------------- one line of a long block
 
-class _UidPool:
-    """Hands out uids for the units of one statement."""
-
-    def __init__(self, header: int, counter: int, old: tuple[Placed[Any], ...]) -> None:
-        self.header = header
-        self.counter = counter
-        self.free: dict[str, deque[int]] = {}
-        for placed in old[1:]:
-            self.free.setdefault(placed.unit.text, deque()).append(placed.uid)
-
-    def uid(self, unit: Unit[Any], is_header: bool) -> int:
-        if is_header:
-            return self.header
-        queue = self.free.get(unit.text)
-        if queue:
-            return queue.popleft()
-        self.counter += 1
-        return self.header | (self.counter - 1)
-
-
-def _place(
-    lines: Sequence[str], block: Block, top: int, pool: _UidPool
-) -> tuple[Placed[Any], list[tuple[int, SyntaxProblem]]]:
-    unit = parse_unit(block.start, unit_text(lines, block))
-    uid = pool.uid(unit, block.line.first == top)
-    if any(problem.code == "stray-indent" for problem in block.problems) and unit.node is None:
-        unit = replace(unit, problems=())
-    problems = [(uid, problem) for problem in block.problems]
-    children: list[Placed[Any]] = []
-    for child in block.children:
-        placed, found = _place(lines, child, top, pool)
-        children.append(placed)
-        problems += found
-    return Placed(uid, block.line.first - top, block.line.shape.column, unit, tuple(children)), problems
-
-
-def comment_run(lines: Sequence[str], line: int, above: int) -> str:
-    """The comment that documents the statement at `line`: the run of `#` lines directly over it, or the nearest run of
-    `#!` lines.  No line before `above` is looked at."""
-    i = line - 1
-    while i >= above and not lines[i].strip():
-        i -= 1
-    if i < above or not shape(lines[i]).comment:
-        return ""
-    documented = lines[i].lstrip("\ufeff \t").startswith("#!")
-    if not documented and i != line - 1:
-        return ""
-    marker = "#!" if documented else "#"
-    run: list[str] = []
-    while i >= above and shape(lines[i]).comment:
-        text = lines[i].lstrip("\ufeff \t")
-        if text.startswith("#!") != documented:
-            break
-        run.append(text[len(marker) :].removeprefix(" ").rstrip())
-        i -= 1
-    return "\n".join(reversed(run)).strip("\n")
+    def _replace_line(self, line: int, old: str) -> ChangeSet | None:
+        """The quick way for an edit inside one line of a block: parse that line alone.  None where more changed."""
+        i = self.index_at(line)
+        if i < 0 or line >= self._starts[i] + self._heights[i] or self._far:
+            return None
+        record, top = self._records[i], self._starts[i]
+        statement = record.statement
+        if statement.problems:
+            return None
+        k = same_structure(self.lines, record.extent, top, line, old)
+        if k is None:
+            return None
+        pool = UidPool(statement.uid, record.counter, ())
+        record.statement = replace_line(self.lines, statement, record.extent, k, top, pool)
+        record.counter = pool.counter
+        row = line - top
+        record.lines = (*record.lines[:row], self.lines[line], *record.lines[row + 1 :])
+        self.statements[i] = record.statement
+        return ChangeSet((), (), () if record.statement is statement else (statement.uid,))

@@ -64,7 +64,8 @@ def compile_grammar() -> dict[str, Any]:
     from lark.parsers.lalr_analysis import Shift
 
     compiled = Lark(GRAMMAR.read_text(encoding="utf-8"), parser="lalr", start=list(STARTS), maybe_placeholders=False)
-    table: Any = compiled.parser.parser._parse_table  # pyright: ignore
+    front: Any = compiled.parser
+    table: Any = front.parser._parse_table
     rules: list[LarkRule] = []
     actions: list[dict[str, int]] = []
     gotos: list[dict[str, int]] = []

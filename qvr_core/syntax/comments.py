@@ -1,0 +1,29 @@
+"""Comments: which of them document a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qvr_core.syntax.layout import shape
+
+
+def comment_run(lines: Sequence[str], line: int, above: int) -> str:
+    """The comment that documents the statement at `line`: the run of `#` lines directly over it, or the nearest run of
+    `#!` lines.  No line before `above` is looked at."""
+    i = line - 1
+    while i >= above and not lines[i].strip():
+        i -= 1
+    if i < above or not shape(lines[i]).comment:
+        return ""
+    documented = lines[i].lstrip("\ufeff \t").startswith("#!")
+    if not documented and i != line - 1:
+        return ""
+    marker = "#!" if documented else "#"
+    run: list[str] = []
+    while i >= above and shape(lines[i]).comment:
+        text = lines[i].lstrip("\ufeff \t")
+        if text.startswith("#!") != documented:
+            break
+        run.append(text[len(marker) :].removeprefix(" ").rstrip())
+        i -= 1
+    return "\n".join(reversed(run)).strip("\n")
