@@ -140,7 +140,6 @@ export type RunEvent =
       divergences?: number;
       acceptance?: number;
       reason?: string;
-      samples?: string[];
     }
   | { event: "cancelled"; step: number; seconds: number; checkpoint?: string }
   | { event: "failed"; code: string; message: string; range?: Range; site?: string; fixes?: string[]; log?: string[] }

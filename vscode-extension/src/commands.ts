@@ -1,0 +1,108 @@
+/** Commands of the palette, the menus and the tree. */
+import * as vscode from "vscode";
+import type { Server } from "./client";
+import type { DiagramPanels } from "./diagram/panel";
+import { selectInterpreter } from "./environment";
+import { EXAMPLE } from "./example";
+import type { Algorithm } from "./protocol";
+import { askOptions } from "./runs/ask";
+import type { RunPanels } from "./runs/panel";
+import type { Runs } from "./runs/runs";
+
+interface Features {
+  server: Server;
+  runs: Runs;
+  panels: RunPanels;
+  diagrams: DiagramPanels;
+  log: vscode.LogOutputChannel;
+  context: vscode.ExtensionContext;
+}
+
+interface RunHandle {
+  runId: string;
+}
+
+export function registerCommands({ server, runs, panels, diagrams, log, context }: Features): vscode.Disposable[] {
+  const register = vscode.commands.registerCommand;
+  return [
+    register("qvr.showDiagram", async () => {
+      const document = openProgram();
+      if (document) {
+        await diagrams.show(document.uri.toString());
+      }
+    }),
+    register("qvr.saveDiagram", () => diagrams.save()),
+    register("qvr.fitSvi", () => run(runs, "svi")),
+    register("qvr.sampleNuts", () => run(runs, "nuts")),
+    register("qvr.stopRun", async (handle?: RunHandle) => {
+      const chosen = handle?.runId ?? runs.going().at(-1)?.runId;
+      if (chosen) {
+        await runs.cancel(chosen);
+      } else {
+        void vscode.window.showInformationMessage("QVR: nothing is running.");
+      }
+    }),
+    register("qvr.openRun", async (handle?: RunHandle) => {
+      const known = await runs.load(handle?.runId ?? (await pickRun(runs)) ?? "");
+      if (known) {
+        panels.show(known);
+      }
+    }),
+    register("qvr.resumeRun", async (handle?: RunHandle) => {
+      const chosen = handle?.runId ?? (await pickRun(runs));
+      if (chosen) {
+        await runs.resume(chosen);
+      }
+    }),
+    register("qvr.rerun", async (handle?: RunHandle) => {
+      const known = await runs.load(handle?.runId ?? (await pickRun(runs)) ?? "");
+      const options = known && (await askOptions(known.algorithm));
+      const uri = known?.uri || openProgram()?.uri.toString();
+      if (known && options && uri) {
+        await runs.ask({ uri, program: known.program, algorithm: known.algorithm as Algorithm, options });
+      }
+    }),
+    register("qvr.openRunFolder", async (handle?: RunHandle) => {
+      const known = await runs.load(handle?.runId ?? (await pickRun(runs)) ?? "");
+      if (known) {
+        await vscode.commands.executeCommand("revealFileInOS", vscode.Uri.file(known.directory));
+      }
+    }),
+    register("qvr.restartServer", () => server.restart()),
+    register("qvr.showLog", () => log.show()),
+    register("qvr.selectInterpreter", () => selectInterpreter()),
+    register("qvr.openWalkthrough", () =>
+      vscode.commands.executeCommand("workbench.action.openWalkthrough", `${context.extension.id}#qvr.start`),
+    ),
+    register("qvr.newExample", async () => {
+      const document = await vscode.workspace.openTextDocument({ language: "qvr", content: EXAMPLE });
+      await vscode.window.showTextDocument(document);
+    }),
+  ];
+}
+
+function openProgram(): vscode.TextDocument | undefined {
+  const active = vscode.window.activeTextEditor?.document;
+  const visible = vscode.window.visibleTextEditors.map((editor) => editor.document);
+  const found = [active, ...visible].find((document) => document?.languageId === "qvr");
+  if (!found) {
+    void vscode.window.showInformationMessage("QVR: open a .qvr file first.");
+  }
+  return found;
+}
+
+async function run(runs: Runs, algorithm: Algorithm): Promise<void> {
+  const document = openProgram();
+  if (document) {
+    await runs.ask({ uri: document.uri.toString(), algorithm });
+  }
+}
+
+async function pickRun(runs: Runs): Promise<string | undefined> {
+  const known = await runs.list();
+  const picked = await vscode.window.showQuickPick(
+    known.map((one) => ({ label: one.program, description: `${one.algorithm} · ${one.status}`, detail: one.runId })),
+    { title: "QVR runs", placeHolder: "Which run?" },
+  );
+  return picked?.detail;
+}

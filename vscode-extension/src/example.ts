@@ -1,0 +1,15 @@
+/** The program of the walkthrough's first step. */
+export const EXAMPLE = `# A regression: change a prior, or misspell a name, and see what the editor says.
+
+object Row : FinSet 40
+
+program line : Row -> Row
+    sample intercept <- Normal(0.0, 5.0)
+    sample slope <- Normal(0.0, 1.0)
+    sample sigma <- HalfNormal(1.0)
+    let mu = intercept + slope * x
+    observe y : Row <- Normal(mu, sigma)
+    return y
+
+export line
+`;

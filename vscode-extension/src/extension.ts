@@ -1,0 +1,42 @@
+/** Entry point: wiring only, one file per feature. */
+import * as vscode from "vscode";
+import { Server } from "./client";
+import { registerCommands } from "./commands";
+import { DiagramPanels } from "./diagram/panel";
+import { watchInterpreter } from "./environment";
+import { commandMiddleware } from "./middleware";
+import { RunPanels } from "./runs/panel";
+import { Runs } from "./runs/runs";
+import { RunsTree } from "./runs/tree";
+import { Status } from "./status";
+
+let server: Server | undefined;
+let runs: Runs | undefined;
+
+export function activate(context: vscode.ExtensionContext): void {
+  const log = vscode.window.createOutputChannel("QVR", { log: true });
+  const status = new Status();
+  server = new Server(log, status, commandMiddleware(() => ({ runs, diagrams })));
+  runs = new Runs(server, context.workspaceState, log);
+  const panels = new RunPanels(context, runs);
+  const diagrams = new DiagramPanels(context, server);
+  const tree = new RunsTree(runs);
+  context.subscriptions.push(
+    log,
+    status,
+    server,
+    runs,
+    panels,
+    diagrams,
+    tree,
+    ...registerCommands({ server, runs, panels, diagrams, log, context }),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => void server?.restart()),
+  );
+  void watchInterpreter(() => void server?.restart()).then((watcher) => context.subscriptions.push(watcher));
+  void server.start();
+}
+
+export async function deactivate(): Promise<void> {
+  await runs?.pauseAll();
+  await server?.stop();
+}

@@ -1,0 +1,99 @@
+/** The question before a first run: on which data? Answered once, remembered in qvr.toml. */
+import * as path from "node:path";
+import * as vscode from "vscode";
+import type { RunRequest } from "../protocol";
+import { mainProgram, rememberData, rememberedData } from "./settings";
+
+const SOURCES = [
+  { label: "$(beaker) Synthetic data", detail: "Drawn from the program itself under a fixed seed", source: "synthetic" },
+  { label: "$(book) Text file…", detail: "Any file as bytes, in windows; held-out bits per byte at the end", source: "text" },
+  { label: "$(table) CSV file…", detail: "Columns become data and observed sites", source: "csv", extensions: ["csv", "tsv"] },
+  { label: "$(table) Parquet file…", detail: "Columns become data and observed sites", source: "parquet", extensions: ["parquet"] },
+  { label: "$(json) NDJSON file…", detail: "One JSON object a line", source: "ndjson", extensions: ["ndjson", "jsonl"] },
+  { label: "$(database) NumPy archive…", detail: "Named arrays", source: "npz", extensions: ["npz"] },
+];
+
+/** `request` with its program and its data; undefined where the user closed the question. */
+export async function withData(request: RunRequest): Promise<RunRequest | undefined> {
+  const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(request.uri));
+  const program = request.program ?? mainProgram(document.getText());
+  const asked = { ...request, program };
+  if (request.options?.["data"] !== undefined || !program) {
+    return asked;
+  }
+  const settings = settingsFile(document.uri);
+  if (settings && rememberedData(await read(settings), program) !== undefined) {
+    return asked;
+  }
+  const data = await askData(program, settings);
+  if (data === undefined) {
+    return undefined;
+  }
+  if (settings) {
+    const text = rememberData(await read(settings), program, data);
+    await vscode.workspace.fs.writeFile(settings, new TextEncoder().encode(text));
+  }
+  return { ...asked, options: { ...request.options, data } };
+}
+
+export async function askData(program: string, settings: vscode.Uri | undefined): Promise<string | undefined> {
+  const picked = await vscode.window.showQuickPick(SOURCES, {
+    title: `Data for ${program}`,
+    placeHolder: settings ? "Remembered in qvr.toml" : "Where does the data come from?",
+    matchOnDetail: true,
+  });
+  if (!picked || picked.source === "synthetic") {
+    return picked?.source;
+  }
+  const files = await vscode.window.showOpenDialog({
+    title: `${picked.source} data for ${program}`,
+    openLabel: "Use",
+    ...(picked.extensions ? { filters: { [picked.source]: picked.extensions, "All files": ["*"] } } : {}),
+    ...(settings ? { defaultUri: vscode.Uri.joinPath(settings, "..") } : {}),
+  });
+  const file = files?.[0];
+  if (!file) {
+    return undefined;
+  }
+  const folder = settings ? path.dirname(settings.fsPath) : undefined;
+  const inside = folder !== undefined && !path.relative(folder, file.fsPath).startsWith("..");
+  return `${picked.source}:${inside ? path.relative(folder, file.fsPath) : file.fsPath}`;
+}
+
+/** qvr.toml of the folder that a file belongs to; none for a file without a folder. */
+function settingsFile(document: vscode.Uri): vscode.Uri | undefined {
+  const folder = vscode.workspace.getWorkspaceFolder(document);
+  return folder ? vscode.Uri.joinPath(folder.uri, "qvr.toml") : undefined;
+}
+
+async function read(file: vscode.Uri): Promise<string> {
+  try {
+    return new TextDecoder().decode(await vscode.workspace.fs.readFile(file));
+  } catch {
+    return "";
+  }
+}
+
+const CHANGEABLE = ["steps", "learning_rate", "batch_size", "particles", "seed", "warmup", "samples", "chains"];
+
+/** Settings of a further run, as `key=value` pairs; undefined where the user closed the question. */
+export async function askOptions(algorithm: string): Promise<Record<string, unknown> | undefined> {
+  const text = await vscode.window.showInputBox({
+    title: "Run again with other settings",
+    prompt: `key=value pairs, such as ${algorithm === "nuts" ? "warmup=200 samples=500" : "steps=5000 learning_rate=0.003"}. Keys: ${CHANGEABLE.join(", ")}, and all others of qvr.toml.`,
+    validateInput: (value) => (typeof parseOptions(value) === "string" ? (parseOptions(value) as string) : undefined),
+  });
+  const options = text === undefined ? undefined : parseOptions(text);
+  return typeof options === "string" ? undefined : options;
+}
+
+/** `steps=5000 data="a b"` as an object, or what is wrong with it. */
+export function parseOptions(text: string): Record<string, unknown> | string {
+  const options: Record<string, unknown> = {};
+  const rest = text.replace(/([A-Za-z_]\w*)\s*=\s*("[^"]*"|\S+)/g, (_, key: string, value: string) => {
+    const plain = value.startsWith('"') ? value.slice(1, -1) : value;
+    options[key] = plain === "true" ? true : plain === "false" ? false : plain !== "" && !Number.isNaN(Number(plain)) ? Number(plain) : plain;
+    return "";
+  });
+  return rest.trim() === "" ? options : `'${rest.trim()}' is not of the form key=value`;
+}

@@ -1,0 +1,140 @@
+/** The run panel: one webview per run, fed with the run's events. */
+import * as vscode from "vscode";
+import type { RunEvent } from "../protocol";
+import { html } from "../webview";
+import type { FromRun, ToRun } from "./messages";
+import type { Runs } from "./runs";
+import type { RunState } from "./state";
+
+/** Events wait this long for one another before they go to the page. */
+const PACE_MS = 100;
+
+class RunPanel {
+  private waiting: RunEvent[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private ready = false;
+
+  constructor(
+    readonly panel: vscode.WebviewPanel,
+    readonly runId: string,
+    private readonly runs: Runs,
+    extension: vscode.Uri,
+  ) {
+    panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(extension, "dist")] };
+    panel.iconPath = vscode.Uri.joinPath(extension, "icons", "activity.svg");
+    panel.webview.onDidReceiveMessage((message: FromRun) => void this.receive(message));
+    panel.webview.html = html(panel.webview, extension, { script: "run.js", title: "Run" });
+  }
+
+  take(run: RunState, event: RunEvent | undefined): void {
+    this.panel.title = `${run.status === "running" ? "▶ " : ""}${run.program || run.runId}`;
+    if (!this.ready) {
+      return;
+    }
+    if (event === undefined) {
+      this.send({ type: "status", status: run.status });
+      return;
+    }
+    this.waiting.push(event);
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.send({ type: "events", events: this.waiting.splice(0) });
+    }, PACE_MS);
+  }
+
+  private async receive(message: FromRun): Promise<void> {
+    switch (message.type) {
+      case "ready": {
+        const run = await this.runs.load(this.runId);
+        this.waiting = [];
+        this.ready = true;
+        if (run) {
+          this.panel.title = run.program || run.runId;
+          this.send({ type: "run", run });
+        }
+        break;
+      }
+      case "cancel":
+        await this.runs.cancel(this.runId);
+        break;
+      case "resume":
+        await this.runs.resume(this.runId);
+        break;
+      case "rerun":
+        await vscode.commands.executeCommand("qvr.rerun", { runId: this.runId });
+        break;
+      case "folder":
+        await vscode.commands.executeCommand("qvr.openRunFolder", { runId: this.runId });
+        break;
+      case "source": {
+        const uri = this.runs.get(this.runId)?.uri;
+        if (uri) {
+          await vscode.window.showTextDocument(vscode.Uri.parse(uri), { viewColumn: vscode.ViewColumn.One });
+        }
+        break;
+      }
+    }
+  }
+
+  private send(message: ToRun): void {
+    void this.panel.webview.postMessage(message);
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+  }
+}
+
+export class RunPanels implements vscode.Disposable, vscode.WebviewPanelSerializer<{ runId: string }> {
+  private readonly panels = new Map<string, RunPanel>();
+  private readonly disposables: vscode.Disposable[];
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly runs: Runs,
+  ) {
+    this.disposables = [
+      vscode.window.registerWebviewPanelSerializer("qvr.run", this),
+      runs.onDidOpen((run) => this.show(run)),
+      runs.onDidChange(({ run, event }) => this.panels.get(run.runId)?.take(run, event)),
+    ];
+  }
+
+  show(run: RunState): void {
+    const known = this.panels.get(run.runId);
+    if (known) {
+      known.panel.reveal(undefined, true);
+      return;
+    }
+    const panel = vscode.window.createWebviewPanel(
+      "qvr.run",
+      run.program || run.runId,
+      { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
+      { enableScripts: true },
+    );
+    this.add(panel, run.runId);
+  }
+
+  deserializeWebviewPanel(panel: vscode.WebviewPanel, state: { runId: string } | undefined): Promise<void> {
+    if (state?.runId) {
+      this.add(panel, state.runId);
+    } else {
+      panel.dispose();
+    }
+    return Promise.resolve();
+  }
+
+  private add(panel: vscode.WebviewPanel, runId: string): void {
+    const added = new RunPanel(panel, runId, this.runs, this.context.extensionUri);
+    this.panels.set(runId, added);
+    panel.onDidDispose(() => {
+      added.dispose();
+      this.panels.delete(runId);
+    });
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.disposables).dispose();
+    this.panels.forEach((panel) => panel.panel.dispose());
+  }
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import type { RunEvent } from "../src/protocol";
+import { parseLog } from "../src/runs/history";
+import { emptyRun, isOver, summary, take } from "../src/runs/state";
+import { ago, duration } from "../src/runs/words";
+
+const started: RunEvent = {
+  event: "started", run_id: "r", program: "lm", algorithm: "svi", directory: "/d", pid: 1, device: "cpu", parameters: 132352,
+  steps: 100, data: "text", baselines: { unigram: 4.5, bigram: 3.4 },
+}; // prettier-ignore
+const step = (number: number, loss: number): RunEvent => ({
+  event: "progress", step: number, steps: 100, seconds: number / 10, loss, smoothed_loss: loss,
+}); // prettier-ignore
+const fresh = () => take(emptyRun("r", "file:///a.qvr", "", "", ""), started);
+
+describe("a run folded from its events", () => {
+  it("collects the loss over the steps", () => {
+    const run = [step(1, 5.5), step(2, 5), step(2, 4.9)].reduce(take, fresh());
+    expect(run.series.steps).toEqual([1, 2]);
+    expect(run.series.loss).toEqual([5.5, 4.9]);
+    expect(summary(run)).toBe("2/100 · −ELBO 4.900");
+  });
+
+  it("drops what came after the checkpoint it is resumed from", () => {
+    const run = [step(1, 5.5), step(2, 5), step(3, 4)].reduce(take, fresh());
+    take(run, { event: "crashed", signal: "SIGKILL" });
+    expect(isOver(run)).toBe(true);
+    take(run, { ...started, resumed_from: 2 });
+    take(run, step(3, 4.5));
+    expect(run.series.loss).toEqual([5.5, 5, 4.5]);
+    expect(run.status).toBe("running");
+  });
+
+  it("keeps saying that it is being cancelled while the last steps come in", () => {
+    const run = fresh();
+    run.status = "cancelling";
+    expect(take(run, step(4, 4)).status).toBe("cancelling");
+    expect(take(run, { event: "cancelled", step: 4, seconds: 1 }).status).toBe("cancelled");
+  });
+
+  it("sums up a finished text run by its held-out figure", () => {
+    const held = { step: 100, rows: 4096, draws: 16, bits_per_byte: 2.0731, bound: 2.2, unigram: 4.5, bigram: 3.4 };
+    const run = take(fresh(), { event: "finished", step: 100, seconds: 12, held_out: held });
+    expect(summary(run)).toBe("2.073 bits per byte held out");
+  });
+
+  it("says what a crash was", () => {
+    expect(summary(take(fresh(), { event: "crashed", signal: "SIGKILL" }))).toBe("ended by SIGKILL");
+  });
+});
+
+describe("the event log of a run directory", () => {
+  it("is read past the checksums, up to a half-written line", () => {
+    const log = `00000000 ${JSON.stringify(started)}\n1234abcd ${JSON.stringify(step(1, 5))}\n99999999 {"event":"prog`;
+    expect(parseLog(log).map((event) => event.event)).toEqual(["started", "progress"]);
+  });
+});
+
+it("tells times in words", () => {
+  expect(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:02:10Z"))).toBe("2 min ago");
+  expect(duration(3.14)).toBe("3.1 s");
+  expect(duration(125)).toBe("2 min 5 s");
+});

@@ -1,0 +1,177 @@
+/** The page of the diagram panel. */
+import type { DiagramState, FromDiagram, ToDiagram } from "../../src/diagram/messages";
+import type { DiagramAnswer, DiagramNode } from "../../src/protocol";
+import { el, style } from "../dom";
+import css from "./diagram.css";
+import { Layout } from "./layout";
+import { outline } from "./outline";
+import { View, type Zoom } from "./view";
+
+interface Kept extends DiagramState {
+  zoom?: Zoom;
+}
+
+const vscode = acquireVsCodeApi<Kept>();
+const send = (message: FromDiagram): void => vscode.postMessage(message);
+
+style(css);
+const names = el("select", { title: "What is drawn", "aria-label": "What is drawn", change: () => send({ type: "name", name: names.value }) });
+const search = el("input", { type: "search", placeholder: "Find a node", "aria-label": "Find a node", input: () => find() });
+const badge = el("span", { class: "badge", role: "status", hidden: true }, "stale");
+const button = (label: string, title: string, act: () => void) => el("button", { title, "aria-label": title, click: act }, label);
+const frame = el("main", { class: "frame", tabindex: "0" });
+const tip = el("div", { class: "tip", role: "tooltip", hidden: true });
+const text = el("details", { class: "outline" });
+const problem = el("p", { class: "problem", role: "alert", hidden: true });
+document.getElementById("root")?.append(
+  el(
+    "header",
+    {},
+    names,
+    badge,
+    el("span", { class: "space" }),
+    search,
+    button("−", "Zoom out", () => view.by(1 / 1.25)),
+    button("+", "Zoom in", () => view.by(1.25)),
+    button("Fit", "Fit the whole diagram", () => view.fit()),
+    button("Export", "Export as SVG, PNG, Mermaid or DOT", () => send({ type: "save" })),
+  ),
+  problem,
+  frame,
+  text,
+  tip,
+);
+
+let answer: DiagramAnswer | undefined;
+let highlighted: string[] = [];
+const view = new View(frame, (zoom) => keep({ zoom }));
+const layout = new Layout(draw, (message) => tell(`The diagram could not be laid out: ${message}`));
+view.restore(vscode.getState()?.zoom);
+
+window.addEventListener("message", ({ data }: MessageEvent<ToDiagram>) => {
+  switch (data.type) {
+    case "diagram":
+      show(data.answer, data.state, data.wireLabels);
+      break;
+    case "highlight":
+      highlighted = data.nodes;
+      mark(true);
+      break;
+    case "problem":
+      badge.hidden = answer === undefined;
+      tell(data.message);
+      break;
+  }
+});
+send({ type: "ready" });
+
+function show(next: DiagramAnswer, state: DiagramState, wireLabels: boolean): void {
+  if (answer && answer.name !== next.name) {
+    view.fit();
+  }
+  answer = next;
+  keep({ ...state, name: state.name });
+  badge.hidden = !next.stale;
+  badge.title = "The file has errors: what is drawn is what could be typed.";
+  problem.hidden = true;
+  document.body.classList.toggle("no-labels", !wireLabels);
+  names.replaceChildren(...next.names.map((name) => el("option", { value: name, selected: name === next.name }, name)));
+  text.replaceChildren(...outline(next.graph, (node) => send({ type: "reveal", node })));
+  layout.draw(next.graph.dot);
+}
+
+function draw(svg: string): void {
+  const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement as unknown as SVGSVGElement;
+  parsed.setAttribute("role", "img");
+  parsed.setAttribute("aria-label", `Diagram of ${answer?.name ?? "the model"}`);
+  for (const title of parsed.querySelectorAll("title")) {
+    title.remove(); // our own tooltip says more
+  }
+  for (const link of parsed.querySelectorAll("a")) {
+    link.replaceWith(...link.childNodes); // tooltips make links without a target
+  }
+  for (const group of parsed.querySelectorAll<SVGGElement>("g.node")) {
+    prepare(group);
+  }
+  view.show(parsed);
+  mark(false);
+  find();
+  send({ type: "drawn", svg });
+}
+
+function prepare(group: SVGGElement): void {
+  const id = group.id.replace(/^node:/, "");
+  const node = answer?.graph.nodes.find((one) => one.id === id);
+  if (!node) {
+    return;
+  }
+  group.setAttribute("tabindex", "0");
+  group.setAttribute("role", "button");
+  group.setAttribute("aria-label", `${node.label}. ${node.detail}`);
+  const act = () => send(node.kind === "box" ? { type: "open", box: node.id } : { type: "reveal", node: node.id });
+  group.addEventListener("click", act);
+  group.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      act();
+    }
+  });
+  group.addEventListener("pointermove", (event) => point(node, event));
+  group.addEventListener("pointerleave", () => (tip.hidden = true));
+}
+
+function point(node: DiagramNode, event: PointerEvent): void {
+  tip.replaceChildren(el("strong", {}, node.label), el("div", {}, node.detail));
+  if (node.site) {
+    tip.append(el("div", {}, `draws ${node.site}`));
+  }
+  if (node.shared) {
+    tip.append(el("div", { class: "dim" }, "shares its weights with other nodes"));
+  }
+  for (const wire of answer?.graph.wires ?? []) {
+    if (wire.target === node.id && wire.mismatch) {
+      tip.append(el("div", { class: "bad" }, wire.mismatch));
+      break;
+    }
+  }
+  tip.hidden = false;
+  const left = Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 8);
+  const top = Math.min(event.clientY + 16, window.innerHeight - tip.offsetHeight - 8);
+  tip.style.left = `${Math.max(4, left)}px`;
+  tip.style.top = `${Math.max(4, top)}px`;
+}
+
+function groupOf(id: string): SVGGElement | null {
+  return frame.querySelector<SVGGElement>(`[id="node:${CSS.escape(id)}"]`);
+}
+
+function mark(reveal: boolean): void {
+  for (const group of frame.querySelectorAll(".node.current")) {
+    group.classList.remove("current");
+  }
+  for (const id of highlighted) {
+    const group = groupOf(id);
+    group?.classList.add("current");
+    if (group && reveal) {
+      view.reveal(group);
+    }
+  }
+}
+
+function find(): void {
+  const wanted = search.value.trim().toLowerCase();
+  frame.classList.toggle("searching", wanted !== "");
+  for (const node of answer?.graph.nodes ?? []) {
+    const hit = wanted !== "" && `${node.label} ${node.note} ${node.site ?? ""}`.toLowerCase().includes(wanted);
+    groupOf(node.id)?.classList.toggle("hit", hit);
+  }
+}
+
+function tell(message: string): void {
+  problem.textContent = message;
+  problem.hidden = false;
+}
+
+function keep(more: Partial<Kept>): void {
+  vscode.setState({ ...(vscode.getState() ?? { uri: "", name: undefined, follow: true, opened: [] }), ...more });
+}

@@ -1,0 +1,190 @@
+/** The page of the run panel. */
+import uplotCss from "uplot/dist/uPlot.min.css";
+import type { FromRun, ToRun } from "../../src/runs/messages";
+import { canResume, isOver, summary, take, type RunState } from "../../src/runs/state";
+import { count, duration } from "../../src/runs/words";
+import { el, style } from "../dom";
+import { Chart, type Line } from "./chart";
+import { posteriorTable } from "./posterior";
+import css from "./run.css";
+
+interface Kept {
+  runId: string;
+  log: boolean;
+  smoothed: boolean;
+}
+
+const vscode = acquireVsCodeApi<Kept>();
+const send = (type: FromRun["type"]): void => vscode.postMessage({ type });
+
+style(uplotCss);
+style(css);
+const button = (type: FromRun["type"], label: string, kind = "secondary") => el("button", { class: kind, click: () => send(type) }, label);
+const toggle = (label: string, name: "log" | "smoothed") =>
+  el("label", {}, el("input", { type: "checkbox", "data-name": name, change: (event) => keep({ [name]: (event.target as HTMLInputElement).checked }) }), ` ${label}`);
+
+const title = el("h1", {});
+const status = el("span", { class: "status", role: "status" });
+const facts = el("p", { class: "facts" });
+const bar = el("progress", { max: "1", value: "0", "aria-label": "Progress" });
+const line = el("p", { class: "line", "aria-live": "polite" });
+const cancel = button("cancel", "Cancel", "primary");
+const resume = button("resume", "Resume", "primary");
+const charts = el("div", { class: "chart" });
+const controls = el("div", { class: "controls" }, toggle("log scale", "log"), toggle("smoothed only", "smoothed"));
+const figures = el("section", { class: "figures" });
+const table = el("section", {});
+const notes = el("ul", { class: "notes" });
+document.getElementById("root")?.append(
+  el("header", {}, title, status, el("span", { class: "space" }), cancel, resume, button("rerun", "Run again…"), button("source", "Program"), button("folder", "Folder")),
+  facts,
+  bar,
+  line,
+  controls,
+  charts,
+  figures,
+  table,
+  notes,
+);
+
+const chart = new Chart(charts);
+let run: RunState | undefined;
+
+window.addEventListener("message", ({ data }: MessageEvent<ToRun>) => {
+  switch (data.type) {
+    case "run":
+      run = data.run;
+      keep({ runId: run.runId });
+      break;
+    case "events":
+      data.events.forEach((event) => run && take(run, event));
+      break;
+    case "status":
+      if (run) {
+        run.status = data.status;
+        run.ending = isOver(run) ? run.ending : null;
+      }
+      break;
+  }
+  requestDraw();
+});
+new MutationObserver(requestDraw).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+for (const box of document.querySelectorAll<HTMLInputElement>("input[data-name]")) {
+  box.checked = state()[box.dataset["name"] as "log" | "smoothed"];
+}
+send("ready");
+
+let waiting = false;
+function requestDraw(): void {
+  if (!waiting) {
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      if (run) {
+        draw(run);
+      }
+    });
+  }
+}
+
+function draw(shown: RunState): void {
+  title.textContent = `${shown.program || shown.runId} · ${shown.algorithm.toUpperCase()}`;
+  status.textContent = shown.status;
+  status.className = `status ${shown.status}`;
+  cancel.hidden = isOver(shown);
+  cancel.disabled = shown.status === "cancelling";
+  resume.hidden = !canResume(shown.status);
+  facts.textContent = [
+    shown.data,
+    shown.parameters ? `${count(shown.parameters)} parameters` : "",
+    shown.device,
+  ].filter(Boolean).join(" · ");
+  bar.hidden = isOver(shown) && shown.status !== "cancelled";
+  bar.max = Math.max(1, shown.steps);
+  bar.value = shown.step;
+  line.textContent = progressLine(shown);
+  drawChart(shown);
+  figures.replaceChildren(...figureTiles(shown));
+  table.replaceChildren(...posteriorTable(shown.posterior));
+  notes.replaceChildren(...shown.notes.map((note) => el("li", { class: note.level }, note.text)), ...log(shown));
+}
+
+function progressLine(shown: RunState): string {
+  if (isOver(shown)) {
+    return shown.seconds ? `${summary(shown)} · ${duration(shown.seconds)}` : summary(shown);
+  }
+  if (shown.steps === 0) {
+    return "Starting: the program is built and the data is read.";
+  }
+  return [
+    `${count(shown.step)} of ${count(shown.steps)} ${shown.algorithm === "nuts" ? "draws" : "steps"}`,
+    shown.phase ?? "",
+    duration(shown.seconds),
+    shown.eta === null ? "" : `${duration(shown.eta)} to go`,
+    shown.stepTime === null ? "" : `${(shown.stepTime * 1000).toFixed(1)} ms a step`,
+  ].filter(Boolean).join(" · ");
+}
+
+function drawChart(shown: RunState): void {
+  const { log: logScale, smoothed } = state();
+  const { series } = shown;
+  const nuts = shown.algorithm === "nuts";
+  charts.hidden = series.steps.length < 2;
+  controls.hidden = charts.hidden;
+  if (charts.hidden) {
+    return;
+  }
+  const raw: Line = { label: "−ELBO", values: series.loss, colour: "--vscode-charts-blue", width: 1, faint: true };
+  const lines: Line[] = nuts
+    ? [{ label: "acceptance", values: series.acceptance, colour: "--vscode-charts-green", width: 1.6 }]
+    : [...(smoothed ? [] : [raw]), { label: "smoothed", values: series.smoothed, colour: "--vscode-charts-orange", width: 2 }];
+  chart.draw(series.steps, lines, logScale && !nuts, nuts ? "acceptance" : "−ELBO per row, nats");
+}
+
+function figureTiles(shown: RunState): HTMLElement[] {
+  const tiles: HTMLElement[] = [];
+  const tile = (label: string, value: string, hint = "") =>
+    tiles.push(el("div", { class: "tile", title: hint }, el("b", {}, value), el("span", {}, label)));
+  const last = shown.series.smoothed.at(-1) ?? shown.series.loss.at(-1);
+  if (last !== null && last !== undefined) {
+    tile("−ELBO per row", last.toFixed(3), "smoothed; nats");
+  }
+  const heldOut = shown.heldOut.at(-1) ?? (shown.ending?.event === "finished" ? shown.ending.held_out : undefined);
+  if (heldOut) {
+    tile("bits per byte, held out", heldOut.bits_per_byte.toFixed(3), `${heldOut.rows} rows, ${heldOut.draws} draws each`);
+    tile("one-sample bound", heldOut.bound.toFixed(3));
+    tile("unigram entropy", heldOut.unigram.toFixed(3), "of the text itself");
+    tile("bigram entropy", heldOut.bigram.toFixed(3), "of the text itself");
+  }
+  if (shown.divergences !== null) {
+    tile("divergences", String(shown.divergences));
+  }
+  if (shown.stepSize !== null) {
+    tile("step size", shown.stepSize.toPrecision(3));
+  }
+  if (shown.treeDepth !== null) {
+    tile("tree depth", String(shown.treeDepth));
+  }
+  return tiles;
+}
+
+function log(shown: RunState): HTMLElement[] {
+  const { ending } = shown;
+  if (ending?.event === "failed") {
+    return [
+      el("li", { class: "error" }, `${ending.message}${ending.site ? ` (site ${ending.site})` : ""}`),
+      ...(ending.fixes ?? []).map((fix) => el("li", {}, fix)),
+      ...(ending.log?.length ? [el("li", {}, el("pre", {}, ending.log.join("\n")))] : []),
+    ];
+  }
+  return ending?.event === "crashed" && ending.log?.length ? [el("li", { class: "error" }, el("pre", {}, ending.log.join("\n")))] : [];
+}
+
+function state(): Kept {
+  return { ...{ runId: "", log: false, smoothed: false }, ...vscode.getState() };
+}
+
+function keep(more: Partial<Kept>): void {
+  vscode.setState({ ...state(), ...more });
+  requestDraw();
+}
