@@ -31,8 +31,8 @@ class Need:
 
     `role` is 'input', 'observed' or 'data'.  `kind` is 'finite' (0 … size−1), 'count' (0, 1, 2, …) or 'real'; `size` is
     the number of values of a finite one; `width` the number of columns of a real one.  `low` and `high` bound a real
-    value.  `plate` is the declared index set of a site, with its size.  `kind` is 'any' where the program leaves it
-    open.
+    value.  `plate` is the declared index set of a site, with its size; `labels` those of an enumeration.
+    `kind` is 'any' where the program leaves it open.
     """
 
     role: str
@@ -46,8 +46,7 @@ class Need:
     low: float | None = None
     high: float | None = None
     plate: tuple[str, int] | None = None
-    index: bool = False
-    """True for a vector of group numbers (`via`, `at`, a gather's index): whole numbers below `size`."""
+    labels: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +117,8 @@ def _need(role: str, name: str, space: Space, written: str, origin: Origin | Non
     sequence = isinstance(space, Seq)
     item = space.item if isinstance(space, Seq) else space
     match item:
-        case Finite(size=size):
-            return Need(role, name, "finite", written, origin, size=_number(size), sequence=sequence)
+        case Finite(size=size, labels=labels):
+            return Need(role, name, "finite", written, origin, size=_number(size), sequence=sequence, labels=labels)
         case Real(shape=shape, low=low, high=high):
             width = 1
             for size in shape:

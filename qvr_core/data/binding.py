@@ -1,0 +1,224 @@
+"""Columns to tensors: what a program needs, checked value by value before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from qvr_core.data.needs import Need, Needs
+from qvr_core.data.problems import DataProblem
+from qvr_core.data.tables import LABELS, Columns
+
+
+class RowsOf:
+    """Rows of a program that reads its input: row i of every tensor belongs together.
+
+    `x` is a tensor, or a tuple of tensors for a product domain.
+    """
+
+    def __init__(self, x: Tensor | tuple[Tensor, ...], observations: Mapping[str, Tensor]) -> None:
+        self.x = x
+        self.observations = observations
+        self.rows = len(x[0] if isinstance(x, tuple) else x)
+
+    def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
+        """The rows of these numbers."""
+        x = tuple(part[rows] for part in self.x) if isinstance(self.x, tuple) else self.x[rows]
+        return x, {
+            name: value[rows] if value.ndim and len(value) == self.rows else value
+            for name, value in self.observations.items()
+        }
+
+
+class Whole:
+    """All data of a statistical program: one row, seen whole in every step."""
+
+    rows = 1
+
+    def __init__(self, observations: Mapping[str, Tensor]) -> None:
+        self.observations = dict(observations)
+
+    def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
+        return None, self.observations
+
+
+def bind(columns: Columns, needs: Needs, names: Mapping[str, str]) -> RowsOf | Whole:
+    """Match columns with what a program needs; `names` maps a program's name to its column.
+
+    An observed site without a column is an error; a data name too.  Columns that nobody needs are left alone.
+    """
+    wanted = {need.name for need in (*needs.inputs, *needs.observed, *needs.data)}
+    for name in names:
+        if name not in wanted:
+            raise DataProblem(
+                f"`columns` renames `{name}`, which `{needs.program}` does not need; it needs {_listed(wanted)}",
+                path=columns.path,
+                remedy="Remove it, or correct the name",
+            )
+    supplied = {need.name: tensor_of(columns, need, names) for need in (*needs.observed, *needs.data)}
+    if needs.statistical:
+        return Whole(supplied)
+    inputs = [tensor_of(columns, need, names) for need in needs.inputs]
+    rows = len(inputs[0])
+    by_row = [*zip(needs.inputs, inputs, strict=True), *((need, supplied[need.name]) for need in needs.observed)]
+    for need, tensor in by_row:
+        if len(tensor) != rows:
+            raise DataProblem(
+                f"there are {len(tensor)} rows, and {rows} for `{needs.inputs[0].name}`",
+                path=columns.path,
+                column=names.get(need.name, need.name),
+                site=need.name,
+                remedy="Every input and observed site needs one entry per row",
+            )
+    return RowsOf(inputs[0] if len(inputs) == 1 else tuple(inputs), supplied)
+
+
+def tensor_of(columns: Columns, need: Need, names: Mapping[str, str]) -> Tensor:
+    """The tensor of one need: int64 (N,) or (N, L) for finite values, float (N,) or (N, d) for real ones."""
+    column = names.get(need.name, need.name)
+    spread = [f"{column}_{i}" for i in range(need.width)]
+    if need.width > 1 and column not in columns.columns and spread[0] in columns.columns:
+        parts = [_array(columns, one, need) for one in spread]
+        array = np.stack(parts, axis=-1)
+    else:
+        array = _array(columns, column, need)
+    checked = _checked(columns, column, need, array)
+    if checked.dtype.kind == "f":
+        tensor = torch.as_tensor(checked, dtype=torch.get_default_dtype())
+        return tensor[:, None] if need.role == "input" and need.kind == "real" and tensor.ndim == 1 else tensor
+    return torch.as_tensor(checked.astype(np.int64))
+
+
+def _array(columns: Columns, column: str, need: Need) -> NDArray[Any]:
+    """A column as numbers, missing values and text reported."""
+    found = columns.find(column, need.name)
+    if isinstance(found, pl.Series):
+        return _series(columns, column, need, found)
+    if found.dtype.kind not in "biuf":
+        raise _misfit(columns, column, need, f"the array has dtype {found.dtype}, and numbers are wanted", None,
+                      "Save it as numbers")  # fmt: skip
+    return found.astype(np.int64) if found.dtype.kind == "b" else found
+
+
+def _series(columns: Columns, column: str, need: Need, series: pl.Series) -> NDArray[Any]:
+    """One column of a table."""
+    nulls = series.is_null()
+    if nulls.any():
+        row = int(nulls.arg_true()[0]) + 1
+        more = f" ({int(nulls.sum())} in all)" if int(nulls.sum()) > 1 else ""
+        raise _misfit(columns, column, need, f"the value is missing{more}", row, "Fill it in, or leave the row out")
+    kind = series.dtype
+    if kind == pl.Boolean:
+        return series.cast(pl.Int64).to_numpy()
+    if kind.is_numeric():
+        return series.to_numpy()
+    if isinstance(kind, pl.List | pl.Array):
+        return _lists(columns, column, need, series)
+    if isinstance(kind, pl.String | pl.Categorical | pl.Enum):
+        return _labels_or_text(columns, column, need, series.cast(pl.String))
+    raise _misfit(columns, column, need, f"the values are {str(kind).lower()}, and numbers are wanted", 1,
+                  "Turn them into numbers")  # fmt: skip
+
+
+def _lists(columns: Columns, column: str, need: Need, series: pl.Series) -> NDArray[Any]:
+    """Lists of one length as (N, L)."""
+    lengths = series.list.len() if isinstance(series.dtype, pl.List) else None
+    if lengths is not None and lengths.n_unique() > 1:
+        first = int(lengths[0])
+        row = int((lengths != first).arg_true()[0])
+        raise _misfit(
+            columns, column, need,
+            f"the list has {lengths[row]} values, and the first row's {first}", row + 1,
+            "Give every row a list of the same length, padded where it must be",
+        )  # fmt: skip
+    flat = series.explode() if isinstance(series.dtype, pl.List) else series.arr.explode()
+    if flat.is_null().any():
+        row = int(flat.is_null().arg_true()[0]) // max(len(flat) // len(series), 1) + 1
+        raise _misfit(columns, column, need, "a value of the list is missing", row, "Fill it in")
+    if not flat.dtype.is_numeric():
+        raise _misfit(columns, column, need, f"the lists hold {str(flat.dtype).lower()}", 1, "Turn them into numbers")
+    return flat.to_numpy().reshape(len(series), -1)
+
+
+def _labels_or_text(columns: Columns, column: str, need: Need, series: pl.Series) -> NDArray[Any]:
+    """Labels of an enumeration as their numbers; otherwise the first text that is no number is the error."""
+    if need.labels is not None:
+        numbers = {label: i for i, label in enumerate(need.labels)}
+        for row, label in enumerate(series.to_list(), start=1):
+            if label not in numbers:
+                raise _misfit(
+                    columns, column, need,
+                    f"`{label}` is none of the labels {_listed(need.labels)}", row, "Correct it, or add the label",
+                )  # fmt: skip
+        return np.array([numbers[label] for label in series.to_list()])
+    cast = series.str.strip_chars().cast(pl.Float64, strict=False)
+    bad = cast.is_null()
+    if bad.any():
+        row = int(bad.arg_true()[0])
+        remedy = LABELS if need.kind == "finite" else "Correct it, or leave the row out"
+        raise _misfit(columns, column, need, f"`{series[row]}` is not a number", row + 1, remedy)
+    return cast.to_numpy()
+
+
+def _checked(columns: Columns, column: str, need: Need, array: NDArray[Any]) -> NDArray[Any]:
+    """Values inside what the program declares; integers for finite ones and counts."""
+
+    def refuse(bad: NDArray[np.bool_], message: str, remedy: str) -> None:
+        if bad.any():
+            first = int(bad.argmax())
+            value = array.reshape(-1)[first]
+            row = first // max(array[:1].size, 1) + 1 if array.ndim else None
+            raise _misfit(columns, column, need, f"{value} {message}", row, remedy)
+
+    if array.dtype.kind == "f":
+        refuse(np.isnan(array), "is not a number", "Fill it in, or leave the row out")
+        refuse(np.isinf(array), "is infinite", "Fill in a finite value")
+    if need.kind in ("finite", "count"):
+        if array.dtype.kind == "f":
+            refuse(array != np.floor(array), "is not a whole number", f"`{need.name}` takes 0, 1, 2, …")
+        refuse(array < 0, "is negative", f"`{need.name}` takes 0, 1, 2, …")
+        if need.size is not None:
+            refuse(
+                array >= need.size,
+                f"is outside `{need.written}`, whose {need.size} values are 0 to {need.size - 1}",
+                "Correct it, count from 0, or make the set larger",
+            )
+        _check_width(columns, column, need, array)
+        return array.astype(np.int64)
+    if need.low is not None:
+        refuse(array < need.low, f"is below {need.low:g}", f"`{need.name}` takes values from {need.low:g} up")
+    if need.high is not None:
+        refuse(array > need.high, f"is above {need.high:g}", f"`{need.name}` takes values up to {need.high:g}")
+    _check_width(columns, column, need, array)
+    return array.astype(np.float64) if need.kind == "real" else array
+
+
+def _check_width(columns: Columns, column: str, need: Need, array: NDArray[Any]) -> None:
+    """The number of columns of a real input, and sequences where sequences are read."""
+    if need.kind == "any" or (need.role == "observed" and need.plate is not None):
+        return
+    per_row = array.shape[1:]
+    if need.sequence and need.kind != "real":
+        if not per_row:
+            raise _misfit(columns, column, need, "there is one value per row, and a sequence is read", 1,
+                          "Give a list per row (ndjson, parquet), or an array with a length axis (npz)")  # fmt: skip
+        return
+    width = per_row[-1] if per_row else 1
+    if need.role == "input" and width != need.width:
+        message = f"there are {width} values per row, and `{need.written}` has width {need.width}"
+        remedy = f"Give columns `{column}_0` … `{column}_{need.width - 1}`, or a list"
+        raise _misfit(columns, column, need, message, None, remedy)
+
+
+def _misfit(columns: Columns, column: str, need: Need, message: str, row: int | None, remedy: str) -> DataProblem:
+    return DataProblem(message, path=columns.path, column=column, row=row, site=need.name, remedy=remedy)
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "nothing"

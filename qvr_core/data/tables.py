@@ -1,0 +1,201 @@
+"""Tables and arrays as columns: csv, parquet and ndjson by polars, npz by numpy (never unpickled)."""
+
+from __future__ import annotations
+
+import difflib
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from qvr_core.data.problems import DataProblem
+
+LABELS = "Number the labels from 0, or declare the set as an enumeration `{first, second, …}`"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A file's columns by name.  A table's are polars series of one length, an npz's are arrays of any shape."""
+
+    path: str
+    source: str
+    columns: Mapping[str, pl.Series | NDArray[Any]]
+
+    @property
+    def table(self) -> bool:
+        return self.source != "npz"
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of a table; None for arrays, which may differ."""
+        return len(next(iter(self.columns.values()))) if self.table and self.columns else None
+
+    def find(self, name: str, site: str) -> pl.Series | NDArray[Any]:
+        """The column called `name`.  Raises `DataProblem` with the nearest names."""
+        if name in self.columns:
+            return self.columns[name]
+        near = difflib.get_close_matches(name, self.columns, 1)
+        known = ", ".join(f"`{column}`" for column in list(self.columns)[:12]) or "none"
+        guess = f"Did you mean `{near[0]}`? " if near else ""
+        what = "columns" if self.table else "arrays"
+        raise DataProblem(
+            f"there is no {what[:-1]} `{name}`; the {what} are {known}",
+            path=self.path,
+            site=site,
+            remedy=f'{guess}Say what it is called with `columns = {{ {site} = "…" }}`',
+        )
+
+
+def read_columns(path: str, source: str) -> Columns:
+    """Read a file.  Raises `DataProblem` for everything that can be wrong with it."""
+    file = Path(path)
+    try:
+        if file.is_dir():
+            raise DataProblem("this is a folder", path=path, remedy="Name the data file inside it")
+        if not file.exists():
+            raise DataProblem(
+                "there is no such file", path=path, remedy="A relative path starts at the folder of qvr.toml"
+            )
+        with open(file, "rb") as opened:
+            if not opened.read(1):
+                raise DataProblem("the file is empty", path=path, remedy="It needs a header and at least one row")
+    except PermissionError as error:
+        raise DataProblem("the file may not be read", path=path, remedy="Check its permissions") from error
+    columns = READERS[source](path)
+    if source != "npz" and columns.rows in (None, 0):
+        raise DataProblem("the table has no rows", path=path, remedy="It needs at least one row below its header")
+    return columns
+
+
+def _csv(path: str) -> Columns:
+    _check_utf8(path)
+    try:
+        frame = pl.read_csv(path, infer_schema_length=None, null_values=["", "NA", "null"])
+    except pl.exceptions.PolarsError as error:
+        raise _ragged_or_broken(path, error) from error
+    duplicated = [name for name in frame.columns if "_duplicated_" in name]
+    if duplicated:
+        name = duplicated[0].partition("_duplicated_")[0]
+        raise DataProblem(
+            "two columns have this name", path=path, column=name, remedy="Rename one of them in the header"
+        )
+    return Columns(path, "csv", {name.strip(): frame[name] for name in frame.columns})
+
+
+def _check_utf8(path: str) -> None:
+    """Polars' own message gives no place."""
+    with open(path, "rb") as file:
+        for row, line in enumerate(file):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                raise DataProblem(
+                    f"byte {line[error.start]:#04x} is not UTF-8",
+                    path=path,
+                    row=row or None,
+                    remedy="Save the table as UTF-8",
+                ) from error
+            if b"\x00" in line:
+                raise DataProblem(
+                    "there is a NUL byte: this is not a text table",
+                    path=path,
+                    row=row or None,
+                    remedy="Is it a parquet or npz file? Then name it as `parquet:` or `npz:`",
+                )
+
+
+def _ragged_or_broken(path: str, error: Exception) -> DataProblem:
+    """Find the first row with another number of fields than the header."""
+    import csv
+
+    with open(path, newline="", encoding="utf-8") as file:
+        reader = csv.reader(file)
+        width = len(next(reader, []))
+        for row, fields in enumerate(reader, start=1):
+            if fields and len(fields) != width:
+                return DataProblem(
+                    f"the row has {len(fields)} fields and the header {width}",
+                    path=path,
+                    row=row,
+                    remedy="Give every row the same number of fields; quote fields that hold commas",
+                )
+    return DataProblem(
+        f"this is not a csv file: {_first_line(error)}", path=path, remedy="Check the separators and quotes"
+    )
+
+
+def _parquet(path: str) -> Columns:
+    try:
+        frame = pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataProblem(
+            f"this is not a whole parquet file: {_first_line(error)}", path=path, remedy="Write it again"
+        ) from error
+    return Columns(path, "parquet", {name: frame[name] for name in frame.columns})
+
+
+def _ndjson(path: str) -> Columns:
+    try:
+        frame = pl.read_ndjson(path, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _broken_json(path, error) from error
+    return Columns(path, "ndjson", {name: frame[name] for name in frame.columns})
+
+
+def _broken_json(path: str, error: Exception) -> DataProblem:
+    """Find the first line that is no JSON object."""
+    import json
+
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for row, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                content = json.loads(line)
+            except ValueError as problem:
+                return DataProblem(f"the line is not JSON: {problem}", path=path, row=row, remedy="Mend that line")
+            if not isinstance(content, dict):
+                return DataProblem(
+                    "the line is not a JSON object", path=path, row=row, remedy="Write one object per line"
+                )
+    return DataProblem(f"this is not ndjson: {_first_line(error)}", path=path, remedy="Write one object per line")
+
+
+def _npz(path: str) -> Columns:
+    arrays: dict[str, NDArray[Any]] = {}
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            for name in archive.files:
+                try:
+                    arrays[name] = archive[name]
+                except ValueError as error:
+                    raise DataProblem(
+                        "the array holds Python objects, which are never unpickled",
+                        path=path,
+                        column=name,
+                        remedy="Save it as numbers: `numpy.asarray(…, dtype=float)`",
+                    ) from error
+    except (zipfile.BadZipFile, ValueError, OSError, AttributeError, TypeError) as error:
+        raise DataProblem(
+            f"this is not a whole npz file: {_first_line(error)}", path=path, remedy="Write it with `numpy.savez`"
+        ) from error
+    if not arrays:
+        raise DataProblem("the archive holds no arrays", path=path, remedy="Write it with `numpy.savez(path, y=…)`")
+    return Columns(path, "npz", arrays)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+READERS: dict[str, Callable[[str], Columns]] = {
+    "csv": _csv,
+    "parquet": _parquet,
+    "ndjson": _ndjson,
+    "npz": _npz,
+}

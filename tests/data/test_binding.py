@@ -1,0 +1,62 @@
+"""Tables and arrays become the tensors that a program reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import torch
+
+from qvr_core.data.binding import RowsOf, Whole, bind
+from qvr_core.data.needs import Need, Needs
+from qvr_core.data.tables import read_columns
+
+SCHOOL = Need("data", "school", "finite", "School", size=8)
+Y = Need("observed", "y", "real", "Normal")
+
+
+def test_statistical_program_sees_everything_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "d.csv"
+    file.write_text("school,score,note\n0,1.5,a\n7,2,b\n")
+    data = bind(read_columns(str(file), "csv"), Needs("p", (), (Y,), (SCHOOL,)), {"y": "score"})
+    assert isinstance(data, Whole)
+    x, observations = data.batch(torch.tensor([0]))
+    assert x is None
+    assert observations["school"].dtype == torch.int64
+    assert observations["school"].tolist() == [0, 7]
+    assert observations["y"].tolist() == [1.5, 2.0]
+
+
+def test_rows_of_a_program_that_reads_them(tmp_path: Path) -> None:
+    pixels = Need("input", "image", "real", "Pixels", width=2)
+    label = Need("observed", "label", "finite", "Label", size=2, labels=("cat", "dog"))
+    file = tmp_path / "d.parquet"
+    pl.DataFrame({"image_0": [0.0, 1.0, 2.0], "image_1": [5, 6, 7], "label": ["dog", "cat", "dog"]}).write_parquet(file)
+    data = bind(read_columns(str(file), "parquet"), Needs("p", (pixels,), (label,), ()), {})
+    assert isinstance(data, RowsOf)
+    x, observations = data.batch(torch.tensor([2, 0]))
+    assert x.tolist() == [[2.0, 7.0], [0.0, 5.0]]
+    assert observations["label"].tolist() == [1, 1]
+
+
+def test_lists_arrays_and_products(tmp_path: Path) -> None:
+    words = Need("input", "words", "finite", "Token", size=10, sequence=True)
+    group = Need("input", "group", "finite", "Group", size=3)
+    file = tmp_path / "d.ndjson"
+    file.write_text('{"words": [1, 2], "group": 0, "y": 1}\n{"words": [3, 4], "group": 2, "y": 2.5}\n')
+    data = bind(read_columns(str(file), "ndjson"), Needs("p", (words, group), (Y,), ()), {})
+    (first, second), observations = data.batch(torch.tensor([1]))
+    assert (first.tolist(), second.tolist(), observations["y"].tolist()) == ([[3, 4]], [2], [2.5])
+
+    archive = tmp_path / "d.npz"
+    np.savez(archive, words=np.array([[1, 2, 3]]), group=np.array([1]), y=np.array([0.5], np.float32))
+    data = bind(read_columns(str(archive), "npz"), Needs("p", (words, group), (Y,), ()), {})
+    assert data.batch(torch.tensor([0]))[0][0].tolist() == [[1, 2, 3]]
+
+
+def test_whole_numbers_written_as_floats_are_whole_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "d.csv"
+    file.write_text("school,y\n0.0,1\n3.0,2\n")
+    data = bind(read_columns(str(file), "csv"), Needs("p", (), (Y,), (SCHOOL,)), {})
+    assert data.batch(torch.tensor([0]))[1]["school"].tolist() == [0, 3]
