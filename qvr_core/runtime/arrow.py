@@ -68,11 +68,13 @@ class ArrowModule(nn.Module):
     `pointwise` arrows accept any number of leading axes and treat them alike (densities sum all but the first).
     `paths` are all noise paths that can occur; `leaves` the modules with parameters below it by full name
     (`runtime.leaves`); `has_density` is False where a deterministic arrow follows the last draw.
+    A `tabular` arrow has a finite codomain and can list the log-probabilities of all its values (`log_table`).
     """
 
     sampled: bool = False
     pointwise: bool = False
     has_density: bool = True
+    tabular: bool = False
     paths: tuple[str, ...] = ()
     leaves: Mapping[str, nn.Module] = {}
     domain: Named
@@ -116,6 +118,15 @@ class ArrowModule(nn.Module):
     def log_prob(self, x: Value, y: Value, innovations: Noise | None = None) -> Tensor:
         """log p(y | x, innovations), shape (B,), exact and deterministic; errors as in `densities`."""
         return self.densities(x, y, innovations)[0]
+
+    def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        """Log-probabilities (B, n) of all values of a finite codomain given innovations, and the innovations' own
+        density as in `densities`.  Only where `tabular`; values in the order of `layout.flat_index`."""
+        raise NotImplementedError(f"{type(self).__name__} cannot list its values")
+
+    def as_innovation(self) -> ArrowModule:
+        """This arrow where its value is not what is scored: nothing is summed out, every draw is an innovation."""
+        return self
 
     def rsample(self, x: Value, sample_shape: tuple[int, ...] = ()) -> Tensor | tuple[Tensor, ...]:
         """A draw for each row of `x`, with `sample_shape` in front."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from torch import Tensor
 
 from qvr_core.runtime.arrow import ArrowModule
-from qvr_core.runtime.combinators import ComposeArrow, ParallelArrow, ResidualArrow, TakeFactorArrow
+from qvr_core.runtime.combinators import ParallelArrow, ResidualArrow, TakeFactorArrow
 from qvr_core.runtime.deterministic import (
     AttentionArrow,
     EmbedArrow,
@@ -21,8 +21,10 @@ from qvr_core.runtime.deterministic import (
 from qvr_core.runtime.errors import RuntimeProblem
 from qvr_core.runtime.kernel import KernelArrow
 from qvr_core.runtime.layout import width
-from qvr_core.runtime.repetition import RepeatArrow, lifted
+from qvr_core.runtime.lifting import lifted
+from qvr_core.runtime.repetition import RepeatArrow
 from qvr_core.runtime.scan import ScanArrow, StartState
+from qvr_core.runtime.summation import compose
 from qvr_core.semantics import model as m
 
 ProgramFactory = Callable[[m.Program, "Builder"], ArrowModule]
@@ -87,7 +89,7 @@ class Builder:
             case m.Position():
                 return self._leaf(node.name, PositionArrow(node, node.name))
             case m.Compose():
-                return ComposeArrow([self.arrow(stage) for stage in node.stages], domain, codomain)
+                return compose([self.arrow(stage) for stage in node.stages], domain, codomain)
             case m.Tensor():
                 return ParallelArrow([self.arrow(part) for part in node.factors], domain, codomain, False)
             case m.Fan():
@@ -126,7 +128,7 @@ class Builder:
         name = self._unique(f"{_name_of(node.cell) or 'scan'}_start")
         return ScanArrow(node, cell, StartState(width(node.state.space)), name)
 
-    def _stack(self, node: m.Stack) -> ComposeArrow:
+    def _stack(self, node: m.Stack) -> ArrowModule:
         name = _name_of(node.body)
         if name is None:
             name = "stack"
@@ -134,7 +136,7 @@ class Builder:
             name = f"{name}_stack"
         name = self._unique(name, self.model.lets) if name in self.model.lets else self._unique(name)
         copies = [self._fresh(f"{name}.{index}.").arrow(node.body) for index in range(node.count)]
-        return ComposeArrow(copies, node.domain, node.codomain)
+        return compose(copies, node.domain, node.codomain)
 
     def _fresh(self, prefix: str) -> Builder:
         """A scope in which every name is built anew."""

@@ -21,6 +21,8 @@ class ComposeArrow(ArrowModule):
         super().__init__()
         self.domain, self.codomain = domain, codomain
         flat = [inner for stage in stages for inner in (stage.stages if type(stage) is ComposeArrow else (stage,))]
+        last = max((index for index, stage in enumerate(flat) if stage.sampled), default=0)
+        flat[:last] = [stage.as_innovation() for stage in flat[:last]]
         self.stages = tuple(flat)
         self.parts = Parts(flat)
         self.paths = self.parts.paths
@@ -29,6 +31,7 @@ class ComposeArrow(ArrowModule):
         self.last_sampled = sampled[-1] if sampled else -1
         self.has_density = self.sampled and self.last_sampled == len(flat) - 1 and flat[-1].has_density
         self.pointwise = all(stage.pointwise for stage in flat)
+        self.tabular = self.has_density and flat[-1].tabular
         adopt(self, flat)
 
     def forward(self, x: Value) -> Value:
@@ -82,15 +85,27 @@ class ComposeArrow(ArrowModule):
         if not self.has_density:
             raise NoDensity(no_density_words(self))
         last = len(self.stages) - 1
-        if any(stage.sampled for stage in self.stages[:last]) and not _given(self.parts.paths, innovations):
+        x, log_noise = self._before_last(x, innovations)
+        log_prob, inner = self.stages[last].densities(x, y, self.parts.noise_of(last, innovations))
+        return log_prob, plus(log_noise, inner)
+
+    def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        last = len(self.stages) - 1
+        x, log_noise = self._before_last(x, innovations)
+        table, inner = self.stages[last].log_table(x, self.parts.noise_of(last, innovations))
+        return table, plus(log_noise, inner)
+
+    def _before_last(self, x: Value, innovations: Noise | None) -> tuple[Value, Tensor | None]:
+        """The value that reaches the last stage, and the log density of the noise on its way."""
+        before = self.stages[:-1]
+        if any(stage.sampled for stage in before) and not _given(self.parts.paths, innovations):
             require_innovations(self, x, innovations)
         log_noise: Tensor | None = None
-        for index in range(last):
+        for index in range(len(before)):
             drawn = self.parts.draw(index, x, innovations, None, True)
             x = drawn.value
             log_noise = plus(log_noise, drawn.log_noise)
-        log_prob, inner = self.stages[last].densities(x, y, self.parts.noise_of(last, innovations))
-        return log_prob, plus(log_noise, inner)
+        return x, log_noise
 
 
 def _given(paths: Sequence[str], innovations: Noise | None) -> bool:
@@ -124,7 +139,24 @@ class ParallelArrow(ArrowModule):
         # a deterministic branch beside a sampled one leaves a value that has no density
         self.has_density = self.sampled and all(branch.sampled and branch.has_density for branch in self.branches)
         self.pointwise = all(branch.pointwise for branch in self.branches)
+        self.tabular = self.has_density and all(branch.tabular for branch in self.branches)
         adopt(self, self.branches)
+
+    def as_innovation(self) -> ArrowModule:
+        changed = [branch.as_innovation() for branch in self.branches]
+        if all(new is old for new, old in zip(changed, self.branches, strict=True)):
+            return self
+        return ParallelArrow(changed, self.domain, self.codomain, self.shared_input)
+
+    def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        table: Tensor | None = None
+        log_innovations: Tensor | None = None
+        for index, (branch, part) in enumerate(zip(self.branches, self.inputs(x), strict=True)):
+            each, inner = branch.log_table(part, self.parts.noise_of(index, innovations))
+            table = each if table is None else (table.unsqueeze(-1) + each.unsqueeze(-2)).flatten(-2)
+            log_innovations = plus(log_innovations, inner)
+        assert table is not None
+        return table, log_innovations
 
     def inputs(self, x: Value) -> list[Value]:
         """The input of each branch."""

@@ -30,6 +30,7 @@ class KernelArrow(ArrowModule):
         self.paths = (path,)
         family = node.family or "Categorical"
         self.head = Head(family, node.codomain.space, node.scale, dict(node.options))
+        self.tabular = all(block.finite for block in layout.blocks(node.codomain.space))
         self.fixed = dict(node.fixed) if node.fixed is not None else None
         if self.fixed is None:
             net = Network(
@@ -86,6 +87,5 @@ class KernelArrow(ArrowModule):
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         return rows_sum(self.head.log_prob(y, self.params(x))), None
 
-    def log_table(self, x: Value) -> Tensor:
-        """Log-probabilities (…, n) of all values of a finite codomain."""
-        return self.head.log_table(self.params(x))
+    def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        return self.head.log_table(self.params(x)), None

@@ -1,4 +1,4 @@
-"""`repeat` at run time, and arrows lifted to sequences."""
+"""`repeat` at run time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from contextvars import ContextVar
 
 from torch import Generator, Tensor
 
-from qvr_core.runtime import layout
 from qvr_core.runtime.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
-from qvr_core.runtime.combinators import ComposeArrow, no_density_words
-from qvr_core.runtime.errors import NoDensity
 from qvr_core.runtime.leaves import adopt
-from qvr_core.runtime.scan import flatten_time
+from qvr_core.runtime.summation import compose
 from qvr_core.semantics.spaces import Named
 
 _N_STEPS: ContextVar[int] = ContextVar("n_steps", default=1)
@@ -38,17 +35,18 @@ class RepeatArrow(ArrowModule):
         self.body = (body,)
         self.count = count
         self.sampled, self.pointwise, self.has_density = body.sampled, body.pointwise, body.has_density
-        self.unrolled: dict[int, ComposeArrow] = {}
+        self.tabular = body.tabular
+        self.unrolled: dict[int, ArrowModule] = {}
         self.paths = body.paths if count is None else self._times(count).paths
         adopt(self, [body])
 
-    def _times(self, count: int) -> ComposeArrow:
+    def _times(self, count: int) -> ArrowModule:
         if count not in self.unrolled:
-            self.unrolled[count] = ComposeArrow([self.body[0]] * count, self.domain, self.codomain)
+            self.unrolled[count] = compose([self.body[0]] * count, self.domain, self.codomain)
         return self.unrolled[count]
 
     @property
-    def chain(self) -> ComposeArrow:
+    def chain(self) -> ArrowModule:
         """The composite of as many copies as wanted now."""
         return self._times(self.count if self.count is not None else _N_STEPS.get())
 
@@ -74,66 +72,9 @@ class RepeatArrow(ArrowModule):
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         return self.chain.densities(x, y, innovations)
 
+    def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        return self.chain.log_table(x, innovations)
 
-class LiftArrow(ArrowModule):
-    """`body` at every position of a sequence: positions become rows and back."""
-
-    def __init__(self, body: ArrowModule, domain: Named, codomain: Named) -> None:
-        super().__init__()
-        self.domain, self.codomain = domain, codomain
-        self.body = (body,)
-        self.sampled, self.has_density, self.paths = body.sampled, body.has_density, body.paths
-        adopt(self, [body])
-
-    def _over_time(self, value: Value, x: Value) -> Value:
-        lead = layout.parts(x)[0].shape[:2]
-        return layout.from_parts([part.unflatten(0, lead) for part in layout.parts(value)])
-
-    def forward(self, x: Value) -> Value:
-        return self._over_time(self.body[0](flatten_time(x)), x)
-
-    def output_like(self, x: Value) -> Value:
-        return self._over_time(self.body[0].output_like(flatten_time(x)), x)
-
-    def noise_specs(self, x: Value) -> list[NoiseSpec]:
-        lead = layout.parts(x)[0].shape[:2]
-        return [
-            NoiseSpec(spec.path, (*lead, *spec.shape[1:]), spec.base, spec.final)
-            for spec in self.body[0].noise_specs(flatten_time(x))
-        ]
-
-    def draw(
-        self,
-        x: Value,
-        noise: Noise | None = None,
-        *,
-        generator: Generator | None = None,
-        want_log_prob: bool = True,
-    ) -> Drawn:
-        lead = layout.parts(x)[0].shape[:2]
-        drawn = self.body[0].draw(flatten_time(x), self._flat(noise), generator=generator, want_log_prob=want_log_prob)
-        return Drawn(
-            self._over_time(drawn.value, x),
-            {path: u.unflatten(0, lead) for path, u in drawn.noise.items()},
-            *(
-                None if each is None else each.view(lead).sum(1)
-                for each in (drawn.log_prob, drawn.log_innovations, drawn.log_noise, drawn.score_log_prob)
-            ),
-        )
-
-    def _flat(self, noise: Noise | None) -> dict[str, Tensor] | None:
-        if noise is None:
-            return None
-        return {path: u.flatten(0, 1) for path, u in noise.items() if path in self.paths}
-
-    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
-        if not self.has_density:
-            raise NoDensity(no_density_words(self))
-        lead = layout.parts(x)[0].shape[:2]
-        log_prob, inner = self.body[0].densities(flatten_time(x), flatten_time(y), self._flat(innovations))
-        return log_prob.view(lead).sum(1), None if inner is None else inner.view(lead).sum(1)
-
-
-def lifted(body: ArrowModule, domain: Named, codomain: Named) -> ArrowModule:
-    """`body` over sequences; a pointwise arrow takes them as it is."""
-    return body if body.pointwise else LiftArrow(body, domain, codomain)
+    def as_innovation(self) -> ArrowModule:
+        inner = self.body[0].as_innovation()
+        return self if inner is self.body[0] else RepeatArrow(inner, self.count, self.domain, self.codomain)

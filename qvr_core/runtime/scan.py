@@ -11,6 +11,7 @@ from qvr_core.runtime.combinators import no_density_words
 from qvr_core.runtime.drawing import plus, require_innovations
 from qvr_core.runtime.errors import NoDensity
 from qvr_core.runtime.leaves import adopt
+from qvr_core.runtime.lifting import flatten_time
 from qvr_core.semantics import model
 
 LAST = "@last"
@@ -33,15 +34,29 @@ class ScanArrow(ArrowModule):
     before it, all at once.
     """
 
-    def __init__(self, node: model.Scan, cell: ArrowModule, start: StartState | None, start_name: str) -> None:
+    def __init__(
+        self,
+        node: model.Scan,
+        cell: ArrowModule,
+        start: StartState | None,
+        start_name: str,
+        *,
+        summed: bool = True,
+    ) -> None:
+        """With `summed` False finite states are innovations, not summed out."""
         super().__init__()
+        self.node, self.start_name = node, start_name
         self.domain, self.codomain = node.domain, node.codomain
         self.item, self.state = node.item.space, node.state.space
+        cell = cell if node.emit_all else cell.as_innovation()
         self.cell = (cell,)
         self.emit_all, self.backward_ = node.emit_all, node.backward
         self.sampled = cell.sampled
         self.has_density = cell.sampled and cell.has_density
         self.start = (start,)
+        finite = all(block.finite for block in layout.blocks(self.state))
+        self.tabular_cell = self.has_density and finite and cell.tabular
+        self.tabular = self.tabular_cell and summed and not self.emit_all
         ends = () if self.emit_all else tuple(path + LAST for path in cell.paths)
         self.paths = (*cell.paths, *ends)
         adopt(self, [cell], {start_name: start} if start is not None else None)
@@ -83,6 +98,49 @@ class ScanArrow(ArrowModule):
         part = layout.parts(x)[0]
         return self.cell[0].noise_specs(layout.dummy(self.cell[0].domain.space, (part.shape[0],), part))
 
+    def as_innovation(self) -> ArrowModule:
+        if not self.tabular:
+            return self
+        return ScanArrow(self.node, self.cell[0], self.start[0], self.start_name, summed=False)
+
+    # ------------------------------------------------------------ finite states
+
+    def forward_algorithm(
+        self, x: Value, innovations: Noise | None, evidence: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """log Σ over all paths of finite states, by last state (B, K); `evidence` (B, L, K) adds at each position.
+
+        The second is the log density of the cell's innovations, which all states share.
+        """
+        cell, count = self.cell[0], layout.total_elements(self.state)
+        part = layout.parts(x)[0]
+        rows, length = part.shape[:2]
+        index = torch.arange(count, device=part.device).repeat(rows)
+        states = layout.from_flat_index(index, self.state) if len(layout.blocks(self.state)) > 1 else index
+        belief: Tensor | None = None
+        log_innovations: Tensor | None = None
+        order = range(length - 1, -1, -1) if self.backward_ else range(length)
+        for step, (position, item) in enumerate(zip(order, self.items(x), strict=True)):
+            given = _noise_at(innovations, cell.paths, step, length - 1)
+            if belief is None:
+                start = self.start_state(rows, part)
+                belief, inner = cell.log_table(self._cell_input(x, item, start), given)
+            else:
+                shared = None if given is None else {p: u.repeat_interleave(count, 0) for p, u in given.items()}
+                spread = layout.from_parts([p.repeat_interleave(count, 0) for p in layout.parts(item)])
+                move, each = cell.log_table(self._cell_input(x, spread, states), shared)
+                belief = torch.logsumexp(belief.unsqueeze(2) + move.view(rows, count, count), 1)
+                inner = None if each is None else each.view(rows, count)[:, 0]
+            log_innovations = plus(log_innovations, inner)
+            if evidence is not None:
+                belief = belief + evidence[:, position]
+        assert belief is not None
+        return belief, log_innovations
+
+    def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        require_innovations(self, x, innovations)
+        return self.forward_algorithm(x, innovations, None)
+
     # ------------------------------------------------------------ the contract
 
     def output_like(self, x: Value) -> Value:
@@ -99,7 +157,7 @@ class ScanArrow(ArrowModule):
             if self.emit_all or not spec.final:
                 specs.append(NoiseSpec(spec.path, (rows, length, *rest), spec.base, spec.final))
                 continue
-            if length > 1:
+            if length > 1 and not self.tabular:
                 specs.append(NoiseSpec(spec.path, (rows, length - 1, *rest), spec.base, final=False))
             ends.append(NoiseSpec(spec.path + LAST, spec.shape, spec.base, final=True))
         return specs + ends
@@ -147,6 +205,10 @@ class ScanArrow(ArrowModule):
         if not self.emit_all:
             total.log_prob = drawn.log_prob
             total.log_innovations = plus(total.log_innovations, drawn.log_innovations)
+            if self.tabular and want_log_prob:
+                total.noise = self._gathered(steps, x)
+                total.log_prob, total.log_innovations = self.densities(x, state, total.noise)
+                total.log_noise = plus(total.log_prob, total.log_innovations)
         total.value = self._restore(states) if self.emit_all else state
         total.noise = self._gathered(steps, x)
         return total
@@ -159,6 +221,8 @@ class ScanArrow(ArrowModule):
             each = [step[path] for step in steps]
             if path in ends:
                 made[path + LAST] = each.pop()
+                if self.tabular:
+                    continue
             if each:
                 made[path] = torch.stack(each, dim=1)
         return made
@@ -167,6 +231,10 @@ class ScanArrow(ArrowModule):
         if not self.has_density:
             raise NoDensity(no_density_words(self))
         require_innovations(self, x, innovations)
+        if self.tabular:
+            table, log_innovations = self.forward_algorithm(x, innovations, None)
+            final = layout.flat_index(y, self.state)
+            return table.gather(1, final.unsqueeze(1)).squeeze(1), log_innovations
         return self._all_states(x, y, innovations) if self.emit_all else self._final_state(x, y, innovations)
 
     def _final_state(self, x: Value, y: Value, innovations: Noise | None) -> tuple[Tensor, Tensor | None]:
@@ -205,11 +273,6 @@ class ScanArrow(ArrowModule):
         log_prob, inner = cell.densities(flat, flatten_time(y), given)
         summed = None if inner is None else inner.view(rows, length).sum(1)
         return log_prob.view(rows, length).sum(1), summed
-
-
-def flatten_time(value: Value) -> Value:
-    """(B, L, …) to (B · L, …)."""
-    return layout.from_parts([part.flatten(0, 1) for part in layout.parts(value)])
 
 
 def _shifted(states: Tensor, start: Tensor, backward: bool) -> Tensor:
