@@ -1,0 +1,58 @@
+if vim.g.loaded_qvr then
+  return
+end
+vim.g.loaded_qvr = true
+
+if vim.fn.has("nvim-0.10") == 0 then
+  vim.notify("qvr: Neovim 0.10 or newer is needed", vim.log.levels.ERROR)
+  return
+end
+
+if vim.fn.has("nvim-0.11") == 1 then
+  vim.lsp.enable("qvr")
+end
+
+local command = vim.api.nvim_create_user_command
+
+command("QvrRun", function(given)
+  require("qvr.runs").run(given.fargs)
+end, {
+  nargs = "*",
+  desc = "Fit the program: :QvrRun [svi|nuts] [program=NAME] [key=value …]",
+  complete = function(lead)
+    local words = { "svi", "nuts", "program=", "data=", "steps=", "learning_rate=", "batch_size=", "seed=", "warmup=", "samples=", "chains=" }
+    return vim.tbl_filter(function(word)
+      return vim.startswith(word, lead)
+    end, words)
+  end,
+})
+
+command("QvrCancel", function(given)
+  require("qvr.runs").cancel(given.args ~= "" and given.args or nil)
+end, {
+  nargs = "?",
+  desc = "Cancel a run, the newest without an id; its checkpoint is kept",
+  complete = function()
+    return require("qvr.runs").going()
+  end,
+})
+
+command("QvrResume", function(given)
+  require("qvr.runs").resume(given.args)
+end, { nargs = 1, desc = "Go on with a run from its last checkpoint" })
+
+command("QvrRuns", function()
+  require("qvr.runs").list()
+end, { desc = "List the runs of this folder" })
+
+command("QvrDiagram", function(given)
+  require("qvr.diagram").open({ name = given.args ~= "" and given.args or nil, file = given.bang })
+end, {
+  nargs = "?",
+  bang = true,
+  desc = "Show the diagram in the browser, following the cursor; with ! write it as SVG",
+})
+
+command("QvrRestart", function()
+  require("qvr.client").restart()
+end, { desc = "Restart the language server" })
