@@ -27,6 +27,7 @@ OnEvent = Callable[[Event], None]
 CANCEL_LADDER = ((0.9, signal.SIGINT), (1.6, signal.SIGTERM), (2.3, getattr(signal, "SIGKILL", signal.SIGTERM)))
 LINE_LIMIT = 16 * 2**20
 LOG_LINES = 20
+LOG_BYTES = 64_000
 
 
 class WorkerProcess:
@@ -36,7 +37,7 @@ class WorkerProcess:
         self._process = process
         self._cancelled = False
         self._finished: asyncio.Task[Event] | None = None
-        self._log: list[str] = []
+        self._log = b""
         self.job: Job | None = None
 
     @classmethod
@@ -152,7 +153,7 @@ class WorkerProcess:
             with contextlib.suppress(OSError):
                 file = stack.enter_context(open(path, "ab"))
             while chunk := await stderr.read(65536):
-                self._log = [*self._log, *chunk.decode("utf-8", "replace").splitlines()][-LOG_LINES:]
+                self._log = (self._log + chunk)[-LOG_BYTES:]
                 if file is not None:
                     with contextlib.suppress(OSError):
                         file.write(chunk)
@@ -164,7 +165,8 @@ class WorkerProcess:
         if code is not None and code < 0:
             with contextlib.suppress(ValueError):
                 name = signal.Signals(-code).name
-        return Crashed(returncode=code, signal=name, log=tuple(self._log))
+        log = self._log.decode("utf-8", "replace").splitlines()[-LOG_LINES:]
+        return Crashed(returncode=code, signal=name, log=tuple(log))
 
 
 def read_event(line: bytes) -> Event:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from qvr_core.runs.prepare import Prepared
+from qvr_core.runtime.program import ProgramModule
 
 ROWS_AT_ONCE = 1024
 
@@ -29,11 +33,16 @@ def held_out_figure(prepared: Prepared, *, rows: int, draws: int, seed: int) -> 
         torch.manual_seed(seed)
         for chunk in numbers.split(ROWS_AT_ONCE):
             x, observations = prepared.move(windows.batch(chunk, torch.Generator().manual_seed(seed)))
-            log_p = torch.stack(
-                [model.execute(x, observations=observations).sites[site].log_prob for _ in range(draws)]
-            ).double()
+            log_p = torch.stack([_log_prob(model, site, x, observations) for _ in range(draws)]).double()
             total += float((math.log(draws) - log_p.logsumexp(0)).sum())
             total_bound += float(-log_p.mean(0).sum())
     model.train(training)
     per_bit = math.log(2) * len(numbers) * windows.tokens_per_row
     return total / per_bit, total_bound / per_bit, len(numbers)
+
+
+def _log_prob(model: ProgramModule, site: str, x: Any, observations: Mapping[str, Any]) -> Tensor:
+    """log p(y | h) per row, with the latents h drawn from the model."""
+    found = model.execute(x, observations=observations, want_log_prob="observed").sites[site].log_prob
+    assert found is not None
+    return found

@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from qvr_core.analysis import Snapshot
 from qvr_core.data import text as texts
+from qvr_core.data.binding import RowsOf, Whole, bind
 from qvr_core.data.needs import Needs, needs_of, reads_both_ways
+from qvr_core.data.synthetic import synthetic
+from qvr_core.data.tables import read_columns
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.protocol import Baselines, Job
+from qvr_core.runtime.program import ProgramModule
 from qvr_core.semantics.model import MarginalizeModel, Program, SampleModel, StepModel
 
 Batch = tuple[Any, Mapping[str, Any]]
@@ -40,7 +44,7 @@ class Prepared:
     snapshot: Snapshot
     program: Program
     needs: Needs
-    model: nn.Module
+    model: ProgramModule
     device: torch.device
     train: Rows
     held_out: texts.TextWindows | None
@@ -109,7 +113,37 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     needs = needs_of(program)
     if config.source == "text":
         return _text(job, snapshot, program, needs, model, device)
-    raise Refused("no-data", f"data source `{config.source}` is not read yet")
+    if config.source == "synthetic":
+        train, description = _synthetic(job, program, needs)
+    else:
+        columns = read_columns(data_path(job), config.source)
+        train = bind(columns, needs, config.columns)
+        size = f"{columns.rows:,} rows" if columns.rows is not None else f"{len(columns.columns)} arrays"
+        description = f"{columns.path}: {size}"
+    return Prepared(job, snapshot, program, needs, model, device, train, None, None, description)
+
+
+def _synthetic(job: Job, program: Program, needs: Needs) -> tuple[RowsOf | Whole, str]:
+    """Rows drawn from the program with parameters of their own, which the fit does not see."""
+    from qvr_core import dsl
+
+    config = job.config
+    with torch.random.fork_rng():
+        torch.manual_seed(config.seed + 1)
+        truth = dsl.loads(job.text).programs[program.name]
+
+    def draw(x: Any, data: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        with torch.no_grad():
+            run = truth.execute(x, observations=data, want_log_prob=False)
+        return {need.name: _tensor(run.sites[need.name].value) for need in needs.observed}
+
+    rows = synthetic(needs, draw, rows=config.rows, length=config.sequence_length, seed=config.seed + 1)
+    return rows, f"synthetic: {rows.rows:,} rows drawn from `{program.name}` itself (seed {config.seed + 1})"
+
+
+def _tensor(value: Any) -> Tensor:
+    assert isinstance(value, Tensor)
+    return value
 
 
 def data_path(job: Job) -> str:
@@ -118,7 +152,7 @@ def data_path(job: Job) -> str:
 
 
 def _text(
-    job: Job, snapshot: Snapshot, program: Program, needs: Needs, model: nn.Module, device: torch.device
+    job: Job, snapshot: Snapshot, program: Program, needs: Needs, model: ProgramModule, device: torch.device
 ) -> Prepared:
     config = job.config
     corpus = texts.read_corpus(data_path(job), config.unit)

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from qvr_core import inference
+from qvr_core.inference.guides.base import Guide
+from qvr_core.inference.nonfinite import first_non_finite
 from qvr_core.runs import checkpoint as checkpoints
 from qvr_core.runs.checkpoint import Checkpoint
 from qvr_core.runs.failures import Refused
@@ -23,12 +25,12 @@ from qvr_core.runs.worker import Stop
 
 SMOOTHING = 0.98
 GUIDES = {
-    "prior": "AutoPriorGuide",
-    "normal": "AutoNormalGuide",
-    "delta": "AutoDeltaGuide",
-    "multivariate_normal": "AutoMultivariateNormalGuide",
-    "low_rank": "AutoLowRankMultivariateNormalGuide",
-    "laplace": "AutoLaplaceGuide",
+    "prior": inference.AutoPriorGuide,
+    "normal": inference.AutoNormalGuide,
+    "delta": inference.AutoDeltaGuide,
+    "multivariate_normal": inference.AutoMultivariateNormalGuide,
+    "low_rank": inference.AutoLowRankMultivariateNormalGuide,
+    "laplace": inference.AutoLaplaceGuide,
 }
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
@@ -83,13 +85,13 @@ class SviFit:
         self.losses: list[float] = []
         self.reported_held_out = 0
 
-    def _guide(self) -> nn.Module:
+    def _guide(self) -> Guide:
         name = self.config.guide
         if name == "auto":
             local = self.prepared.text or latents_are_local(self.prepared.program.steps)
             name = "prior" if local else "normal"
         observed = {need.name for need in self.prepared.needs.observed}
-        return getattr(inference, GUIDES[name])(self.model, observed_names=observed).to(self.prepared.device)
+        return GUIDES[name](self.model, observed_names=observed).to(self.prepared.device)
 
     # ------------------------------------------------------------ one step
 
@@ -100,7 +102,7 @@ class SviFit:
         x, observations = self.prepared.move(batch)
         enabled = self.config.precision == "bfloat16"
         with torch.autocast(self.prepared.device.type, torch.bfloat16, enabled=enabled):
-            return self.objective.loss(self.model, self.guide, x, observations)
+            return self.objective(self.model, self.guide, x, observations)
 
     def advance(self) -> tuple[float, float]:
         """One optimiser step; loss and gradient norm.  A step whose gradient is not finite changes nothing."""
@@ -185,7 +187,7 @@ class SviFit:
                 before = self.smoothed if self.smoothed is not None else value
                 self.smoothed = SMOOTHING * before + (1 - SMOOTHING) * value
             else:
-                yield from self._not_finite(value)
+                yield from self._not_finite()
             step_time = time.perf_counter() - began
             self.seconds += step_time
             yield self._progress(value, norm, step_time)
@@ -223,36 +225,17 @@ class SviFit:
         except OSError as error:
             yield Message(level="warning", text=f"no checkpoint at step {self.step}: {error}; the one before stands")
 
-    def _not_finite(self, value: float) -> Iterator[Event]:
+    def _not_finite(self) -> Iterator[Event]:
+        """Stop with the first site that is to blame, or count the step and say so."""
         self.skipped += 1
-        site = self._guilty_site()
-        what = "the loss" if not math.isfinite(value) else "the gradient"
-        where = f": the density of `{site}` is not finite" if site else ""
-        text = f"{what} is {value if not math.isfinite(value) else 'not finite'} at step {self.step}{where}"
+        step = self.step - 1
+        batch = self.prepared.train.batch(self.order.rows_of(step), self.order.generator(step))
+        with torch.random.fork_rng():
+            problem = first_non_finite(self.model, self.guide, *self.prepared.move(batch))
         if self.config.nan == "stop":
-            raise Refused(
-                "not-finite",
-                text,
-                site=site,
-                fixes=(
-                    "Lower learning_rate, or set clip_gradient = 10.0",
-                    'Set nan = "skip" to leave such steps out',
-                    "Keep scales and rates away from zero",
-                ),
-            )
-        yield Message(level="warning", text=f"{text}; the step is left out")
-
-    def _guilty_site(self) -> str | None:
-        """The first site whose value or density is not finite on the failing batch."""
-        generator = self.order.generator(self.step - 1)
-        x, observations = self.prepared.move(self.prepared.train.batch(self.order.rows_of(self.step - 1), generator))
-        with torch.no_grad(), torch.random.fork_rng():
-            traced = inference.trace.trace(self.model, x, observations)
-        for name, site in traced.sites.items():
-            density = site.log_prob
-            if density is not None and not torch.isfinite(density).all():
-                return name
-        return None
+            advice = 'lower learning_rate, set clip_gradient = 10.0, or leave such steps out with nan = "skip"'
+            raise Refused("not-finite", f"step {self.step}: {problem}; {advice}", site=problem.site)
+        yield Message(level="warning", text=f"step {self.step} is left out: {problem}")
 
     def _held_out_on_the_way(self) -> Iterator[Event]:
         due = [seconds for seconds in sorted(self.config.held_out_after) if self.seconds >= seconds]

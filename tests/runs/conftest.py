@@ -1,0 +1,41 @@
+"""No test of this folder may leave a process behind."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def workers() -> set[int]:
+    """Pids of living worker processes that this test session started, however far down."""
+    found: set[int] = set()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes()
+            environment = (entry / "environ").read_bytes()
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        mine = f"QVR_TEST_SESSION={os.getpid()}".encode() in environment
+        if mine and b"qvr_core.runs" in command and state != "Z":
+            found.add(int(entry.name))
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_orphans(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Checked in /proc after every test: the kernel knows what the bookkeeping may have forgotten."""
+    monkeypatch.setenv("QVR_TEST_SESSION", str(os.getpid()))
+    yield
+    if not Path("/proc").exists():
+        return
+    deadline = time.monotonic() + 4
+    while (left := workers()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left, f"worker processes {sorted(left)} are still alive"
