@@ -1,0 +1,115 @@
+"""What the functions of this package give back: plain values, in cursors and ranges of the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qvr_core.syntax.source import Cursor, Range
+
+
+@dataclass(frozen=True, slots=True)
+class Hover:
+    """Markdown about the text at `range`."""
+
+    markdown: str
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """Replace the text at `range`."""
+
+    range: Range
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A proposal.  `insert` may hold `$1`, `${1:name}`, `$0` where `snippet` is true.  `rank` orders: small comes first."""
+
+    label: str
+    kind: str
+    detail: str = ""
+    documentation: str = ""
+    insert: str = ""
+    snippet: bool = False
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A call's signature; `parameters` are the labels inside `label` with their documentation."""
+
+    label: str
+    documentation: str
+    parameters: tuple[tuple[str, str], ...]
+    active: int
+
+
+@dataclass(frozen=True, slots=True)
+class InlayHint:
+    """`kind` is 'type', 'hole', 'pipeline', 'direction' or 'parameter'.  `edit` writes the hint into the text."""
+
+    cursor: Cursor
+    text: str
+    kind: str
+    tooltip: str = ""
+    edit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSymbol:
+    """An outline entry.  `range` is the whole of it, `name_range` its name."""
+
+    name: str
+    kind: str
+    detail: str
+    range: Range
+    name_range: Range
+    children: tuple[DocumentSymbol, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticToken:
+    """A coloured name on one line."""
+
+    line: int
+    column: int
+    length: int
+    kind: str
+    modifiers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A use of the symbol under the cursor."""
+
+    range: Range
+    write: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A change that a user may choose.  `code` is the diagnostic it mends ('' for a refactoring)."""
+
+    title: str
+    kind: str
+    edits: tuple[TextEdit, ...]
+    preferred: bool = False
+    code: str = ""
+    at: Range | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One side of a call: who, and the places where the name is used."""
+
+    symbol: DocumentSymbol
+    places: tuple[Range, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something cannot be done, in the user's words."""
+
+    message: str

@@ -1,0 +1,311 @@
+"""Arrows of the typed model as an editor shows them: parts, parameter counts, shapes, density."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qvr_core.semantics import model as m
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.families import FAMILIES, raw_width
+from qvr_core.semantics.model import Arrow, Density, Model
+from qvr_core.semantics.spaces import (
+    Dim,
+    Finite,
+    Linear,
+    Named,
+    Product,
+    Seq,
+    Space,
+    factors_of,
+    item_of,
+    width,
+)
+
+# Width of the table that looks a finite factor up where the domain of a kernel also has real factors.
+LOOKUP_WIDTH = 16
+
+BYTES_PER_PARAMETER = 4
+
+
+def parts(arrow: Arrow) -> tuple[Arrow, ...]:
+    """The arrows that an expression is made of, as written."""
+    match arrow:
+        case m.Compose(stages=items) | m.Tensor(factors=items) | m.Fan(branches=items):
+            return items
+        case m.Scan(cell=inner) | m.Lift(arrow=inner):
+            return (inner,)
+        case m.Stack(body=inner) | m.Repeat(body=inner) | m.Residual(body=inner):
+            return (inner,)
+        case (
+            m.TakeFactor(base=inner)
+            | m.Dagger(base=inner)
+            | m.PartialTrace(base=inner)
+            | m.DropFactors(base=inner)
+            | m.Freeze(base=inner)
+        ):
+            return (inner,)
+        case m.Observed(arrow=inner) if inner is not None:
+            return (inner,)
+        case _:
+            return ()
+
+
+def walk(arrow: Arrow) -> Iterator[Arrow]:
+    """The arrow and everything in it, outermost first."""
+    yield arrow
+    for part in parts(arrow):
+        yield from walk(part)
+
+
+def innermost(root: Arrow, unit: int, offset: int) -> Arrow | None:
+    """The smallest part of an expression whose text holds the offset."""
+    found: Arrow | None = None
+    for arrow in walk(root):
+        origin = arrow.origin
+        if origin.unit == unit and origin.span.start <= offset <= origin.span.end:
+            found = arrow
+    return found
+
+
+def operator_at(root: Arrow, unit: int, offset: int) -> tuple[m.Compose, int] | None:
+    """The composition and the index of its `>>` at an offset."""
+    for arrow in walk(root):
+        if isinstance(arrow, m.Compose):
+            for index, origin in enumerate(arrow.operators):
+                if origin.unit == unit and origin.span.start <= offset <= origin.span.end:
+                    return arrow, index
+    return None
+
+
+def arrow_named(model: Model, name: str) -> Arrow | m.Program | None:
+    """What a name stands for: a morphism, the expression of a let, or a program."""
+    if name in model.arrows:
+        return model.arrows[name]
+    if name in model.lets:
+        return model.lets[name].arrow
+    return model.programs.get(name)
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def parameter_count(model: Model, arrow: Arrow | m.Program) -> int | None:
+    """Learned numbers in an arrow; None while a size is unknown.
+
+    A name used twice counts once; each layer of a `stack` counts for itself.
+    """
+    try:
+        return _count(model, arrow, set())
+    except _UnknownSize:
+        return None
+
+
+class _UnknownSize(Exception):
+    pass
+
+
+def _count(model: Model, arrow: Arrow | m.Program, seen: set[str]) -> int:
+    match arrow:
+        case m.Program():
+            return sum(_count(model, used, seen) for used in program_arrows(arrow))
+        case m.Ref(name=name):
+            if name in seen:
+                return 0
+            seen.add(name)
+            target = arrow_named(model, name)
+            return _count(model, target, seen) if target is not None else 0
+        case m.Instance(program=program):
+            return _count(model, program, seen)
+        case m.Stack(body=body, count=count):
+            # Fresh copies: what is shared inside one layer counts once in it, and once more in the next.
+            return count * _count(model, body, set())
+        case _:
+            return own_parameters(arrow) + sum(_count(model, part, seen) for part in parts(arrow))
+
+
+def own_parameters(arrow: Arrow) -> int:
+    """Learned numbers of one declared arrow (LANGUAGE.md 4); 0 for what has none of its own."""
+    match arrow:
+        case m.Embed():
+            return _product(_finite_sizes(arrow.domain.space)) * _width(arrow.codomain.space)
+        case m.LinearMap(rank=rank, bias=bias):
+            rows, columns = _width(arrow.domain.space), _width(arrow.codomain.space)
+            weight = rows * columns if rank is None else rank * (rows + columns)
+            return weight + (columns if bias else 0)
+        case m.Norm():
+            return 2 * _width(arrow.codomain.space)
+        case m.Attention():
+            size = _width(item_of(arrow.codomain.space))
+            return 4 * size * (size + 1)
+        case m.Position(max_length=length):
+            return length * _width(item_of(arrow.codomain.space))
+        case m.Latent():
+            return _product(_finite_sizes(arrow.domain.space)) * _product(_finite_sizes(arrow.codomain.space))
+        case m.Kernel():
+            return _kernel_parameters(arrow)
+        case m.Scan(learned_init=True, state=state):
+            return _width(state.space)
+        case _:
+            return 0
+
+
+def _kernel_parameters(kernel: m.Kernel) -> int:
+    if kernel.fixed is not None:
+        return 0
+    domain, codomain = item_of(kernel.domain.space), item_of(kernel.codomain.space)
+    if kernel.family is None:
+        raw = _product(_finite_sizes(codomain))
+    elif kernel.family in FAMILIES:
+        raw = raw_width(FAMILIES[kernel.family], codomain, dict(kernel.options))
+    else:
+        return 0
+    finite = [_size(factor.size) for factor in factors_of(domain) if isinstance(factor, Finite)]
+    if len(finite) == len(factors_of(domain)):
+        return _product(finite) * raw
+    lookup = sum(size * LOOKUP_WIDTH for size in finite)
+    inputs = sum(_width(factor) for factor in factors_of(domain) if not isinstance(factor, Finite))
+    inputs += LOOKUP_WIDTH * len(finite)
+    if kernel.param_source == "linear":
+        return lookup + (inputs + 1) * raw
+    hidden = kernel.hidden_dim
+    return lookup + (inputs + 1) * hidden + (hidden + 1) * hidden + (hidden + 1) * raw
+
+
+def _finite_sizes(space: Space) -> list[int]:
+    return [_size(factor.size) for factor in factors_of(item_of(space)) if isinstance(factor, Finite)]
+
+
+def _product(sizes: list[int]) -> int:
+    total = 1
+    for size in sizes:
+        total *= size
+    return total
+
+
+def _width(space: Space) -> int:
+    return _size(width(space))
+
+
+def _size(dim: Dim) -> int:
+    if isinstance(dim, Linear):
+        raise _UnknownSize
+    return int(dim)
+
+
+def program_arrows(program: m.Program) -> Iterator[Arrow]:
+    """Every arrow that the steps of a program name."""
+    for step in all_steps(program.steps):
+        match step:
+            case m.SampleModel(site=site) | m.ObserveModel(site=site) | m.MarginalizeModel(site=site):
+                if isinstance(site.draw, m.ArrowDraw):
+                    yield site.draw.arrow
+                    for argument in site.draw.args or ():
+                        yield from expression_arrows(argument)
+                else:
+                    for _, argument in site.draw.args:
+                        yield from expression_arrows(argument)
+            case m.LetModel(value=value) | m.ScoreModel(value=value):
+                yield from expression_arrows(value)
+
+
+def all_steps(steps: tuple[m.StepModel, ...]) -> Iterator[m.StepModel]:
+    """Steps in order, those of `marginalize` blocks included."""
+    for step in steps:
+        yield step
+        if isinstance(step, m.MarginalizeModel):
+            yield from all_steps(step.body)
+
+
+def expression_arrows(expr: m.Expr) -> Iterator[Arrow]:
+    """Every arrow in an arithmetic expression."""
+    match expr:
+        case m.Matrix(arrow=arrow):
+            yield arrow
+        case m.Apply(arrow=arrow, args=args):
+            yield arrow
+            for argument in args:
+                yield from expression_arrows(argument)
+        case m.Builtin(args=args, keywords=keywords):
+            for argument in (*args, *(value for _, value in keywords)):
+                yield from expression_arrows(argument)
+        case m.Index(base=base, indices=items) | m.Method(base=base, args=items):
+            for argument in (base, *items):
+                yield from expression_arrows(argument)
+        case m.FieldOf(base=base):
+            yield from expression_arrows(base)
+        case m.ListOf(items=items):
+            for item in items:
+                yield from expression_arrows(item)
+        case m.Function(body=body):
+            yield from expression_arrows(body)
+        case m.FactorTable(body=body, cases=cases):
+            for item in (*((body,) if body is not None else ()), *(value for _, value in cases)):
+                yield from expression_arrows(item)
+        case _:
+            return
+
+
+# ---------------------------------------------------------------- words
+
+
+def memory_text(count: int) -> str:
+    """'132,352 parameters (517 kB)', in single precision."""
+    size = float(count * BYTES_PER_PARAMETER)
+    unit = "B"
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    figure = f"{size:.0f}" if unit == "B" or size >= 100 else f"{size:.1f}"
+    return f"{count:,} parameter{'' if count == 1 else 's'} ({figure} {unit})"
+
+
+def shape_text(space: Space) -> str:
+    """The tensors that a value of a space is: '(B, L)', '(B, 64), (B, 128)'."""
+    if isinstance(space, Product):
+        return ", ".join(shape_text(factor) for factor in space.factors)
+    length = ", L" if isinstance(space, Seq) else ""
+    inner = item_of(space)
+    if isinstance(inner, Product):
+        return ", ".join(shape_text(Seq(factor)) for factor in inner.factors)
+    if isinstance(inner, Finite):
+        return f"(B{length})" if length else "(B,)"
+    size = width(inner)
+    return f"(B{length}, {'?' if isinstance(size, Linear) else int(size)})"
+
+
+def density_text(density: Density) -> str:
+    """How a density is computed, in words; '' for what has none because it is deterministic."""
+    match density.kind:
+        case "exact":
+            return "exact density"
+        case "conditional":
+            noun = "innovation" if density.innovations == 1 else "innovations"
+            return f"exact density given {density.innovations} {noun}"
+        case "summed":
+            return f"exact density, summed over {density.summed:,} intermediate values"
+        case "score":
+            return "score-function gradient: a finite intermediate is too large to be summed out"
+        case "none":
+            return "no density: a deterministic arrow follows the last draw"
+        case _:
+            return ""
+
+
+def sort_word(sort: m.Sort) -> str:
+    return {m.Sort.DETERMINISTIC: "deterministic", m.Sort.SAMPLED: "sampled", m.Sort.TENSOR: "tensor"}[sort]
+
+
+def stages_text(arrow: m.Compose) -> str:
+    """A pipeline with the space between each two stages: 'Seq Token → Seq Embedded → Hidden'."""
+    spaces = [arrow.stages[0].domain, *(stage.codomain for stage in arrow.stages)]
+    return " → ".join(space.written for space in spaces)
+
+
+def spans_name(origin: Origin, unit: int, start: int, end: int) -> bool:
+    """Whether an arrow's origin is exactly the text from `start` to `end`."""
+    return origin.unit == unit and origin.span == (start, end)
+
+
+def is_sequence(named: Named) -> bool:
+    return any(isinstance(factor, Seq) for factor in factors_of(named.space))

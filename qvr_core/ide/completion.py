@@ -1,0 +1,562 @@
+"""Completion: what the grammar allows here and what fits, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.answers import Completion
+from qvr_core.ide.arrows import arrow_named
+from qvr_core.ide.context import Bracket, Context, context_at
+from qvr_core.ide.hover import STEP_OPTIONS, builtin_text, combinator_text, family_text, keyword_text, option_text
+from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, KEYWORDS, POSTFIX
+from qvr_core.ide.names import VALUE_OPTIONS
+from qvr_core.ide.outline import declaration_detail
+from qvr_core.ide.symbols import binding_kind, bindings, declared
+from qvr_core.ide.typing import codomain_of_text, fits, parsed, space_of, space_of_text
+from qvr_core.semantics import model as m
+from qvr_core.semantics.builtins import BUILTINS
+from qvr_core.semantics.display import structure
+from qvr_core.semantics.families import FAMILIES, Family, heads_for
+from qvr_core.semantics.roles import ROLES, OptionSpec
+from qvr_core.semantics.spaces import Product, Space
+from qvr_core.syntax.layout import ITEM_WORDS, STEP_WORDS
+from qvr_core.syntax.source import Cursor
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+Items = Iterator[Completion]
+
+# Small ranks come first.
+BEST, GOOD, PLAIN, OTHER, LAST = range(5)
+
+
+def complete(snapshot: Snapshot, cursor: Cursor) -> list[Completion]:
+    """What may stand at the cursor."""
+    place = context_at(snapshot, cursor)
+    if place.start == "" or _in_comment(snapshot, cursor) or _in_string(place):
+        return []
+    unique: dict[str, Completion] = {}
+    for item in _items(snapshot, place):
+        held = unique.get(item.label)
+        if held is None or item.rank < held.rank:
+            unique[item.label] = item
+    return sorted(unique.values(), key=lambda item: (item.rank, item.label.lower()))
+
+
+def _in_comment(snapshot: Snapshot, cursor: Cursor) -> bool:
+    before = snapshot.lines[cursor.line][: cursor.column]
+    sign = before.find("#")
+    return sign >= 0 and not before.startswith("#[", sign) and before.count('"', 0, sign) % 2 == 0
+
+
+def _in_string(place: Context) -> bool:
+    return place.last is not None and place.last.kind == "STRING" and not place.text.rstrip().endswith('"')
+
+
+def _items(snapshot: Snapshot, place: Context) -> Items:
+    if place.begins:
+        yield from _openers(place)
+        return
+    if not place.expects_operand():
+        yield from _after_operand(place)
+        return
+    if place.start == "statement":
+        yield from _statement(snapshot, place)
+    elif place.start == "step":
+        yield from _step(snapshot, place)
+    elif place.start == "composition_rule":
+        yield from _functions()
+    elif place.start in ("deduction_item", "lexicon_entry"):
+        yield from _deduction(place)
+
+
+# ---------------------------------------------------------------- the beginning of a line
+
+
+def _openers(place: Context) -> Items:
+    match place.start:
+        case "statement":
+            yield from (_snippet(word, SNIPPETS[word]) for word in SNIPPETS if word in STATEMENTS)
+        case "step":
+            yield from (_snippet(word, STEP_SNIPPETS[word]) for word in STEP_WORDS)
+        case "deduction_item":
+            yield from (_keyword(word) for word in ITEM_WORDS)
+        case "composition_rule":
+            for name, text in OPERATIONS:
+                yield Completion(name, "property", text, insert=text, rank=GOOD)
+        case _:
+            return
+
+
+STATEMENTS = ("object", "morphism", "let", "program", "export", "composition", "deduction")
+
+SNIPPETS = {
+    "object": "object ${1:Name} : ${2|Real,FinSet,Simplex|} ${3:64}",
+    "morphism": "morphism ${1:name} : ${2:A} -> ${3:B} [role=${4|kernel,embed,linear,norm,attention,position,latent,observed,discretize|}]$0",
+    "let": "let ${1:name} = $0",
+    "program": "program ${1:name} : ${2:A} -> ${3:B}\n    sample ${4:h} <- ${5:arrow}\n    observe ${6:y} <- ${7:head}($4)\n    return $6",
+    "export": "export ${1:name}",
+    "composition": "composition ${1|product_fuzzy,boolean,lukasiewicz,godel,tropical,max_plus,log_prob,real,probability,counting,markov|}",
+    "deduction": "deduction ${1:Name} : ${2:A} -> ${3:B} [semiring=${4|LogProb,Viterbi,Boolean,Counting|}, start=${5:S}]\n    atoms ${5:S}\n    rule ${6:name} : $0 |- ",
+}  # fmt: skip
+
+STEP_SNIPPETS = {
+    "sample": "sample ${1:v} <- $0",
+    "observe": "observe ${1:y} <- $0",
+    "marginalize": "marginalize ${1:z} : ${2:K} <- Categorical(${3:probs})\n    observe ${4:y} <- $0",
+    "let": "let ${1:v} = $0",
+    "score": "score ${1:s} = $0",
+    "return": "return $0",
+}
+
+OPERATIONS = (
+    ("tensor_op", "tensor_op(a, b) = a * b"),
+    ("join", "join(t) = sum(t)"),
+    ("unit", "unit = 1.0"),
+    ("zero", "zero = 0.0"),
+    ("negation", "negation(a) = 1.0 - a"),
+)
+
+
+def _snippet(word: str, text: str) -> Completion:
+    return Completion(word, "keyword", KEYWORDS[word].summary, keyword_text(word), text, snippet=True, rank=GOOD)
+
+
+def _keyword(word: str, rank: int = GOOD) -> Completion:
+    return Completion(word, "keyword", KEYWORDS[word].summary, keyword_text(word), rank=rank)
+
+
+# ---------------------------------------------------------------- after something complete
+
+
+def _after_operand(place: Context) -> Items:
+    """Only what the grammar wants a fixed word for."""
+    accepted = place.accepted or frozenset()
+    for kind, word in (("AS", "as"), ("IN", "in"), ("FROM", "from")):
+        if kind in accepted:
+            yield Completion(word, "keyword", rank=PLAIN)
+
+
+# ---------------------------------------------------------------- statements
+
+
+def _statement(snapshot: Snapshot, place: Context) -> Items:
+    bracket = place.brackets[-1] if place.brackets else None
+    if bracket is not None and bracket.kind in ("LSQB", "BOUNDS") and place.keyword != "let":
+        yield from _options(snapshot, place, bracket)
+        return
+    match place.keyword:
+        case "object":
+            if _seen(place, "COLON"):
+                yield from _objects(snapshot)
+                yield from _spaces()
+        case "morphism" | "program" | "deduction":
+            yield from _header(snapshot, place, bracket)
+        case "let" | "define":
+            if _seen(place, "EQUAL"):
+                yield from _expression(snapshot, place, bracket)
+        case "export":
+            yield from _expression(snapshot, place, bracket)
+        case "composition":
+            yield from (Completion(name, "module", rank=GOOD) for name in ALGEBRAS)
+        case _:
+            return
+
+
+ALGEBRAS = (
+    "product_fuzzy", "boolean", "lukasiewicz", "godel", "tropical", "max_plus", "log_prob", "real", "probability",
+    "counting", "markov",
+)  # fmt: skip
+
+
+def _seen(place: Context, kind: str) -> bool:
+    return any(token.kind == kind for token in place.tokens)
+
+
+def _header(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Items:
+    if bracket is not None and place.keyword == "program" and bracket.kind == "LPAR" and bracket.start == 2:
+        if place.last is not None and place.last.kind == "COLON":
+            yield from (Completion(kind, "type", rank=GOOD) for kind in ("FinSet", "Real", "Nat", "Object", "Mor"))
+        return
+    if _seen(place, "TILDE"):
+        yield from _after_tilde(snapshot, place, bracket)
+    elif _seen(place, "COLON"):
+        yield from _objects(snapshot)
+        yield from _spaces()
+
+
+def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Items:
+    role = _role(place)
+    if bracket is not None and bracket.kind == "LPAR":
+        yield from _parameters(bracket)
+        return
+    if role == "observed":
+        yield from _arrows(snapshot, None)
+        yield from _combinators()
+        return
+    codomain = _codomain(snapshot, place)
+    fitting = heads_for(codomain) if codomain is not None else ()
+    for family in FAMILIES.values():
+        if codomain is None or role != "kernel" or family.name in fitting:
+            first = BEST if family.name in ("Normal", "Categorical") else GOOD
+            yield Completion(family.name, "class", family.summary, family_text(family.name), rank=first)
+
+
+def _role(place: Context) -> str:
+    tokens = place.tokens
+    for key, equal, value in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if key.text == "role" and equal.kind == "EQUAL":
+            return value.text
+    return "kernel"
+
+
+def _codomain(snapshot: Snapshot, place: Context) -> Space | None:
+    """The codomain of the morphism that is being written."""
+    arrow = next((token for token in place.tokens if token.kind == "ARROW"), None)
+    if arrow is None:
+        return None
+    end = next((token.start for token in place.tokens if token.start > arrow.end and token.kind in ("LSQB", "TILDE")), None)
+    return space_of_text(place.text[arrow.end : end], snapshot.model)
+
+
+def _objects(snapshot: Snapshot) -> Items:
+    for name, held in declared(snapshot).items():
+        if held.kind == "object":
+            detail = declaration_detail(snapshot, name, "object")
+            yield Completion(name, "object", detail, held.statement.doc, rank=BEST)
+
+
+def _spaces() -> Items:
+    for word, text in SPACE_SNIPPETS:
+        summary = KEYWORDS[word].summary
+        yield Completion(word, "struct", summary, keyword_text(word), text, snippet=True, rank=PLAIN)
+
+
+SPACE_SNIPPETS = (
+    ("Real", "Real ${1:64}"),
+    ("FinSet", "FinSet ${1:256}"),
+    ("Simplex", "Simplex ${1:3}"),
+    ("CholeskyFactor", "CholeskyFactor ${1:3}"),
+    ("Covariance", "Covariance ${1:3}"),
+    ("Correlation", "Correlation ${1:3}"),
+    ("Seq", "Seq ${1:A}"),
+)
+
+
+# ---------------------------------------------------------------- options
+
+
+def _options(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
+    since = bracket.since
+    equal = next((token for token in since if token.kind == "EQUAL"), None)
+    if equal is not None:
+        yield from _option_values(snapshot, place, since[0].text)
+        return
+    if bracket.kind == "BOUNDS" or place.keyword == "object":
+        yield from (_option(key, f"{key}=", STEP_OPTIONS[key]) for key in ("low", "high"))
+        return
+    given = {token.text for token in place.tokens[bracket.start :] if token.kind == "NAME"}
+    if place.start == "step":
+        keys = STEP_OPTION_KEYS.get(place.keyword, ())
+        yield from (_option(key, f"{key}=", STEP_OPTIONS[key]) for key in keys if key not in given)
+    elif place.keyword == "morphism":
+        role = ROLES.get(_role(place))
+        for spec in role.options.values() if role is not None else ():
+            if spec.key not in given and (spec.key != "scale" or _scale_matters(snapshot, place)):
+                yield _role_option(spec, _role(place))
+    elif place.keyword == "program":
+        yield _option("effects", "effects=[$0]", STEP_OPTIONS["effects"], snippet=True)
+    elif place.keyword == "deduction":
+        keys = ("semiring", "start", "depth", "tolerance", "max_iterations")
+        yield from (_option(key, f"{key}=", STEP_OPTIONS[key]) for key in keys if key not in given)
+
+
+STEP_OPTION_KEYS = {
+    "sample": ("iid_over", "over", "via", "mask", "weight", "at"),
+    "observe": ("via", "mask", "weight", "at", "iid_over"),
+    "marginalize": ("over", "reduction"),
+}
+
+
+def _scale_matters(snapshot: Snapshot, place: Context) -> bool:
+    """False where a family without a scale is already written behind the cursor."""
+    if place.placed is None:
+        return True
+    _, _, after = place.placed.unit.text.partition("~")
+    family = FAMILIES.get(after.strip().partition("(")[0].strip())
+    return family is None or family.has_scale
+
+
+def _option(key: str, insert: str, detail: str, *, snippet: bool = False) -> Completion:
+    return Completion(key, "property", detail, insert=insert, snippet=snippet, rank=BEST)
+
+
+def _role_option(spec: OptionSpec, role: str) -> Completion:
+    default = spec.default
+    shown = "" if default is None else f" (default {str(default).lower() if isinstance(default, bool) else default})"
+    rank = BEST if spec.key == "role" else GOOD
+    return Completion(
+        spec.key, "property", spec.meaning + shown, option_text(spec.key, role), f"{spec.key}=", rank=rank
+    )
+
+
+def _option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
+    if key == "role":
+        yield from (
+            Completion(role.name, "enum", role.summary, f"{role.between}", rank=BEST) for role in ROLES.values()
+        )
+        return
+    if place.start == "step" and key in VALUE_OPTIONS:
+        yield from _values(snapshot, place)
+        return
+    if place.start == "step" and key in ("over", "iid_over"):
+        yield from _objects(snapshot)
+        return
+    words = WORD_VALUES.get(key, ())
+    role = ROLES.get(_role(place))
+    spec = role.options.get(key) if role is not None and place.keyword == "morphism" else None
+    if spec is not None:
+        words = ("true", "false") if spec.kind == "flag" else spec.words
+    yield from (Completion(word, "enum", rank=BEST) for word in words)
+
+
+WORD_VALUES = {
+    "semiring": ("LogProb", "Viterbi", "Boolean", "Counting"),
+    "effects": ("Sample", "Score", "Marginal", "Pure"),
+    "reduction": ("logsumexp",),
+}
+
+
+# ---------------------------------------------------------------- arrow expressions
+
+
+def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Items:
+    last = place.last
+    if last is not None and last.kind == "DOT":
+        yield from _attributes(snapshot, place)
+        return
+    call = bracket.before.text if bracket is not None and bracket.kind == "LPAR" and bracket.before is not None else ""
+    if last is not None and last.kind == "EQUAL" and bracket is not None and bracket.since:
+        words = CALL_WORDS.get((call, bracket.since[0].text), ())
+        yield from (Completion(word, "enum", rank=BEST) for word in words)
+        return
+    if call == "identity":
+        yield from _objects(snapshot)
+        return
+    if call in COMBINATORS and bracket is not None and bracket.position > 0 and not bracket.since:
+        for key in (key for owner, key in CALL_WORDS if owner == call):
+            yield Completion(key, "property", dict(COMBINATORS[call].parameters)[key], insert=f"{key}=", rank=BEST)
+        if call != "fan":
+            return
+    own = place.tokens[1].text if place.keyword in ("let", "define") and len(place.tokens) > 1 else ""
+    yield from _arrows(snapshot, _given(snapshot, place), _accepts(call), skip=own)
+    yield from _combinators()
+
+
+def _given(snapshot: Snapshot, place: Context) -> Space | None:
+    """What the left of a `>>` before the cursor gives."""
+    if place.last is None or place.last.text != ">>":
+        return None
+    depth = 0
+    start = 0
+    for token in reversed(place.tokens[:-1]):
+        if token.kind == "RPAR":
+            depth += 1
+        elif token.kind == "LPAR":
+            depth -= 1
+        if depth < 0 or (depth == 0 and token.kind in ("EQUAL", "COMMA", "EXPORT")):
+            start = token.end
+            break
+    return codomain_of_text(place.text[start : place.last.start], snapshot.model)
+
+
+def _accepts(call: str) -> Callable[[m.Arrow | m.Program], bool]:
+    """Which arrows a combinator takes."""
+    if call == "scan":
+        return _is_cell
+    if call in ("stack", "repeat", "residual"):
+        return lambda arrow: fits(arrow.codomain.space, arrow.domain.space)
+    return lambda arrow: True
+
+
+def _is_cell(arrow: m.Arrow | m.Program) -> bool:
+    """Whether the state that an arrow gives is the last part of what it reads."""
+    domain, state = arrow.domain.space, arrow.codomain.space
+    if not isinstance(domain, Product):
+        return False
+    count = len(state.factors) if isinstance(state, Product) else 1
+    last = domain.factors[-count:]
+    return fits(state, last[0] if count == 1 else Product(last, domain.names[-count:]))
+
+
+def _arrows(
+    snapshot: Snapshot,
+    given: Space | None,
+    accepts: Callable[[m.Arrow | m.Program], bool] = lambda arrow: True,
+    *,
+    skip: str = "",
+    call: bool = False,
+) -> Items:
+    """Arrows by name; those that fit come first."""
+    model = snapshot.model
+    for name, held in declared(snapshot).items():
+        if held.kind not in ("morphism", "let", "program") or name == skip:
+            continue
+        detail = declaration_detail(snapshot, name, held.kind)
+        arrow = arrow_named(model, name)
+        fitting = arrow is not None and accepts(arrow) and (given is None or fits(given, arrow.domain.space))
+        rank = BEST if fitting else OTHER
+        insert = f"{name}(${{1:{_argument(arrow)}}})" if call and arrow is not None else name
+        yield Completion(name, held.kind, detail, held.statement.doc, insert, snippet=call, rank=rank)
+        for copy in model.replicated[name].copies if name in model.replicated else ():
+            yield Completion(copy, "morphism", detail, rank=OTHER)
+
+
+def _argument(arrow: m.Arrow | m.Program) -> str:
+    """A word for an arrow's argument: the space that it reads."""
+    return arrow.domain.written.replace(" * ", ", ").lower()
+
+
+def _combinators() -> Items:
+    for entry in COMBINATORS.values():
+        text = entry.name if entry.call == entry.name else COMBINATOR_SNIPPETS[entry.name]
+        yield Completion(
+            entry.name, "function", entry.rule, combinator_text(entry.name), text, snippet=True, rank=PLAIN
+        )
+
+
+COMBINATOR_SNIPPETS = {
+    "fan": "fan(${1:f}, ${2:g})",
+    "scan": "scan(${1:cell})",
+    "stack": "stack(${1:f}, ${2:2})",
+    "repeat": "repeat(${1:f}, ${2:2})",
+    "residual": "residual(${1:f})",
+    "identity": "identity(${1:A})",
+    "from_data": 'from_data("${1:name}")',
+}
+
+
+def _attributes(snapshot: Snapshot, place: Context) -> Items:
+    yield from (
+        Completion(name, "method", summary, rank=GOOD) for name, (_, summary) in POSTFIX.items()
+    )
+    base = place.tokens[-2].text if len(place.tokens) > 1 else ""
+    arrow = arrow_named(snapshot.model, base)
+    if arrow is not None and isinstance(arrow.codomain.space, Product):
+        for name, factor in zip(arrow.codomain.space.names, arrow.codomain.space.factors, strict=True):
+            if name is not None:
+                yield Completion(name, "property", structure(factor), rank=BEST)
+
+
+# ---------------------------------------------------------------- steps
+
+
+def _step(snapshot: Snapshot, place: Context) -> Items:
+    bracket = place.brackets[-1] if place.brackets else None
+    drawn = _seen(place, "DRAW")
+    match place.keyword:
+        case "return":
+            yield from _bound(place)
+        case "let" | "score":
+            if _seen(place, "EQUAL"):
+                yield from _arithmetic(snapshot, place)
+        case _ if bracket is not None and bracket.kind == "LSQB" and len(place.brackets) == 1 and drawn:
+            yield from _options(snapshot, place, bracket)
+        case _ if bracket is not None and drawn:
+            if not bracket.since:
+                yield from _parameters(bracket)
+            yield from _arithmetic(snapshot, place)
+        case _ if place.last is not None and place.last.kind == "DRAW":
+            yield from _arrows(snapshot, None, call=True)
+            yield from _families()
+        case _ if _seen(place, "COLON") and not drawn:
+            yield from _objects(snapshot)
+            yield from _spaces()
+        case _:
+            return
+
+
+def _families() -> Items:
+    for family in FAMILIES.values():
+        yield Completion(
+            family.name,
+            "class",
+            family.summary,
+            family_text(family.name),
+            f"{family.name}({_placeholders(family)})",
+            snippet=True,
+            rank=GOOD,
+        )
+
+
+def _placeholders(family: Family) -> str:
+    wanted = [item for item in family.parameters if item.default is None] or list(family.parameters)
+    return ", ".join(f"${{{number}:{item.name}}}" for number, item in enumerate(wanted, 1))
+
+
+def _parameters(bracket: Bracket) -> Items:
+    """The parameters of the family that is being called."""
+    family = FAMILIES.get(bracket.before.text) if bracket.before is not None else None
+    for parameter in family.parameters if family is not None else ():
+        yield Completion(parameter.name, "property", parameter.constraint, insert=f"{parameter.name}=", rank=GOOD)
+
+
+def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
+    if place.last is not None and place.last.kind == "DOT":
+        methods = ("goal_weight()", "weight(item)", "derivations(item)")
+        yield from (Completion(call.partition("(")[0], "method", call, insert=call, rank=GOOD) for call in methods)
+        return
+    yield from _values(snapshot, place)
+    yield from _arrows(snapshot, None, lambda arrow: arrow.sort is not m.Sort.SAMPLED)
+    yield from _functions()
+
+
+def _values(snapshot: Snapshot, place: Context) -> Items:
+    """Bound names first, then the data names that the file already uses."""
+    yield from _bound(place)
+    data: Iterable[m.DataName] = (item for program in snapshot.model.programs.values() for item in program.data)
+    for item in data:
+        yield Completion(item.name, "data", "data, supplied at run time", rank=GOOD)
+
+
+def _bound(place: Context) -> Items:
+    """The names that are bound above the cursor."""
+    if place.statement is None:
+        return
+    for name, (placed, occurrence) in bindings(place.statement).items():
+        if place.placed is None or placed.uid != place.placed.uid:
+            yield Completion(name, binding_kind(occurrence), occurrence.of or "input", rank=BEST)
+
+
+def _functions() -> Items:
+    for function in BUILTINS.values():
+        parameters = ", ".join(f"${{{number}:{name}}}" for number, name in enumerate(function.parameters[:1], 1))
+        yield Completion(
+            function.name,
+            "function",
+            function.summary,
+            builtin_text(function.name),
+            f"{function.name}({parameters})",
+            snippet=True,
+            rank=LAST,
+        )
+
+
+# ---------------------------------------------------------------- deductions
+
+
+def _deduction(place: Context) -> Items:
+    if place.statement is None:
+        return
+    seen: dict[str, None] = {}
+    for child in place.statement.header.children:
+        node = child.unit.node
+        names = getattr(node, "names", ()) if child.unit.keyword in ("atoms", "binders") else ()
+        for name in names:
+            seen[name.text] = None
+    yield from (Completion(name, "constant", "atom", rank=GOOD) for name in seen)
+
+
+__all__ = ["complete", "parsed", "space_of"]

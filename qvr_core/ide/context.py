@@ -1,0 +1,180 @@
+"""Where a cursor stands in the grammar: the unit, the tokens before it, the innermost bracket, what may come next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from qvr_core.ide.symbols import units
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.syntax.lalr import Token, acceptable, advance
+from qvr_core.syntax.lexer import CLOSERS, OPENERS, tokenize
+from qvr_core.syntax.source import Cursor
+from qvr_core.syntax.tables import table
+from qvr_core.syntax.tree import Placed, Span, Statement
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+PARTIAL = re.compile(r"[A-Za-z_]\w*\Z")
+CLOSING = frozenset(CLOSERS.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """An open bracket: its kind, the token before it, and the tokens since it or since the last comma in it."""
+
+    kind: str
+    before: Token | None
+    since: tuple[Token, ...]
+    position: int
+    """How many commas stand before the cursor in this bracket."""
+    start: int
+    """Where the bracket opens, as an index into the tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The place of a cursor.
+
+    `start` is the grammar's symbol that the unit is read from; `tokens` are those before the word at the cursor, whose
+    beginning is `partial`; `begins` says that this word begins the line.  `accepted` are the terminals that may stand
+    here, None where the text before the cursor is damaged.
+    """
+
+    start: str
+    statement: Statement | None
+    placed: Placed[Any] | None
+    tokens: tuple[Token, ...]
+    partial: str
+    text: str
+    accepted: frozenset[str] | None
+    brackets: tuple[Bracket, ...]
+    column: int
+
+    @property
+    def begins(self) -> bool:
+        return not self.tokens
+
+    @property
+    def keyword(self) -> str:
+        return self.tokens[0].text if self.tokens else ""
+
+    @property
+    def last(self) -> Token | None:
+        return self.tokens[-1] if self.tokens else None
+
+    def expects_operand(self) -> bool:
+        return self.accepted is None or "NAME" in self.accepted
+
+
+def context_at(snapshot: Snapshot, cursor: Cursor) -> Context:
+    """The place of a cursor, in damaged text too."""
+    statement, placed, begin = _unit_before(snapshot, cursor)
+    line = snapshot.lines[cursor.line][: cursor.column]
+    if placed is None or (begin.line < cursor.line and not _continues(snapshot, begin, cursor)):
+        # A line of its own: what it may become is decided by its indentation.
+        indent = len(line) - len(line.lstrip())
+        return _context(_line_start(statement, indent), statement, None, line, indent)
+    text = _slice(snapshot.lines, begin, cursor)
+    assert statement is not None
+    return _context(start_symbol(statement, placed), statement, placed, text, begin.column)
+
+
+def _unit_before(snapshot: Snapshot, cursor: Cursor) -> tuple[Statement | None, Placed[Any] | None, Cursor]:
+    """The last unit that begins at or before the cursor, and where."""
+    statement = snapshot.statement_before(cursor)
+    if statement is None:
+        return None, None, cursor
+    best: tuple[Placed[Any] | None, Cursor] = (None, cursor)
+    for placed in units(statement):
+        begin = snapshot.range(Origin(placed.uid, Span(0, 0))).start
+        if begin <= cursor:
+            best = (placed, begin)
+    return statement, *best
+
+
+def _continues(snapshot: Snapshot, begin: Cursor, cursor: Cursor) -> bool:
+    """Whether the cursor's line goes on with what begins above: an open bracket, or an operator at the line's end."""
+    line = snapshot.lines[cursor.line]
+    if line[:1].isalpha() or line[:1] == "_":
+        return False
+    text = _slice(snapshot.lines, begin, Cursor(cursor.line, 0))
+    tokens = tokenize(text, "statement")[0][:-1]
+    if not tokens:
+        return False
+    depth = sum((token.kind in OPENERS) - (token.kind in CLOSING) for token in tokens)
+    stripped = line.lstrip()
+    return depth > 0 or tokens[-1].text in JOINERS or any(stripped.startswith(sign) for sign in JOINERS)
+
+
+JOINERS = (">>", "@", "+", "-", "*", "/", "->", "<-", "~", "|-", "=")
+
+
+def _slice(lines: Sequence[str], begin: Cursor, cursor: Cursor) -> str:
+    if begin.line == cursor.line:
+        return lines[begin.line][begin.column : cursor.column]
+    middle = lines[begin.line + 1 : cursor.line]
+    return "\n".join([lines[begin.line][begin.column :], *middle, lines[cursor.line][: cursor.column]])
+
+
+BODY_SYMBOLS = {"program": "step", "deduction": "deduction_item", "composition": "composition_rule"}
+
+
+def _line_start(statement: Statement | None, indent: int) -> str:
+    if indent == 0 or statement is None:
+        return "statement"
+    return BODY_SYMBOLS.get(statement.header.unit.keyword, "")
+
+
+def start_symbol(statement: Statement, placed: Placed[Any]) -> str:
+    """The grammar's symbol that a unit is read from."""
+    if placed is statement.header:
+        return "statement"
+    symbol = BODY_SYMBOLS.get(statement.header.unit.keyword, "step")
+    if symbol == "deduction_item" and placed.unit.text.startswith('"'):
+        return "lexicon_entry"
+    return symbol
+
+
+def _context(
+    start: str, statement: Statement | None, placed: Placed[Any] | None, text: str, column: int
+) -> Context:
+    match = PARTIAL.search(text)
+    partial = match[0] if match else ""
+    before = text[: len(text) - len(partial)]
+    tokens = tuple(tokenize(before, start or "statement")[0][:-1])
+    return Context(
+        start, statement, placed, tokens, partial, before, _accepted(start, tokens), _brackets(tokens), column
+    )
+
+
+def _accepted(start: str, tokens: tuple[Token, ...]) -> frozenset[str] | None:
+    grammar = table()
+    if start not in grammar.starts:
+        return None
+    states: list[int] | None = [grammar.starts[start]]
+    for token in tokens:
+        states = advance(grammar, states, token.kind)
+        if states is None:
+            return None
+    return acceptable(grammar, states)
+
+
+def _brackets(tokens: tuple[Token, ...]) -> tuple[Bracket, ...]:
+    """The brackets that are open at the end of the tokens, outermost first."""
+    stack: list[tuple[int, int, int]] = []  # index of the opener, index after the last comma, commas
+    for index, token in enumerate(tokens):
+        if token.kind in OPENERS:
+            stack.append((index, index + 1, 0))
+        elif token.kind in CLOSING and stack:
+            stack.pop()
+        elif token.kind == "COMMA" and stack:
+            opener, _, commas = stack[-1]
+            stack[-1] = (opener, index + 1, commas + 1)
+    return tuple(
+        Bracket(tokens[opener].kind, tokens[opener - 1] if opener else None, tokens[since:], commas, opener)
+        for opener, since, commas in stack
+    )

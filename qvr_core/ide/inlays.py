@@ -1,0 +1,137 @@
+"""Inlay hints: what was inferred, shown where it would be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from qvr_core.ide import arrows
+from qvr_core.ide.answers import InlayHint
+from qvr_core.ide.symbols import units
+from qvr_core.semantics import model as m
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.display import space_text
+from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.spaces import Dim, Linear, sizes
+from qvr_core.syntax import tree as t
+from qvr_core.syntax.source import Cursor, Range
+from qvr_core.syntax.tree import Placed, Span, Statement
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+Hints = Iterator[InlayHint]
+
+# Pipelines of fewer stages show their spaces in the type of the let already.
+LONG_PIPELINE = 3
+
+
+def inlays(snapshot: Snapshot, stretch: Range) -> list[InlayHint]:
+    """The hints of the statements that touch a stretch of text."""
+    found: list[InlayHint] = []
+    for statement in snapshot.statements_between(stretch.start.line, stretch.end.line):
+        found += statement_inlays(snapshot, statement)
+    return [hint for hint in found if stretch.start <= hint.cursor <= stretch.end]
+
+
+def statement_inlays(snapshot: Snapshot, statement: Statement) -> Hints:
+    match statement.header.unit.node:
+        case t.LetDecl():
+            yield from _let(snapshot, statement)
+        case t.ObjectDecl():
+            yield from _holes(snapshot, statement)
+        case t.ProgramHeader():
+            for placed in units(statement):
+                yield from _step(snapshot, placed)
+        case _:
+            return
+
+
+def _cursor(snapshot: Snapshot, uid: int, offset: int) -> Cursor:
+    return snapshot.range(Origin(uid, Span(offset, offset))).start
+
+
+def _let(snapshot: Snapshot, statement: Statement) -> Hints:
+    node = statement.header.unit.node
+    assert isinstance(node, t.LetDecl)
+    held = snapshot.model.lets.get(node.name.text)
+    if held is None or isinstance(held.arrow, m.Damaged):
+        return
+    arrow, uid = held.arrow, statement.header.uid
+    written = f" : {arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"
+    widths = f"{space_text(arrow.domain)} to {space_text(arrow.codomain)}"
+    yield InlayHint(_cursor(snapshot, uid, node.name.span.end), written, "type", widths)
+    for part in arrows.walk(arrow):
+        match part:
+            case m.Compose(stages=stages, operators=operators) if len(stages) >= LONG_PIPELINE:
+                for stage, operator in zip(stages, operators, strict=False):
+                    place = _cursor(snapshot, operator.unit, operator.span.start)
+                    yield InlayHint(place, f"{stage.codomain.written} ", "pipeline", space_text(stage.codomain))
+            case m.Scan(inferred=True, backward=True):
+                yield from _direction(snapshot, statement, part)
+            case _:
+                pass
+
+
+def _direction(snapshot: Snapshot, statement: Statement, scan: m.Scan) -> Hints:
+    """`, direction=backward` before the closing parenthesis of a scan whose name decided it."""
+    end = scan.origin.span.end
+    if scan.origin.unit == statement.header.uid and statement.header.unit.text[end - 1 : end] == ")":
+        text = ", direction=backward"
+        why = "Read off the name. Accept the hint to write it out."
+        yield InlayHint(_cursor(snapshot, scan.origin.unit, end - 1), text, "direction", why, text)
+
+
+def _holes(snapshot: Snapshot, statement: Statement) -> Hints:
+    """The solved size after each hole, and after each name that stands for one."""
+    node = statement.header.unit.node
+    assert isinstance(node, t.ObjectDecl)
+    held = snapshot.model.objects.get(node.names[0].text)
+    if held is None:
+        return
+    # Sizes as written and as solved stand in the same order, unless another object is named in between.
+    solved: list[Dim] = list(sizes(held.space.space))
+    written = list(_sizes(node.space))
+    if len(solved) != len(written):
+        return
+    for size, value in zip(written, solved, strict=True):
+        if not isinstance(size.value, int) and not isinstance(value, Linear):
+            tooltip = f"The only size that fits: {int(value)}. Accept the hint to write it out."
+            edit = f" {int(value)}" if size.value is None else ""
+            yield InlayHint(
+                _cursor(snapshot, statement.header.uid, size.span.end), f" = {int(value)}", "hole", tooltip, edit
+            )
+
+
+def _sizes(expr: t.ObjectExpr) -> Iterator[t.Size]:
+    match expr:
+        case t.FinSetExpr(size=size):
+            yield size
+        case t.SpaceExpr(sizes=found):
+            yield from found
+        case t.SeqExpr(item=inner) | t.ParenObject(inner=inner):
+            yield from _sizes(inner)
+        case t.ProductExpr(factors=parts) | t.CoproductExpr(parts=parts):
+            for part in parts:
+                yield from _sizes(part)
+        case _:
+            return
+
+
+def _step(snapshot: Snapshot, placed: Placed[Any]) -> Hints:
+    """Parameter names before the positional arguments of a family."""
+    node = placed.unit.node
+    if not isinstance(node, t.SampleStep | t.ObserveStep | t.MarginalizeStep):
+        return
+    family = FAMILIES.get(node.draw.name.text)
+    arguments = node.draw.args or ()
+    if family is None or len(family.parameters) < 2:
+        return
+    for parameter, argument in zip(family.parameters, arguments, strict=False):
+        if argument.key is not None:
+            return
+        if not (isinstance(argument.value, t.Variable) and argument.value.name.text == parameter.name):
+            place = _cursor(snapshot, placed.uid, argument.span.start)
+            yield InlayHint(place, f"{parameter.name}=", "parameter", parameter.constraint)
+
+

@@ -1,0 +1,317 @@
+"""Every name in a unit, with the part it plays: what hover, references, rename and highlighting are made from.
+
+The part is read off the syntax alone; `symbols.py` then decides which thing a name stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from qvr_core.semantics.families import FAMILIES
+from qvr_core.syntax import tree as t
+from qvr_core.syntax.tree import Name, Span, Unit
+
+# Option values that are names of the program, and those that are names of the file.
+VALUE_OPTIONS = frozenset(("via", "mask", "weight", "at"))
+AXIS_OPTIONS = frozenset(("over", "iid_over"))
+
+CALLS = frozenset(("fan", "scan", "stack", "repeat", "residual", "identity", "from_data"))
+BARE_COMBINATORS = frozenset(("last", "mean_over_time"))
+
+# Calls whose arguments name objects, not arrows.
+OBJECT_CALLS = frozenset(("identity", "trace", "marginalize"))
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A name at a place in a unit.
+
+    part: 'declare' (a top-level name), 'bind' (a name of a program; `of` is the step's keyword), 'parameter' (an input
+    or typed parameter), 'object', 'size', 'arrow', 'value', 'callee', 'family', 'combinator', 'option', 'word',
+    'keyword' (of an argument), 'attribute' (after a dot), 'space' (`Real`), 'label', 'returned', 'local' / 'local-bind'
+    (a lambda's or a factor's name; `scope` is where it holds), 'data' (in quotes), 'kind', 'operation', 'rule', 'atom',
+    'term'.  `of` is what the name belongs to: the call of a keyword, the option of a word.
+    """
+
+    text: str
+    span: Span
+    part: str
+    of: str = ""
+    scope: Span | None = None
+
+
+Found = Iterator[Occurrence]
+
+_cache: dict[int, tuple[Unit[Any], tuple[Occurrence, ...]]] = {}
+_CACHED_UNITS = 100_000
+
+
+def names_of(unit: Unit[Any]) -> tuple[Occurrence, ...]:
+    """All names of a unit in the order of the text.  Kept per unit: text that merely moves is not walked again."""
+    held = _cache.get(id(unit))
+    if held is not None and held[0] is unit:
+        return held[1]
+    if unit.node is None:
+        found = tuple(Occurrence(name.text, name.span, "declare") for name in unit.declares)
+    else:
+        found = tuple(sorted(_node(unit.node), key=lambda occurrence: occurrence.span))
+    if len(_cache) > _CACHED_UNITS:
+        _cache.clear()
+    _cache[id(unit)] = (unit, found)
+    return found
+
+
+def _at(name: Name, part: str, of: str = "") -> Occurrence:
+    return Occurrence(name.text, name.span, part, of)
+
+
+def _node(node: Any) -> Found:
+    """The names of a header, a step or an item."""
+    match node:
+        case t.ObjectDecl(names=names, space=space):
+            yield from (_at(name, "declare") for name in names)
+            yield from _object(space)
+        case t.MorphismDecl(names=names, domain=domain, codomain=codomain, options=options, init=init):
+            yield from (_at(name, "declare") for name in names)
+            yield from _object(domain)
+            yield from _object(codomain)
+            yield from _options(options)
+            if init is not None:
+                yield from _arrow(init)
+        case t.LetDecl(name=name, value=value):
+            yield _at(name, "declare")
+            yield from _arrow(value)
+        case t.ExportDecl(value=value):
+            yield from _arrow(value)
+        case t.ProgramHeader(name=name, parameters=parameters, domain=domain, codomain=codomain, options=options):
+            yield _at(name, "declare")
+            for parameter in parameters or ():
+                yield _at(parameter.name, "parameter", parameter.kind.text if parameter.kind else "")
+                if parameter.kind is not None:
+                    yield _at(parameter.kind, "kind")
+                for side in parameter.mor or ():
+                    yield from _object(side)
+            yield from _object(domain)
+            yield from _object(codomain)
+            yield from _options(options)
+        case t.CompositionHeader(name=name, kind=kind):
+            yield _at(name, "declare")
+            if kind is not None:
+                yield _at(kind, "kind")
+        case t.DeductionHeader(name=name, domain=domain, codomain=codomain, options=options):
+            yield _at(name, "declare")
+            yield from _object(domain)
+            yield from _object(codomain)
+            yield from _options(options)
+        case _:
+            yield from _item(node)
+
+
+def _item(node: Any) -> Found:
+    """The names of a step, or of a line of a deduction or composition."""
+    match node:
+        case t.SampleStep(pattern=pattern, space=space, draw=draw, options=options):
+            yield from (_at(name, "bind", "sample") for name in pattern.names)
+            yield from _drawn(space, draw, options)
+        case t.ObserveStep(name=name, space=space, draw=draw, options=options):
+            yield _at(name, "bind", "observe")
+            yield from _drawn(space, draw, options)
+        case t.MarginalizeStep(name=name, space=space, draw=draw, options=options):
+            yield _at(name, "bind", "marginalize")
+            yield from _drawn(space, draw, options)
+        case t.LetStep(pattern=pattern, value=value):
+            yield from (_at(name, "bind", "let") for name in pattern.names)
+            yield from _arith(value, {})
+        case t.ScoreStep(name=name, value=value):
+            yield _at(name, "bind", "score")
+            yield from _arith(value, {})
+        case t.ReturnStep(items=items):
+            for item in items:
+                if item.label is not None:
+                    yield _at(item.label, "label")
+                yield _at(item.name, "returned")
+        case t.AtomsItem(keyword=keyword, names=names):
+            yield from (_at(name, "atom", keyword) for name in names)
+        case t.RuleItem(name=name, premises=premises, conclusion=conclusion, attributes=attributes):
+            yield _at(name, "rule")
+            for term in (*premises, conclusion):
+                yield from _term(term)
+            yield from _attributes(attributes)
+        case t.LexiconItem(options=options):
+            yield from _options(options)
+        case t.LexiconEntry(category=category, form=form, attributes=attributes):
+            yield from _term(category)
+            yield from _term(form)
+            yield from _attributes(attributes)
+        case t.CompositionRule(name=name, parameters=parameters, body=body, span=span):
+            yield _at(name, "operation")
+            for parameter in parameters or ():
+                yield Occurrence(parameter.text, parameter.span, "local-bind", "", span)
+            yield from _arith(body, {parameter.text: span for parameter in parameters or ()})
+        case _:
+            return
+
+
+def _drawn(space: t.ObjectExpr | None, draw: t.Draw, options: t.Options | None) -> Found:
+    if space is not None:
+        yield from _object(space)
+    if draw.expression is not None:
+        yield from _arrow(draw.expression)
+    else:
+        yield _at(draw.name, "family" if draw.name.text in FAMILIES else "arrow")
+        yield from _arith_args(draw.args or (), draw.name.text, {})
+    yield from _options(options)
+
+
+def _object(expr: t.ObjectExpr) -> Found:
+    match expr:
+        case t.FinSetExpr(size=size):
+            yield from _size(size)
+        case t.EnumExpr(labels=labels):
+            yield from (_at(label, "label") for label in labels)
+        case t.SpaceExpr(kind=kind, sizes=sizes, options=options):
+            yield _at(kind, "space")
+            for size in sizes:
+                yield from _size(size)
+            yield from _options(options)
+        case t.SeqExpr(item=inner) | t.ParenObject(inner=inner):
+            yield from _object(inner)
+        case t.ObjectRef(name=name):
+            yield _at(name, "object")
+        case t.ProductExpr(factors=parts) | t.CoproductExpr(parts=parts):
+            for part in parts:
+                yield from _object(part)
+
+
+def _size(size: t.Size) -> Found:
+    if isinstance(size.value, str):
+        yield Occurrence(size.value, size.span, "size")
+
+
+def _options(options: t.Options | None) -> Found:
+    for option in options.items if options is not None else ():
+        yield _at(option.key, "option")
+        if option.value is not None:
+            yield from _value(option.value, option.key.text)
+
+
+def _value(value: t.Value, key: str) -> Found:
+    part = "value" if key in VALUE_OPTIONS else "object" if key in AXIS_OPTIONS else "word"
+    match value:
+        case t.Word(text=text, span=span):
+            yield Occurrence(text, span, part, key)
+        case t.ListValue(items=items):
+            for item in items:
+                yield from _value(item, key)
+        case _:
+            return
+
+
+def _arrow(expr: t.ArrowExpr) -> Found:
+    match expr:
+        case t.ArrowRef(name=name):
+            yield _at(name, _arrow_part(name.text))
+        case t.ArrowCall(func=func, args=args):
+            yield _at(func, "combinator" if func.text in CALLS else _arrow_part(func.text))
+            for argument in args:
+                yield from _argument(argument, func.text)
+        case t.ComposeExpr(stages=parts) | t.TensorExpr(factors=parts):
+            for part in parts:
+                yield from _arrow(part)
+        case t.PostfixExpr(base=base, attribute=attribute, args=args):
+            yield from _arrow(base)
+            yield _at(attribute, "attribute")
+            for argument in args or ():
+                yield from _argument(argument, attribute.text)
+        case t.ParenArrow(inner=inner):
+            yield from _arrow(inner)
+
+
+def _argument(argument: t.ArrowArg, call: str) -> Found:
+    if argument.key is not None:
+        yield _at(argument.key, "keyword", call)
+    match argument.value:
+        case t.ArrowRef(name=name) if argument.key is not None and call in CALLS:
+            yield _at(name, "word", argument.key.text)
+        case t.ArrowRef(name=name) if call in OBJECT_CALLS:
+            yield _at(name, "object")
+        case t.Number():
+            return
+        case t.String(value=value, span=span):
+            if call == "from_data":
+                yield Occurrence(value, Span(span.start + 1, span.end - 1), "data")
+        case value:
+            yield from _arrow(value)
+
+
+def _arrow_part(name: str) -> str:
+    if name in BARE_COMBINATORS:
+        return "combinator"
+    return "family" if name in FAMILIES else "arrow"
+
+
+def _arith(expr: t.Arith, local: dict[str, Span]) -> Found:
+    match expr:
+        case t.Variable(name=name):
+            yield _use(name, "value", local)
+        case t.Unary(operand=inner) | t.ParenArith(inner=inner):
+            yield from _arith(inner, local)
+        case t.Binary(left=left, right=right):
+            yield from _arith(left, local)
+            yield from _arith(right, local)
+        case t.ArithCall(func=func, args=args):
+            yield _use(func, "callee", local)
+            yield from _arith_args(args, func.text, local)
+        case t.Gather(base=base, indices=parts):
+            yield from _arith(base, local)
+            for part in parts:
+                yield from _arith(part, local)
+        case t.Field(base=base, field=field):
+            yield from _arith(base, local)
+            yield _at(field, "attribute")
+        case t.MethodCall(base=base, method=method, args=args):
+            yield from _arith(base, local)
+            yield _at(method, "attribute")
+            yield from _arith_args(args, method.text, local)
+        case t.ListArith(items=items):
+            for item in items:
+                yield from _arith(item, local)
+        case t.Lambda(parameter=parameter, body=body, span=span):
+            yield Occurrence(parameter.text, parameter.span, "local-bind", "", span)
+            yield from _arith(body, {**local, parameter.text: span})
+        case t.FactorExpr(indices=indices, body=body, span=span):
+            for index in indices:
+                yield Occurrence(index.name.text, index.name.span, "local-bind", "", span)
+                yield from _object(index.space)
+            inner = {**local, **{index.name.text: span for index in indices}}
+            for part in (case.value for case in body) if isinstance(body, tuple) else (body,):
+                yield from _arith(part, inner)
+        case _:
+            return
+
+
+def _arith_args(args: tuple[t.ArithArg, ...], call: str, local: dict[str, Span]) -> Found:
+    for argument in args:
+        if argument.key is not None:
+            yield _at(argument.key, "keyword", call)
+        yield from _arith(argument.value, local)
+
+
+def _use(name: Name, part: str, local: dict[str, Span]) -> Occurrence:
+    if name.text in local:
+        return Occurrence(name.text, name.span, "local", "", local[name.text])
+    return _at(name, part)
+
+
+def _term(term: t.Term) -> Found:
+    if isinstance(term.head, Name):
+        yield _at(term.head, "term", "constructor" if term.args is not None else "")
+    for argument in term.args or ():
+        yield from _term(argument)
+
+
+def _attributes(attributes: t.Attributes | None) -> Found:
+    for item in attributes.items if attributes is not None else ():
+        yield _at(item.key, "option")

@@ -1,0 +1,171 @@
+"""Definition, type definition, references, highlights, linked editing, calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.answers import Call, DocumentSymbol, Highlight
+from qvr_core.ide.outline import statement_symbols
+from qvr_core.ide.symbols import (
+    GLOBAL_KINDS,
+    Found,
+    Symbol,
+    declarations,
+    declared,
+    place_of,
+    references,
+    symbol_at,
+    symbol_of,
+    units,
+    writes,
+)
+from qvr_core.ide.names import names_of
+from qvr_core.semantics import model as m
+from qvr_core.semantics.spaces import Named
+from qvr_core.syntax.source import Cursor, Range
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+# What is used only where it is declared, and words of the language: nothing to go to.
+OF_LANGUAGE = frozenset(("family", "builtin", "combinator", "option", "keyword", "word", "attribute", "space", "kind"))
+
+
+def definition(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
+    """Where the name at the cursor is declared."""
+    found = symbol_at(snapshot, cursor)
+    if found is None or found.symbol.kind in OF_LANGUAGE:
+        return []
+    return [place_of(snapshot, place) for place in declarations(snapshot, found.symbol)]
+
+
+def type_definition(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
+    """Where the objects in the type of the name at the cursor are declared."""
+    found = symbol_at(snapshot, cursor)
+    if found is None:
+        return []
+    table = declared(snapshot)
+    names = {
+        word: None for space in _spaces(snapshot, found) for word in space.written.replace("*", " ").split() if word in table
+    }
+    return [
+        place_of(snapshot, place)
+        for name in names
+        for place in declarations(snapshot, Symbol(table[name].kind, name))
+    ]
+
+
+def _spaces(snapshot: Snapshot, found: Found) -> list[Named]:
+    model, name = snapshot.model, found.symbol.name
+    match found.symbol.kind:
+        case "morphism" if found.occurrence.text in model.arrows:
+            arrow = model.arrows[found.occurrence.text]
+            return [arrow.domain, arrow.codomain]
+        case "let" if name in model.lets:
+            arrow = model.lets[name].arrow
+            return [arrow.domain, arrow.codomain]
+        case "program" if name in model.programs:
+            program = model.programs[name]
+            return [program.domain, program.codomain]
+        case "object" if name in model.objects:
+            alias = model.objects[name].alias
+            return [Named(model.objects[name].space.space, alias)] if alias else [model.objects[name].space]
+        case "site" | "input":
+            return _bound_spaces(snapshot, found)
+        case _:
+            return []
+
+
+def _bound_spaces(snapshot: Snapshot, found: Found) -> list[Named]:
+    from qvr_core.ide.arrows import all_steps
+
+    names = found.statement.header.unit.declares
+    program = snapshot.model.programs.get(names[0].text) if names else None
+    if program is None:
+        return []
+    spaces = [item.space for item in program.inputs if item.name == found.symbol.name]
+    for step in all_steps(program.steps):
+        if isinstance(step, m.SampleModel | m.ObserveModel | m.MarginalizeModel):
+            spaces += [space for name, space in step.site.bound if name == found.symbol.name]
+    return spaces
+
+
+def find_references(snapshot: Snapshot, cursor: Cursor, *, declaration: bool = True) -> list[Range]:
+    """Every place that names the thing at the cursor."""
+    found = symbol_at(snapshot, cursor)
+    if found is None or found.symbol.kind == "unknown":
+        return []
+    return [
+        place_of(snapshot, place)
+        for place in references(snapshot, found.symbol)
+        if declaration or not writes(place.occurrence)
+    ]
+
+
+def highlights(snapshot: Snapshot, cursor: Cursor) -> list[Highlight]:
+    """Every place that names the thing at the cursor, declarations marked as writes."""
+    found = symbol_at(snapshot, cursor)
+    if found is None:
+        return []
+    return [
+        Highlight(place_of(snapshot, place), writes(place.occurrence)) for place in references(snapshot, found.symbol)
+    ]
+
+
+def linked(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
+    """The places of a name that lives in one program: they may be edited together."""
+    found = symbol_at(snapshot, cursor)
+    if found is None or found.symbol.kind not in ("site", "binding", "input", "template", "local"):
+        return []
+    return [place_of(snapshot, place) for place in references(snapshot, found.symbol)]
+
+
+# ---------------------------------------------------------------- calls
+
+
+def callable_at(snapshot: Snapshot, cursor: Cursor) -> DocumentSymbol | None:
+    """The arrow at the cursor, for a call hierarchy."""
+    found = symbol_at(snapshot, cursor)
+    if found is None or found.symbol.kind not in ("morphism", "let", "program"):
+        return None
+    return _symbol_named(snapshot, found.symbol.name)
+
+
+def _symbol_named(snapshot: Snapshot, name: str) -> DocumentSymbol | None:
+    held = declared(snapshot).get(name)
+    if held is None:
+        return None
+    return next((symbol for symbol in statement_symbols(snapshot, held.statement) if symbol.name == name), None)
+
+
+def callers(snapshot: Snapshot, name: str) -> list[Call]:
+    """The lets and programs that use an arrow."""
+    held = declared(snapshot).get(name)
+    if held is None:
+        return []
+    places: dict[str, list[Range]] = {}
+    for found in references(snapshot, Symbol(held.kind, name)):
+        names = found.statement.header.unit.declares
+        if names and found.occurrence.part != "declare":
+            places.setdefault(names[0].text, []).append(place_of(snapshot, found))
+    return _calls(snapshot, places)
+
+
+def callees(snapshot: Snapshot, name: str) -> list[Call]:
+    """The arrows that a let or a program uses."""
+    held = declared(snapshot).get(name)
+    if held is None:
+        return []
+    places: dict[str, list[Range]] = {}
+    for placed in units(held.statement):
+        for occurrence in names_of(placed.unit):
+            symbol = symbol_of(snapshot, held.statement, placed, occurrence)
+            if symbol.kind in GLOBAL_KINDS - {"object"} and occurrence.part != "declare":
+                place = place_of(snapshot, Found(symbol, occurrence, placed, held.statement))
+                places.setdefault(symbol.name, []).append(place)
+    return _calls(snapshot, places)
+
+
+def _calls(snapshot: Snapshot, places: dict[str, list[Range]]) -> list[Call]:
+    found = ((_symbol_named(snapshot, name), stretches) for name, stretches in places.items())
+    return [Call(symbol, tuple(stretches)) for symbol, stretches in found if symbol is not None]

@@ -1,0 +1,182 @@
+"""The outline of a file, and the stretches of text that belong together: folding, growing selections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from qvr_core.ide.answers import DocumentSymbol
+from qvr_core.ide.names import Occurrence, names_of
+from qvr_core.ide.symbols import KINDS, units
+from qvr_core.semantics import model as m
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.syntax import tree as t
+from qvr_core.syntax.source import Cursor, Range
+from qvr_core.syntax.tree import Placed, Span, Statement
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+
+def outline(snapshot: Snapshot) -> tuple[DocumentSymbol, ...]:
+    """Every declaration; programs hold their sites, deductions their rules."""
+    return tuple(symbol for statement in snapshot.statements for symbol in statement_symbols(snapshot, statement))
+
+
+def statement_symbols(snapshot: Snapshot, statement: Statement) -> Iterator[DocumentSymbol]:
+    header = statement.header
+    kind = KINDS.get(header.unit.keyword)
+    if kind is None:
+        return
+    whole = statement_range(snapshot, statement)
+    children = tuple(child for placed in header.children for child in _items(snapshot, placed))
+    for occurrence in names_of(header.unit):
+        if occurrence.part == "declare":
+            place = snapshot.range(Origin(header.uid, occurrence.span))
+            detail = declaration_detail(snapshot, occurrence.text, kind)
+            yield DocumentSymbol(occurrence.text, kind, detail, whole, place, children)
+
+
+def _items(snapshot: Snapshot, placed: Placed[Any]) -> Iterator[DocumentSymbol]:
+    whole = unit_range(snapshot, placed)
+    children = tuple(child for inner in placed.children for child in _items(snapshot, inner))
+    for occurrence in names_of(placed.unit):
+        kind = _item_kind(occurrence)
+        if kind:
+            place = snapshot.range(Origin(placed.uid, occurrence.span))
+            yield DocumentSymbol(occurrence.text, kind, occurrence.of, whole, place, children)
+            children = ()
+
+
+def _item_kind(occurrence: Occurrence) -> str:
+    if occurrence.part == "bind":
+        return "binding" if occurrence.of == "let" else "site"
+    return occurrence.part if occurrence.part in ("rule", "operation") else ""
+
+
+def declaration_detail(snapshot: Snapshot, name: str, kind: str) -> str:
+    """The type of a declaration, in one short line."""
+    model = snapshot.model
+    if kind == "object" and name in model.objects:
+        return model.objects[name].space.written
+    arrow: m.Arrow | m.Program | None = None
+    if name in model.arrows:
+        arrow = model.arrows[name]
+    elif name in model.lets:
+        arrow = model.lets[name].arrow
+    elif name in model.programs:
+        arrow = model.programs[name]
+    elif name in model.replicated and model.replicated[name].copies:
+        arrow = model.arrows.get(model.replicated[name].copies[0])
+    if arrow is None or isinstance(arrow, m.Damaged):
+        return ""
+    return f"{arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"
+
+
+def unit_range(snapshot: Snapshot, placed: Placed[Any]) -> Range:
+    """A unit with what stands below it, without blanks at its end."""
+    start = snapshot.range(Origin(placed.uid, Span(0, 0))).start
+    last = placed
+    while last.children:
+        last = last.children[-1]
+    return Range(start, snapshot.range(Origin(last.uid, Span(0, len(last.unit.text.rstrip())))).end)
+
+
+def statement_range(snapshot: Snapshot, statement: Statement) -> Range:
+    return unit_range(snapshot, statement.header)
+
+
+# ---------------------------------------------------------------- folding and selection
+
+
+def folds(snapshot: Snapshot) -> list[tuple[int, int, str]]:
+    """What may be folded: (first line, last line, '' or 'comment')."""
+    found: list[tuple[int, int, str]] = []
+    for statement in snapshot.statements:
+        for placed in units(statement):
+            if placed is statement.header or placed.children:
+                whole = unit_range(snapshot, placed)
+                if whole.end.line > whole.start.line:
+                    found.append((whole.start.line, whole.end.line, ""))
+    return sorted(found + list(_comment_runs(snapshot.lines)))
+
+
+def _comment_runs(lines: Any) -> Iterator[tuple[int, int, str]]:
+    first: int | None = None
+    for number, line in enumerate((*lines, "")):
+        if line.startswith("#"):
+            first = number if first is None else first
+        elif first is not None:
+            if number - first > 1:
+                yield first, number - 1, "comment"
+            first = None
+
+
+def selections(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
+    """Stretches around the cursor, smallest first: the name, what holds it, its unit, its statement, the file."""
+    ranges: list[Range] = []
+    place = snapshot.unit_at(cursor)
+    if place is not None:
+        statement, placed, offset = place
+        spans = {occurrence.span for occurrence in names_of(placed.unit)} | set(_spans(placed.unit.node))
+        ranges += [
+            snapshot.range(Origin(placed.uid, span)) for span in spans if span.start <= offset <= span.end
+        ]
+        for above in _above(statement.header, placed):
+            ranges.append(unit_range(snapshot, above))
+    last = len(snapshot.lines) - 1
+    ranges.append(Range(Cursor(0, 0), Cursor(last, len(snapshot.lines[last]))))
+    return _nested(ranges)
+
+
+def _nested(ranges: list[Range]) -> list[Range]:
+    """The ranges that lie inside each other, smallest first."""
+    chain: list[Range] = []
+    for stretch in sorted(set(ranges), key=lambda r: (r.end.line - r.start.line, r.end.column - r.start.column)):
+        if not chain or (stretch.start <= chain[-1].start and chain[-1].end <= stretch.end):
+            chain.append(stretch)
+    return chain
+
+
+def _spans(node: Any) -> Iterator[Span]:
+    """The spans of a tree."""
+    if isinstance(node, tuple):
+        for item in node:  # pyright: ignore[reportUnknownVariableType]
+            yield from _spans(item)
+        return
+    span = getattr(node, "span", None)
+    if isinstance(span, Span):
+        yield span
+    for field in getattr(node, "__dataclass_fields__", ()):
+        value = getattr(node, field)
+        if not isinstance(value, (Span, str, int, float)) and value is not None:
+            yield from _spans(value)
+
+
+def _above(root: Placed[Any], wanted: Placed[Any]) -> list[Placed[Any]]:
+    """The units around one, innermost first, itself included."""
+    if root is wanted:
+        return [root]
+    for child in root.children:
+        path = _above(child, wanted)
+        if path:
+            return [*path, root]
+    return []
+
+
+# ---------------------------------------------------------------- diagrams
+
+
+def drawable_at(snapshot: Snapshot, cursor: Cursor) -> str | None:
+    """What a diagram can show of the statement at the cursor; for an export, what it exports."""
+    statement = snapshot.statement_at(cursor)
+    if statement is None:
+        return None
+    node = statement.header.unit.node
+    if isinstance(node, t.ExportDecl) and isinstance(node.value, t.ArrowRef):
+        return node.value.name.text
+    names = statement.header.unit.declares
+    model = snapshot.model
+    if names and (names[0].text in model.lets or names[0].text in model.programs or names[0].text in model.arrows):
+        return names[0].text
+    return None

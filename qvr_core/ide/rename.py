@@ -1,0 +1,95 @@
+"""Rename: across the file, refused where it would break something."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.answers import Refusal, TextEdit
+from qvr_core.ide.symbols import (
+    GLOBAL_KINDS,
+    RENAMABLE,
+    Found,
+    bindings,
+    declared,
+    place_of,
+    references,
+    symbol_at,
+)
+from qvr_core.semantics.builtins import BUILTINS
+from qvr_core.semantics.families import FAMILIES
+from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
+from qvr_core.syntax.source import Cursor, Range
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def prepare(snapshot: Snapshot, cursor: Cursor) -> tuple[Range, str] | Refusal:
+    """The name at the cursor and its place, or why it cannot be renamed."""
+    found = _renamable(snapshot, cursor)
+    if isinstance(found, Refusal):
+        return found
+    return place_of(snapshot, found), found.occurrence.text
+
+
+def rename(snapshot: Snapshot, cursor: Cursor, name: str) -> tuple[TextEdit, ...] | Refusal:
+    """The edits that give the thing at the cursor another name, or why that cannot be."""
+    found = _renamable(snapshot, cursor)
+    if isinstance(found, Refusal):
+        return found
+    symbol = found.symbol
+    if name == symbol.name:
+        return ()
+    refusal = _taken(snapshot, found, name)
+    if refusal is not None:
+        return refusal
+    return tuple(
+        # A replicated copy `f_2` keeps its number.
+        TextEdit(place_of(snapshot, place), name + place.occurrence.text[len(symbol.name) :])
+        for place in references(snapshot, symbol)
+    )
+
+
+def _renamable(snapshot: Snapshot, cursor: Cursor) -> Found | Refusal:
+    found = symbol_at(snapshot, cursor)
+    if found is None:
+        return Refusal("There is no name here.")
+    if found.symbol.kind not in RENAMABLE:
+        return Refusal(f"`{found.symbol.name}` belongs to the language and cannot be renamed.")
+    return found
+
+
+def _taken(snapshot: Snapshot, found: Found, name: str) -> Refusal | None:
+    """Why a name cannot be given: not a name, reserved, or something else's."""
+    if not IDENTIFIER.match(name) or name == "_":
+        return Refusal(f"`{name}` is not a name: letters, digits and `_`, not beginning with a digit.")
+    if name in keyword_kinds() or name in COMBINATORS:
+        return Refusal(f"`{name}` is a reserved word.")
+    if name in FAMILIES:
+        return Refusal(f"`{name}` is a family of distributions.")
+    if name in BUILTINS and BUILTINS[name].reserved:
+        return Refusal(f"`{name}` is a builtin function.")
+    table = declared(snapshot)
+    symbol = found.symbol
+    if name in table:
+        line = snapshot_line(snapshot, table[name].statement.uid)
+        return Refusal(f"`{name}` is already a {table[name].kind}, declared on line {line}.")
+    statements = snapshot.statements if symbol.kind in GLOBAL_KINDS | {"data", "size"} else (found.statement,)
+    users = {place.statement.uid for place in references(snapshot, symbol)}
+    for statement in statements:
+        if statement.uid in users and name in bindings(statement):
+            placed, _ = bindings(statement)[name]
+            line = snapshot_line(snapshot, placed.uid)
+            return Refusal(f"`{name}` is already bound in the program that would use it, on line {line}.")
+    return None
+
+
+def snapshot_line(snapshot: Snapshot, uid: int) -> int:
+    """The line number of a unit, counted from 1 as people do."""
+    from qvr_core.semantics.diagnostics import Origin
+    from qvr_core.syntax.tree import Span
+
+    return snapshot.range(Origin(uid, Span(0, 0))).start.line + 1

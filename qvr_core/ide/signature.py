@@ -1,0 +1,121 @@
+"""Signature help: the call or option list around the cursor, and which of its parts is being written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.answers import Signature
+from qvr_core.ide.arrows import arrow_named
+from qvr_core.ide.completion import STEP_OPTION_KEYS
+from qvr_core.ide.context import Bracket, Context, context_at
+from qvr_core.ide.hover import STEP_OPTIONS
+from qvr_core.ide.keywords import COMBINATORS
+from qvr_core.semantics import model as m
+from qvr_core.semantics.builtins import BUILTINS
+from qvr_core.semantics.display import structure
+from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.roles import ROLES
+from qvr_core.semantics.spaces import Product
+from qvr_core.syntax.source import Cursor
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+
+def signature(snapshot: Snapshot, cursor: Cursor) -> Signature | None:
+    """The signature of the innermost call or option list that the cursor is in."""
+    place = context_at(snapshot, cursor)
+    for bracket in reversed(place.brackets):
+        found = _signature(snapshot, place, bracket)
+        if found is not None:
+            return found
+    return None
+
+
+def _signature(snapshot: Snapshot, place: Context, bracket: Bracket) -> Signature | None:
+    name = bracket.before.text if bracket.before is not None else ""
+    if bracket.kind == "LPAR":
+        if name in FAMILIES:
+            return _family(name, bracket)
+        if name in COMBINATORS:
+            return _combinator(name, bracket)
+        arrow = arrow_named(snapshot.model, name)
+        if arrow is not None:
+            return _arrow(name, arrow, bracket)
+        if name in BUILTINS:
+            function = BUILTINS[name]
+            parameters = tuple((parameter, "") for parameter in function.parameters)
+            return _made(name, function.summary, parameters, bracket)
+        return None
+    if bracket.kind == "LSQB" and len(place.brackets) == 1:
+        return _options(place, bracket)
+    return None
+
+
+def _made(name: str, documentation: str, parameters: tuple[tuple[str, str], ...], bracket: Bracket) -> Signature:
+    label = f"{name}({', '.join(text for text, _ in parameters)})"
+    return Signature(label, documentation, parameters, _active(parameters, bracket))
+
+
+def _active(parameters: tuple[tuple[str, str], ...], bracket: Bracket) -> int:
+    """The parameter that is being written: the one named by a keyword, else the one at this position."""
+    since = bracket.since
+    if len(since) > 1 and since[1].kind == "EQUAL":
+        names = [text.partition("=")[0].partition(" ")[0] for text, _ in parameters]
+        if since[0].text in names:
+            return names.index(since[0].text)
+    return min(bracket.position, max(0, len(parameters) - 1))
+
+
+def _family(name: str, bracket: Bracket) -> Signature:
+    family = FAMILIES[name]
+    parameters = tuple(
+        (item.name if item.default is None else f"{item.name}={item.default:g}", item.constraint)
+        for item in family.parameters
+    )
+    return _made(name, family.summary, parameters, bracket)
+
+
+def _combinator(name: str, bracket: Bracket) -> Signature:
+    entry = COMBINATORS[name]
+    return _made(name, f"{entry.summary} {entry.rule}", entry.parameters, bracket)
+
+
+def _arrow(name: str, arrow: m.Arrow | m.Program, bracket: Bracket) -> Signature:
+    """One parameter per factor of the domain; a program's inputs by their names."""
+    space = arrow.domain.space
+    if isinstance(arrow, m.Program) and arrow.template:
+        parameters = tuple((f"{item.name}=", item.kind) for item in arrow.template)
+    elif isinstance(arrow, m.Program) and any(item.name for item in arrow.inputs):
+        parameters = tuple((item.name or item.space.written, structure(item.space.space)) for item in arrow.inputs)
+    elif isinstance(space, Product):
+        parameters = tuple(
+            (written or structure(factor), structure(factor))
+            for written, factor in zip(space.names, space.factors, strict=True)
+        )
+    else:
+        parameters = ((arrow.domain.written, structure(space)),)
+    return _made(name, f"{arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}", parameters, bracket)
+
+
+def _options(place: Context, bracket: Bracket) -> Signature | None:
+    if place.keyword == "morphism":
+        words = [token.text for token in place.tokens]
+        role = ROLES.get(words[words.index("role") + 2] if "role" in words[:-2] else "kernel")
+        if role is None:
+            return None
+        keys = tuple((f"{spec.key}={_default(spec.default)}", spec.meaning) for spec in role.options.values())
+        return _listed(f"options of {role.name}", role.summary, keys, bracket)
+    if place.start == "step" and place.keyword in STEP_OPTION_KEYS:
+        keys = tuple((f"{key}=", STEP_OPTIONS[key]) for key in STEP_OPTION_KEYS[place.keyword])
+        return _listed(f"options of {place.keyword}", "", keys, bracket)
+    return None
+
+
+def _default(value: object) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _listed(title: str, documentation: str, keys: tuple[tuple[str, str], ...], bracket: Bracket) -> Signature:
+    label = f"{title} [{', '.join(key for key, _ in keys)}]"
+    return Signature(label, documentation, keys, _active(keys, bracket))

@@ -1,0 +1,291 @@
+"""Which thing a name stands for, where it is declared, and where it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from qvr_core.ide.names import Occurrence, names_of
+from qvr_core.semantics.builtins import BUILTINS
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.syntax import tree as t
+from qvr_core.syntax.source import Cursor, Range
+from qvr_core.syntax.tree import Placed, Statement
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+KINDS = {
+    "object": "object",
+    "morphism": "morphism",
+    "let": "let",
+    "define": "let",
+    "program": "program",
+    "composition": "composition",
+    "deduction": "deduction",
+}
+GLOBAL_KINDS = frozenset(KINDS.values())
+
+# What of these a user may rename.
+RENAMABLE = GLOBAL_KINDS | {"input", "template", "site", "binding", "local", "data", "size", "atom", "rule", "label"}
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A thing with a name.
+
+    kind: one of `GLOBAL_KINDS`; 'input', 'template' (typed parameter), 'site', 'binding' (of a let step) with the uid of
+    their program in `owner`; 'local' (a lambda's or factor's name), 'atom', 'rule', 'label', 'operation' with the uid
+    that they belong to; 'data', 'size' of the whole file; 'family', 'builtin', 'combinator', 'option', 'keyword',
+    'word', 'attribute', 'space', 'kind' of the language; 'unknown'.
+    """
+
+    kind: str
+    name: str
+    owner: int = -1
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A symbol at a place."""
+
+    symbol: Symbol
+    occurrence: Occurrence
+    placed: Placed[Any]
+    statement: Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A top-level name: where it is declared and as what."""
+
+    kind: str
+    statement: Statement
+    occurrence: Occurrence
+
+
+def units(statement: Statement) -> Iterator[Placed[Any]]:
+    """Every unit of a statement, in the order of the text."""
+    yield from _below(statement.header)
+
+
+def _below(placed: Placed[Any]) -> Iterator[Placed[Any]]:
+    yield placed
+    for child in placed.children:
+        yield from _below(child)
+
+
+_tables: dict[int, tuple[Snapshot, dict[str, Declared]]] = {}
+
+
+def declared(snapshot: Snapshot) -> dict[str, Declared]:
+    """Every top-level name.  The first declaration counts where a name is declared twice."""
+    held = _tables.get(id(snapshot))
+    if held is not None and held[0] is snapshot:
+        return held[1]
+    table: dict[str, Declared] = {}
+    for statement in snapshot.statements:
+        unit = statement.header.unit
+        kind = KINDS.get(unit.keyword)
+        if kind is not None:
+            for occurrence in names_of(unit):
+                if occurrence.part == "declare":
+                    table.setdefault(occurrence.text, Declared(kind, statement, occurrence))
+    if len(_tables) > 8:
+        _tables.clear()
+    _tables[id(snapshot)] = (snapshot, table)
+    return table
+
+
+_bindings: dict[int, tuple[Statement, dict[str, tuple[Placed[Any], Occurrence]]]] = {}
+
+
+def bindings(statement: Statement) -> dict[str, tuple[Placed[Any], Occurrence]]:
+    """The names that a program binds, each with its first place.  Kept for the statements asked for last."""
+    held = _bindings.get(id(statement))
+    if held is not None and held[0] is statement:
+        return held[1]
+    if len(_bindings) > 64:
+        _bindings.clear()
+    found = _collected(statement)
+    _bindings[id(statement)] = (statement, found)
+    return found
+
+
+def _collected(statement: Statement) -> dict[str, tuple[Placed[Any], Occurrence]]:
+    found: dict[str, tuple[Placed[Any], Occurrence]] = {}
+    for placed in units(statement):
+        for occurrence in names_of(placed.unit):
+            if occurrence.part in ("bind", "parameter"):
+                found.setdefault(occurrence.text, (placed, occurrence))
+    return found
+
+
+def binding_kind(occurrence: Occurrence) -> str:
+    """'input', 'template', 'site' or 'binding'."""
+    if occurrence.part == "parameter":
+        return "template" if occurrence.of else "input"
+    return "binding" if occurrence.of == "let" else "site"
+
+
+def symbol_of(
+    snapshot: Snapshot, statement: Statement, placed: Placed[Any], occurrence: Occurrence
+) -> Symbol:
+    """What an occurrence stands for."""
+    name = occurrence.text
+    match occurrence.part:
+        case "declare":
+            return Symbol(KINDS.get(placed.unit.keyword, "unknown"), name)
+        case "bind" | "parameter":
+            return _bound(statement, name) or Symbol("unknown", name)
+        case "local" | "local-bind":
+            start = occurrence.scope.start if occurrence.scope is not None else 0
+            return Symbol("local", name, placed.uid, str(start))
+        case "object" | "size":
+            return _of_file_or_template(snapshot, statement, name, "size" if occurrence.part == "size" else "unknown")
+        case "arrow":
+            return _of_file_or_template(snapshot, statement, name, "unknown")
+        case "value" | "callee" | "returned":
+            return _value(snapshot, statement, occurrence)
+        case "data":
+            return Symbol("data", name)
+        case "term":
+            return _term(statement, placed, occurrence)
+        case "atom" | "rule":
+            return Symbol(occurrence.part, name, statement.uid)
+        case "label":
+            return _label(snapshot, statement, placed, name)
+        case "operation":
+            return Symbol("operation", name, statement.uid)
+        case part:
+            return Symbol(part, name, -1, occurrence.of or _owner_role(placed))
+
+
+def _bound(statement: Statement, name: str) -> Symbol | None:
+    held = bindings(statement).get(name)
+    return Symbol(binding_kind(held[1]), name, statement.uid) if held is not None else None
+
+
+def _of_file_or_template(snapshot: Snapshot, statement: Statement, name: str, otherwise: str) -> Symbol:
+    if isinstance(statement.header.unit.node, t.ProgramHeader):
+        bound = _bound(statement, name)
+        if bound is not None and bound.kind == "template":
+            return bound
+    return _of_file(snapshot, name) or Symbol(otherwise, name)
+
+
+def _of_file(snapshot: Snapshot, name: str) -> Symbol | None:
+    table = declared(snapshot)
+    if name in table:
+        return Symbol(table[name].kind, name)
+    # A copy of a replicated morphism goes by its family's declaration.
+    base, _, index = name.rpartition("_")
+    if index.isdigit() and base in snapshot.model.replicated:
+        return Symbol("morphism", base)
+    return None
+
+
+def _value(snapshot: Snapshot, statement: Statement, occurrence: Occurrence) -> Symbol:
+    name = occurrence.text
+    if isinstance(statement.header.unit.node, t.ProgramHeader) or statement.header.unit.keyword == "program":
+        bound = _bound(statement, name)
+        if bound is not None:
+            return bound
+    symbol = _of_file(snapshot, name)
+    if symbol is not None:
+        return symbol
+    if name in BUILTINS and (occurrence.part == "callee" or BUILTINS[name].reserved):
+        return Symbol("builtin", name)
+    return Symbol("data" if occurrence.part == "value" else "unknown", name)
+
+
+def _term(statement: Statement, placed: Placed[Any], occurrence: Occurrence) -> Symbol:
+    atoms = {
+        found.text for child in statement.header.children for found in names_of(child.unit) if found.part == "atom"
+    }
+    if occurrence.text in atoms or occurrence.of == "constructor":
+        return Symbol("atom", occurrence.text, statement.uid)
+    return Symbol("local", occurrence.text, placed.uid, "term")
+
+
+def _label(snapshot: Snapshot, statement: Statement, placed: Placed[Any], name: str) -> Symbol:
+    del snapshot
+    owner = placed.unit.declares[0].text if placed.unit.declares else ""
+    return Symbol("label", name, statement.uid, owner)
+
+
+def _owner_role(placed: Placed[Any]) -> str:
+    """What an option belongs to: the role of its morphism, or the keyword of its step."""
+    node = placed.unit.node
+    if isinstance(node, t.MorphismDecl):
+        for option in node.options.items if node.options is not None else ():
+            if option.key.text == "role" and isinstance(option.value, t.Word):
+                return option.value.text
+        return "kernel"
+    return placed.unit.keyword
+
+
+# ---------------------------------------------------------------- questions
+
+
+def symbol_at(snapshot: Snapshot, cursor: Cursor) -> Found | None:
+    """The symbol whose name the cursor touches."""
+    place = snapshot.unit_at(cursor)
+    if place is None:
+        return None
+    statement, placed, offset = place
+    touched = [found for found in names_of(placed.unit) if found.span.start <= offset <= found.span.end]
+    if not touched:
+        return None
+    # Where two names touch, the one that begins at the cursor is meant.
+    occurrence = touched[-1]
+    return Found(symbol_of(snapshot, statement, placed, occurrence), occurrence, placed, statement)
+
+
+def references(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
+    """Every place that names the symbol, its declaration included, in the order of the text."""
+    return [
+        Found(symbol, occurrence, placed, statement)
+        for statement in _scope(snapshot, symbol)
+        for placed in units(statement)
+        for occurrence in names_of(placed.unit)
+        if _may_name(occurrence.text, symbol) and symbol_of(snapshot, statement, placed, occurrence) == symbol
+    ]
+
+
+def _scope(snapshot: Snapshot, symbol: Symbol) -> list[Statement]:
+    if symbol.owner < 0:
+        return list(snapshot.statements)
+    return [
+        statement
+        for statement in snapshot.statements
+        if statement.uid == symbol.owner or any(placed.uid == symbol.owner for placed in units(statement))
+    ]
+
+
+def _may_name(text: str, symbol: Symbol) -> bool:
+    return text == symbol.name or (symbol.kind == "morphism" and text.startswith(symbol.name + "_"))
+
+
+def declarations(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
+    """Where the symbol is declared; for data names, which nobody declares, the first use."""
+    if symbol.kind in GLOBAL_KINDS:
+        held = declared(snapshot).get(symbol.name)
+        if held is None:
+            return []
+        return [Found(symbol, held.occurrence, held.statement.header, held.statement)]
+    found = references(snapshot, symbol)
+    binding = [place for place in found if writes(place.occurrence)]
+    return (binding or found)[:1]
+
+
+def writes(occurrence: Occurrence) -> bool:
+    """Whether the name is declared or bound at this place."""
+    return occurrence.part in ("declare", "bind", "parameter", "local-bind", "atom", "rule", "operation")
+
+
+def place_of(snapshot: Snapshot, found: Found) -> Range:
+    """Where the name stands."""
+    return snapshot.range(Origin(found.placed.uid, found.occurrence.span))

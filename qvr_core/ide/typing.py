@@ -1,0 +1,93 @@
+"""Types of pieces of text that are still being written: good enough to say what may come next."""
+
+from __future__ import annotations
+
+from qvr_core.ide.arrows import arrow_named
+from qvr_core.semantics.fits import fit
+from qvr_core.semantics.model import Model
+from qvr_core.semantics.spaces import Finite, Real, Seq, Space, item_of, product
+from qvr_core.syntax import tree as t
+from qvr_core.syntax.units import parse_unit
+
+
+def parsed(start: str, text: str) -> object | None:
+    """The tree of a text, None where it has an error."""
+    unit = parse_unit(start, text.strip())
+    return unit.node if not unit.problems else None
+
+
+def space_of_text(text: str, model: Model) -> Space | None:
+    node = parsed("objexpr", text)
+    return space_of(node, model) if node is not None else None
+
+
+def space_of(node: object, model: Model) -> Space | None:
+    """The space of an object expression; None where something in it is not known."""
+    match node:
+        case t.ObjectRef(name=name):
+            held = model.objects.get(name.text)
+            return held.space.space if held is not None else None
+        case t.ParenObject(inner=inner):
+            return space_of(inner, model)
+        case t.SeqExpr(item=inner):
+            item = space_of(inner, model)
+            return Seq(item) if item is not None else None
+        case t.FinSetExpr(size=size) if isinstance(size.value, int):
+            return Finite(size.value)
+        case t.SpaceExpr(kind=kind, sizes=sizes) if kind.text == "Real":
+            numbers = [size.value for size in sizes if isinstance(size.value, int)]
+            return Real(tuple(numbers)) if len(numbers) == len(sizes) else None
+        case t.ProductExpr(factors=factors):
+            spaces = [space_of(factor, model) for factor in factors]
+            return product((None, space) for space in spaces if space is not None) if None not in spaces else None
+        case _:
+            return None
+
+
+def codomain_of_text(text: str, model: Model) -> Space | None:
+    node = parsed("expr", text)
+    return codomain_of(node, model) if node is not None else None
+
+
+def codomain_of(node: object, model: Model) -> Space | None:
+    """What an arrow expression gives, sequences aside; None where that is not known."""
+    match node:
+        case t.ArrowRef(name=name):
+            arrow = arrow_named(model, name.text)
+            return item_of(arrow.codomain.space) if arrow is not None else None
+        case t.ParenArrow(inner=inner):
+            return codomain_of(inner, model)
+        case t.ComposeExpr(stages=stages):
+            last = next((stage for stage in reversed(stages) if not _keeps(stage)), None)
+            return codomain_of(last, model)
+        case t.TensorExpr(factors=factors):
+            return _joined(factors, model)
+        case t.ArrowCall(func=func, args=args) if args:
+            inner = [argument.value for argument in args if argument.key is None]
+            if func.text == "fan":
+                return _joined(inner, model)
+            if func.text == "identity" and isinstance(inner[0], t.ArrowRef):
+                return space_of(t.ObjectRef(inner[0].name), model)
+            return codomain_of(inner[0], model) if inner else None
+        case t.PostfixExpr(base=base, attribute=attribute) if attribute.text == "freeze":
+            return codomain_of(base, model)
+        case _:
+            return None
+
+
+def _keeps(stage: object) -> bool:
+    """Whether a stage gives the item that it reads."""
+    return isinstance(stage, t.ArrowRef) and stage.name.text in ("last", "mean_over_time")
+
+
+def _joined(parts: object, model: Model) -> Space | None:
+    assert isinstance(parts, tuple | list)
+    spaces = [codomain_of(part, model) for part in parts]
+    known = [space for space in spaces if space is not None]
+    return product((None, space) for space in known) if len(known) == len(spaces) else None
+
+
+def fits(given: Space, wanted: Space) -> bool:
+    """Whether one fits the other, up to lifting to sequences."""
+    result = fit(item_of(given), item_of(wanted))
+    return result.problem is None and result.widths != "wrong"

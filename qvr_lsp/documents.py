@@ -1,0 +1,205 @@
+"""Open documents: LSP's edits in, snapshots out.
+
+Edits are applied as they come; the analysis of a burst of edits is made once, after the last of them.  A large text is
+analysed the first time in a thread, so that other requests are answered meanwhile; edits that come until then wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from qvr_core.analysis import Analyzer, Snapshot
+from qvr_core.syntax.source import Cursor, Range, split_lines
+from qvr_lsp import positions
+from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
+
+if TYPE_CHECKING:
+    from qvr_lsp.server import Server
+
+log = logging.getLogger("qvr.documents")
+
+# Characters above which the first analysis goes to a thread: some 30 ms of work.
+LARGE = 20_000
+
+# Seconds that a thread may hold the interpreter before another one that waits gets it (Python's default is 5 ms).
+FAIR_SWITCH = 0.0005
+
+
+class Document:
+    """One open text and its analysis."""
+
+    def __init__(self, server: Server, uri: str, version: int | None, text: str) -> None:
+        self.uri = uri
+        self.version = version
+        self._server = server
+        self._waiting: list[Any] = []
+        self._dirty = False
+        self._closed = False
+        self._analyzer: Analyzer | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._text = text
+        self.tokens: tuple[str, list[int]] | None = None
+        """The semantic tokens sent last, with their result id."""
+        if len(text) < LARGE:
+            self._analyzer = Analyzer(text)
+            self._text = ""
+            self._changed()
+        else:
+            self._starting = asyncio.ensure_future(self._first_analysis())
+
+    # ------------------------------------------------------------ reading
+
+    @property
+    def ready(self) -> bool:
+        return self._analyzer is not None
+
+    async def wait_ready(self) -> None:
+        """Until the first analysis is there.  Cancelling the waiter does not stop the analysis."""
+        if self._starting is not None:
+            await asyncio.shield(self._starting)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The analysis of the current text; only on a document that is ready."""
+        assert self._analyzer is not None, "the first analysis is not done"
+        return self._analyzer.snapshot()
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The text's lines without their ends."""
+        assert self._analyzer is not None, "the first analysis is not done"
+        return self._analyzer.source.lines
+
+    @property
+    def text(self) -> str:
+        if self._analyzer is None:
+            return self._text
+        return self._analyzer.source.text
+
+    # ------------------------------------------------------------ positions
+
+    def cursor(self, position: Any) -> Cursor:
+        return positions.to_cursor(self.lines, position, self._server.encoding)
+
+    def position(self, cursor: Cursor) -> Json:
+        return positions.to_position(self.lines, cursor, self._server.encoding)
+
+    def range(self, stretch: Range) -> Json:
+        return positions.to_range(self.lines, stretch, self._server.encoding)
+
+    def stretch(self, given: Any) -> Range:
+        return positions.from_range(self.lines, given, self._server.encoding)
+
+    # ------------------------------------------------------------ writing
+
+    def change(self, version: int | None, changes: list[Any]) -> None:
+        """Apply `contentChanges`, in order."""
+        self.version = version
+        if self._analyzer is None:
+            self._waiting += changes
+            return
+        for change in changes:
+            self._apply(change)
+        self._changed()
+
+    def _apply(self, change: Any) -> None:
+        text = change.get("text") if isinstance(change, dict) else None
+        if not isinstance(text, str):
+            raise RpcError(INVALID_PARAMS, "a change needs `text`")
+        assert self._analyzer is not None
+        if change.get("range") is None:
+            self._analyzer = Analyzer(text)
+            return
+        start, end = self.stretch(change["range"])
+        self._analyzer.edit(start, end, text)
+
+    def _changed(self) -> None:
+        """Publish once after everything that is queued has been handled."""
+        if not self._dirty:
+            self._dirty = True
+            asyncio.get_running_loop().call_soon(self._settled)
+
+    def _settled(self) -> None:
+        self._dirty = False
+        if not self._closed and self.ready:
+            self._server.documents.settled(self)
+
+    async def _first_analysis(self) -> None:
+        text = self._text
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(FAIR_SWITCH)
+        try:
+            analyzer = await asyncio.get_running_loop().run_in_executor(None, analysed, text)
+        finally:
+            sys.setswitchinterval(interval)
+        self._analyzer = analyzer
+        self._text = ""
+        waiting, self._waiting = self._waiting, []
+        for change in waiting:
+            self._apply(change)
+        self._changed()
+
+    def close(self) -> None:
+        self._closed = True
+
+
+def analysed(text: str) -> Analyzer:
+    """An analyser whose first analysis is done."""
+    analyzer = Analyzer(text)
+    analyzer.snapshot().diagnostics()
+    return analyzer
+
+
+class Documents:
+    """The open documents of a session, by URI."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._open: dict[str, Document] = {}
+
+    def __iter__(self) -> Any:
+        return iter(self._open.values())
+
+    def open(self, uri: str, version: int | None, text: str) -> None:
+        self.drop(uri)
+        self._open[uri] = Document(self._server, uri, version, text)
+
+    def find(self, uri: str) -> Document | None:
+        return self._open.get(uri)
+
+    def get(self, uri: str) -> Document:
+        """An open document.  Raises RpcError for another one."""
+        document = self._open.get(uri)
+        if document is None:
+            raise RpcError(INVALID_PARAMS, f"{uri} is not open")
+        return document
+
+    def change(self, uri: str, version: int | None, changes: list[Any]) -> None:
+        self.get(uri).change(version, changes)
+
+    def drop(self, uri: str) -> bool:
+        """Forget a document; whether it was open."""
+        document = self._open.pop(uri, None)
+        if document is not None:
+            document.close()
+        return document is not None
+
+    def settled(self, document: Document) -> None:
+        """A burst of edits is over: publish what was found."""
+        from qvr_lsp.features.diagnostics import publish
+
+        publish(self._server, document)
+
+    def republish(self, uri: str) -> None:
+        document = self._open.get(uri)
+        if document is not None and document.ready:
+            self.settled(document)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text as LSP counts them."""
+    return split_lines(text)[0]

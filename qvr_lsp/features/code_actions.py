@@ -1,0 +1,69 @@
+"""textDocument/codeAction: quick fixes, refactorings, source actions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from qvr_core.ide.answers import Action, TextEdit
+from qvr_core.ide.fixes import fix_all, quick_fixes
+from qvr_core.ide.refactor import organize, refactorings
+from qvr_lsp.documents import Document
+from qvr_lsp.features.diagnostics import one
+from qvr_lsp.features.resolving import on_document
+from qvr_lsp.rpc import Json
+
+if TYPE_CHECKING:
+    from qvr_lsp.server import Server
+
+
+@on_document
+def code_actions(server: Server, document: Document, params: Json) -> list[Json]:
+    snapshot = document.snapshot
+    stretch = document.stretch(params["range"])
+    only = (params.get("context") or {}).get("only")
+    actions: list[Action] = []
+    if wanted(only, "quickfix"):
+        actions += quick_fixes(snapshot, stretch)
+    if wanted(only, "refactor"):
+        actions += refactorings(snapshot, stretch)
+    if only and wanted(only, "source.fixAll"):
+        actions.append(Action("Apply all preferred fixes", "source.fixAll", fix_all(snapshot)))
+    if only and wanted(only, "source.organize"):
+        actions.append(Action("Order the declarations", "source.organize", organize(snapshot)))
+    allowed = [action for action in actions if action.edits and wanted(only, action.kind)]
+    return [made(server, document, action) for action in allowed]
+
+
+def wanted(only: Any, kind: str) -> bool:
+    """Whether the editor asked for actions of a kind, or for a kind above or below it."""
+    if not isinstance(only, list) or not only:
+        return True
+    return any(kind == asked or kind.startswith(f"{asked}.") or asked.startswith(f"{kind}.") for asked in only)
+
+
+def made(server: Server, document: Document, action: Action) -> Json:
+    result: Json = {
+        "title": action.title,
+        "kind": action.kind,
+        "edit": edit(server, document, action.edits),
+    }
+    if action.preferred:
+        result["isPreferred"] = True
+    if action.code:
+        snapshot = document.snapshot
+        result["diagnostics"] = [
+            one(server, document.uri, snapshot.lines, found)
+            for found in snapshot.diagnostics()
+            if found.code.name == action.code and found.range == action.at
+        ]
+    return result
+
+
+def edit(server: Server, document: Document, edits: Sequence[TextEdit]) -> Json:
+    """A workspace edit of one document, with its version where the editor takes it."""
+    changes = [{"range": document.range(item.range), "newText": item.text} for item in edits]
+    if server.client.has("workspace.workspaceEdit.documentChanges"):
+        identity = {"uri": document.uri, "version": document.version}
+        return {"documentChanges": [{"textDocument": identity, "edits": changes}]}
+    return {"changes": {document.uri: changes}}

@@ -1,0 +1,81 @@
+"""textDocument/codeLens: run, diagram, parameters and the last result over each exported program."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.arrows import parameter_count
+from qvr_core.semantics import model as m
+from qvr_core.semantics.diagnostics import DeclarationSite
+from qvr_lsp.documents import Document
+from qvr_lsp.features.resolving import on_document
+from qvr_lsp.rpc import Json
+from qvr_lsp.uris import path_of
+
+if TYPE_CHECKING:
+    from qvr_lsp.server import Server
+
+
+@on_document
+def code_lens(server: Server, document: Document, params: Json) -> list[Json]:
+    if not server.settings.code_lens:
+        return []
+    model = document.snapshot.model
+    lenses: list[Json] = []
+    for name in shown(model):
+        try:
+            place = document.range(document.snapshot.range(DeclarationSite(name)))
+        except KeyError:
+            continue
+        target = {"uri": document.uri, "program": name}
+        commands = [
+            ("▶ SVI", "qvr.run", {**target, "algorithm": "svi"}),
+            ("▶ NUTS", "qvr.run", {**target, "algorithm": "nuts"}),
+            ("◫ Diagram", "qvr.diagram", {"uri": document.uri, "name": name}),
+        ]
+        lenses += [
+            {"range": place, "command": {"title": title, "command": command, "arguments": [argument]}}
+            for title, command, argument in commands
+        ]
+        text = facts(server, document, model, name)
+        if text:
+            argument = {"uri": document.uri}
+            lenses.append({"range": place, "command": {"title": text, "command": "qvr.runs", "arguments": [argument]}})
+    return lenses
+
+
+def shown(model: m.Model) -> list[str]:
+    """The exported programs; without an export, all programs."""
+    exported = [export.name for export in model.exports if export.name in model.programs]
+    names = exported or list(model.programs)
+    return [name for name in names if not model.programs[name].template]
+
+
+def facts(server: Server, document: Document, model: m.Model, name: str) -> str:
+    """'132,352 parameters · last run: −ELBO 5.31 (2 min ago)'."""
+    count = parameter_count(model, model.programs[name])
+    parts = [f"{count:,} parameters"] if count else []
+    path = path_of(document.uri)
+    if path is not None:
+        parts += last_run(server, path, name)
+    return " · ".join(parts)
+
+
+def last_run(server: Server, path: Path, name: str) -> list[str]:
+    overview = server.runs.last_overview(server.workspace.root_of(path), name)
+    if overview is None:
+        return []
+    loss = f"−ELBO {overview.last_loss:.4g}" if overview.last_loss is not None else overview.status
+    if overview.algorithm == "nuts":
+        loss = overview.status
+    return [f"last run: {loss} ({ago(overview.created)})"]
+
+
+def ago(moment: datetime) -> str:
+    seconds = max(0, (datetime.now() - moment).total_seconds())
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return "just now"

@@ -1,0 +1,123 @@
+"""workspace/executeCommand: runs and diagrams; and the cancelling of progress."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qvr_lsp.features.diagrams import diagram, graph_of, rendered
+from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
+from qvr_lsp.uris import path_of, uri_of
+
+if TYPE_CHECKING:
+    from qvr_lsp.server import Server
+
+EXPORT_FORMATS = {".svg": "svg", ".png": "png", ".mmd": "mermaid", ".dot": "dot", ".gv": "dot"}
+
+
+def execute(server: Server, params: Json) -> Any:
+    """Run a command with its one argument, an object."""
+    command = COMMANDS.get(params["command"])
+    if command is None:
+        raise RpcError(INVALID_PARAMS, f"unknown command `{params['command']}`: one of {', '.join(COMMANDS)}")
+    arguments = params.get("arguments") or [{}]
+    argument = {"uri": arguments[0]} if isinstance(arguments[0], str) else arguments[0]
+    if not isinstance(argument, dict):
+        raise RpcError(INVALID_PARAMS, f"`{params['command']}` takes one object")
+    return command(server, argument)
+
+
+async def run(server: Server, argument: Json) -> Json:
+    """`qvr.run {uri, program?, algorithm?, options?, resume?}`: start a run of the text as it stands in the editor, or go
+    on with the run whose id is `resume`."""
+    uri = wanted(argument, "uri")
+    if argument.get("resume") is not None:
+        return await server.runs.resume(wanted(argument, "resume"), folder(server, argument))
+    document = server.documents.find(uri)
+    path = path_of(uri) or Path.cwd() / "untitled.qvr"
+    if document is not None:
+        text = document.text
+    else:
+        try:
+            text = path.read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RpcError(REQUEST_FAILED, f"cannot read {path}: {error}") from error
+    options = argument.get("options") or {}
+    if not isinstance(options, dict):
+        raise RpcError(INVALID_PARAMS, "`options` must be an object")
+    if "algorithm" in argument:
+        options = {**options, "algorithm": argument["algorithm"]}
+    return await server.runs.start(uri=uri, path=path, text=text, program=argument.get("program"), options=options)
+
+
+async def cancel_run(server: Server, argument: Json) -> Json:
+    """`qvr.cancelRun {runId}`: end it; answers when the process is gone."""
+    return await server.runs.cancel(wanted(argument, "runId"))
+
+
+def list_runs(server: Server, argument: Json) -> list[Json]:
+    """`qvr.runs {uri?}`: the runs of the folder that a file belongs to, newest first."""
+    return server.runs.listing(folder(server, argument))
+
+
+def runs(server: Server, params: Json | None) -> list[Json]:
+    """The request `qvr/runs`, like the command."""
+    return list_runs(server, params or {})
+
+
+def folder(server: Server, argument: Json) -> Path:
+    path = path_of(argument["uri"]) if isinstance(argument.get("uri"), str) else None
+    if path is not None:
+        return server.workspace.root_of(path)
+    return next(iter(server.workspace.folders), Path.cwd())
+
+
+async def restart_worker(server: Server, argument: Json) -> Json:
+    """`qvr.restartWorker {runId, uri?}`: go on with a run from its last checkpoint, in a fresh worker."""
+    return await server.runs.resume(wanted(argument, "runId"), folder(server, argument))
+
+
+def show_diagram(server: Server, argument: Json) -> Any:
+    """`qvr.diagram {uri, name?, position?, format?}`: the request qvr/diagram as a command."""
+    return diagram(server, {**argument, "textDocument": {"uri": wanted(argument, "uri")}})
+
+
+async def export_diagram(server: Server, argument: Json) -> Json:
+    """`qvr.exportDiagram {uri, name?, path}`: write a diagram to a file; its suffix says as what."""
+    document = server.documents.get(wanted(argument, "uri"))
+    target = Path(wanted(argument, "path"))
+    format_ = argument.get("format") or EXPORT_FORMATS.get(target.suffix)
+    if format_ not in EXPORT_FORMATS.values():
+        raise RpcError(INVALID_PARAMS, f"the file must end in one of {', '.join(EXPORT_FORMATS)}")
+    await document.wait_ready()
+    name, graph = graph_of(document, argument)
+    content = await rendered(graph, format_)
+    try:
+        await asyncio.to_thread(target.write_bytes, content)
+    except OSError as error:
+        raise RpcError(REQUEST_FAILED, f"cannot write {target}: {error.strerror}") from error
+    return {"name": name, "format": format_, "path": str(target), "uri": uri_of(target)}
+
+
+def wanted(argument: Json, key: str) -> str:
+    value = argument.get(key)
+    if not isinstance(value, str):
+        raise RpcError(INVALID_PARAMS, f"`{key}` is missing")
+    return value
+
+
+COMMANDS: dict[str, Callable[[Server, Json], Any]] = {
+    "qvr.run": run,
+    "qvr.cancelRun": cancel_run,
+    "qvr.runs": list_runs,
+    "qvr.diagram": show_diagram,
+    "qvr.exportDiagram": export_diagram,
+    "qvr.restartWorker": restart_worker,
+}
+
+
+def cancel_progress(server: Server, params: Json) -> None:
+    """window/workDoneProgress/cancel."""
+    server.progress.cancel(params["token"])

@@ -1,0 +1,87 @@
+"""qvr/diagram: the diagram of one let, program or morphism of an open file."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from qvr_core.diagrams import NoDiagram, NoDot, build, drawable, main_name, to_dot, to_json, to_mermaid, to_png, to_svg
+from qvr_core.ide.outline import drawable_at
+from qvr_core.semantics.diagnostics import Severity
+from qvr_lsp.documents import Document
+from qvr_lsp.features.resolving import on_document
+from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
+
+if TYPE_CHECKING:
+    from qvr_core.semantics.diagnostics import Origin
+    from qvr_lsp.server import Server
+
+FORMATS = ("graph", "mermaid", "dot", "svg")
+
+
+@on_document
+def diagram(server: Server, document: Document, params: Json) -> Any:
+    """The diagram by name, of what stands at `position`, or of the file's first export."""
+    format_ = params.get("format", "graph")
+    if format_ not in FORMATS:
+        raise RpcError(INVALID_PARAMS, f"unknown format `{format_}`: one of {', '.join(FORMATS)}")
+    name, graph = graph_of(document, params)
+    snapshot = document.snapshot
+    answer: Json = {
+        **to_json(graph, lambda origin: place(document, origin)),
+        "format": format_,
+        "version": document.version,
+        "names": drawable(snapshot.model),
+        "stale": any(item.code.severity is Severity.ERROR for item in snapshot.diagnostics()),
+    }
+    if format_ == "svg":
+        return drawn(answer, graph)
+    return {**answer, "text": answer[format_]} if format_ != "graph" else answer
+
+
+async def drawn(answer: Json, graph: Any) -> Json:
+    """SVG, by the program `dot` in a thread that only waits for it."""
+    try:
+        return {**answer, "text": await asyncio.to_thread(to_svg, graph)}
+    except NoDot as error:
+        raise RpcError(REQUEST_FAILED, str(error)) from error
+
+
+async def rendered(graph: Any, format_: str) -> bytes:
+    """A diagram as the content of a file."""
+    match format_:
+        case "mermaid":
+            return to_mermaid(graph).encode()
+        case "dot":
+            return to_dot(graph).encode()
+        case _:
+            try:
+                return await asyncio.to_thread(to_png, graph) if format_ == "png" else (
+                    await asyncio.to_thread(to_svg, graph)
+                ).encode()
+            except NoDot as error:
+                raise RpcError(REQUEST_FAILED, str(error)) from error
+
+
+def graph_of(document: Document, params: Json) -> tuple[str, Any]:
+    """The name that is drawn and its graph."""
+    snapshot = document.snapshot
+    name = params.get("name")
+    if name is None and params.get("position") is not None:
+        name = drawable_at(snapshot, document.cursor(params["position"]))
+    try:
+        name = name if name is not None else main_name(snapshot.model)
+        graph = build(
+            snapshot.model, name, collapse=params.get("collapse", True), opened=tuple(params.get("opened") or ())
+        )
+    except NoDiagram as error:
+        raise RpcError(REQUEST_FAILED, str(error)) from error
+    return name, graph
+
+
+def place(document: Document, origin: Origin) -> Json | None:
+    """Where a node stands in the text; None where that is gone."""
+    try:
+        return document.range(document.snapshot.range(origin))
+    except KeyError:
+        return None

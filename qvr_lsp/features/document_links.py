@@ -1,0 +1,44 @@
+"""textDocument/documentLink: data files named in strings, and the pages of diagnostics named in comments."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from qvr_core.syntax.source import Cursor, Range
+from qvr_lsp.documents import Document
+from qvr_lsp.features.diagnostics import page_of
+from qvr_lsp.features.resolving import on_document
+from qvr_lsp.rpc import Json
+from qvr_lsp.uris import path_of, uri_of
+
+if TYPE_CHECKING:
+    from qvr_lsp.server import Server
+
+STRING = re.compile(r'\bfrom\s+"([^"\\\n]+)"')
+URL = re.compile(r"https?://[^\s)>\"]+")
+CODE = re.compile(r"\b(?:error|warning|hint)\[([a-z-]+)\]")
+MAX_LINKS = 500
+
+
+@on_document
+def document_links(server: Server, document: Document, params: Json) -> list[Json]:
+    path = path_of(document.uri)
+    folder = server.workspace.root_of(path) if path is not None else None
+    links: list[Json] = []
+    for number, line in enumerate(document.lines):
+        if '"' not in line and "#" not in line:
+            continue
+        found: list[tuple[tuple[int, int], str | None]] = []
+        if folder is not None:
+            found += [(match.span(1), uri_of(folder / match[1])) for match in STRING.finditer(line)]
+        if "#" in line:
+            found += [(match.span(), match[0]) for match in URL.finditer(line)]
+            found += [(match.span(1), page_of(match[1])) for match in CODE.finditer(line)]
+        for (start, end), target in found:
+            if target is not None:
+                stretch = Range(Cursor(number, start), Cursor(number, end))
+                links.append({"range": document.range(stretch), "target": target})
+        if len(links) >= MAX_LINKS:
+            break
+    return links

@@ -1,0 +1,35 @@
+"""formatting, rangeFormatting, onTypeFormatting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.formatting import edits, indentation
+from qvr_lsp.documents import Document
+from qvr_lsp.features.resolving import on_document
+from qvr_lsp.rpc import Json
+
+if TYPE_CHECKING:
+    from qvr_core.ide.answers import TextEdit
+    from qvr_lsp.server import Server
+
+
+def made(document: Document, found: list[TextEdit]) -> list[Json]:
+    return [{"range": document.range(item.range), "newText": item.text} for item in found]
+
+
+@on_document
+def whole(server: Server, document: Document, params: Json) -> list[Json]:
+    return made(document, edits(document.snapshot))
+
+
+@on_document
+def partial(server: Server, document: Document, params: Json) -> list[Json]:
+    stretch = document.stretch(params["range"])
+    return made(document, edits(document.snapshot, stretch.start.line, stretch.end.line))
+
+
+@on_document
+def on_type(server: Server, document: Document, params: Json) -> list[Json]:
+    """After a line end: the indentation that the new line should have."""
+    return made(document, indentation(document.snapshot, document.cursor(params["position"])))

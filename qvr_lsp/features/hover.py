@@ -1,0 +1,24 @@
+"""textDocument/hover."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.hover import hover as ask
+from qvr_lsp.documents import Document
+from qvr_lsp.features.resolving import on_document
+from qvr_lsp.rpc import Json
+
+if TYPE_CHECKING:
+    from qvr_lsp.server import Server
+
+
+@on_document
+def hover(server: Server, document: Document, params: Json) -> Json | None:
+    answer = ask(document.snapshot, document.cursor(params["position"]))
+    if answer is None:
+        return None
+    return {
+        "contents": {"kind": "markdown", "value": answer.markdown},
+        "range": document.range(answer.range),
+    }

@@ -1,0 +1,43 @@
+"""textDocument/inlayHint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.answers import InlayHint
+from qvr_core.ide.inlays import inlays
+from qvr_lsp.documents import Document
+from qvr_lsp.features.resolving import on_document
+from qvr_lsp.rpc import Json
+
+if TYPE_CHECKING:
+    from qvr_lsp.server import Server
+
+LSP_KINDS = {"type": 1, "pipeline": 1, "hole": 1, "direction": 2, "parameter": 2}
+SETTINGS = {
+    "type": "inlay_let_types",
+    "hole": "inlay_holes",
+    "pipeline": "inlay_pipelines",
+    "direction": "inlay_direction",
+    "parameter": "inlay_parameter_names",
+}
+
+
+@on_document
+def inlay_hints(server: Server, document: Document, params: Json) -> list[Json]:
+    shown = {kind for kind, setting in SETTINGS.items() if getattr(server.settings, setting)}
+    found = inlays(document.snapshot, document.stretch(params["range"]))
+    return [made(document, hint) for hint in found if hint.kind in shown]
+
+
+def made(document: Document, hint: InlayHint) -> Json:
+    place = document.position(hint.cursor)
+    result: Json = {"position": place, "label": hint.text.strip() if hint.kind != "direction" else hint.text}
+    result["kind"] = LSP_KINDS[hint.kind]
+    result["paddingLeft"] = hint.text.startswith(" ")
+    result["paddingRight"] = hint.text.endswith(" ")
+    if hint.tooltip:
+        result["tooltip"] = hint.tooltip
+    if hint.edit:
+        result["textEdits"] = [{"range": {"start": place, "end": place}, "newText": hint.edit}]
+    return result

@@ -1,0 +1,42 @@
+"""definition, declaration, typeDefinition, references, documentHighlight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from qvr_core.ide import navigation as ask
+from qvr_core.syntax.source import Range
+from qvr_lsp.documents import Document
+from qvr_lsp.features.resolving import on_document
+from qvr_lsp.rpc import Json
+
+if TYPE_CHECKING:
+    from qvr_lsp.server import Server
+
+
+def locations(document: Document, ranges: Sequence[Range]) -> list[Json]:
+    return [{"uri": document.uri, "range": document.range(stretch)} for stretch in ranges]
+
+
+@on_document
+def definition(server: Server, document: Document, params: Json) -> list[Json]:
+    return locations(document, ask.definition(document.snapshot, document.cursor(params["position"])))
+
+
+@on_document
+def type_definition(server: Server, document: Document, params: Json) -> list[Json]:
+    return locations(document, ask.type_definition(document.snapshot, document.cursor(params["position"])))
+
+
+@on_document
+def references(server: Server, document: Document, params: Json) -> list[Json]:
+    declaration = bool((params.get("context") or {}).get("includeDeclaration", True))
+    cursor = document.cursor(params["position"])
+    return locations(document, ask.find_references(document.snapshot, cursor, declaration=declaration))
+
+
+@on_document
+def highlights(server: Server, document: Document, params: Json) -> list[Json]:
+    found = ask.highlights(document.snapshot, document.cursor(params["position"]))
+    return [{"range": document.range(item.range), "kind": 3 if item.write else 2} for item in found]

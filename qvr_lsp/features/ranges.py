@@ -1,0 +1,43 @@
+"""foldingRange, selectionRange, linkedEditingRange."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.navigation import linked
+from qvr_core.ide.outline import folds, selections
+from qvr_lsp.documents import Document
+from qvr_lsp.features.resolving import on_document
+from qvr_lsp.rpc import Json
+
+if TYPE_CHECKING:
+    from qvr_lsp.server import Server
+
+
+@on_document
+def folding(server: Server, document: Document, params: Json) -> list[Json]:
+    limit = server.client.get("textDocument.foldingRange.rangeLimit") or 5000
+    return [
+        {"startLine": first, "endLine": last, **({"kind": kind} if kind else {})}
+        for first, last, kind in folds(document.snapshot)[:limit]
+    ]
+
+
+@on_document
+def selection(server: Server, document: Document, params: Json) -> list[Json]:
+    return [_chain(document, position) for position in params["positions"]]
+
+
+def _chain(document: Document, position: Json) -> Json:
+    found: Json = {}
+    for stretch in reversed(selections(document.snapshot, document.cursor(position))):
+        found = {"range": document.range(stretch), **({"parent": found} if found else {})}
+    return found
+
+
+@on_document
+def linked_editing(server: Server, document: Document, params: Json) -> Json | None:
+    found = linked(document.snapshot, document.cursor(params["position"]))
+    if len(found) < 2:
+        return None
+    return {"ranges": [document.range(stretch) for stretch in found], "wordPattern": "[A-Za-z_][A-Za-z0-9_]*"}

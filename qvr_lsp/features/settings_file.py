@@ -1,0 +1,239 @@
+"""qvr.toml in the editor: diagnostics, completion, hover, definition."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from qvr_core.ide.symbols import Symbol, declarations, place_of
+from qvr_core.runs.config import RunConfig, Settings
+from qvr_core.runs.settings import check_settings, find_settings
+from qvr_core.runs.toml_ranges import locate
+from qvr_core.syntax.source import Cursor, Range, SourceText
+from qvr_lsp import positions
+from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
+from qvr_lsp.uris import uri_of
+from qvr_lsp.workspace import SettingsDocument
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+    from qvr_lsp.server import Server
+
+TABLE = re.compile(r"^\s*\[\s*([^\]\s]*)\s*\]?")
+KEY = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*=")
+WORD = re.compile(r"[A-Za-z_][\w-]*")
+
+
+def publish(server: Server, document: SettingsDocument) -> None:
+    """The problems of an open qvr.toml."""
+    lines = document.source.lines
+    _, problems = check_settings(document.source.text.replace("\r\n", "\n"))
+    known = set(programs(server))
+    found = [
+        {
+            "range": _range(server, lines, Range(Cursor(*problem.start), Cursor(*problem.end))),
+            "severity": 1,
+            "code": "settings",
+            "source": "qvr",
+            "message": problem.message,
+        }
+        for problem in problems
+    ]
+    for number, line in enumerate(lines):
+        match = re.match(r"^\s*\[run\.([A-Za-z_]\w*)\]", line)
+        if match and known and match[1] not in known:
+            found.append(
+                {
+                    "range": _range(server, lines, Range(Cursor(number, match.start(1)), Cursor(number, match.end(1)))),
+                    "severity": 2,
+                    "code": "settings",
+                    "source": "qvr",
+                    "message": f"no program of this workspace is called `{match[1]}`",
+                }
+            )
+    params: Json = {"uri": document.uri, "diagnostics": found}
+    if document.version is not None:
+        params["version"] = document.version
+    server.connection.notify("textDocument/publishDiagnostics", params)
+
+
+def programs(server: Server) -> dict[str, tuple[str, Snapshot]]:
+    """Every program of the workspace with its file."""
+    found: dict[str, tuple[str, Snapshot]] = {}
+    for uri, snapshot in snapshots(server):
+        for name in snapshot.model.programs:
+            found.setdefault(name, (uri, snapshot))
+    return found
+
+
+def snapshots(server: Server) -> Iterator[tuple[str, Snapshot]]:
+    for document in server.documents:
+        if document.ready:
+            yield document.uri, document.snapshot
+    for path in server.workspace.closed_files():
+        snapshot = server.workspace.closed_snapshot(path)
+        if snapshot is not None:
+            yield uri_of(path), snapshot
+
+
+def _range(server: Server, lines: Any, stretch: Range) -> Json:
+    clamp = SourceText("")
+    clamp.lines = list(lines)
+    return positions.to_range(lines, Range(clamp.clamp(stretch.start), clamp.clamp(stretch.end)), server.encoding)
+
+
+def _place(server: Server, params: Json) -> tuple[SettingsDocument, Cursor, str]:
+    """The document, the cursor, and the name of the table that it is in."""
+    document = server.workspace.settings_document(params["textDocument"]["uri"])
+    if document is None:
+        raise RpcError(INVALID_PARAMS, f"{params['textDocument']['uri']} is not open")
+    cursor = positions.to_cursor(document.source.lines, params["position"], server.encoding)
+    for line in reversed(document.source.lines[: cursor.line + 1]):
+        match = TABLE.match(line)
+        if match:
+            return document, cursor, match[1]
+    return document, cursor, ""
+
+
+def hover(server: Server, params: Json) -> Json | None:
+    """What a key means: description, type, default."""
+    document, cursor, table = _place(server, params)
+    line = document.source.lines[cursor.line]
+    word = next((match for match in WORD.finditer(line) if match.start() <= cursor.column <= match.end()), None)
+    if word is None:
+        return None
+    stretch = _range(server, document.source.lines, Range(Cursor(cursor.line, word.start()), Cursor(cursor.line, word.end())))
+    match = KEY.match(line)
+    if match and match[1] == word[0] and word[0] in RunConfig.model_fields:
+        return {"contents": {"kind": "markdown", "value": key_text(word[0])}, "range": stretch}
+    if TABLE.match(line) and word[0] in (held := programs(server)):
+        uri, _ = held[word[0]]
+        text = f"Settings of the runs of `{word[0]}` ({uri.rpartition('/')[2]})"
+        return {"contents": {"kind": "markdown", "value": text}, "range": stretch}
+    del table
+    return None
+
+
+def key_text(key: str) -> str:
+    field = RunConfig.model_fields[key]
+    default = "none" if field.default is None else json.dumps(field.default, default=str, ensure_ascii=False)
+    choices = values_of(key)
+    listed = f"\n\nOne of {', '.join(f'`{value}`' for value in choices)}." if choices else ""
+    return f"**{key}**: {field.description}\n\nDefault: `{default}`{listed}"
+
+
+def values_of(key: str) -> tuple[str, ...]:
+    """The words that a key takes, where it takes words only from a list."""
+    found: list[str] = []
+
+    def collect(annotation: Any) -> None:
+        for item in get_args(annotation):
+            if isinstance(item, str):
+                found.append(item)
+            elif item is not type(None):
+                collect(item)
+
+    annotation = RunConfig.model_fields[key].annotation
+    if annotation is bool:
+        return ("true", "false")
+    collect(annotation)
+    return tuple(dict.fromkeys(found))
+
+
+def completion(server: Server, params: Json) -> Json:
+    """Tables, keys, and the values of keys that take one of a few."""
+    document, cursor, table = _place(server, params)
+    before = document.source.lines[cursor.line][: cursor.column]
+    return {"isIncomplete": False, "items": list(_items(server, document, table, before, cursor.line))}
+
+
+def _items(server: Server, document: SettingsDocument, table: str, before: str, line: int) -> Iterator[Json]:
+    match = KEY.match(before)
+    if before.lstrip().startswith("["):
+        yield from ({"label": f"run.{name}", "kind": 9} for name in programs(server))
+        yield from ({"label": name, "kind": 9} for name in Settings.model_fields if name != "run")
+        return
+    if match and match[1] in RunConfig.model_fields:
+        for value in values_of(match[1]):
+            quoted = value if value in ("true", "false") else json.dumps(value)
+            yield {"label": value, "kind": 12, "insertText": quoted if '"' not in before else value}
+        return
+    if not match and (table.startswith("run.") or table == "defaults"):
+        given = set(_keys_of_table(document.source.lines, line))
+        for key, field in RunConfig.model_fields.items():
+            if key not in given:
+                default = json.dumps(field.default, default=str) if field.default is not None else ""
+                yield {
+                    "label": key,
+                    "kind": 10,
+                    "detail": f"default {default}" if default else "",
+                    "documentation": {"kind": "markdown", "value": key_text(key)},
+                    "insertText": f"{key} = ",
+                }
+    elif not table:
+        yield {"label": "[run.…]", "kind": 15, "insertText": "[run."}
+
+
+def _keys_of_table(lines: list[str], line: int) -> Iterator[str]:
+    """The keys that the table at a line has already."""
+    first = next((number for number in range(line, -1, -1) if TABLE.match(lines[number])), -1)
+    for text in lines[first + 1 :]:
+        if TABLE.match(text):
+            return
+        match = KEY.match(text)
+        if match:
+            yield match[1]
+
+
+def definition(server: Server, params: Json) -> list[Json]:
+    """From a table to its program, from a column to the data name or site that it fills."""
+    document, cursor, table = _place(server, params)
+    line = document.source.lines[cursor.line]
+    word = next((match[0] for match in WORD.finditer(line) if match.start() <= cursor.column <= match.end()), "")
+    held = programs(server)
+    names = table.split(".")
+    owner = names[1] if len(names) > 1 and names[0] == "run" else ""
+    if TABLE.match(line) and word in held:
+        uri, snapshot = held[word]
+        return _locations(server, uri, snapshot, Symbol("program", word))
+    if owner in held and "columns" in (names[-1], line.partition("=")[0].strip()):
+        uri, snapshot = held[owner]
+        statement = snapshot.statement_named(owner)
+        site = Symbol("site", word, statement.uid) if statement is not None else Symbol("data", word)
+        return _locations(server, uri, snapshot, site) or _locations(server, uri, snapshot, Symbol("data", word))
+    return []
+
+
+def _locations(server: Server, uri: str, snapshot: Snapshot, symbol: Symbol) -> list[Json]:
+    return [
+        {"uri": uri, "range": positions.to_range(snapshot.lines, place_of(snapshot, found), server.encoding)}
+        for found in declarations(snapshot, symbol)
+    ]
+
+
+def rename_table(server: Server, path: Path, old: str, new: str) -> dict[str, list[Json]]:
+    """The edits of qvr.toml that rename a program's table."""
+    found = find_settings(path.parent) if path.parent.is_dir() else None
+    held = server.workspace.settings_text(path)
+    if found is None or held is None:
+        return {}
+    text = held[1]
+    try:
+        place = locate(text).get(("run", old))
+    except (ValueError, IndexError):
+        return {}
+    if place is None:
+        return {}
+    source = SourceText(text)
+    stretch = Range(_cursor(text, place.key.start), _cursor(text, place.key.end))
+    return {uri_of(found): [{"range": positions.to_range(source.lines, stretch, server.encoding), "newText": new}]}
+
+
+def _cursor(text: str, offset: int) -> Cursor:
+    start = text.rfind("\n", 0, offset) + 1
+    return Cursor(text.count("\n", 0, offset), offset - start)
+
+

@@ -1,0 +1,27 @@
+"""textDocument/signatureHelp."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.signature import signature
+from qvr_lsp.documents import Document
+from qvr_lsp.features.resolving import on_document
+from qvr_lsp.rpc import Json
+
+if TYPE_CHECKING:
+    from qvr_lsp.server import Server
+
+
+@on_document
+def signature_help(server: Server, document: Document, params: Json) -> Json | None:
+    found = signature(document.snapshot, document.cursor(params["position"]))
+    if found is None:
+        return None
+    parameters = [
+        {"label": label, "documentation": text} if text else {"label": label} for label, text in found.parameters
+    ]
+    made: Json = {"label": found.label, "parameters": parameters, "activeParameter": found.active}
+    if found.documentation:
+        made["documentation"] = found.documentation
+    return {"signatures": [made], "activeSignature": 0, "activeParameter": found.active}

@@ -1,0 +1,195 @@
+"""Starts, watches and cancels worker processes, and forwards their events to the editor.
+
+A run never shares this process: `qvr_core.runs.client` starts `python -m qvr_core.runs.worker`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qvr_core.runs.client import WorkerProcess, start
+from qvr_core.runs.protocol import ENDINGS, Event, Failed, Job
+from qvr_core.runs.protocol import Progress as Step
+from qvr_core.runs.store import NoSuchRun, Overview, RunDirectory, RunStore, overview
+from qvr_lsp.progress import Progress
+from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
+
+if TYPE_CHECKING:
+    from qvr_lsp.server import Server
+
+RUN_EVENT = "qvr/runEvent"
+
+
+@dataclass(slots=True)
+class Run:
+    """A run that this server started.  `worker` is None until the process exists."""
+
+    job: Job
+    uri: str
+    progress: Progress
+    worker: WorkerProcess | None = None
+    status: str = "starting"
+    last: Step | None = None
+    ending: Event | None = None
+
+
+class Runs:
+    """The runs of one session, by id."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._runs: dict[str, Run] = {}
+        self._overviews: dict[tuple[Path, str], tuple[tuple[int, str, int], Overview | None]] = {}
+        self.failures: dict[str, tuple[str, Failed]] = {}
+        """Last failure per document, with the text that failed: shown on its line while the text is that one."""
+
+    async def start(self, *, uri: str, path: Path, text: str, program: str | None, options: Json) -> Json:
+        """Start a run of a text as it stands in the editor.  Raises RpcError for options that are none."""
+        from qvr_core.runs.config import RunConfig
+
+        root = self._server.workspace.root_of(path)
+        try:
+            config = RunConfig(**{**self._server.workspace.run_table(path, program), **options})
+        except ValueError as error:
+            raise RpcError(INVALID_PARAMS, first_problem(error)) from error
+        store = RunStore(root)
+        job = store.create(
+            path=str(path), text=text, program=program, config=config, base=str(root), parent=os.getpid()
+        )
+        return await self._launch(job, uri)
+
+    async def resume(self, run_id: str, root: Path) -> Json:
+        """Go on with a run from its last checkpoint, in a fresh worker."""
+        try:
+            job = RunStore(root).resume(run_id, parent=os.getpid())
+        except NoSuchRun as error:
+            raise RpcError(INVALID_PARAMS, str(error)) from error
+        previous = self._runs.get(job.run_id)
+        if previous is not None and previous.worker is not None:
+            await previous.worker.cancel()
+        return await self._launch(job, previous.uri if previous else Path(job.path).as_uri())
+
+    async def _launch(self, job: Job, uri: str) -> Json:
+        progress = await self._server.progress.create(lambda: self._server.spawn(self.cancel(job.run_id)))
+        run = Run(job, uri, progress)
+        self._runs[job.run_id] = run
+        self.failures.pop(uri, None)
+        title = f"{job.config.algorithm.upper()} {job.program or Path(job.path).stem}"
+        progress.begin(title, message="starting", cancellable=True)
+        try:
+            run.worker = await start(
+                job, lambda event: self._take(run, event), python=self._server.settings.python or sys.executable
+            )
+        except OSError as error:
+            progress.end("the interpreter could not be started")
+            run.status = "failed"
+            raise RpcError(REQUEST_FAILED, f"cannot start {self._server.settings.python}: {error.strerror}") from error
+        if run.status == "starting":
+            run.status = "running"
+        return {"runId": job.run_id, "directory": job.directory, "pid": run.worker.pid}
+
+    def _take(self, run: Run, event: Event) -> None:
+        """Forward one event; called in the loop."""
+        content = event.model_dump(mode="json", exclude_none=True)
+        self._server.connection.notify(
+            RUN_EVENT, {"runId": run.job.run_id, "uri": run.uri, "program": run.job.program, "event": content}
+        )
+        if isinstance(event, Step):
+            run.last = event
+            run.progress.report(describe(event), 100 * event.step // max(1, event.steps))
+        elif isinstance(event, ENDINGS):
+            run.status, run.ending = event.event, event
+            run.progress.end(event.event)
+            if isinstance(event, Failed) and event.range is not None:
+                self.failures[run.uri] = (run.job.text, event)
+                self._server.documents.republish(run.uri)
+            self._refresh()
+        elif event.event == "started":
+            run.progress.report("started", 0)
+
+    def _refresh(self) -> None:
+        """Code lenses show the last result: ask for them again."""
+        if self._server.client.has("workspace.codeLens.refreshSupport"):
+            self._server.spawn(self._server.connection.request("workspace/codeLens/refresh", None))
+
+    async def cancel(self, run_id: str) -> Json:
+        """End a run.  Answers when its process is gone, at most 3 s later."""
+        run = self._runs.get(run_id)
+        if run is None:
+            raise RpcError(INVALID_PARAMS, f"no run `{run_id}` was started by this server")
+        if run.worker is not None and run.ending is None:
+            run.status = "cancelling"
+            await run.worker.cancel()
+        return {"runId": run_id, "status": run.status}
+
+    @property
+    def active(self) -> int:
+        return sum(1 for run in self._runs.values() if run.ending is None)
+
+    def stop_all(self) -> None:
+        """End every worker at once: the session is over."""
+        for run in self._runs.values():
+            if run.worker is not None:
+                run.worker.kill()
+
+    def last_overview(self, root: Path, program: str) -> Overview | None:
+        """The newest run of a program in a folder; looked up again only when a run has been added or has ended."""
+        store = RunStore(root)
+        names = store.names()
+        stamp = (len(names), names[-1] if names else "", self.active)
+        key = (root, program)
+        held = self._overviews.get(key)
+        if held is not None and held[0] == stamp:
+            return held[1]
+        suffix = f"-{program}"
+        newest = next((name for name in reversed(names) if suffix in name), None)
+        found = overview(RunDirectory(store.folder / newest)) if newest is not None else None
+        self._overviews[key] = (stamp, found)
+        return found
+
+    def listing(self, root: Path) -> list[Json]:
+        """All runs of a folder, newest first, with those of this session up to date."""
+        return [
+            {
+                "runId": item.run_id,
+                "program": item.program,
+                "algorithm": item.algorithm,
+                "status": run.status if (run := self._runs.get(item.run_id)) else item.status,
+                "created": item.created.isoformat(),
+                "lastLoss": item.last_loss,
+                "ending": item.ending.model_dump(mode="json", exclude_none=True) if item.ending else None,
+                "problem": item.problem,
+                "directory": str(RunStore(root).folder / item.run_id),
+            }
+            for item in RunStore(root).overviews()
+        ]
+
+
+def describe(event: Step) -> str:
+    """One line for a progress bar."""
+    parts = [f"{event.step}/{event.steps}"]
+    loss = event.smoothed_loss if event.smoothed_loss is not None else event.loss
+    if loss is not None:
+        parts.append(f"−ELBO {loss:.4g}")
+    if event.acceptance is not None:
+        parts.append(f"acceptance {event.acceptance:.2f}")
+    if event.divergences:
+        parts.append(f"{event.divergences} divergences")
+    if event.eta is not None:
+        parts.append(f"{event.eta:.0f} s left")
+    return " · ".join(parts)
+
+
+def first_problem(error: ValueError) -> str:
+    """The first thing wrong with a configuration, in one line."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error)
+    problem: Any = error.errors()[0]
+    key = ".".join(str(part) for part in problem["loc"])
+    return f"{key}: {problem['msg']}" if key else str(problem["msg"])

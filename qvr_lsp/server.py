@@ -1,0 +1,273 @@
+"""The language server: wiring only.
+
+`initialize` is answered before the analyser is imported; everything else is loaded while the editor reads the answer.
+Each method's handler is a function `(server, params)` in `qvr_lsp/features`, found by `METHODS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from qvr_core import __version__
+from qvr_lsp import logs
+from qvr_lsp.capabilities import ClientCapabilities, choose_encoding, server_capabilities
+from qvr_lsp.lifecycle import watch_process
+from qvr_lsp.methods import METHODS, SETTINGS_METHODS, SYNCHRONISATION
+from qvr_lsp.rpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    SERVER_NOT_INITIALIZED,
+    Connection,
+    Json,
+    RpcError,
+)
+from qvr_lsp.settings import Settings
+from qvr_lsp.transports import serve_stdio, serve_tcp, serve_websocket
+
+if TYPE_CHECKING:
+    from qvr_lsp.documents import Documents
+    from qvr_lsp.progress import ProgressTokens
+    from qvr_lsp.runs import Runs
+    from qvr_lsp.workspace import Workspace
+
+log = logging.getLogger("qvr.server")
+
+
+class Server:
+    """One editor's session."""
+
+    def __init__(self, write: Callable[[bytes], None], end: Callable[[], None]) -> None:
+        self.connection = Connection(write, self.handle)
+        self.client = ClientCapabilities({})
+        self.encoding = "utf-16"
+        self.settings = Settings()
+        self.trace = "off"
+        self._end = end
+        self._state = "new"
+        self._handlers: dict[str, Callable[[Server, Any], Any]] = {}
+        self._background: set[asyncio.Future[Any]] = set()
+
+    # ------------------------------------------------------------ what features use
+
+    @property
+    def documents(self) -> Documents:
+        return self._parts()[0]
+
+    @property
+    def workspace(self) -> Workspace:
+        return self._parts()[1]
+
+    @property
+    def progress(self) -> ProgressTokens:
+        return self._parts()[2]
+
+    @property
+    def runs(self) -> Runs:
+        return self._parts()[3]
+
+    def spawn(self, work: Any) -> None:
+        """Run a coroutine to its end, in the background; a failure is logged."""
+        task = asyncio.ensure_future(work)
+        self._background.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Future[Any]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("background work failed", exc_info=error)
+
+    def _parts(self) -> tuple[Documents, Workspace, ProgressTokens, Runs]:
+        """The state behind the features, made on first use: importing the analyser takes longer than starting."""
+        if not hasattr(self, "_made"):
+            from qvr_lsp.documents import Documents
+            from qvr_lsp.progress import ProgressTokens
+            from qvr_lsp.runs import Runs
+            from qvr_lsp.workspace import Workspace
+
+            self._made = (Documents(self), Workspace(self), ProgressTokens(self), Runs(self))
+        return self._made
+
+    # ------------------------------------------------------------ dispatch
+
+    def feed(self, data: bytes) -> None:
+        self.connection.feed(data)
+
+    def handle(self, method: str, params: Any) -> Any:
+        """Answer a request or take a notification."""
+        if self.trace != "off" and method != "$/setTrace":
+            self.connection.notify("$/logTrace", {"message": method})
+        match method:
+            case "initialize":
+                return self._initialize(params)
+            case "exit":
+                return self._end()
+            case "$/setTrace":
+                self.trace = params.get("value", "off") if isinstance(params, dict) else "off"
+                return None
+            case _ if self._state == "new":
+                raise RpcError(SERVER_NOT_INITIALIZED, "`initialize` comes first")
+            case _ if self._state == "shutdown":
+                raise RpcError(INVALID_REQUEST, "the server was told to shut down")
+            case "initialized":
+                return self._initialized()
+            case "shutdown":
+                self._state = "shutdown"
+                return None
+            case _:
+                return self._feature(method, params)
+
+    def _feature(self, method: str, params: Any) -> Any:
+        key, name = method, METHODS.get(method)
+        if name is None:
+            raise RpcError(METHOD_NOT_FOUND, f"unknown method `{method}`")
+        if method not in SYNCHRONISATION and names_settings(params):
+            key, name = f"{method} of qvr.toml", SETTINGS_METHODS.get(method)
+            if name is None:
+                return None
+        handler = self._handlers.get(key) or self._load(key, name)
+        try:
+            return handler(self, params)
+        except (KeyError, TypeError, AttributeError) as error:
+            # Damaged parameters show up as missing keys and wrong types; anything else is a bug and is logged as one.
+            if malformed(params):
+                raise RpcError(INVALID_PARAMS, f"`{method}`: the parameters lack something ({error})") from error
+            raise
+
+    def _load(self, key: str, name: str) -> Callable[[Server, Any], Any]:
+        module, _, function = name.partition(":")
+        handler = getattr(import_module(f"qvr_lsp.features.{module}"), function)
+        self._handlers[key] = handler
+        return handler
+
+    # ------------------------------------------------------------ lifecycle
+
+    def _initialize(self, params: Any) -> Json:
+        if self._state != "new":
+            raise RpcError(INVALID_REQUEST, "`initialize` came twice")
+        if not isinstance(params, dict):
+            raise RpcError(INVALID_PARAMS, "`initialize` wants an object")
+        capabilities = params.get("capabilities")
+        options = params.get("initializationOptions")
+        self.client = ClientCapabilities(capabilities if isinstance(capabilities, dict) else {})
+        self.encoding = choose_encoding(self.client)
+        self.settings = Settings.read(options if isinstance(options, dict) else {})
+        self.trace = params.get("trace") or "off"
+        self._folders = [folder["uri"] for folder in params.get("workspaceFolders") or () if "uri" in folder]
+        if not self._folders and isinstance(params.get("rootUri"), str):
+            self._folders = [params["rootUri"]]
+        self._state = "running"
+        logs.to_editor(self.connection, self.settings.log_level)
+        if isinstance(params.get("processId"), int):
+            watch_process(params["processId"], self._end)
+        asyncio.get_running_loop().call_soon(self._warm)
+        return {
+            "capabilities": server_capabilities(self.client, self.encoding, self.settings),
+            "serverInfo": {"name": "qvr-lsp", "version": __version__},
+        }
+
+    def _warm(self) -> None:
+        """Load what the first request will need, one module each turn of the loop."""
+        modules = ["qvr_lsp.documents", *sorted({f"qvr_lsp.features.{m.partition(':')[0]}" for m in METHODS.values()})]
+
+        def step() -> None:
+            if modules and self._state == "running":
+                with contextlib.suppress(ImportError):
+                    import_module(modules.pop(0))
+                asyncio.get_running_loop().call_soon(step)
+
+        step()
+
+    def _initialized(self) -> Any:
+        from qvr_lsp.features.configuration import register_watchers
+
+        self.workspace.open_folders(self._folders)
+        return register_watchers(self)
+
+    @property
+    def exit_code(self) -> int:
+        return 0 if self._state == "shutdown" else 1
+
+    async def close(self) -> int:
+        """Stop everything this session started."""
+        if hasattr(self, "_made"):
+            self.runs.stop_all()
+        for task in list(self._background):
+            task.cancel()
+        return self.exit_code
+
+
+def malformed(params: Any) -> bool:
+    """True where a request's parameters are not of the shape that LSP gives them."""
+    if not isinstance(params, dict):
+        return True
+    document, position = params.get("textDocument"), params.get("position")
+    if document is not None and not (isinstance(document, dict) and isinstance(document.get("uri"), str)):
+        return True
+    if position is not None and not (
+        isinstance(position, dict) and all(isinstance(position.get(key), int) for key in ("line", "character"))
+    ):
+        return True
+    return document is None
+
+
+def names_settings(params: Any) -> bool:
+    """True where a request is about a qvr.toml."""
+    document = params.get("textDocument") if isinstance(params, dict) else None
+    return isinstance(document, dict) and str(document.get("uri", "")).endswith("/qvr.toml")
+
+
+# ---------------------------------------------------------------- command line
+
+
+def arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="qvr-lsp", description="Language server for QVR, over stdin and stdout.")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--stdio", action="store_true", help="speak over stdin and stdout (the default)")
+    group.add_argument("--tcp", type=int, metavar="PORT", help="listen on a TCP port; 0 takes a free one")
+    group.add_argument("--ws", type=int, metavar="PORT", help="listen for WebSockets; 0 takes a free one")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    parser.add_argument("--clientProcessId", type=int, default=None, help="end when this process does")
+    parser.add_argument("--version", action="version", version=f"qvr-lsp {__version__}")
+    return parser.parse_args(argv)
+
+
+async def serve(options: argparse.Namespace) -> int:
+    if options.clientProcessId:
+        watch_process(options.clientProcessId, lambda: os._exit(1))
+
+    def ready(port: int) -> None:
+        print(f"listening on {options.host}:{port}", file=sys.stderr, flush=True)
+
+    if options.tcp is not None:
+        return await serve_tcp(Server, options.host, options.tcp, ready)
+    if options.ws is not None:
+        return await serve_websocket(Server, options.host, options.ws, ready)
+    return await serve_stdio(Server)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point of `qvr-lsp`."""
+    options = arguments(argv)
+    logs.to_file()
+    code = 1
+    try:
+        code = asyncio.run(serve(options))
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.stderr.flush()
+        # Threads that still wait for stdin, or for a first analysis, must not delay the end.
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""The user's settings, as the editor sends them under `qvr` (or as initializationOptions)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+# Key as the editor writes it -> field of Settings.
+KEYS = {
+    "diagnostics.mode": "diagnostics_mode",
+    "diagnostics.maximum": "diagnostics_maximum",
+    "inlayHints.letTypes": "inlay_let_types",
+    "inlayHints.holes": "inlay_holes",
+    "inlayHints.pipelines": "inlay_pipelines",
+    "inlayHints.direction": "inlay_direction",
+    "inlayHints.parameterNames": "inlay_parameter_names",
+    "codeLens.enable": "code_lens",
+    "run.python": "python",
+    "log.level": "log_level",
+    "completion.snippets": "snippets",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings with their defaults.
+
+    `diagnostics_mode` is 'push' (published after each edit, by default: nothing is faster) or 'pull' (the editor asks).
+    `python` is the interpreter that runs are started with; empty: the server's own.
+    """
+
+    diagnostics_mode: str = "push"
+    diagnostics_maximum: int = 1000
+    inlay_let_types: bool = True
+    inlay_holes: bool = True
+    inlay_pipelines: bool = True
+    inlay_direction: bool = True
+    inlay_parameter_names: bool = True
+    code_lens: bool = True
+    python: str = ""
+    log_level: str = "warning"
+    snippets: bool = True
+
+    @staticmethod
+    def read(given: dict[str, Any], base: Settings | None = None) -> Settings:
+        """The settings in nested or dotted form; unknown keys and values of the wrong type keep what was."""
+        settings = base or Settings()
+        kinds = {field.name: type(getattr(settings, field.name)) for field in fields(Settings)}
+        found = {KEYS[key]: value for key, value in flattened(given) if key in KEYS}
+        return replace(settings, **{name: value for name, value in found.items() if type(value) is kinds[name]})
+
+
+def flattened(given: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """`{"a": {"b": 1}}` as `[("a.b", 1)]`."""
+    pairs: list[tuple[str, Any]] = []
+    for key, value in given.items():
+        name = f"{prefix}{key}"
+        pairs += flattened(value, f"{name}.") if isinstance(value, dict) else [(name, value)]
+    return pairs
