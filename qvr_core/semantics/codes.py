@@ -57,8 +57,3 @@ UNFANNED_REPLICA = Code("unfanned-replica", _HINT, "A replicated arrow is never 
 
 # ---------------------------------------------------------------- the file
 DUPLICATE_EXPORT = Code("duplicate-export", _WARNING, "The same arrow is exported twice.")
-
-# ---------------------------------------------------------------- text (found by `qvr_core.syntax`)
-SYNTAX_ERROR = Code("syntax-error", _ERROR, "The text does not follow the grammar.")
-
-OWN: tuple[Code, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Code))

@@ -152,6 +152,7 @@ def _size(size: Size, scope: Scope) -> Dim:
             value = 1
         variable = f"{scope.first_owner}.{index}" if scope.declaring else f"@{scope.unit}.{size.span.start}"
         scope.size_places[variable] = place
+        scope.size_values[variable] = value
         return Known(value, Linear(0, ((variable, 1),)))
     if value is None:
         if scope.declaring:

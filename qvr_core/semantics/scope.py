@@ -130,6 +130,8 @@ class Equation:
     given: Named
     wanted: Named
     related: tuple[Related, ...] = ()
+    wrong: bool = False
+    """True where known widths differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +167,10 @@ class Scope:
     unknown_names: list[UnknownName] = field(default_factory=list[UnknownName])
     size_places: dict[str, Place] = field(default_factory=dict[str, Place])
     """Where each size variable of this declaration is written."""
+    size_values: dict[str, int] = field(default_factory=dict[str, int])
+    """The value of each size variable that is written as a number."""
     holes: dict[str, str] = field(default_factory=dict[str, str])
-    """Unknown size variables of this declaration -> how they are written (`_`, `d`)."""
+    """Unknown size variables of this declaration -> how they are written (`_`, `d`); '' where the text writes none."""
     let_name: str | None = None
     """The top-level let that is being checked: its name may say in which direction a scan reads."""
     first_owner: str = ""
@@ -228,7 +232,10 @@ class Scope:
             self.report(code, message, where, (*related, *declarations(self, given, wanted)))
             return False
         if result.widths:
-            self.equations.append(Equation(result.pairs, where, code, gives, wants, given, wanted, tuple(related)))
+            wrong = result.widths == "wrong"
+            self.equations.append(
+                Equation(result.pairs, where, code, gives, wants, given, wanted, tuple(related), wrong)
+            )
         return result.widths != "wrong"
 
     def size_variable(self, name: str, written: str, place: Place) -> Dim:
@@ -241,7 +248,7 @@ class Scope:
 
     def fresh(self, span: Span, label: str) -> Dim:
         """An unknown width that the text does not write (a chunk's): same text, same unknown."""
-        return self.size_variable(f"@{self.unit}.{span.start}.{label}", label, self.origin(span))
+        return self.size_variable(f"@{self.unit}.{span.start}.{label}", "", self.origin(span))
 
 
 def show(named: Named) -> str:
@@ -255,12 +262,13 @@ def declarations(scope: Scope, *spaces: Named) -> list[Related]:
     """Related information: where the objects that `spaces` are made of are declared."""
     found: dict[str, Related] = {}
     for named in spaces:
-        for name in _words(named.written):
+        for name in words_of(named.written):
             entry = scope.lookup(name)
             if isinstance(entry, ObjectEntry) and name not in found and name not in scope.local:
                 found[name] = Related(f"`{name}` is declared here", DeclarationSite(name))
     return list(found.values())
 
 
-def _words(written: str) -> list[str]:
+def words_of(written: str) -> list[str]:
+    """The names in a space as the user wrote it."""
     return [word.strip("()") for word in written.split() if word.strip("()").isidentifier()]

@@ -1,0 +1,163 @@
+"""One wrong width, one error: which declared size alone would mend the equations that contradict (LANGUAGE.md 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from qvr_core.semantics.codes import IMPOSSIBLE_SIZE, WRONG_SIZE
+from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Place, Related
+from qvr_core.semantics.dimensions import System
+from qvr_core.semantics.scope import Equation, show
+
+Key = tuple[int, int]
+
+MOST_CANDIDATES = 48
+"""Sizes that are tried for one violated equation."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What an explanation asks of the file."""
+
+    system: System
+    equation: Callable[[Key], Equation]
+    position: Callable[[Key], tuple[int, int]]
+    size_place: Callable[[str], Place | None]
+    objects_in: Callable[[Equation], Sequence[Related]]
+    impossible: Mapping[Key, tuple[str, Fraction]]
+    """Equations whose unknown would have a value that is no size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Giving `variable` this value mends the violated equations `cover` and breaks none."""
+
+    variable: str
+    value: int
+    cover: frozenset[Key]
+
+
+def explain(violated: Iterable[Key], file: File) -> list[Diagnostic]:
+    """As few diagnostics as explain all violated equations."""
+    left = sorted(violated, key=file.position)
+    repairs = _repairs(left, file)
+    found: list[Diagnostic] = []
+    remaining = set(left)
+    while remaining:
+        useful = [(len(repair.cover & remaining), repair) for repair in repairs if repair.cover & remaining]
+        if not useful:
+            break
+        most = max(count for count, _ in useful)
+        first = next(key for key in left if any(key in r.cover & remaining for n, r in useful if n == most))
+        best = [repair for count, repair in useful if count == most and first in repair.cover]
+        covered = sorted(best[0].cover & remaining, key=file.position)
+        if len(best) == 1:
+            found.append(_on_declaration(best[0], covered, file))
+        else:
+            found.append(_on_operator(first, best, covered[1:], file))
+        for repair in best:
+            remaining -= repair.cover
+    found.extend(_on_operator(key, (), (), file) for key in left if key in remaining)
+    return found
+
+
+# ---------------------------------------------------------------- repairs
+
+
+def _repairs(violated: Sequence[Key], file: File) -> list[Repair]:
+    everything = frozenset(violated)
+    tried: dict[str, Repair | None] = {}
+    for key in violated:
+        for variable in _candidates(key, file):
+            if variable not in tried:
+                tried[variable] = _repair(variable, key, everything, file)
+    return [repair for repair in tried.values() if repair is not None]
+
+
+def _candidates(key: Key, file: File) -> list[str]:
+    """Declared sizes that a violated equation depends on, perhaps through holes."""
+    system = file.system
+    keys = _tied(key, system)
+    names = sorted({name for other in keys for name in system.variables(other) if name in system.known})
+    return names[:MOST_CANDIDATES]
+
+
+def _tied(key: Key, system: System) -> set[Key]:
+    holes = [name for name in system.variables(key) if name not in system.known]
+    return {key, *system.region(holes)[1]}
+
+
+def _repair(variable: str, key: Key, violated: frozenset[Key], file: File) -> Repair | None:
+    system = file.system
+    keys = _tied(key, system)
+    for other in system.by_variable.get(variable, ()):
+        keys |= _tied(other, system)
+    solution = system.solve(sorted(keys, key=file.position), freed=variable)
+    value = solution.values.get(variable)
+    if solution.failed or value is None or value == system.known[variable]:
+        return None
+    return Repair(variable, value, frozenset(keys) & violated)
+
+
+# ---------------------------------------------------------------- words
+
+
+def _owner(variable: str) -> str | None:
+    """The declaration that writes a size; None for a size inside a program."""
+    return None if variable.startswith("@") else variable.rpartition(".")[0]
+
+
+def _fix(repair: Repair, file: File) -> Fix | None:
+    place = file.size_place(repair.variable)
+    if place is None:
+        return None
+    owner = _owner(repair.variable)
+    old = file.system.known[repair.variable]
+    title = f"Change `{owner}` to {repair.value}" if owner else f"Change {old} to {repair.value}"
+    if owner and isinstance(place, DeclarationSite) and not _is_only_size(repair.variable):
+        title = f"Change {old} to {repair.value} in `{owner}`"
+    return Fix(title, (Edit(place, str(repair.value)),))
+
+
+def _is_only_size(variable: str) -> bool:
+    return variable.endswith(".0")
+
+
+def sentence(equation: Equation) -> str:
+    """'`f` gives A (64 + 32 = 96), but `g` wants B (128)'."""
+    return f"{equation.gives} {show(equation.given)}, but {equation.wants} {show(equation.wanted)}"
+
+
+def _on_declaration(repair: Repair, covered: Sequence[Key], file: File) -> Diagnostic:
+    place = file.size_place(repair.variable)
+    fix = _fix(repair, file)
+    if place is None or fix is None:
+        return _on_operator(covered[0], (repair,), covered[1:], file)
+    owner = _owner(repair.variable)
+    old = file.system.known[repair.variable]
+    subject = f"`{owner}` is {old}" if owner else f"this size is {old}"
+    first = file.equation(covered[0])
+    message = f"{subject}, but {repair.value} is wanted: {sentence(first)}"
+    related = [Related(sentence(file.equation(key)), file.equation(key).place) for key in covered]
+    return Diagnostic(WRONG_SIZE, message, place, tuple(related), (fix,))
+
+
+def _on_operator(key: Key, repairs: Sequence[Repair], others: Sequence[Key], file: File) -> Diagnostic:
+    equation = file.equation(key)
+    message, code = sentence(equation), equation.code
+    if key in file.impossible:
+        hole, value = file.impossible[key]
+        owner = _owner(hole)
+        name = f"the size `_` of `{owner}`" if owner and "." in hole else "this size"
+        message = f"{message}: {name} would have to be {_number(value)}, and that is no size"
+        code = IMPOSSIBLE_SIZE
+    related = [*equation.related, *file.objects_in(equation)]
+    related += [Related(sentence(file.equation(other)), file.equation(other).place) for other in others]
+    fixes = [fix for repair in sorted(repairs, key=lambda r: r.variable) if (fix := _fix(repair, file)) is not None]
+    return Diagnostic(code, message, equation.place, tuple(related), tuple(fixes))
+
+
+def _number(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):g}"
