@@ -46,12 +46,12 @@ def as_json(finding: Finding) -> dict[str, Any]:
         "code": found.code.name,
         "severity": found.severity.name.lower(),
         "message": found.message,
-        "range": utf16(found.range, finding.lines).model_dump(),
+        "range": utf16(found.range, finding.lines),
         "related": [
             {
                 "message": related.message,
                 "file": finding.path,
-                "range": utf16(related.range, finding.lines).model_dump(),
+                "range": utf16(related.range, finding.lines),
             }
             for related in found.related
         ],

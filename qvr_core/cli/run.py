@@ -17,7 +17,7 @@ from qvr_core.cli.files import read_program, stop
 from qvr_core.runs.client import WorkerProcess
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.protocol import Crashed, Event, Failed, Job
-from qvr_core.runs.settings import Resolved, UsageProblem, find_settings, resolve
+from qvr_core.runs.settings import Resolved, UsageProblem, find_settings, main_program, resolve
 from qvr_core.runs.store import NoSuchRun, RunStore
 
 app = typer.Typer(help="Fit a program.", no_args_is_help=True)
@@ -102,7 +102,7 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
     found = settings or find_settings(Path(file).parent if file != "-" else Path.cwd())
     toml = found.read_text(encoding="utf-8") if found is not None else None
     model = Analyzer(text).snapshot().model
-    name = program or next((e.name for e in model.exports), None) or next(reversed(model.programs), None)
+    name = program or main_program(model)
     try:
         resolved = resolve(name or "", toml, flags)
     except UsageProblem as problem:

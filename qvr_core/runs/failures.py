@@ -38,7 +38,7 @@ def check_failure(snapshot: Snapshot, text: str) -> Failed | None:
     return Failed(
         code=first.code.name,
         message=first.message + more,
-        range=utf16(first.range, split_lines(text)[0]),
+        range=TextRange.model_validate(utf16(first.range, split_lines(text)[0])),
         fixes=tuple(fix.title for fix in first.fixes),
     )
 
@@ -52,7 +52,7 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
         origin = site_origin(program, site) if site is not None else program.origin
         if origin is None:
             return None
-        return utf16(snapshot.range(origin), split_lines(text)[0])
+        return TextRange.model_validate(utf16(snapshot.range(origin), split_lines(text)[0]))
 
     match error:
         case Refused():

@@ -19,6 +19,7 @@ from qvr_core.data.synthetic import synthetic
 from qvr_core.data.tables import read_columns
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.protocol import Baselines, Job
+from qvr_core.runs.settings import main_program
 from qvr_core.runtime.program import ProgramModule
 from qvr_core.semantics.model import MarginalizeModel, Program, SampleModel, StepModel
 
@@ -72,7 +73,7 @@ def _to(value: Any, device: torch.device) -> Any:
 def choose_program(job: Job, snapshot: Snapshot) -> Program:
     """The program that the job names, else the first export, else the last program."""
     programs = snapshot.model.programs
-    wanted = job.program or next((e.name for e in snapshot.model.exports), None) or next(reversed(programs), None)
+    wanted = job.program or main_program(snapshot.model)
     if wanted is None:
         raise Refused("no-program", "this file declares no program: there is nothing to fit")
     if wanted not in programs:
@@ -93,7 +94,8 @@ def device_of(job: Job) -> torch.device:
     if kind == "mps" and not torch.backends.mps.is_available():
         raise Refused("no-device", 'device = "mps", but torch finds none here', fixes=('Use device = "cpu"',))
     device = torch.device(name)
-    if kind == "cuda" and device.index is not None and device.index >= torch.cuda.device_count():
+    number = int(name.partition(":")[2] or 0)
+    if kind == "cuda" and number >= torch.cuda.device_count():
         raise Refused("no-device", f'device = "{name}", but there are {torch.cuda.device_count()} GPUs')
     return device
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qvr_core.runs.protocol import Position, TextRange
 from qvr_core.syntax.source import Cursor, Range, column_to_units
 
 
-def utf16(range: Range, lines: Sequence[str]) -> TextRange:
-    """A range in code points as one in UTF-16 units of `lines`."""
-    return TextRange(start=_position(range.start, lines), end=_position(range.end, lines))
+def utf16(range: Range, lines: Sequence[str]) -> dict[str, dict[str, int]]:
+    """A range in code points as one in UTF-16 units of `lines`, ready for JSON and for `protocol.TextRange`."""
+    return {"start": _position(range.start, lines), "end": _position(range.end, lines)}
 
 
-def _position(cursor: Cursor, lines: Sequence[str]) -> Position:
+def _position(cursor: Cursor, lines: Sequence[str]) -> dict[str, int]:
     line = lines[cursor.line] if cursor.line < len(lines) else ""
-    return Position(line=cursor.line, character=column_to_units(line, cursor.column, "utf-16"))
+    return {"line": cursor.line, "character": column_to_units(line, cursor.column, "utf-16")}

@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 
 from qvr_core.runs.config import RunConfig, Settings
 from qvr_core.runs.toml_ranges import Located, locate
+from qvr_core.semantics.model import Model
 from qvr_core.syntax.tree import Span
 
 FILE_NAME = "qvr.toml"
@@ -48,6 +49,13 @@ class Resolved:
 
 class UsageProblem(Exception):
     """A flag that cannot be; the message says which and what is expected."""
+
+
+def main_program(model: Model) -> str | None:
+    """The program that is run where none is named: the first exported one, else the last of the file."""
+    exported = [export.name for export in model.exports if export.name in model.programs]
+    declared = [name for name in model.order if name in model.programs]
+    return exported[0] if exported else declared[-1] if declared else None
 
 
 def find_settings(start: Path) -> Path | None:
