@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 
 from torch import Tensor
 
+from qvr_core.runtime.algebras import Algebra
 from qvr_core.runtime.arrow import ArrowModule
+from qvr_core.runtime.build_tensors import tensor_arrow
 from qvr_core.runtime.combinators import ParallelArrow, ResidualArrow, TakeFactorArrow
 from qvr_core.runtime.deterministic import (
     AttentionArrow,
@@ -18,7 +20,9 @@ from qvr_core.runtime.deterministic import (
     NormArrow,
     PositionArrow,
 )
+from qvr_core.runtime.discretize import DiscretizeArrow
 from qvr_core.runtime.errors import RuntimeProblem
+from qvr_core.runtime.freezing import FrozenArrow
 from qvr_core.runtime.kernel import KernelArrow
 from qvr_core.runtime.layout import width
 from qvr_core.runtime.lifting import lifted
@@ -72,6 +76,9 @@ class Builder:
 
     def arrow(self, node: m.Arrow) -> ArrowModule:
         """The module of an arrow expression."""
+        if node.sort is m.Sort.TENSOR and not isinstance(node, m.Ref):
+            tensor = tensor_arrow(node, self)
+            return self._leaf(node.name, tensor) if isinstance(node, m.Latent | m.Observed) else tensor
         domain, codomain = node.domain, node.codomain
         match node:
             case m.Ref():
@@ -88,6 +95,10 @@ class Builder:
                 return self._leaf(node.name, AttentionArrow(node))
             case m.Position():
                 return self._leaf(node.name, PositionArrow(node, node.name))
+            case m.Discretize():
+                return self._leaf(node.name, DiscretizeArrow(node, self.prefix + node.name))
+            case m.Freeze():
+                return FrozenArrow(self.arrow(node.base))
             case m.Compose():
                 return compose([self.arrow(stage) for stage in node.stages], domain, codomain)
             case m.Tensor():
@@ -97,7 +108,7 @@ class Builder:
             case m.Scan():
                 return self._scan(node)
             case m.Stack():
-                return self._stack(node)
+                return compose(self.copies(node), domain, codomain)
             case m.Repeat():
                 return RepeatArrow(self.arrow(node.body), node.count, domain, codomain)
             case m.Residual():
@@ -117,6 +128,10 @@ class Builder:
             case _:
                 raise RuntimeProblem("this part of the program has errors: `qvr check` lists them")
 
+    def deduction(self, name: str) -> object:
+        """Operations of a composition read no deductions."""
+        raise RuntimeProblem(f"deduction `{name}` cannot be used here")
+
     def _leaf(self, name: str, arrow: ArrowModule) -> ArrowModule:
         arrow.leaves = {self.prefix + name: arrow}
         return arrow
@@ -128,15 +143,22 @@ class Builder:
         name = self._unique(f"{_name_of(node.cell) or 'scan'}_start")
         return ScanArrow(node, cell, StartState(width(node.state.space)), name)
 
-    def _stack(self, node: m.Stack) -> ArrowModule:
+    def algebra(self, name: str) -> Algebra:
+        """The algebra of a composition, builtin or defined in the file."""
+        # arithmetic is a layer of its own: only files that define a composition load it here
+        from qvr_core.runtime.compositions import algebra_named
+
+        return algebra_named(name, self.model, self)
+
+    def copies(self, node: m.Stack) -> list[ArrowModule]:
+        """The fresh copies of a stack's body."""
         name = _name_of(node.body)
         if name is None:
             name = "stack"
         elif name in self.model.arrows:
             name = f"{name}_stack"
         name = self._unique(name, self.model.lets) if name in self.model.lets else self._unique(name)
-        copies = [self._fresh(f"{name}.{index}.").arrow(node.body) for index in range(node.count)]
-        return compose(copies, node.domain, node.codomain)
+        return [self._fresh(f"{name}.{index}.").arrow(node.body) for index in range(node.count)]
 
     def _fresh(self, prefix: str) -> Builder:
         """A scope in which every name is built anew."""

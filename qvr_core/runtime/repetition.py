@@ -26,6 +26,11 @@ def n_steps(count: int) -> Yields[None]:
         _N_STEPS.reset(token)
 
 
+def wanted_steps() -> int:
+    """How often a `repeat(f)` without a count runs now."""
+    return _N_STEPS.get()
+
+
 class RepeatArrow(ArrowModule):
     """The same arrow `count` times; None: as often as `n_steps` says when it runs."""
 
@@ -48,7 +53,7 @@ class RepeatArrow(ArrowModule):
     @property
     def chain(self) -> ArrowModule:
         """The composite of as many copies as wanted now."""
-        return self._times(self.count if self.count is not None else _N_STEPS.get())
+        return self._times(self.count if self.count is not None else wanted_steps())
 
     def forward(self, x: Value) -> Value:
         return self.chain(x)

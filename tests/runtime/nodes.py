@@ -97,6 +97,20 @@ def stack(body: m.Arrow, count: int) -> m.Stack:
     return m.Stack(body=body, count=count, **base(body.domain, body.codomain))  # type: ignore[arg-type]
 
 
+def latent(name: str, domain: Named, codomain: Named, algebra: str, **fields: object) -> m.Latent:
+    settings = {"scale": None, "init": "auto", "prior": None, **fields}
+    return m.Latent(name=name, algebra=algebra, **settings, **base(domain, codomain, m.Sort.TENSOR))  # type: ignore
+
+
+def observed(name: str, domain: Named, codomain: Named, algebra: str, source: str | None = None) -> m.Observed:
+    return m.Observed(name=name, algebra=algebra, source=source, arrow=None, **base(domain, codomain, m.Sort.TENSOR))  # type: ignore
+
+
+def matrices(kind: type, domain: Named, codomain: Named, **fields: object) -> m.Arrow:
+    """A combinator of tensor arrows."""
+    return kind(**fields, **base(domain, codomain, m.Sort.TENSOR))
+
+
 def lift(arrow: m.Arrow) -> m.Lift:
     return m.Lift(arrow=arrow, **base(seq(arrow.domain), seq(arrow.codomain), arrow.sort))  # type: ignore[arg-type]
 
