@@ -1,0 +1,151 @@
+"""The door for Python users: text or a file to a program that runs.
+
+    program = load("model.qvr")
+    model = program.morphism
+    model.rsample(x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
+from qvr_core.runtime.arrow import ArrowModule
+from qvr_core.runtime.build import Builder
+from qvr_core.runtime.errors import RuntimeProblem
+from qvr_core.runtime.export import as_program
+from qvr_core.runtime.program import ProgramModule, build_program
+from qvr_core.semantics.diagnostics import Severity
+from qvr_core.semantics.model import Model
+from qvr_core.syntax.tree import Statement
+
+__all__ = ["CheckFailed", "Program", "check", "load", "loads", "parse"]
+
+
+class CheckFailed(RuntimeProblem):
+    """The text has errors; `diagnostics` holds them all, warnings included."""
+
+    def __init__(self, source: str, diagnostics: tuple[LocatedDiagnostic, ...]) -> None:
+        self.diagnostics = diagnostics
+        errors = [item for item in diagnostics if item.severity is Severity.ERROR]
+        lines = [
+            f"{source}:{item.range.start.line + 1}:{item.range.start.column + 1}: "
+            f"error[{item.code.name}]: {item.message}"
+            for item in errors
+        ]
+        super().__init__("\n".join(lines))
+
+
+def load(path: str | Path, *, data: Mapping[str, Any] | None = None) -> Program:
+    """The program in a file; `data` are values for its data names.  Raises `CheckFailed` where it has errors."""
+    file = Path(path)
+    return _loaded(file.read_text(encoding="utf-8-sig"), str(file), data)
+
+
+def loads(text: str, *, data: Mapping[str, Any] | None = None) -> Program:
+    """The program in a text; as `load`."""
+    return _loaded(text, "<text>", data)
+
+
+def _loaded(text: str, source: str, data: Mapping[str, Any] | None) -> Program:
+    snapshot = analyse(text)
+    found = snapshot.diagnostics()
+    if any(item.severity is Severity.ERROR for item in found):
+        raise CheckFailed(source, found)
+    return Program(snapshot, data)
+
+
+def parse(text: str) -> tuple[Statement, ...]:
+    """The statements of a text, damaged ones included."""
+    return analyse(text).statements
+
+
+def check(text: str) -> tuple[LocatedDiagnostic, ...]:
+    """Everything the checker has to say about a text."""
+    return analyse(text).diagnostics()
+
+
+class Program:
+    """A loaded file: its programs as modules that share the parameters of the arrows they use.
+
+    Parameters are drawn from torch's global generator when the file is loaded.
+    """
+
+    def __init__(self, snapshot: Snapshot, data: Mapping[str, Any] | None = None) -> None:
+        self.snapshot = snapshot
+        self.model: Model = snapshot.model
+        self._builder = Builder(self.model, data, build_program)
+        self._morphism: ArrowModule | None = self._exported()
+        self.programs: dict[str, ProgramModule] = {}
+        self.templates: dict[str, Any] = {}
+        for name, program in self.model.programs.items():
+            if program.template:
+                self.templates[name] = None
+            else:
+                built = self._builder.named(name)
+                assert isinstance(built, ProgramModule)
+                self.programs[name] = built
+        self.deductions: dict[str, Any] = {}
+
+    def _exported(self) -> ArrowModule | None:
+        """The first export; without one the last program or let."""
+        model = self.model
+        if model.exports:
+            first = model.exports[0]
+            if first.arrow is not None:
+                return as_program(first.name, first.arrow, self._builder)
+            return self._named(first.name)
+        for name in reversed(model.order):
+            if name in model.lets or (name in model.programs and not model.programs[name].template):
+                return self._named(name)
+        return None
+
+    def _named(self, name: str) -> ArrowModule | None:
+        model = self.model
+        if name in model.programs:
+            return None if model.programs[name].template else self._builder.named(name)
+        if name in model.lets:
+            return as_program(name, model.lets[name].arrow, self._builder)
+        if name in model.arrows:
+            return as_program(name, model.arrows[name], self._builder)
+        return None
+
+    @property
+    def morphism(self) -> Any:
+        """The first export; without one the last program or let."""
+        if self._morphism is not None:
+            return self._morphism
+        if self.model.deductions:
+            names = ", ".join(f"`{name}`" for name in self.model.deductions)
+            raise RuntimeProblem(f"this file declares only deductions: use `.deductions` ({names})")
+        if self.templates:
+            name = next(iter(self.templates))
+            raise RuntimeProblem(f"`{name}` is a template: fill its parameters in, as in `program.{name}(…).morphism`")
+        raise RuntimeProblem("this file declares no program and no let, so it has no morphism")
+
+    def modules(self) -> Iterator[nn.Module]:
+        """Everything that was built."""
+        if self._morphism is not None:
+            yield self._morphism
+        yield from self.programs.values()
+        yield from self.deductions.values()
+
+    def parameters(self) -> Iterator[Tensor]:
+        """Every parameter of the file once."""
+        seen: set[int] = set()
+        for module in self.modules():
+            for parameter in module.parameters():
+                if id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield parameter
+
+    def __getattr__(self, name: str) -> Any:
+        for table in ("templates", "programs", "deductions"):
+            found = self.__dict__.get(table, {})
+            if name in found:
+                return found[name]
+        raise AttributeError(f"the file has no program or deduction `{name}`")

@@ -1,0 +1,122 @@
+"""The arguments of a family at a site: evaluated, gathered by group, aligned by their batch axes.
+
+An argument is (rows?, *batch, *parameter).  Batch axes broadcast from the right, as in torch; rows meet rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.arithmetic import Parts, compile_expr
+from qvr_core.runtime.cells import Cell, as_one, lead
+from qvr_core.runtime.families import canonical
+from qvr_core.runtime.frame import Frame
+from qvr_core.runtime.layout import Where
+from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.model import Constant, Expr, FamilyDraw, Site
+
+_RANKS: Mapping[str, int] = {"element": 0, "vector": 1, "matrix": 2}
+
+
+class Argument:
+    """One argument: its parameter's rank and how it is computed."""
+
+    def __init__(self, family: str, name: str, expr: Expr, parts: Parts) -> None:
+        self.name = name
+        self.rank = next(
+            (
+                _RANKS[p.shape]
+                for p in FAMILIES[family].parameters
+                if p.name == name or name in (alternative for alternative, _ in p.alternatives)
+            ),
+            0,
+        )
+        self.indexed = expr.type.indexed
+        self.evaluate = compile_expr(expr, parts)
+
+    def cell(self, frame: Frame, event: tuple[int, ...] | None) -> Cell:
+        """The value; a number where a vector is wanted stands for a vector of that number."""
+        cell = as_one(self.evaluate(frame))
+        if self.rank == 1 and cell.rank == 0 and event:
+            return Cell(cell.value.unsqueeze(-1).expand(*cell.value.shape, event[-1]), cell.rows)
+        return cell
+
+    def by_group(self, cell: Cell, groups: Cell, plate: str | None) -> bool:
+        """True where the leading batch axis counts groups, so that rows must look their group up."""
+        if cell.rank <= self.rank:
+            return False
+        length = cell.value.shape[1 if cell.rows else 0]
+        if length != groups.value.shape[-1]:
+            return True
+        return bool(self.indexed) and self.indexed[0] is not None and self.indexed[0] != plate
+
+
+@dataclass(slots=True)
+class Aligned:
+    """Arguments on one frame.  `batch` is their joint batch shape, `rows` whether any differs from row to row."""
+
+    family: str
+    cells: dict[str, tuple[Cell, int]]
+    rows: bool
+    batch: tuple[int, ...]
+
+    def canonical(self, rank: int) -> tuple[Tensor, ...]:
+        """The parameters in the runtime's form, with `rank` batch axes after the row axis where they have rows."""
+        return canonical(
+            self.family,
+            {
+                name: lead(cell.value, rank + own) if cell.rows else cell.value
+                for name, (cell, own) in self.cells.items()
+            },
+        )
+
+
+class Arguments:
+    """All arguments of one site."""
+
+    def __init__(self, draw: FamilyDraw, site: Site, where: Where, parts: Parts) -> None:
+        self.family = draw.family
+        self.where = where
+        self.plate = getattr(site.ascribed.space, "nominal", None) if site.ascribed is not None else None
+        self.items = [Argument(draw.family, name, expr, parts) for name, expr in draw.args if name != "dim"]
+        self.literal = all(isinstance(expr, Constant) for _, expr in draw.args)
+        self._made: tuple[Tensor, ...] | None = None
+
+    def align(self, frame: Frame, event: tuple[int, ...] | None, groups: Cell | None) -> Aligned:
+        """Evaluate on a frame; with `groups`, what is indexed by group is looked up per row."""
+        cells: dict[str, tuple[Cell, int]] = {}
+        for item in self.items:
+            cell = item.cell(frame, event)
+            if groups is not None and item.by_group(cell, groups, self.plate):
+                cell = take_groups(cell, groups)
+            cells[item.name] = (cell, item.rank)
+        shapes = [cell.value.shape[int(cell.rows) : cell.value.ndim - own] for cell, own in cells.values()]
+        try:
+            batch = tuple(torch.broadcast_shapes(*shapes)) if shapes else ()
+        except RuntimeError as error:
+            sizes = ", ".join(f"{name} {tuple(shape)}" for name, shape in zip(cells, shapes, strict=True))
+            raise self.where.misfit("arguments that fit together", sizes) from error
+        return Aligned(self.family, cells, any(cell.rows for cell, _ in cells.values()), batch)
+
+    def canonical(self, aligned: Aligned, rank: int) -> tuple[Tensor, ...]:
+        """The parameters in the runtime's form; literal ones are made once."""
+        if not self.literal:
+            return aligned.canonical(rank)
+        if self._made is None:
+            self._made = aligned.canonical(rank)
+        return self._made
+
+
+def take_groups(cell: Cell, groups: Cell) -> Cell:
+    """Each row's group's entry: (G, …) becomes (N, …)."""
+    index = groups.value
+    if not cell.rows:
+        return Cell(cell.value[index], groups.rows)
+    if not groups.rows:
+        return Cell(cell.value[:, index], True)
+    row = torch.arange(index.shape[0], device=index.device).unsqueeze(-1)
+    return Cell(cell.value[row, index], True)

@@ -1,0 +1,222 @@
+"""Sites drawn from a named arrow: one record from one draw or one exact density."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from qvr_core.runtime.arithmetic import Parts, compile_expr
+from qvr_core.runtime.arrow import Noise, NoiseSpec, Value, repeat_rows
+from qvr_core.runtime.cells import Cell, as_argument
+from qvr_core.runtime.errors import NoDensity
+from qvr_core.runtime.execution import SiteInfo, SiteKind, SiteRecord
+from qvr_core.runtime.families import standard_noise
+from qvr_core.runtime.frame import Frame, as_tensor
+from qvr_core.runtime.layout import Where, blocks, dummy, from_parts, parts, prepare, regroup
+from qvr_core.semantics.model import ArrowDraw, Site
+from qvr_core.semantics.spaces import Space
+
+
+class ArrowSite:
+    """`sample v <- f(args)` or `observe v <- f(args)`."""
+
+    def __init__(self, site: Site, kind: SiteKind, program: str, source: Parts) -> None:
+        assert isinstance(site.draw, ArrowDraw)
+        self.site = site
+        self.kind: SiteKind = kind
+        self.name = site.name
+        self.module = source.arrow(site.draw.arrow)
+        self.domain = site.draw.arrow.domain.space
+        self.codomain = site.draw.arrow.codomain.space
+        self.where = Where(program, f"site `{site.name}`", site.name)
+        args = site.draw.args
+        self.args = None if args is None else [compile_expr(arg, source) for arg in args]
+        self.weight = None if site.weight is None else compile_expr(site.weight, source)
+        self.mask = None if site.mask is None else compile_expr(site.mask, source)
+        self.discrete = self.module.sampled and all(block.finite for block in blocks(self.codomain))
+        self.info = site_info(self)
+
+    def argument(self, frame: Frame) -> Value:
+        """The arrow's argument on this frame, in normal form."""
+        if self.args is None:
+            assert frame.x is not None
+            return frame.x
+        return as_argument([arg(frame) for arg in self.args], self.domain, frame.rows)
+
+    def run(self, frame: Frame) -> None:
+        """Draw or score the site, bind what it binds, and leave a record."""
+        request = frame.request
+        given = request.values.get(self.name)
+        if given is None and self.kind == "observe":
+            supplied = frame.supplied(self.name)
+            given = None if supplied is None else supplied.value
+        elif given is None:
+            given = request.observations.get(self.name)
+        x = self.argument(frame)
+        if not self.module.sampled:
+            record = self._plain(x, given)
+        elif given is None:
+            record = self._drawn(x, frame)
+        else:
+            record = self._scored(x, given, frame)
+        frame.sites[self.name] = record
+        self._bind(record.value, frame)
+
+    def _plain(self, x: Value, given: Value | None) -> SiteRecord:
+        if given is not None:
+            raise NoDensity(
+                f"{self.where.program}: site `{self.name}` comes from a deterministic arrow: it has no density and "
+                "cannot be observed",
+                site=self.name,
+            )
+        return self._record(False, self.module(x), None, None, {})
+
+    def _drawn(self, x: Value, frame: Frame) -> SiteRecord:
+        request = frame.request
+        noise = request.noise_of(self.name, lambda: self.module.noise_specs(x))
+        wanted = request.wants(self.name)
+        drawn = self.module.draw(x, noise, generator=request.generator, want_log_prob=wanted)
+        record = self._record(False, drawn.value, drawn.log_prob, drawn.log_innovations, drawn.noise)
+        record.log_noise = drawn.log_noise
+        if self.kind == "sample":
+            record.log_discrete = drawn.score_log_prob
+        return record
+
+    def _scored(self, x: Value, given: Value, frame: Frame) -> SiteRecord:
+        if not self.module.has_density:
+            raise NoDensity(
+                f"{self.where.program}: site `{self.name}` ends in a deterministic arrow after its last draw: it has "
+                "no density and cannot be observed",
+                site=self.name,
+            )
+        y = prepare(self.codomain, as_tensor(given), self.where)
+        if parts(y)[0].shape[0] != frame.rows:
+            raise self.where.misfit(f"{frame.rows} rows as in the input", f"{parts(y)[0].shape[0]}")
+        request = frame.request
+        given_noise = request.noise_of(self.name, lambda: self.module.noise_specs(x))
+        noise = self.innovations(x, given_noise, request.generator)
+        log_prob = log_innovations = None
+        if request.wanted is not False:
+            log_prob, log_innovations = self.module.densities(x, y, noise or None)
+            log_prob = self._masked(log_prob, frame)
+        return self._record(True, y, log_prob, log_innovations, dict(noise))
+
+    def innovations(self, x: Value, given: Noise | None = None, generator: torch.Generator | None = None) -> Noise:
+        """The innovations on `x` by path, drawn where they are not given."""
+        specs = [spec for spec in self.module.noise_specs(x) if not spec.final]
+        given = given or {}
+        if any(spec.base not in ("normal", "uniform") and spec.path not in given for spec in specs):
+            drawn = self.module.draw(x, given, generator=generator, want_log_prob=False).noise
+            return {spec.path: drawn[spec.path] for spec in specs}
+        like = _float_like(self.module, x)
+        return {
+            spec.path: given[spec.path]
+            if spec.path in given
+            else standard_noise(spec.base, spec.shape, like, generator)
+            for spec in specs
+        }
+
+    def _masked(self, log_prob: Tensor, frame: Frame) -> Tensor:
+        for factor in (self.mask, self.weight):
+            if factor is None:
+                continue
+            cell = factor(frame)
+            value = cell.value.to(log_prob.dtype)
+            if value.numel() not in (1, frame.rows):
+                raise self.where.misfit(f"a mask or weight for {frame.rows} rows", f"shape {tuple(value.shape)}")
+            log_prob = log_prob * value.reshape(-1)
+        return log_prob
+
+    def _record(
+        self,
+        observed: bool,
+        value: Value,
+        log_prob: Tensor | None,
+        log_innovations: Tensor | None,
+        noise: dict[str, Tensor],
+    ) -> SiteRecord:
+        return SiteRecord(self.name, self.kind, observed, value, log_prob, log_innovations, noise, self.site.density)
+
+    def _bind(self, value: Value | None, frame: Frame) -> None:
+        bound = self.site.bound
+        if len(bound) <= 1:
+            frame.bound[bound[0][0] if bound else self.name] = Cell(value, True)
+            return
+        assert value is not None
+        cut = regroup(value, [named.space for _, named in bound])
+        frame.bound.update({name: Cell(part, True) for (name, _), part in zip(bound, cut, strict=True)})
+
+
+class SiteArrow(nn.Module):
+    """The arrow of a site as users meet it: `model._step_h`, `model.step("h")`."""
+
+    def __init__(self, site: ArrowSite) -> None:
+        super().__init__()
+        self.module = site.module
+        self._site = site
+
+    def _value(self, x: object) -> Value:
+        where = Where(self._site.where.program, f"the argument of site `{self._site.name}`", self._site.name)
+        return prepare(self._site.domain, x, where)
+
+    def rsample(self, x: object, sample_shape: tuple[int, ...] = (), generator: torch.Generator | None = None) -> Value:
+        """A reparameterised draw on `x`: (B, …), or (*sample_shape, B, …)."""
+        value = repeat_rows(self._value(x), math.prod(sample_shape))
+        drawn = self.module.draw(value, generator=generator, want_log_prob=False).value
+        if not sample_shape:
+            return drawn
+        return from_parts([part.reshape(*sample_shape, -1, *part.shape[1:]) for part in parts(drawn)])
+
+    def innovations(self, x: object, generator: torch.Generator | None = None) -> dict[str, Tensor]:
+        """Fresh innovations by path of the draw; empty where the density needs none."""
+        return dict(self._site.innovations(self._value(x), None, generator))
+
+    def log_prob(self, x: object, y: object, innovations: Noise | None = None) -> Tensor:
+        """log p(y | x, innovations), (B,)."""
+        return self.module.log_prob(self._value(x), prepare(self._site.codomain, y, self._site.where), innovations)
+
+    def forward(self, x: object) -> Value:
+        """The value of a deterministic arrow; a draw of a sampled one."""
+        return self.rsample(x)
+
+
+def _float_like(module: nn.Module, x: Value) -> Tensor:
+    first = parts(x)[0]
+    if first.is_floating_point():
+        return first
+    return next(module.parameters(), torch.zeros(0, device=first.device))
+
+
+# ---------------------------------------------------------------- what is known before a value is seen
+
+
+def site_info(site: ArrowSite) -> SiteInfo:
+    """Draws and shapes of an arrow site, asked of the arrow with one row and length one."""
+    module, space = site.module, site.codomain
+    specs: tuple[NoiseSpec, ...] = ()
+    if module.sampled:
+        lead = (1, 1) if any(block.sequence for block in blocks(site.domain)) else (1,)
+        specs = tuple(
+            NoiseSpec(spec.path, spec.shape[1:], spec.base, spec.final)
+            for spec in module.noise_specs(dummy(site.domain, lead))
+        )
+    return SiteInfo(
+        site.name,
+        site.kind,
+        site.kind == "observe",
+        True,
+        event_shape(space),
+        "discrete" if site.discrete else "real",
+        specs,
+        site.discrete,
+        site.site.density,
+    )
+
+
+def event_shape(space: Space) -> tuple[int, ...] | None:
+    """The shape of a value without rows; None where it has a length or several tensors."""
+    if len(blocks(space)) != 1 or blocks(space)[0].sequence:
+        return None
+    return () if blocks(space)[0].finite else (blocks(space)[0].size,)

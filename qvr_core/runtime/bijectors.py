@@ -1,0 +1,197 @@
+"""Maps between unconstrained numbers and a family's support, with their log Jacobians.
+
+Guides and Markov chains move in unconstrained space.  Bounds may depend on other values of the program, so the map is
+made where the family's arguments are known.  Sources: the Stan reference manual, "Constraint transforms".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor
+
+Bound = Tensor | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Where a family's draws live: `kind` is 'real', 'bounded', 'simplex', 'cholesky', 'correlation' or
+    'covariance'; the bounds are those of 'bounded' (None: unbounded on that side)."""
+
+    kind: str
+    low: Bound = None
+    high: Bound = None
+
+
+REAL = Support("real")
+
+
+def unconstrained_shape(kind: str, event: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of unconstrained numbers for values of shape `event` (plates in front)."""
+    if kind == "simplex":
+        return (*event[:-1], event[-1] - 1)
+    if kind in ("covariance", "cholesky"):
+        return (*event[:-2], event[-1] * (event[-1] + 1) // 2)
+    if kind == "correlation":
+        return (*event[:-2], event[-1] * (event[-1] - 1) // 2)
+    return event
+
+
+def constrain(u: Tensor, support: Support) -> tuple[Tensor, Tensor]:
+    """The value and log |∂value/∂u| per row, (B,); the first axis of `u` is the row axis."""
+    match support.kind:
+        case "real":
+            return u, u.new_zeros(u.shape[0])
+        case "bounded":
+            value, log = _bounded(u, support.low, support.high)
+        case "simplex":
+            value, log = _simplex(u)
+        case "covariance":
+            value, log = _covariance(u)
+        case "cholesky":
+            value, log = _cholesky(u)
+        case "correlation":
+            value, log = _correlation(u)
+        case kind:
+            raise ValueError(f"no bijector onto {kind}")
+    return value, log.reshape(log.shape[0], -1).sum(-1)
+
+
+def unconstrain(value: Tensor, support: Support) -> Tensor:
+    """The inverse of `constrain`; values on the boundary are moved just inside."""
+    tiny = torch.finfo(value.dtype).tiny
+    match support.kind:
+        case "bounded":
+            return _unbounded(value, support.low, support.high)
+        case "simplex":
+            return _unsimplex(value.clamp(min=tiny))
+        case "covariance":
+            return _uncholesky(torch.linalg.cholesky(value))
+        case "cholesky":
+            return _uncholesky(value)
+        case "correlation":
+            return _uncorrelation(value)
+        case _:
+            return value
+
+
+# ---------------------------------------------------------------- intervals
+
+
+def _finite(bound: Bound) -> bool:
+    if bound is None:
+        return False
+    return math.isfinite(bound) if isinstance(bound, float) else bool(torch.isfinite(bound).all())
+
+
+def _bounded(u: Tensor, low: Bound, high: Bound) -> tuple[Tensor, Tensor]:
+    if _finite(low) and _finite(high):
+        assert low is not None and high is not None
+        width = high - low
+        log_width = math.log(width) if isinstance(width, float) else width.log()
+        eps = torch.finfo(u.dtype).eps
+        return low + width * u.sigmoid().clamp(eps, 1.0 - eps), nnf.logsigmoid(u) + nnf.logsigmoid(-u) + log_width
+    if _finite(low):
+        assert low is not None
+        return low + u.exp(), u
+    if _finite(high):
+        assert high is not None
+        return high - u.exp(), u
+    return u, torch.zeros_like(u)
+
+
+def _unbounded(value: Tensor, low: Bound, high: Bound) -> Tensor:
+    tiny = torch.finfo(value.dtype).tiny
+    if _finite(low) and _finite(high):
+        assert low is not None and high is not None
+        eps = torch.finfo(value.dtype).eps
+        return torch.logit(((value - low) / (high - low)).clamp(eps, 1.0 - eps))
+    if _finite(low):
+        return (value - low).clamp(min=tiny).log()
+    if _finite(high):
+        return (high - value).clamp(min=tiny).log()
+    return value
+
+
+# ---------------------------------------------------------------- simplex: stick breaking
+
+
+def _offsets(u: Tensor) -> Tensor:
+    count = u.shape[-1]
+    return torch.arange(count, 0, -1, dtype=u.dtype, device=u.device).log()
+
+
+def _simplex(u: Tensor) -> tuple[Tensor, Tensor]:
+    logits = u - _offsets(u)
+    log_taken, log_left = nnf.logsigmoid(logits), nnf.logsigmoid(-logits)
+    log_rest = nnf.pad(log_left.cumsum(-1), (1, 0))
+    value = (nnf.pad(log_taken, (0, 1)) + log_rest).exp()
+    return value, (log_taken + log_left + log_rest[..., :-1]).sum(-1)
+
+
+def _unsimplex(value: Tensor) -> Tensor:
+    rest = value.flip(-1).cumsum(-1).flip(-1)
+    u = value[..., :-1].log() - rest[..., 1:].log()
+    return u + _offsets(u)
+
+
+# ---------------------------------------------------------------- matrices
+
+
+def _triangle(count: int) -> int:
+    return (math.isqrt(8 * count + 1) - 1) // 2
+
+
+def _lower(u: Tensor) -> tuple[Tensor, Tensor]:
+    size = _triangle(u.shape[-1])
+    row, column = torch.tril_indices(size, size)
+    raw = u.new_zeros(*u.shape[:-1], size, size)
+    raw[..., row, column] = u
+    diagonal = raw.diagonal(dim1=-2, dim2=-1)
+    return raw.tril(-1) + torch.diag_embed(diagonal.exp()), diagonal
+
+
+def _cholesky(u: Tensor) -> tuple[Tensor, Tensor]:
+    tril, log_diagonal = _lower(u)
+    return tril, log_diagonal.sum(-1)
+
+
+def _covariance(u: Tensor) -> tuple[Tensor, Tensor]:
+    tril, log_diagonal = _lower(u)
+    size = tril.shape[-1]
+    powers = torch.arange(size + 1, 1, -1, dtype=u.dtype, device=u.device)
+    return tril @ tril.mT, (powers * log_diagonal).sum(-1) + size * math.log(2.0)
+
+
+def _uncholesky(tril: Tensor) -> Tensor:
+    size = tril.shape[-1]
+    row, column = torch.tril_indices(size, size)
+    raw = tril.tril(-1) + torch.diag_embed(tril.diagonal(dim1=-2, dim2=-1).log())
+    return raw[..., row, column]
+
+
+def _correlation(u: Tensor) -> tuple[Tensor, Tensor]:
+    """Row i of the Cholesky factor from the canonical partial correlations tanh(u)."""
+    size = (1 + math.isqrt(1 + 8 * u.shape[-1])) // 2
+    row, column = torch.tril_indices(size, size, -1)
+    partial = u.new_zeros(*u.shape[:-1], size, size)
+    partial[..., row, column] = u.tanh()
+    log_left = torch.zeros_like(partial)
+    # log(1 − tanh²u) = 2 (log 2 − u − softplus(−2u))
+    log_left[..., row, column] = math.log(2.0) - u - nnf.softplus(-2.0 * u)
+    used = nnf.pad(log_left.cumsum(-1)[..., :-1], (1, 0))
+    value = partial * used.exp() + torch.diag_embed(used.diagonal(dim1=-2, dim2=-1).exp())
+    jacobian = (2.0 * log_left + used)[..., row, column].sum(-1)
+    return value, jacobian
+
+
+def _uncorrelation(tril: Tensor) -> Tensor:
+    size = tril.shape[-1]
+    row, column = torch.tril_indices(size, size, -1)
+    left = (1.0 - nnf.pad(tril.square().cumsum(-1)[..., :-1], (1, 0))).clamp(min=torch.finfo(tril.dtype).tiny)
+    partial = (tril / left.sqrt())[..., row, column]
+    eps = torch.finfo(tril.dtype).eps
+    return partial.clamp(-1.0 + eps, 1.0 - eps).atanh()

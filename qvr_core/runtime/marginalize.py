@@ -1,0 +1,240 @@
+"""`marginalize`: a latent summed or integrated out exactly, per group, per row, or once per row of the batch.
+
+The values of the latent become rows: inside the block every row of the batch is repeated once per value, so that each
+step runs once on all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+from numpy.polynomial.legendre import leggauss
+from torch import Tensor
+
+from qvr_core.runtime.arrow_site import ArrowSite
+from qvr_core.runtime.cells import Cell
+from qvr_core.runtime.errors import NoDensity, RuntimeProblem
+from qvr_core.runtime.execution import SiteRecord
+from qvr_core.runtime.family_site import FamilySite, Terms, family_support, sizes
+from qvr_core.runtime.frame import Frame
+from qvr_core.runtime.layout import blocks
+from qvr_core.semantics.model import MarginalizeModel
+
+QUADRATURE_NODES = 64
+"""Gauss-Legendre nodes: exact for polynomials up to degree 127."""
+
+
+class _Step(Protocol):
+    def run(self, frame: Frame) -> None: ...
+
+
+class Marginalize:
+    """`mode` says what the latent is drawn once for: 'group', 'row' (of the data) or 'batch' (each row of the batch)."""
+
+    def __init__(self, model: MarginalizeModel, latent: ArrowSite | FamilySite, body: Sequence[_Step]) -> None:
+        self.name = model.site.name
+        self.latent = latent
+        self.body = body
+        self.density = model.site.density
+        if model.over is not None:
+            self.mode, self.plate = "group", sizes(model.over.space)
+        elif model.rows is not None:
+            self.mode, self.plate = "row", sizes(model.rows.space)
+        else:
+            self.mode, self.plate = "batch", ()
+
+    def run(self, frame: Frame) -> None:
+        """Leave one record with the summed-out density; without data, draw the block first."""
+        drawn = None
+        if not self._supplied(frame):
+            drawn = self._draw(frame)
+        log_prob = None
+        if frame.request.wanted is not False:
+            log_prob = self.evaluate(frame).per_row(frame.rows)
+        frame.sites[self.name] = SiteRecord(self.name, "marginalize", True, drawn, log_prob, None, {}, self.density)
+
+    def observed(self) -> list[ArrowSite | FamilySite]:
+        """All sites inside that look at data."""
+        found: list[ArrowSite | FamilySite] = []
+        for step in self.body:
+            if isinstance(step, Marginalize):
+                found.extend(step.observed())
+            elif isinstance(step, ArrowSite | FamilySite):
+                found.append(step)
+        return found
+
+    def _supplied(self, frame: Frame) -> bool:
+        missing = [site for site in self.observed() if frame.supplied(site.name) is None]
+        return not missing
+
+    # ------------------------------------------------------------ forward draws
+
+    def _draw(self, frame: Frame) -> Tensor:
+        """Draw the latent, then the body given it; what the body draws counts as observed afterwards."""
+        latent = self.latent
+        if isinstance(latent, FamilySite):
+            value = latent.draw_value(frame, self.plate)
+        else:
+            latent.run(frame)
+            value = frame.sites[self.name].value
+        frame.bound[self.name] = Cell(value, True)
+        for step in self.body:
+            step.run(frame)
+        for site in self.observed():
+            frame.given[site.name] = frame.bound[site.name]
+        assert isinstance(value, Tensor)
+        return value
+
+    # ------------------------------------------------------------ the sum
+
+    def evaluate(self, frame: Frame) -> Terms:
+        """log Σ_z p(z) p(body | z) per row and, by mode, per group or row of the data."""
+        values, log_weights, has_rows = self._values(frame)
+        count = values.shape[-1]
+        inner = frame.inner(count)
+        inner.bound[self.name] = Cell(_as_rows(values, has_rows, frame.rows), True)
+        total = Terms(self._prior(inner), True)
+        for step in self.body:
+            term = self._term(step, inner)
+            if term is not None:
+                total = _add(total, term)
+        joint = total.value.unflatten(0, (frame.rows, count))
+        if log_weights is not None:
+            weights = _as_rows(log_weights, has_rows, frame.rows).unflatten(0, (frame.rows, count))
+            joint = joint + weights.reshape(*weights.shape, *(1,) * (joint.ndim - weights.ndim))
+        for site in self.observed():
+            given = frame.supplied(site.name)
+            value = None if given is None else given.value
+            frame.sites[site.name] = SiteRecord(site.name, "observe", True, value, None, None, {}, self.density)
+            if given is not None:
+                frame.bound[site.name] = given
+        return Terms(torch.logsumexp(joint, 1), True)
+
+    def _values(self, frame: Frame) -> tuple[Tensor, Tensor | None, bool]:
+        """The values of the latent along a last axis, log quadrature weights where it is integrated, and whether
+        they have rows."""
+        latent = self.latent
+        if isinstance(latent, ArrowSite):
+            return torch.arange(blocks(latent.codomain)[0].size), None, False
+        aligned = latent.arguments.align(frame, latent.event, latent.groups(frame))
+        parameters = latent.arguments.canonical(aligned, len(aligned.batch))
+        if latent.discrete:
+            return torch.arange(_cardinality(latent, parameters)), None, False
+        support = family_support(latent.table, parameters)
+        if support.low is None or support.high is None:
+            raise NoDensity(
+                f"site `{self.name}`: {latent.family.name} is not on a bounded interval, so it cannot be integrated "
+                "by quadrature; use `sample`",
+                site=self.name,
+            )
+        nodes, weights = (torch.as_tensor(a, dtype=torch.get_default_dtype()) for a in leggauss(QUADRATURE_NODES))
+        low, high = torch.broadcast_tensors(torch.as_tensor(support.low), torch.as_tensor(support.high))
+        low, high = low.unsqueeze(-1), high.unsqueeze(-1)
+        half = 0.5 * (high - low)
+        if not bool(torch.isfinite(half).all()):
+            raise NoDensity(f"site `{self.name}`: the interval to integrate over is not bounded", site=self.name)
+        has_rows = aligned.rows and half.ndim > len(aligned.batch) + 1
+        return low + half * (nodes + 1.0), weights.log() + half.log(), has_rows
+
+    def _prior(self, inner: Frame) -> Tensor:
+        """log p(z) of every value, with the plate's axis where the arguments differ along it."""
+        latent = self.latent
+        if isinstance(latent, ArrowSite):
+            return latent.module.log_prob(latent.argument(inner), inner[self.name].value)
+        aligned = latent.arguments.align(inner, latent.event, latent.groups(inner))
+        z = inner[self.name]
+        value = z.value.reshape(*z.value.shape, *(1,) * (len(aligned.batch) - z.rank))
+        terms = latent.terms(inner, Cell(value, True), aligned, None).value
+        if self.mode == "batch":
+            return terms.flatten(1).sum(-1) if terms.ndim > 1 else terms
+        # one per group or row: a single one stands for all of them
+        return terms if terms.ndim > 1 else terms.unsqueeze(-1).expand(-1, *self._wide(inner))
+
+    def _wide(self, frame: Frame) -> tuple[int, ...]:
+        if self.mode == "group":
+            return self.plate
+        for site in self.observed():
+            given = frame.supplied(site.name)
+            if given is not None and given.rank > 0:
+                return (given.value.shape[int(given.rows)],)
+        return self.plate
+
+    def _term(self, step: Any, inner: Frame) -> Terms | None:
+        if isinstance(step, Marginalize):
+            return self._placed(step.evaluate(inner), step.latent, inner)
+        if isinstance(step, FamilySite):
+            given = inner.supplied(step.name)
+            assert given is not None
+            groups = step.groups(inner)
+            per_group = self.mode == "group"
+            aligned = step.arguments.align(inner, step.event, groups)
+            value = step.fitted(inner, given, aligned, groups)
+            inner.bound[step.name] = value
+            terms = step.terms(inner, value, aligned, groups)
+            return self._placed(terms, step, inner) if per_group else self._fold(terms)
+        step.run(inner)
+        name = getattr(step, "name", None)
+        record = inner.sites.get(name) if name is not None else None
+        if record is None or record.log_prob is None:
+            return None
+        cell = inner.bound[record.name] if record.kind == "score" else Cell(record.log_prob, True)
+        return self._fold(Terms(cell.value, cell.rows))
+
+    def _placed(self, terms: Terms, site: ArrowSite | FamilySite, inner: Frame) -> Terms:
+        """Terms per data row added up by group."""
+        if self.mode != "group":
+            return self._fold(terms)
+        size = self.plate[0]
+        via = site.via(inner) if isinstance(site, FamilySite) and site.via is not None else None
+        value = terms.value if terms.rows else terms.value.expand(inner.rows, *terms.value.shape)
+        if via is None:
+            if value.ndim > 1 and value.shape[1] == size:
+                return self._fold(Terms(value, True))
+            raise RuntimeProblem(
+                f"site `{site.name}` stands in `marginalize {self.name}` over groups: say each row's group by `via=`",
+                site=site.name,
+            )
+        value = value.flatten(2).sum(-1) if value.ndim > 2 else value
+        index = (via.value.long() if via.rows else via.value.long().expand(inner.rows, -1)).expand(value.shape)
+        return Terms(value.new_zeros(inner.rows, size).scatter_add(1, index, value), True)
+
+    def _fold(self, terms: Terms) -> Terms:
+        """Everything but the rows and, by mode, one plate axis summed."""
+        value = terms.value
+        keep = (1 if terms.rows else 0) + (0 if self.mode == "batch" else 1)
+        if value.ndim > keep:
+            value = value.flatten(keep).sum(-1)
+        return Terms(value, terms.rows)
+
+
+def _add(total: Terms, term: Terms) -> Terms:
+    left, right = total.value, term.value
+    if term.rows and right.ndim < left.ndim:
+        right = right.reshape(*right.shape, *(1,) * (left.ndim - right.ndim))
+    if right.ndim > left.ndim and term.rows:
+        left = left.reshape(*left.shape, *(1,) * (right.ndim - left.ndim))
+    return Terms(left + right, True)
+
+
+def _as_rows(values: Tensor, has_rows: bool, rows: int) -> Tensor:
+    """Values (rows?, …, K) as rows of their own, (B · K, …), the values fastest."""
+    each = values if has_rows else values.expand(rows, *values.shape)
+    return each.movedim(-1, 1).flatten(0, 1)
+
+
+def _cardinality(site: FamilySite, parameters: tuple[Tensor, ...]) -> int:
+    match site.family.name:
+        case "Categorical":
+            return parameters[0].shape[-1]
+        case "OrderedLogistic":
+            return parameters[1].shape[-1] + 1
+        case "Bernoulli":
+            return 2
+        case "Binomial":
+            return int(parameters[0].max()) + 1
+        case name:
+            raise NoDensity(
+                f"site `{site.name}`: {name} has infinitely many values and cannot be summed out", site=site.name
+            )

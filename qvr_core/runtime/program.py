@@ -1,0 +1,427 @@
+"""A program at run time: its typed steps executed on rows.  Inference drives it through `ProgramModule.execute`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from qvr_core.runtime.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value, missing_innovations, repeat_rows
+from qvr_core.runtime.arrow_site import ArrowSite, SiteArrow
+from qvr_core.runtime.build import Builder
+from qvr_core.runtime.cells import Cell, with_rows
+from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.execution import Execution, Request, SiteInfo, SiteNoise, SiteRecord, Wanted
+from qvr_core.runtime.family_site import FamilySite
+from qvr_core.runtime.frame import Frame
+from qvr_core.runtime.layout import Where, from_parts, join, parts, prepare, regroup
+from qvr_core.runtime.leaves import adopt
+from qvr_core.runtime.marginalize import Marginalize
+from qvr_core.runtime.repetition import n_steps as run_n_steps
+from qvr_core.runtime.steps import make_steps
+from qvr_core.semantics.model import Arrow, Program, Sort
+from qvr_core.semantics.spaces import Product
+
+
+class _Parts:
+    """What a program is made of, collected while its steps are compiled."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.used: list[ArrowModule] = []
+
+    def arrow(self, node: Arrow) -> ArrowModule:
+        module = self.builder.arrow(node)
+        self.used.append(module)
+        return module
+
+    def deduction(self, name: str) -> Any:
+        from qvr_core.runtime.deduction import DeductionModule
+
+        module = DeductionModule(self.builder.model.deductions[name], self.builder.model)
+        self.used.append(module)
+        return module
+
+
+class ProgramModule(ArrowModule):
+    """A program as a module, and as an arrow that other arrows may use.
+
+    `x` is (B, …) rows of the domain, or None for a program that does not use its input: then B is the number of rows
+    asked for (particles, chains; one by default).  Everything random comes from torch's global generator or the one
+    given.
+    """
+
+    def __init__(self, program: Program, builder: Builder) -> None:
+        super().__init__()
+        self.program = program
+        self.name = program.name
+        self.domain, self.codomain = program.domain, program.codomain
+        self.sampled = program.sort is Sort.SAMPLED
+        self.data: Mapping[str, Any] = builder.data
+        self.where = Where(program.name, "the input")
+        made = _Parts(builder)
+        self.steps = make_steps(program.steps, program.name, made)
+        self.sites: dict[str, ArrowSite | FamilySite] = {}
+        self.marginals: dict[str, Marginalize] = {}
+        for step in self.steps:
+            if isinstance(step, ArrowSite | FamilySite):
+                self.sites[step.name] = step
+            elif isinstance(step, Marginalize):
+                self.marginals[step.name] = step
+        adopt(self, made.used)
+        self._names_of_inputs = [entry.name for entry in program.inputs]
+        self._spaces_of_inputs = [entry.space.space for entry in program.inputs]
+        self.returned = [name for _, name in program.returns]
+        self.has_density = program.density.kind not in ("none", "deterministic")
+        self._checked: tuple[int, int] | None = None
+
+    # ------------------------------------------------------------ execution
+
+    def execute(
+        self,
+        x: object = None,
+        *,
+        observations: Mapping[str, Any] | None = None,
+        values: Mapping[str, Value] | None = None,
+        noise: SiteNoise | None = None,
+        unconstrained: Mapping[str, Tensor] | None = None,
+        generator: Generator | None = None,
+        want_log_prob: Wanted = True,
+        scored: Collection[str] = (),
+        rows: int | None = None,
+        n_steps: int | None = None,
+        prepared: bool = False,
+    ) -> Execution:
+        """Run every step once.
+
+        observations: observed values and data by name; a `sample` site named here is conditioned on the value.
+        values: latents by site, with the row axis (or without it, then the same in every row).
+        noise: standardised noise by site and path, final draws included; what is missing is drawn.
+        unconstrained: latents of family steps by unconstrained numbers, mapped through the family's bijector.
+        want_log_prob: True, False, or 'observed' (latents cost nothing then).
+        scored: latents whose density is computed in any case.
+        rows: number of rows of a program that does not use its input.
+        prepared: `x` is a value in normal form and has been checked.
+        """
+        value = x if prepared else self.input(x)
+        count = self._rows(value, rows, values, noise, unconstrained)
+        request = Request(
+            count, observations or {}, values or {}, noise or {}, unconstrained or {}, generator, want_log_prob, scored
+        )
+        frame = Frame(self.name, request, count, value, self.program.uses_input, self.data)  # pyright: ignore
+        if value is not None:
+            self._bind_inputs(value, frame)  # pyright: ignore[reportArgumentType]
+        with run_n_steps(n_steps) if n_steps is not None else nullcontext():
+            for step in self.steps:
+                step.run(frame)
+        return Execution(frame.sites, self._output(frame), count)
+
+    def input(self, x: object) -> Value | None:
+        """The input in normal form, checked; None where the program does not use it."""
+        if not self.program.uses_input:
+            return None
+        if x is None:
+            raise InputProblem(f"`{self.name}` uses its input: give rows of {self.domain.written}, not None")
+        if isinstance(x, Tensor):
+            # the same tensor is checked once, however often a loop passes it
+            key = (id(x), x._version)
+            if key == self._checked and self._last is x:
+                return self._prepared
+            self._checked, self._last = key, x
+            self._prepared = prepare(self.domain.space, x, self.where)
+            return self._prepared
+        return prepare(self.domain.space, x, self.where)
+
+    _last: Tensor | None = None
+    _prepared: Value | None = None
+
+    def _rows(
+        self,
+        value: object,
+        rows: int | None,
+        values: Mapping[str, Value] | None,
+        noise: SiteNoise | None,
+        unconstrained: Mapping[str, Tensor] | None,
+    ) -> int:
+        if value is not None:
+            return parts(value)[0].shape[0]  # pyright: ignore[reportArgumentType]
+        if rows is not None:
+            return rows
+        for given in (noise or {}).values():
+            for tensor in () if callable(given) else given.values():
+                return tensor.shape[0]
+        for tensor in (unconstrained or {}).values():
+            return tensor.shape[0]
+        counts = [self._leading(name, given) for name, given in (values or {}).items()]
+        return max((count for count in counts if count is not None), default=1)
+
+    def _leading(self, name: str, given: Value) -> int | None:
+        """Rows of a conditioned latent: the leading axis, where there is one more than the site has."""
+        site = self.sites.get(name)
+        if site is None or site.info.event is None or site.kind != "sample":
+            return None
+        tensor = torch.as_tensor(given) if not isinstance(given, tuple) else given[0]
+        return tensor.shape[0] if tensor.ndim > len(site.info.event) else None
+
+    def _bind_inputs(self, value: Value, frame: Frame) -> None:
+        names, spaces = self._names_of_inputs, self._spaces_of_inputs
+        if not any(names):
+            return
+        cut = [value] if len(spaces) == 1 else regroup(value, spaces)
+        frame.bound.update({name: Cell(v, True) for name, v in zip(names, cut, strict=True) if name is not None})
+
+    def _output(self, frame: Frame) -> Value:
+        cells = [frame[name] for name in self.returned]
+        if len(cells) == 1 and not self.program.tupled:
+            return self._returned(cells[0], frame)
+        values = tuple(self._returned(cell, frame) for cell in cells)
+        return values  # pyright: ignore[reportReturnType]
+
+    def _returned(self, cell: Cell, frame: Frame) -> Any:
+        if isinstance(cell.value, Tensor):
+            return with_rows(cell, frame.rows)
+        return cell.value
+
+    # ------------------------------------------------------------ what users call
+
+    def rsample(
+        self,
+        x: object = None,
+        sample_shape: tuple[int, ...] = (),
+        observations: Mapping[str, Any] | None = None,
+        *,
+        n_steps: int | None = None,
+        generator: Generator | None = None,
+    ) -> Any:
+        """What the program returns, drawn: (B, …), or (*sample_shape, B, …); reparameterised where it can be."""
+        value = self.input(x)
+        count = math.prod(sample_shape)
+        if value is not None and sample_shape:
+            value = repeat_rows(value, count)
+        with self._expanded(observations, value, count) as given:
+            output = self.execute(
+                value,
+                observations=given,
+                want_log_prob=False,
+                rows=None if value is not None else max(count, 1),
+                n_steps=n_steps,
+                generator=generator,
+                prepared=True,
+            ).output
+        if not sample_shape:
+            return output
+        shaped = [part.reshape(*sample_shape, -1, *part.shape[1:]) for part in parts(output)]
+        return shaped[0] if not isinstance(output, tuple) else tuple(shaped)
+
+    def _expanded(self, observations: Mapping[str, Any] | None, value: Value | None, count: int) -> Any:
+        given = observations
+        if observations and value is not None and count > 1:
+            given = self.repeat_data(observations, parts(value)[0].shape[0] // count, count)
+        return nullcontext(given)
+
+    def repeat_data(self, observations: Mapping[str, Any], rows: int, count: int) -> dict[str, Any]:
+        """Observations and data of `rows` rows for `count` copies of all rows (copy by copy)."""
+        if not self.program.uses_input or count == 1:
+            return dict(observations)
+        return {
+            name: repeat_rows(value, count) if isinstance(value, Tensor) and value.shape[:1] == (rows,) else value
+            for name, value in observations.items()
+        }
+
+    def forward(self, x: Value) -> Value:
+        """The value of a deterministic program; a draw of a sampled one."""
+        output = self.execute(x, want_log_prob=False, prepared=True).output
+        if isinstance(output, tuple) and isinstance(self.codomain.space, Product):
+            return join([self._wide(part) for part in output])
+        return output
+
+    @staticmethod
+    def _wide(part: Tensor) -> Tensor:
+        return part.unsqueeze(-1) if part.ndim == 1 and part.is_floating_point() else part
+
+    def innovations(self, x: object = None, generator: Generator | None = None) -> dict[str, dict[str, Tensor]]:
+        """Fresh innovations on `x` by site and path: what `log_joint` is conditional on."""
+        value = self.input(x)
+        drawn = self.execute(value, want_log_prob=False, generator=generator, prepared=True)
+        return drawn.innovations(self.final_paths)
+
+    @property
+    def final_paths(self) -> dict[str, frozenset[str]]:
+        """The last draws of every site."""
+        return {
+            name: frozenset(spec.path for spec in site.info.draws if spec.final) for name, site in self.sites.items()
+        }
+
+    def log_joint(self, x: object, values: Mapping[str, Any], innovations: SiteNoise | None = None) -> Tensor:
+        """log p(values | x, innovations), (B,): every sample, observe and score site, without log p(innovations).
+
+        Raises `MissingInnovations` where the program has some and they are not all given, and `MissingData` where a
+        site has no value.
+        """
+        value = self.input(x)
+        latents = {name: values[name] for name, site in self.sites.items() if site.kind == "sample" and name in values}
+        data = {name: given for name, given in values.items() if name not in latents}
+        missing = [
+            name
+            for name, site in self.sites.items()
+            if name not in values and _has_density(site) and not (site.kind == "observe" and name in self.data)
+        ]
+        if missing:
+            words = ", ".join(f"`{name}`" for name in missing)
+            raise InputProblem(f"`{self.name}`: log_joint needs a value for {words}", site=missing[0])
+        self._need_innovations(value, latents, data, innovations or {})
+        return self.execute(value, observations=data, values=latents, noise=innovations, prepared=True).log_joint()
+
+    def _need_innovations(
+        self,
+        value: Value | None,
+        latents: Mapping[str, Value],
+        data: Mapping[str, Any],
+        innovations: SiteNoise,
+    ) -> None:
+        lacking = [
+            (name, spec)
+            for name, site in self.sites.items()
+            for spec in site.info.innovations
+            if spec.path not in innovations.get(name, {})
+        ]
+        if not lacking:
+            return
+        with torch.no_grad():
+            run = self.execute(
+                value, observations=data, values=latents, noise=innovations, want_log_prob=False, prepared=True
+            )
+        specs = [
+            NoiseSpec(spec.path, tuple(run.sites[name].noise[spec.path].shape), spec.base, False)
+            for name, spec in lacking
+            if spec.path in run.sites[name].noise
+        ]
+        if specs:
+            raise missing_innovations(specs)
+
+    def step(self, name: str) -> SiteArrow:
+        """The arrow of a site: `model.step("h").rsample(x)`."""
+        site = self.sites.get(name)
+        if not isinstance(site, ArrowSite):
+            known = ", ".join(f"`{n}`" for n, s in self.sites.items() if isinstance(s, ArrowSite)) or "none"
+            raise AttributeError(f"program `{self.name}` has no site `{name}` drawn from an arrow; it has {known}")
+        return SiteArrow(site)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_step_"):
+            return self.step(name.removeprefix("_step_"))
+        return super().__getattr__(name)
+
+    def site_infos(self) -> dict[str, SiteInfo]:
+        """What is known of every sample and observe site before anything has run."""
+        return {name: site.info for name, site in self.sites.items()}
+
+    # ------------------------------------------------------------ a program as an arrow
+
+    @property
+    def _returned_site(self) -> str | None:
+        """The site whose draw is the program's value, where it is one."""
+        if len(self.returned) == 1 and isinstance(self.sites.get(self.returned[0]), ArrowSite | FamilySite):
+            return self.returned[0]
+        return None
+
+    def noise_specs(self, x: Value) -> list[NoiseSpec]:
+        with torch.no_grad():
+            run = self.execute(x, want_log_prob=False, prepared=True)
+        last = self._returned_site
+        return [
+            NoiseSpec(
+                _joined(name, path),
+                tuple(noise.shape),
+                _base(self.sites[name].info, path),
+                name == last and path in self.final_paths[name],
+            )
+            for name, record in run.sites.items()
+            if name in self.sites
+            for path, noise in record.noise.items()
+        ]
+
+    def draw(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        run = self.execute(
+            x,
+            noise=_by_site(noise, self.sites),
+            generator=generator,
+            want_log_prob=want_log_prob,
+            prepared=True,
+        )
+        flat = {_joined(name, path): u for name, site in run.sites.items() for path, u in site.noise.items()}
+        scores = [site.log_discrete for site in run.sites.values() if site.log_discrete is not None]
+        output = run.output
+        if isinstance(output, tuple) and isinstance(self.codomain.space, Product):
+            output = join([self._wide(part) for part in output])
+        drawn = Drawn(output, flat, None, None, score_log_prob=sum(scores[1:], scores[0]) if scores else None)
+        if want_log_prob:
+            drawn.log_prob, drawn.log_innovations = self._split(run.sites)
+            terms = [t for t in (drawn.log_prob, drawn.log_innovations) if t is not None]
+            drawn.log_noise = sum(terms[1:], terms[0]) if terms else None
+        return drawn
+
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        last = self._returned_site
+        if last is None:
+            raise NotImplementedError(f"program `{self.name}` does not return one of its draws: it has no density")
+        given = innovations or {}
+        lacking = [s for s in self.noise_specs(x) if not s.final and s.path not in given]
+        if lacking:
+            raise missing_innovations(lacking)
+        run = self.execute(x, values={last: y}, noise=_by_site(given, self.sites), prepared=True)
+        log_prob, log_innovations = self._split(run.sites)
+        assert log_prob is not None
+        return log_prob, log_innovations
+
+    def _split(self, sites: Mapping[str, SiteRecord]) -> tuple[Tensor | None, Tensor | None]:
+        """The density of the returned site, and that of everything drawn before it."""
+        last = self._returned_site
+        own = [sites[last].log_prob] if last is not None else []
+        rest = [t for n, site in sites.items() for t in (None if n == last else site.log_prob, site.log_innovations)]
+        return _sum(own), _sum(rest)
+
+
+def _sum(terms: Sequence[Tensor | None]) -> Tensor | None:
+    present = [term for term in terms if term is not None]
+    return sum(present[1:], present[0]) if present else None
+
+
+def _has_density(site: ArrowSite | FamilySite) -> bool:
+    return isinstance(site, FamilySite) or (site.module.sampled and site.module.has_density)
+
+
+def _joined(site: str, path: str) -> str:
+    return f"{site}/{path}" if path else site
+
+
+def _by_site(noise: Noise | None, sites: Mapping[str, Any]) -> dict[str, dict[str, Tensor]]:
+    cut: dict[str, dict[str, Tensor]] = {}
+    for key, value in (noise or {}).items():
+        site, _, path = key.partition("/")
+        if site in sites:
+            cut.setdefault(site, {})[path] = value
+    return cut
+
+
+def _base(info: SiteInfo, path: str) -> str:
+    return next((spec.base for spec in info.draws if spec.path == path), "value")
+
+
+def build_program(program: Program, builder: Builder) -> ProgramModule:
+    """The `ProgramFactory` that arrows use for the programs among them."""
+    return ProgramModule(program, builder)
+
+
+__all__ = ["ProgramModule", "build_program", "from_parts"]
