@@ -68,6 +68,7 @@ def events(prepared: Prepared, stop: Stop) -> Iterator[Event]:
         steps=prepared.job.config.steps,
         data=prepared.description,
         baselines=prepared.baselines,
+        memory=prepared.memory,
         resumed_from=fit.step or None,
     )
     yield from notes

@@ -18,6 +18,7 @@ from qvr_core.data.needs import Needs, needs_of, reads_both_ways
 from qvr_core.data.synthetic import synthetic
 from qvr_core.data.tables import read_columns
 from qvr_core.runs.failures import Refused
+from qvr_core.runs.memory import check_fits, estimate
 from qvr_core.runs.protocol import Baselines, Job
 from qvr_core.runs.settings import main_program
 from qvr_core.runtime.program import ProgramModule
@@ -51,6 +52,8 @@ class Prepared:
     held_out: texts.TextWindows | None
     baselines: Baselines | None
     description: str
+    memory: int
+    """Bytes that the run is estimated to need."""
 
     @property
     def text(self) -> bool:
@@ -109,12 +112,20 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
         torch.set_num_threads(config.threads)
     program = choose_program(job, snapshot)
     device = device_of(job)
+    needs = needs_of(program)
+    needed = estimate(
+        snapshot.model,
+        program,
+        config,
+        rows=1 if needs.statistical else config.batch_size,
+        sequence=any(need.sequence for need in needs.inputs),
+    )
+    check_fits(needed, config.memory_limit)
     torch.set_default_dtype(torch.float64 if config.precision == "float64" else torch.float32)
     torch.manual_seed(config.seed)
     model = dsl.loads(job.text).programs[program.name].to(device)
-    needs = needs_of(program)
     if config.source == "text":
-        return _text(job, snapshot, program, needs, model, device)
+        return _text(job, snapshot, program, needs, model, device, needed.total)
     if config.source == "synthetic":
         train, description = _synthetic(job, program, needs)
     else:
@@ -122,7 +133,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
         train = bind(columns, needs, config.columns)
         size = f"{columns.rows:,} rows" if columns.rows is not None else f"{len(columns.columns)} arrays"
         description = f"{columns.path}: {size}"
-    return Prepared(job, snapshot, program, needs, model, device, train, None, None, description)
+    return Prepared(job, snapshot, program, needs, model, device, train, None, None, description, needed.total)
 
 
 def _synthetic(job: Job, program: Program, needs: Needs) -> tuple[RowsOf | Whole, str]:
@@ -154,7 +165,13 @@ def data_path(job: Job) -> str:
 
 
 def _text(
-    job: Job, snapshot: Snapshot, program: Program, needs: Needs, model: ProgramModule, device: torch.device
+    job: Job,
+    snapshot: Snapshot,
+    program: Program,
+    needs: Needs,
+    model: ProgramModule,
+    device: torch.device,
+    memory: int,
 ) -> Prepared:
     config = job.config
     corpus = texts.read_corpus(data_path(job), config.unit)
@@ -181,7 +198,7 @@ def _text(
     )
     return Prepared(
         job, snapshot, program, needs, model, device, train, held_out,
-        Baselines(unigram=unigram, bigram=bigram), description,
+        Baselines(unigram=unigram, bigram=bigram), description, memory,
     )  # fmt: skip
 
 
