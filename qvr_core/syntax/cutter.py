@@ -70,7 +70,8 @@ def extent(lines: Sequence[str], i: int) -> Extent:
     if kind == "statement":
         return found
     j = next_code(lines, header.last + 1)
-    if kind == "program" and not stray and j < len(lines) and _is_unindented_step(lines[j]):
+    opens_program = kind == "program" or (kind == "unknown" and head.word in STEP_WORDS and head.word != "return")
+    if opens_program and not stray and j < len(lines) and _is_unindented_step(lines[j]):
         _add_stripped_run(found, lines, j)
         return found
     body = kind if kind != "unknown" else "program"
@@ -142,7 +143,7 @@ def block_tree(lines: Sequence[str], found: Extent) -> Block:
     _add_tab_problems(lines, placed, found)
     if found.kind != "unknown":
         _check_blocks(root)
-    if found.stripped:
+    if found.stripped and found.kind == "program":
         _add_stripped_problem(lines, root, body)
     return root
 
@@ -188,7 +189,10 @@ def _attach(block: Block, root: Block, levels: list[tuple[int, Block]], found: E
             block.problems.append(problem("bad-dedent", message, span, fix))
     elif shape.word in ITEM_WORDS and block.start == "deduction_item" and len(levels) > 1:
         del levels[1:]
-    levels[-1][1].children.append(block)
+    parent = levels[-1][1]
+    parent.children.append(block)
+    if parent.start == "deduction_item" and shape.word not in ITEM_WORDS:
+        block.start = "lexicon_entry"
 
 
 def _opens_block(block: Block) -> bool:

@@ -7,16 +7,47 @@ from collections.abc import Sequence
 from qvr_core.syntax.lalr import Token, acceptable, reductions
 from qvr_core.syntax.tables import Table
 
-# What a symbol of the grammar is called after "after".
+OBJECT = "an object such as `FinSet 3`, `Real 64` or a declared name"
+
+# What is missing where a rule of the grammar should begin; the first rule that may begin there counts.
+BEGINNINGS = {
+    "parameter": "a parameter",
+    "kind": "`FinSet`, `Real`, `Nat`, `Object` or `Mor[A, B]`",
+    "arrow_arg": "an argument",
+    "arith_arg": "an argument",
+    "option": "an option",
+    "value": "a value",
+    "factor_index": "an index such as `i : I`",
+    "factor_case": "a case such as `0 -> e`",
+    "size": "a size: a number, a name or `_`",
+    "objexpr": OBJECT,
+    "objprod": OBJECT,
+    "objatom": OBJECT,
+    "expr": "an arrow",
+    "tensor": "an arrow",
+    "postfix": "an arrow",
+    "atom": "an arrow",
+    "arith": "an expression",
+    "sum": "an expression",
+    "product_": "an expression",
+    "unary": "an expression",
+    "return_tuple": "a name",
+    "pattern": "a name",
+    "binder": "a name",
+    "names": "a name",
+    "return_item": "a name",
+    "word": "a name",
+    "term": "a term",
+}
+
+# What a symbol that has been read is called behind "after".
 PARTS = {
-    "names": "the name",
     "space": "the object",
     "domain": "the domain",
     "codomain": "the codomain",
     "objexpr": "the object",
     "objprod": "the object",
     "objatom": "the object",
-    "size": "the size",
     "options": "the options",
     "bounds": "the bounds",
     "option": "the option",
@@ -26,22 +57,15 @@ PARTS = {
     "kind": "the parameter's kind",
     "expr": "the arrow",
     "tensor": "the arrow",
-    "postfix": "the arrow",
-    "atom": "the arrow",
     "arrow_arg": "the argument",
     "arith_arg": "the argument",
     "arith_args": "the arguments",
     "arrow_args": "the arguments",
-    "pattern": "the name",
     "ascription": "the object",
     "draw": "the draw",
     "arith": "the expression",
     "sum": "the expression",
     "product_": "the expression",
-    "unary": "the expression",
-    "power": "the expression",
-    "apply": "the expression",
-    "primary": "the expression",
     "factor_index": "the index",
     "factor_body": "the body of the factor",
     "factor_case": "the case",
@@ -50,73 +74,52 @@ PARTS = {
     "init": "the family",
 }
 
-# Signs that tie a declaration together, the one that gets furthest first.
-JOINTS = ("ARROW", "DRAW", "EQUAL", "TURNSTILE", "COLON", "IN", "AS", "FROM")
+# Signs that tie a declaration together, the one that gets furthest first; then those that go on with a list.
+JOINTS = ("ARROW", "DRAW", "EQUAL", "TURNSTILE", "COLON", "IN", "FROM")
 CLOSERS = ("COMMA", "RPAR", "RSQB", "RBRACE")
 
-_EXPRESSION = frozenset({"INT", "STRING", "LPAR", "MINUS"})
+
+def literal_of(table: Table, kind: str) -> str:
+    """The fixed text of a terminal, '' where it has none."""
+    return next((text for text, name in table.literals.items() if name == kind), "")
 
 
-def literal_of(table: Table, kind: str) -> str | None:
-    """The fixed text of a terminal, if it has one."""
-    return next((text for text, name in table.literals.items() if name == kind), None)
-
-
-def operand(expected: frozenset[str]) -> str | None:
-    """What is missing where no operator fits: 'an object', 'an arrow', 'a name', …"""
-    if {"FINSET", "LBRACE"} <= expected:
-        return "an object such as `FinSet 3`, `Real 64` or a declared name"
-    if expected >= _EXPRESSION:
-        return "an expression"
-    if {"OBJECT", "RETURN"} <= expected:
-        return "a value" if "STRING" in expected else "an option"
-    if {"FINSET", "SPACE", "NAME"} <= expected:
-        return "`FinSet`, `Real`, `Nat`, `Object` or `Mor[A, B]`"
-    if {"INT", "UNDERSCORE"} <= expected:
-        return "a size: a number, a name or `_`"
-    if {"NAME", "STRING"} <= expected:
-        return "an argument"
-    if {"NAME", "LPAR"} <= expected and "COLON" not in expected:
-        return "a name" if expected & {"LSQB", "UNDERSCORE"} or "COMPOSE" in expected else "an arrow or a name"
-    if "NAME" in expected and not expected & {"COMMA", "RPAR", "RSQB"}:
-        return "a name"
-    if {"INT", "FLOAT"} <= expected:
-        return "a number"
-    if "INT" in expected:
-        return "a number"
-    if "STRING" in expected:
-        return "a string"
-    return None
-
-
-def wanted(table: Table, states: Sequence[int]) -> tuple[str, str | None]:
-    """What was expected, in words, and the one fixed terminal that would do ('' and None: nothing more)."""
+def wanted(table: Table, states: Sequence[int]) -> tuple[str, tuple[str, ...]]:
+    """What was expected, in words ('': nothing in particular), and the fixed terminals that it names."""
     expected = acceptable(table, states)
+    beginnings = table.gotos[states[-1]]
+    for rule, words in BEGINNINGS.items():
+        if rule in beginnings:
+            return words, ()
+    named = _signs(expected)
+    if named:
+        shown = [f"`{literal_of(table, kind)}`" for kind in named]
+        return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown), named
+    if "$END" in expected:
+        return "", ()
+    for kind, words in (("NAME", "a name"), ("STRING", "a string"), ("INT", "a number")):
+        if kind in expected:
+            return words, ()
+    return "", ()
+
+
+def _signs(expected: frozenset[str]) -> tuple[str, ...]:
+    """The signs that are worth naming."""
+    closers = tuple([kind for kind in CLOSERS if kind in expected])
+    if closers and closers != ("COMMA",):
+        return ("EQUAL", *closers) if "EQUAL" in expected and "RSQB" in expected else closers
     for joint in JOINTS:
-        if joint in expected and not (joint == "ARROW" and "NAME" not in expected and "CARET" in expected):
-            if joint == "COLON" and "$END" in expected:
-                continue
-            if joint == "EQUAL" and expected & set(CLOSERS):
-                continue
-            others = [kind for kind in ("COLON", "LPAR") if joint != kind == "COLON" and kind in expected]
-            del others
-            return f"`{literal_of(table, joint)}`", joint
-    found = operand(expected)
-    if found:
-        return found, None
-    closers = [kind for kind in CLOSERS if kind in expected]
-    if closers:
-        shown = [f"`{literal_of(table, kind)}`" for kind in closers]
-        return " or ".join(shown), closers[0] if len(closers) == 1 else None
-    return "", None
+        # A colon may end any header, and an arrow makes a lambda of any name: neither is what was meant.
+        optional = (joint == "COLON" and "$END" in expected) or (joint == "ARROW" and "CARET" in expected)
+        if joint in expected and not optional:
+            return ("COMMA", joint) if closers and joint == "COLON" else (joint,)
+    return ()
 
 
 def after(table: Table, states: Sequence[int], kind: str | None, previous: Token | None) -> str:
-    """The phrase that says behind what it was expected: ' after the domain'; '' at the start."""
+    """The phrase that says behind what something was expected: ' after the domain'; '' at the start."""
     if previous is None:
         return ""
     stack = (reductions(table, states, kind) if kind else None) or list(states)
-    symbol = table.symbols[stack[-1]]
-    if symbol in PARTS and symbol != "names":
-        return f" after {PARTS[symbol]}"
-    return f" after `{previous.text}`"
+    part = PARTS.get(table.symbols[stack[-1]])
+    return f" after {part}" if part else f" after `{previous.text}`"

@@ -26,9 +26,7 @@ _TRAILS_SOFTLY = re.compile(r"(?:[,:]|\bin)$")
 _LEADS = re.compile(r">>|->|<-|\|-|⊢|[@+\-*/~=^<>]|!=|[)\]}]")
 _LEADS_SOFTLY = re.compile(r"[\[.,:](?![0-9])")
 # A line that certainly starts something of its own, even while a bracket is open: its first word is reserved.
-_OPENER = re.compile(
-    rf"(?:(?:{'|'.join(STEP_WORDS)})[ \t]+[A-Za-z_(\[]|(?:{'|'.join(STATEMENT_WORDS)})[ \t]+[A-Za-z_])"
-)
+_OPENER = re.compile(rf"(?:{'|'.join(dict.fromkeys(STEP_WORDS + STATEMENT_WORDS))})(?:[ \t]+[^\s=,)\]}}]|[ \t]*$)")
 _ITEM_OPENER = re.compile(rf'(?:{"|".join(ITEM_WORDS)})\b|"')
 _RULE_OPENER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*[ \t]*(?:\([A-Za-z0-9_, \t]*\))?[ \t]*=(?!=)")
 
@@ -63,7 +61,7 @@ def shape(line: str) -> LineShape:
     indent = line[:column].removeprefix("\ufeff")
     rest = line[column:]
     if not rest or rest[0] == "#":
-        return LineShape(False, bool(rest), column, column, "\t" in indent, column, "", 0, 0, 0, column)
+        return LineShape(False, bool(rest), column, len(indent), "\t" in indent, column, "", 0, 0, 0, column)
     word = _WORD.match(rest)
     end, closes, opens, attribute_opens = len(line), 0, 0, 0
     in_attribute = False
@@ -161,6 +159,8 @@ def _continues(lines: Sequence[str], last: int, i: int, depth: int, width: int, 
         return False
     if depth:
         return True
+    if kind == "composition" and not deeper and not _LEADS.match(line, found.column):
+        return False
     if _LEADS.match(line, found.column):
         return True
     before = lines[last][: code_end(lines[last], kind == "deduction")]

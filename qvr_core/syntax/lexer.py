@@ -21,8 +21,9 @@ DEDUCTION_ITEMS = frozenset({"atoms", "binders", "rule", "lexicon"})
 OPENERS = {"LPAR": ")", "LSQB": "]", "BOUNDS": "]", "ATTRIBUTES": "]", "LBRACE": "}"}
 CLOSERS = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
 
-# Characters that word processors and web pages put in place of ours.
-LOOKALIKES = {"→": "->", "←": "<-", "≤": "<=", "≥": ">=", "≠": "!=", "×": "*", "−": "-", "–": "-", "⊗": "@"}
+# Signs of other languages, and characters that word processors and web pages put in place of ours.
+FOREIGN = ("=>", "**", "→", "←", "≤", "≥", "≠", "×", "−", "–", "⊗")
+LOOKALIKES = dict(zip(FOREIGN, ("->", "^", "->", "<-", "<=", ">=", "!=", "*", "-", "-", "@"), strict=True))
 
 _MASTER = re.compile(
     r"""
@@ -34,8 +35,9 @@ _MASTER = re.compile(
   | (?P<string>"(?:\\[^\n]|[^"\\\n])*")
   | (?P<quoted>'(?:\\[^\n]|[^'\\\n])*')
   | (?P<open>"[^\n]*)
+  | (?P<foreign>=>|\*\*|[→←≤≥≠×−–⊗])
   | (?P<operator>->|<-|>>|\|-|⊢|<=|>=|==|!=|[@+\-*/^<>=~()\[\]{},:.])
-  | (?P<other>.)
+  | (?P<other>[^\s\w"'\#@+\-*/^<>=~()\[\]{},:.|!]+|.)
     """,
     re.VERBOSE,
 )
@@ -103,17 +105,14 @@ def tokenize(text: str, start: str) -> tuple[list[Token], list[SyntaxProblem]]:
                 message = "strings stand in double quotes"
                 problems.append(problem("invalid-character", message, Span(position, end), fix))
                 tokens.append(Token("STRING", found, position, end))
+            case "foreign":
+                span, meant = Span(position, end), LOOKALIKES[found]
+                fix = (f"Replace it with `{meant}`", ((span, meant),))
+                problems.append(problem("invalid-character", f"`{found}` is written `{meant}`", span, fix))
+                tokens.append(Token(operators[meant], meant, position, end))
             case _:
-                span = Span(position, end)
-                meant = LOOKALIKES.get(found)
-                if meant:
-                    fix = (f"Replace it with `{meant}`", ((span, meant),))
-                    problems.append(problem("invalid-character", f"`{found}` is written `{meant}`", span, fix))
-                    tokens.append(Token(operators[meant], meant, position, end))
-                else:
-                    shown = f"`{found}`" if found.isprintable() else f"U+{ord(found):04X}"
-                    message = f"the character {shown} has no meaning here"
-                    problems.append(problem("invalid-character", message, span))
+                shown = f"`{found}`" if found.isprintable() else " ".join([f"U+{ord(c):04X}" for c in found[:3]])
+                problems.append(problem("invalid-character", f"{shown} has no meaning here", Span(position, end)))
         position = end
     tokens.append(Token("$END", "", length, length))
     if deduction:

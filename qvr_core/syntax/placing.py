@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from qvr_core.syntax.cutter import Block, Extent, start_symbol, text_of, unit_text
-from qvr_core.syntax.layout import Logical, logical_line, shape
+from qvr_core.syntax.layout import ITEM_WORDS, Logical, logical_line, shape
 from qvr_core.syntax.tree import Placed, Statement, SyntaxProblem, Unit
 from qvr_core.syntax.units import parse_unit
 
@@ -87,6 +87,8 @@ def same_structure(lines: Sequence[str], found: Extent, top: int, line: int, old
     if old.startswith('"', before.column) != lines[line].startswith('"', after.column):
         return None
     kind = found.kind if found.kind != "unknown" else "program"
+    if kind == "deduction" and after.word not in ITEM_WORDS and lines[line][after.column] != '"':
+        return None
     for n in (k - 1, k):
         logical = found.lines[n]
         header_kind = kind if n or kind != "unknown" else "program"

@@ -47,7 +47,7 @@ class _Record:
 
 
 class Layout:
-    """Statements at their lines.  All questions about places are answered here; nobody but a `Document` writes to it."""
+    """Statements at their lines.  All questions about places are answered here; only `Document` writes to it."""
 
     __slots__ = ("_heights", "_index", "_places", "_starts", "lines", "statements")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from qvr_core.syntax import tree
 from qvr_core.syntax.builder import ACTIONS
-from qvr_core.syntax.expectations import after, literal_of, wanted
+from qvr_core.syntax.expectations import JOINTS, after, literal_of, wanted
 from qvr_core.syntax.lalr import Failure, Token, acceptable, reductions, run
 from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS
 from qvr_core.syntax.lexer import CLOSERS, COMBINATORS, OPENERS, keyword_kinds, tokenize
@@ -70,12 +70,18 @@ def _opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
         fix = (f"Replace it with `{meant}`", ((span, meant),))
         message = f"`{first.text}` is no {NOUNS[start]}; did you mean `{meant}`?"
         return problem("unknown-statement", message, span, fix), meant
-    listed = ", ".join(f"`{word}`" for word in KEYWORDS[start])
+    if start == "step" and first.kind == "NAME" and tokens[1].kind in ("EQUAL", "DRAW", "DRAW_EXPR", "TILDE"):
+        meant = "let" if tokens[1].kind == "EQUAL" else "sample"
+        at = first.start
+        tokens.insert(0, Token(meant.upper(), meant, at, at))
+        fix = (f"Write `{meant} {first.text}`", ((Span(at, at), f"{meant} "),))
+        message = f"a step starts with a word that says what it does, such as `{meant}`"
+        return problem("unknown-statement", message, span, fix), meant
     if start == "statement" and first.text in STEP_WORDS:
         message = f"`{first.text}` is a step and stands in the body of a program"
         return problem("misplaced-step", message, span), ""
-    message = f"a {NOUNS[start]} starts with one of {listed}"
-    return problem("unknown-statement", message, span), ""
+    listed = ", ".join([f"`{word}`" for word in KEYWORDS[start]])
+    return problem("unknown-statement", f"a {NOUNS[start]} starts with one of {listed}", span), ""
 
 
 def _balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> list[Token]:
@@ -95,9 +101,11 @@ def _balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> list[Token]
             open_.append(token)
         elif token.kind in _CLOSING:
             if not any(OPENERS[opener.kind] == token.text for opener in open_):
-                message = f"this `{token.text}` closes nothing"
-                fix = ("Remove it", ((Span(token.start, token.end), ""),))
-                problems.append(problem("unmatched-bracket", message, Span(token.start, token.end), fix))
+                problems.append(_unmatched(token, open_[-1] if open_ else None))
+                if not open_:
+                    continue
+                closing = OPENERS[open_.pop().kind]
+                result.append(Token(CLOSERS[closing], closing, token.start, token.end))
                 continue
             while OPENERS[open_[-1].kind] != token.text:
                 close_unclosed(token.start)
@@ -107,6 +115,15 @@ def _balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> list[Token]
                 close_unclosed(token.start)
         result.append(token)
     return result
+
+
+def _unmatched(token: Token, opener: Token | None) -> SyntaxProblem:
+    span = Span(token.start, token.end)
+    if opener is None:
+        return problem("unmatched-bracket", f"this `{token.text}` closes nothing", span, ("Remove it", ((span, ""),)))
+    meant = OPENERS[opener.kind]
+    fix = (f"Replace it with `{meant}`", ((span, meant),))
+    return problem("unmatched-bracket", f"`{token.text}` cannot close `{opener.text}`", span, fix)
 
 
 def _parse(tokens: list[Token], start: str, problems: list[SyntaxProblem]) -> tuple[Any, Failure | None]:
@@ -129,34 +146,87 @@ def _parse(tokens: list[Token], start: str, problems: list[SyntaxProblem]) -> tu
 
 
 def _explained(tokens: list[Token], failure: Failure, start: str) -> tuple[SyntaxProblem, Any]:
-    """The problem at the offending token, and the node that the nearest repair of one token gives, if any."""
+    """The problem at the offending token, and the node that the repair of one token gives, if there is just one."""
     grammar = table()
-    token = tokens[failure.position]
-    previous = tokens[failure.position - 1] if failure.position else None
-    what, kind = wanted(grammar, failure.states)
-    place = after(grammar, failure.states, kind, previous)
+    at = failure.position
+    token = tokens[at]
+    previous = tokens[at - 1] if at else None
+    what, signs = wanted(grammar, failure.states)
+    place = after(grammar, failure.states, signs[-1] if signs else None, previous)
     at_end = token.kind == "$END"
-    span = Span(token.start, token.end)
-    if at_end and previous is not None:
-        span = Span(previous.start, previous.end)
-    literal = literal_of(grammar, kind) if kind else None
-    fix = None
-    node = None
-    if kind and literal:
-        inserted = [*tokens]
-        inserted.insert(failure.position, Token(kind, literal, token.start, token.start))
-        node = _quietly(inserted, start)
-        if node is not None and previous is not None:
-            at = previous.end
-            fix = (f"Insert `{literal}`", ((Span(at, at), f" {literal}" if literal != "," else literal),))
-    if what and not (at_end and "$END" in acceptable(grammar, failure.states)):
+    span = Span(previous.start, previous.end) if at_end and previous else Span(token.start, token.end)
+    fix, node = _repaired(tokens, failure, signs, start)
+    if token.kind == "UNDERSCORE":
+        return problem("syntax-error", "`_` stands for an open size or a dropped name, nothing else", span), node
+    if _looks_like_option(tokens, failure):
+        end = tokens[-1].start
+        fix = ("Put it in brackets", ((Span(token.start, token.start), "["), (Span(end, end), "]")))
+        return problem("syntax-error", "options stand in brackets: `[key=value]`", span, fix), node
+    if what:
         found = "" if at_end else f", not {_shown(token)}"
         return problem("syntax-error", f"expected {what}{place}{found}", span, fix), node
-    removed = [*tokens[: failure.position], *tokens[failure.position + 1 :]]
-    node = _quietly(removed, start)
-    if node is not None:
-        fix = ("Remove it", ((span, ""),))
-    return problem("syntax-error", f"{_shown(token)} is not expected{place}", span, fix), node
+    joined = "COMPOSE" in acceptable(grammar, failure.states) and token.kind == "NAME"
+    hint = "; `>>` and `@` join arrows" if joined else ""
+    return problem("syntax-error", f"{_shown(token)} is not expected{place}{hint}", span, fix), node
+
+
+def _looks_like_option(tokens: list[Token], failure: Failure) -> bool:
+    at = failure.position
+    follows = at + 1 < len(tokens) and tokens[at].kind == "NAME" and tokens[at + 1].kind == "EQUAL"
+    return follows and "LSQB" in acceptable(table(), failure.states) and "$END" in acceptable(table(), failure.states)
+
+
+def _repaired(
+    tokens: list[Token], failure: Failure, signs: tuple[str, ...], start: str
+) -> tuple[tuple[str, tuple[tuple[Span, str], ...]] | None, Any]:
+    """The one repair of one token that makes sense of the unit: a sign put in its place or before it, or it removed."""
+    grammar = table()
+    at = failure.position
+    token = tokens[at]
+    span = Span(token.start, token.end)
+    found = _replacements(tokens, at, failure, start) if _is_sign(token) else []
+    near = [r for r in found if r[0].startswith(token.text)] or [r for r in found if grammar.literals[r[0]] in signs]
+    near = sorted(near or found, key=lambda r: grammar.literals[r[0]] not in JOINTS)
+    if len(near) == 1 or (near and grammar.literals[near[0][0]] in JOINTS):
+        literal, node = near[0]
+        return (f"Replace it with `{literal}`", ((span, literal),)), node
+    inserted = [
+        (literal_of(grammar, kind), node)
+        for kind in signs
+        if at and (node := _with(tokens, at, at, kind, start)) is not None
+    ]
+    if len(inserted) == 1:
+        literal, node = inserted[0]
+        end = tokens[at - 1].end
+        return (f"Insert `{literal}`", ((Span(end, end), literal if literal == "," else f" {literal}"),)), node
+    if token.kind != "$END" and not signs:
+        node = _quietly([*tokens[:at], *tokens[at + 1 :]], start)
+        if node is not None:
+            return ("Remove it", ((span, ""),)), node
+    return None, None
+
+
+def _is_sign(token: Token) -> bool:
+    return not token.text[:1].isalnum() and token.kind not in ("$END", "STRING", "UNDERSCORE")
+
+
+def _replacements(tokens: list[Token], at: int, failure: Failure, start: str) -> list[tuple[str, Any]]:
+    """The signs that make sense of the unit in place of the token at `at`, each with the node it gives."""
+    grammar = table()
+    return [
+        (literal, node)
+        for kind in sorted(acceptable(grammar, failure.states))
+        if (literal := literal_of(grammar, kind)) and not literal.isalpha()
+        if (node := _with(tokens, at, at + 1, kind, start)) is not None
+    ]
+
+
+def _with(tokens: list[Token], first: int, last: int, kind: str, start: str) -> Any:
+    """The node of the unit with the tokens `first` … `last` replaced by one of that kind; None where there is none."""
+    place = tokens[first].start
+    end = tokens[last].start if last == first else tokens[last - 1].end
+    token = Token(kind, literal_of(table(), kind), place, end)
+    return _quietly([*tokens[:first], token, *tokens[last:]], start)
 
 
 def _quietly(tokens: list[Token], start: str) -> Any:

@@ -1,0 +1,278 @@
+"""Tree -> text: the canonical spelling of every node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qvr_core.syntax import tree
+from qvr_core.syntax.pretty import SPACE, STEP, Doc, Group, Nest, bracketed, chain, flat, join, render
+
+WIDTH = 120
+
+
+def to_text(node: Any) -> str:
+    """Any node of the tree on one line."""
+    return flat(doc_of(node))
+
+
+def to_lines(node: Any, indent: int, width: int = WIDTH) -> list[str]:
+    """A statement or step as lines: one where it fits, broken inside brackets and before operators otherwise."""
+    return render(doc_of(node), width, indent, indent).split("\n")
+
+
+def doc_of(node: Any) -> Doc:
+    """The document of a node."""
+    match node:
+        case tree.Name(text) | tree.Word(text):
+            return text
+        case tree.Number(text=text) | tree.String(text=text) | tree.Literal(text=text):
+            return text
+        case tree.ListValue(items):
+            return bracketed("[", map(doc_of, items), "]")
+        case tree.Option(key, value):
+            return key.text if value is None else [key.text, "=", doc_of(value)]
+        case tree.Options(items):
+            return bracketed("[", map(doc_of, items), "]")
+        case tree.Attributes(items):
+            return bracketed("#[", map(doc_of, items), "]")
+        case (
+            tree.FinSetExpr() | tree.EnumExpr() | tree.SpaceExpr() | tree.SeqExpr() | tree.ObjectRef()
+            | tree.ParenObject() | tree.ProductExpr() | tree.CoproductExpr() | tree.Size()
+        ):  # fmt: skip
+            return _object(node)
+        case (
+            tree.ArrowRef() | tree.ArrowArg() | tree.ArrowCall() | tree.ComposeExpr() | tree.TensorExpr()
+            | tree.PostfixExpr() | tree.ParenArrow()
+        ):  # fmt: skip
+            return _arrow(node)
+        case (
+            tree.Variable() | tree.Unary() | tree.Binary() | tree.ArithArg() | tree.ArithCall() | tree.Gather()
+            | tree.Field() | tree.MethodCall() | tree.ListArith() | tree.Lambda() | tree.FactorIndex()
+            | tree.FactorCase() | tree.FactorExpr() | tree.ParenArith()
+        ):  # fmt: skip
+            return _arith(node)
+        case tree.Pattern() | tree.Draw() | tree.ReturnItem():
+            return _part(node)
+        case (
+            tree.SampleStep() | tree.ObserveStep() | tree.MarginalizeStep() | tree.LetStep() | tree.ScoreStep()
+            | tree.ReturnStep()
+        ):  # fmt: skip
+            return _step(node)
+        case (
+            tree.Term() | tree.AtomsItem() | tree.RuleItem() | tree.LexiconItem() | tree.LexiconEntry()
+            | tree.CompositionRule()
+        ):  # fmt: skip
+            return _item(node)
+        case _:
+            return _statement(node)
+
+
+def _names(names: tuple[tree.Name, ...]) -> str:
+    return ", ".join([name.text for name in names])
+
+
+def _options(options: tree.Options | None) -> list[Doc]:
+    return [" ", doc_of(options)] if options is not None and options.items else []
+
+
+def _ascribed(space: tree.ObjectExpr | None) -> list[Doc]:
+    return [" : ", _object(space)] if space is not None else []
+
+
+# ---------------------------------------------------------------- objects and arrows
+
+
+def _object(node: tree.ObjectExpr | tree.Size) -> Doc:
+    match node:
+        case tree.Size(value):
+            return "_" if value is None else str(value)
+        case tree.FinSetExpr(size):
+            return ["FinSet ", _object(size)]
+        case tree.EnumExpr(labels):
+            return bracketed("{", [label.text for label in labels], "}")
+        case tree.SpaceExpr(kind, sizes, options):
+            return [kind.text, *[[" ", _object(size)] for size in sizes], *_options(options)]
+        case tree.SeqExpr(item):
+            return ["Seq ", _object(item)]
+        case tree.ObjectRef(name):
+            return name.text
+        case tree.ParenObject(inner):
+            return ["(", _object(inner), ")"]
+        case tree.ProductExpr(factors):
+            return chain(_object(factors[0]), [("*", _object(factor)) for factor in factors[1:]])
+        case tree.CoproductExpr(parts):
+            return chain(_object(parts[0]), [("+", _object(part)) for part in parts[1:]])
+
+
+def _arrow(node: tree.ArrowExpr | tree.ArrowArg) -> Doc:
+    match node:
+        case tree.ArrowRef(name):
+            return name.text
+        case tree.ArrowArg(key, value):
+            return [key.text, "=", doc_of(value)] if key is not None else doc_of(value)
+        case tree.ArrowCall(func, args):
+            return [func.text, bracketed("(", map(_arrow, args), ")")]
+        case tree.ComposeExpr(stages):
+            return chain(_arrow(stages[0]), [(">>", _arrow(stage)) for stage in stages[1:]])
+        case tree.TensorExpr(factors):
+            return chain(_arrow(factors[0]), [("@", _arrow(factor)) for factor in factors[1:]])
+        case tree.PostfixExpr(base, attribute, args):
+            called: list[Doc] = [] if args is None else [bracketed("(", map(_arrow, args), ")")]
+            return [_arrow(base), ".", attribute.text, *called]
+        case tree.ParenArrow(inner):
+            return ["(", _arrow(inner), ")"]
+
+
+# ---------------------------------------------------------------- arithmetic
+
+
+def _arith(node: Any) -> Doc:
+    match node:
+        case tree.Literal(text=text):
+            return text
+        case tree.Variable(name):
+            return name.text
+        case tree.Unary(operator, operand):
+            return [operator, _arith(operand)]
+        case tree.Binary():
+            return _binary(node)
+        case tree.ArithArg(key, value):
+            return [key.text, "=", _arith(value)] if key is not None else _arith(value)
+        case tree.ArithCall(func, args):
+            return [func.text, bracketed("(", map(_arith, args), ")")]
+        case tree.Gather(base, indices):
+            return [_arith(base), bracketed("[", map(_arith, indices), "]")]
+        case tree.Field(base, field):
+            # `3 .h`: a point directly behind digits would belong to the number.
+            return [_arith(base), "." if not isinstance(base, tree.Literal) else " .", field.text]
+        case tree.MethodCall(base, method, args):
+            point = "." if not isinstance(base, tree.Literal) else " ."
+            return [_arith(base), point, method.text, bracketed("(", map(_arith, args), ")")]
+        case tree.ListArith(items):
+            return bracketed("[", map(_arith, items), "]")
+        case tree.Lambda(parameter, body):
+            return [parameter.text, " -> ", _arith(body)]
+        case tree.FactorIndex(name, space):
+            return [name.text, " : ", _object(space)]
+        case tree.FactorCase(index, value):
+            return [index.text, " -> ", _arith(value)]
+        case tree.FactorExpr(indices, body):
+            head: list[Doc] = ["factor ", *join(", ", map(_arith, indices)), " in "]
+            if isinstance(body, tuple):
+                return [*head, bracketed("{", map(_arith, body), "}")]
+            return [*head, _arith(body)]
+        case _:
+            return ["(", _arith(node.inner), ")"]
+
+
+_SUMS = ("+", "-")
+_PRODUCTS = ("*", "/")
+
+
+def _binary(node: tree.Binary) -> Doc:
+    operator = node.operator
+    if operator == "^":
+        simple = all(isinstance(side, (tree.Variable, tree.Literal)) for side in (node.left, node.right))
+        return [_arith(node.left), "^" if simple else " ^ ", _arith(node.right)]
+    if operator not in _SUMS + _PRODUCTS:
+        return [_arith(node.left), f" {operator} ", _arith(node.right)]
+    alike = _SUMS if operator in _SUMS else _PRODUCTS
+    rest: list[tuple[str, Doc]] = []
+    left: tree.Arith = node
+    while isinstance(left, tree.Binary) and left.operator in alike:
+        rest.append((left.operator, _arith(left.right)))
+        left = left.left
+    return chain(_arith(left), reversed(rest))
+
+
+# ---------------------------------------------------------------- steps and items
+
+
+def _part(node: tree.Pattern | tree.Draw | tree.ReturnItem) -> Doc:
+    match node:
+        case tree.Pattern(names, brackets):
+            return brackets[:1] + _names(names) + brackets[1:]
+        case tree.Draw(name, args, expression):
+            if expression is not None:
+                return _arrow(expression)
+            return name.text if args is None else [name.text, bracketed("(", map(_arith, args), ")")]
+        case tree.ReturnItem(label, name):
+            return f"{label.text}: {name.text}" if label is not None else name.text
+
+
+def _step(node: tree.Step) -> Doc:
+    match node:
+        case tree.SampleStep(pattern, space, draw, options):
+            return _drawn(["sample ", _part(pattern)], space, draw, options)
+        case tree.ObserveStep(name, space, draw, options):
+            return _drawn(["observe ", name.text], space, draw, options)
+        case tree.MarginalizeStep(name, space, draw, options):
+            return _drawn(["marginalize ", name.text], space, draw, options)
+        case tree.LetStep(pattern, value):
+            return ["let ", _part(pattern), " = ", _arith(value)]
+        case tree.ScoreStep(name, value):
+            return ["score ", name.text, " = ", _arith(value)]
+        case tree.ReturnStep(items, tupled):
+            listed = map(_part, items)
+            return ["return ", bracketed("(", listed, ")") if tupled else next(listed)]
+
+
+def _drawn(head: list[Doc], space: tree.ObjectExpr | None, draw: tree.Draw, options: tree.Options | None) -> Doc:
+    return [*head, *_ascribed(space), " <- ", _part(draw), *_options(options)]
+
+
+def _item(node: tree.Term | tree.Item) -> Doc:
+    match node:
+        case tree.Term(head, args):
+            return head.text if args is None else [head.text, bracketed("(", map(_item, args), ")")]
+        case tree.AtomsItem(keyword, names):
+            return f"{keyword} {_names(names)}"
+        case tree.RuleItem(name, premises, conclusion, attributes):
+            listed: list[Doc] = [*join(", ", map(_item, premises)), SPACE] if premises else []
+            rule: list[Doc] = ["rule ", name.text, " : ", *listed, "|- ", _item(conclusion)]
+            return [Group(Nest(STEP, rule)), *_attributes(attributes)]
+        case tree.LexiconItem(source, options):
+            return "lexicon" if source is None else ["lexicon from ", source.text, *_options(options)]
+        case tree.LexiconEntry(word, category, form, attributes):
+            return [word.text, " : ", _item(category), " = ", _item(form), *_attributes(attributes)]
+        case tree.CompositionRule(name, parameters, body):
+            listed = [] if parameters is None else [f"({_names(parameters)})"]
+            return [name.text, *listed, " = ", _arith(body)]
+        case _:
+            return _step(node)
+
+
+def _attributes(attributes: tree.Attributes | None) -> list[Doc]:
+    return [" ", doc_of(attributes)] if attributes is not None else []
+
+
+# ---------------------------------------------------------------- statements
+
+
+def _statement(node: tree.Header | tree.Parameter) -> Doc:
+    match node:
+        case tree.ObjectDecl(names, space):
+            return [f"object {_names(names)} : ", _object(space)]
+        case tree.MorphismDecl(names, domain, codomain, options, init):
+            head: list[Doc] = [f"morphism {_names(names)} : ", *_typed(domain, codomain), *_options(options)]
+            return [*head, " ~ ", _arrow(init)] if init is not None else head
+        case tree.LetDecl(keyword, name, value):
+            return [f"{keyword} {name.text} = ", _arrow(value)]
+        case tree.ExportDecl(value):
+            return ["export ", _arrow(value)]
+        case tree.Parameter(name, kind, mor):
+            if kind is None:
+                return name.text
+            pair: Doc = bracketed("[", map(_object, mor), "]") if mor is not None else ""
+            return [name.text, " : ", kind.text, pair]
+        case tree.ProgramHeader(name, parameters, domain, codomain, options):
+            listed: list[Doc] = [] if parameters is None else [bracketed("(", map(_statement, parameters), ")")]
+            return [f"program {name.text}", *listed, " : ", *_typed(domain, codomain), *_options(options)]
+        case tree.CompositionHeader(name, kind):
+            return f"composition {name.text}" + (f" as {kind.text}" if kind is not None else "")
+        case tree.DeductionHeader(name, domain, codomain, options):
+            return [f"deduction {name.text} : ", *_typed(domain, codomain), *_options(options)]
+
+
+def _typed(domain: tree.ObjectExpr, codomain: tree.ObjectExpr) -> list[Doc]:
+    return [_object(domain), " -> ", _object(codomain)]
