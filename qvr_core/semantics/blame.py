@@ -8,10 +8,13 @@ from fractions import Fraction
 
 from qvr_core.semantics.codes import IMPOSSIBLE_SIZE, WRONG_SIZE
 from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Place, Related
-from qvr_core.semantics.dimensions import System
+from qvr_core.semantics.dimensions import Row, System
 from qvr_core.semantics.scope import Equation, show
 
 Key = tuple[int, int]
+
+REPLICATE = "replicate "
+"""Before the name of a replicated arrow: the number of its copies, as a size to blame."""
 
 MOST_CANDIDATES = 48
 """Sizes that are tried for one violated equation."""
@@ -28,6 +31,9 @@ class File:
     objects_in: Callable[[Equation], Sequence[Related]]
     impossible: Mapping[Key, tuple[str, Fraction]]
     """Equations whose unknown would have a value that is no size."""
+    replicas: Mapping[str, set[Key]]
+    """Equations by the replicated arrow that is fanned out there."""
+    copies: Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,9 @@ def _repairs(violated: Sequence[Key], file: File) -> list[Repair]:
         for variable in _candidates(key, file):
             if variable not in tried:
                 tried[variable] = _repair(variable, key, everything, file)
+        replica = file.equation(key).replica
+        if replica is not None and REPLICATE + replica[0] not in tried:
+            tried[REPLICATE + replica[0]] = _recount(replica[0], everything, file)
     return [repair for repair in tried.values() if repair is not None]
 
 
@@ -101,6 +110,29 @@ def _repair(variable: str, key: Key, violated: frozenset[Key], file: File) -> Re
     return Repair(variable, value, frozenset(keys) & violated)
 
 
+def _recount(family: str, violated: frozenset[Key], file: File) -> Repair | None:
+    """Another number of copies of a replicated arrow that makes all fans over it fit."""
+    count = file.copies(family)
+    keys = file.replicas.get(family, set())
+    counts: set[Fraction] = set()
+    for key in keys:
+        replica, rows = file.equation(key).replica, file.system.rows[key]
+        gaps = {gap for item in rows if (gap := _gap(item, file.system.known)) is not None}
+        if replica is None or len(gaps) != 1 or len(rows) != 1:
+            return None
+        counts.add(count - Fraction(gaps.pop(), replica[1]))
+    if len(counts) != 1 or (found := counts.pop()).denominator != 1 or found < 1 or found == count:
+        return None
+    return Repair(REPLICATE + family, int(found), frozenset(keys) & violated)
+
+
+def _gap(item: Row, known: Mapping[str, int]) -> int | None:
+    """By how much the given width exceeds the wanted one; None where a hole is in it."""
+    if any(name not in known for name, _ in item.terms):
+        return None
+    return item.constant + sum(count * known[name] for name, count in item.terms)
+
+
 # ---------------------------------------------------------------- words
 
 
@@ -109,7 +141,16 @@ def _owner(variable: str) -> str | None:
     return None if variable.startswith("@") else variable.rpartition(".")[0]
 
 
+def _place_of(repair: Repair, file: File) -> Place | None:
+    if repair.variable.startswith(REPLICATE):
+        return DeclarationSite(repair.variable.removeprefix(REPLICATE), "option:replicate")
+    return file.size_place(repair.variable)
+
+
 def _fix(repair: Repair, file: File) -> Fix | None:
+    if repair.variable.startswith(REPLICATE):
+        place = DeclarationSite(repair.variable.removeprefix(REPLICATE), "option:replicate")
+        return Fix(f"Change to `replicate={repair.value}`", (Edit(place, f"replicate={repair.value}"),))
     place = file.size_place(repair.variable)
     if place is None:
         return None
@@ -131,14 +172,18 @@ def sentence(equation: Equation) -> str:
 
 
 def _on_declaration(repair: Repair, covered: Sequence[Key], file: File) -> Diagnostic:
-    place = file.size_place(repair.variable)
+    place = _place_of(repair, file)
     fix = _fix(repair, file)
-    if place is None or fix is None:
+    first = file.equation(covered[0])
+    if place is None or fix is None or first.local:
         return _on_operator(covered[0], (repair,), covered[1:], file)
     owner = _owner(repair.variable)
-    old = file.system.known[repair.variable]
-    subject = f"`{owner}` is {old}" if owner else f"this size is {old}"
-    first = file.equation(covered[0])
+    if repair.variable.startswith(REPLICATE):
+        family = repair.variable.removeprefix(REPLICATE)
+        subject = f"`{family}` has {file.copies(family)} copies"
+    else:
+        old = file.system.known[repair.variable]
+        subject = f"`{owner}` is {old}" if owner else f"this size is {old}"
     message = f"{subject}, but {repair.value} is wanted: {sentence(first)}"
     related = [Related(sentence(file.equation(key)), file.equation(key).place) for key in covered]
     return Diagnostic(WRONG_SIZE, message, place, tuple(related), (fix,))

@@ -128,8 +128,9 @@ def _endomorphism(call: Call, expr: ArrowExpr, body: Arrow) -> bool:
         body.domain,
         expr.span,
         NOT_ENDOMORPHISM,
-        f"`{call.name.text}` wants an arrow from a space to itself, but `{arrow_text(expr)}` gives",
+        f"`{call.name.text}` wants an arrow from a space to itself: `{arrow_text(plain(expr))}` gives",
         "it reads",
+        local=body.codomain.written != body.domain.written,
     )
 
 
@@ -147,7 +148,7 @@ def _stack(call: Call) -> Arrow:
     if found.arrow is None or found.count is None:
         return bad_call(call, "`stack` takes an arrow and the number of layers: stack(f, n)")
     body = call.check(found.arrow, call.scope)
-    _endomorphism(call, found.arrow, body)
+    fits = _endomorphism(call, found.arrow, body)
     count = _count(call, found.count)
     if count == 1:
         call.scope.report(
@@ -158,7 +159,7 @@ def _stack(call: Call) -> Arrow:
         )
     return Stack(
         domain=body.domain,
-        codomain=body.codomain,
+        codomain=body.codomain if fits else UNKNOWN,
         sort=body.sort,
         origin=call.scope.origin(call.span),
         density=repeated(body.density, body.codomain.space, count or 1),
@@ -174,11 +175,11 @@ def _repeat(call: Call) -> Arrow:
     if found.arrow is None:
         return bad_call(call, "`repeat` takes an arrow, and perhaps a count: repeat(f, n)")
     body = call.check(found.arrow, call.scope)
-    _endomorphism(call, found.arrow, body)
+    fits = _endomorphism(call, found.arrow, body)
     count = _count(call, found.count) if found.count is not None else None
     return Repeat(
         domain=body.domain,
-        codomain=body.codomain,
+        codomain=body.codomain if fits else UNKNOWN,
         sort=body.sort,
         origin=call.scope.origin(call.span),
         density=repeated(body.density, body.codomain.space, count or 1),
@@ -194,7 +195,8 @@ def _residual(call: Call) -> Arrow:
     if found.arrow is None:
         return bad_call(call, "`residual` takes an arrow: residual(f)")
     body = call.check(found.arrow, call.scope)
-    text = arrow_text(found.arrow)
+    text = arrow_text(plain(found.arrow))
+    fits = True
     if body.sort is not Sort.DETERMINISTIC:
         message = f"`residual` wants a deterministic arrow, but `{text}` is {_SORTS[body.sort]}"
         call.scope.report(SORT_MISMATCH, message, found.arrow.span)
@@ -202,10 +204,10 @@ def _residual(call: Call) -> Arrow:
         message = f"`residual` adds what `{text}` reads to what it gives, but {show(body.domain)} has no numbers to add"
         call.scope.report(NOT_ENDOMORPHISM, message, found.arrow.span)
     else:
-        _endomorphism(call, found.arrow, body)
+        fits = _endomorphism(call, found.arrow, body)
     return Residual(
         domain=body.domain,
-        codomain=body.codomain,
+        codomain=body.codomain if fits else UNKNOWN,
         sort=body.sort,
         origin=call.scope.origin(call.span),
         density=body.density,

@@ -18,7 +18,7 @@ from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Place, R
 from qvr_core.semantics.dimensions import System, is_rigid
 from qvr_core.semantics.holes import Holes
 from qvr_core.semantics.references import References, statement_references
-from qvr_core.semantics.scope import DamagedEntry, Entry, Equation, ObjectEntry, TemplateEntry, words_of
+from qvr_core.semantics.scope import DamagedEntry, Entry, Equation, FamilyEntry, ObjectEntry, TemplateEntry, words_of
 from qvr_core.syntax.statements import Layout, statement_uid
 from qvr_core.syntax.tree import Statement
 
@@ -67,6 +67,7 @@ class FileChecker:
         self.flagged: set[int] = set()
         self._compositions: list[tuple[int, str]] = []
         self._size_owners: dict[str, int] = {}
+        self._replicas: dict[str, set[Key]] = {}
         self._explained: tuple[tuple[Key, ...], list[Diagnostic]] | None = None
 
     # ---------------------------------------------------------------- what checks ask (`scope.Globals`)
@@ -202,8 +203,10 @@ class FileChecker:
     def _retract(self, uid: int, record: Record) -> None:
         """Take a statement's equations and sizes back."""
         checked = record.checked
-        for index in range(len(checked.equations)):
+        for index, equation in enumerate(checked.equations):
             self.holes.drop((uid, index))
+            if equation.replica is not None:
+                self._replicas.get(equation.replica[0], set()).discard((uid, index))
         for variable in checked.size_values:
             if self._size_owners.get(variable) == uid:
                 del self._size_owners[variable], self.system.known[variable]
@@ -228,6 +231,8 @@ class FileChecker:
         for index, equation in enumerate(checked.equations):
             key = (uid, index)
             rows = self.holes.put(key, equation.pairs)
+            if equation.replica is not None:
+                self._replicas.setdefault(equation.replica[0], set()).add(key)
             if is_rigid(rows):
                 self.holes.drop(key)
             elif equation.wrong:
@@ -306,7 +311,20 @@ class FileChecker:
             for key, (name, value) in self.holes.failed.items()
             if name is not None and value is not None
         }
-        return File(self.system, self._equation, self._position, self.size_place, self._objects_in, impossible)
+        return File(
+            self.system,
+            self._equation,
+            self._position,
+            self.size_place,
+            self._objects_in,
+            impossible,
+            self._replicas,
+            self._copies,
+        )
+
+    def _copies(self, family: str) -> int:
+        entry = self.entries.get(family)
+        return len(entry.copies) if isinstance(entry, FamilyEntry) else 1
 
     def _equation(self, key: Key) -> Equation:
         return self.records[key[0]].checked.equations[key[1]]

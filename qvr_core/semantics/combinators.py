@@ -32,6 +32,7 @@ from qvr_core.semantics.model import (
     FromData,
     Identity,
     Instance,
+    Lift,
     Ref,
     Sort,
     Tensor,
@@ -48,7 +49,7 @@ from qvr_core.semantics.scope import (
     show,
 )
 from qvr_core.semantics.sequences import can_lift, lift
-from qvr_core.semantics.spaces import Named, has_seq, is_finite, is_unknown, product
+from qvr_core.semantics.spaces import Linear, Named, has_seq, is_finite, is_unknown, item_of, product, width
 from qvr_core.semantics.spelling import closest
 from qvr_core.semantics.wiring import algebra_of, scanned_direction
 from qvr_core.syntax.tree import (
@@ -225,10 +226,21 @@ def _connect(
         stage.domain,
         operator,
         COMPOSE_MISMATCH,
-        f"`{arrow_text(left)}` gives",
-        f"`{arrow_text(right)}` wants",
+        f"`{arrow_text(plain(left))}` gives",
+        f"`{arrow_text(plain(right))}` wants",
+        replica=_replica(stages[-1]),
     )
     stages.append(stage)
+
+
+def _replica(arrow: Arrow) -> tuple[str, int] | None:
+    """The replicated arrow that a fan goes over, and the width of one copy."""
+    if isinstance(arrow, Lift):
+        arrow = arrow.arrow
+    if not isinstance(arrow, Fan) or arrow.replicated is None:
+        return None
+    size = width(item_of(arrow.branches[0].codomain.space))
+    return None if isinstance(size, Linear) else (arrow.replicated, int(size))
 
 
 def _missing_sequence(

@@ -142,6 +142,7 @@ def _size(size: Size, scope: Scope) -> Dim:
     value = size.value
     if isinstance(value, int):
         place: Place = DeclarationSite(scope.owner, f"size:{index}") if scope.declaring else scope.origin(size.span)
+        variable = f"{scope.first_owner}.{index}" if scope.declaring else f"@{scope.unit}.{size.span.start}"
         if value < 1:
             scope.report(
                 EMPTY_SIZE,
@@ -149,8 +150,7 @@ def _size(size: Size, scope: Scope) -> Dim:
                 size.span,
                 fixes=(Fix("Use size 1", (Edit(scope.origin(size.span), "1"),)),),
             )
-            value = 1
-        variable = f"{scope.first_owner}.{index}" if scope.declaring else f"@{scope.unit}.{size.span.start}"
+            return scope.size_variable(variable, "", place)
         scope.size_places[variable] = place
         scope.size_values[variable] = value
         return Known(value, Linear(0, ((variable, 1),)))

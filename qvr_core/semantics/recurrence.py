@@ -19,6 +19,7 @@ from qvr_core.semantics.spaces import (
     Named,
     Product,
     Real,
+    Seq,
     Space,
     factors_of,
     has_seq,
@@ -60,9 +61,8 @@ def _scan(call: Call, found: Sorted, expr: ArrowExpr, *, hint: bool) -> Arrow:
     item, state = _split(call, expr, cell)
     if inferred and hint:
         _hint_direction(call, expr)
-    sequence = as_sequence(item)
     return Scan(
-        domain=sequence if not is_unknown(item.space) else UNKNOWN,
+        domain=Named(Seq(item.space), "Seq ?") if is_unknown(item.space) else as_sequence(item),
         codomain=as_sequence(state) if emit == "all" else state,
         sort=cell.sort,
         origin=call.scope.origin(call.span),
@@ -140,11 +140,12 @@ def _split(call: Call, expr: ArrowExpr, cell: Arrow) -> tuple[Named, Named]:
         message = f"`{text}` reads {show(cell.domain)} and gives {show(cell.codomain)}: "
         message += "the domain of a cell is the item and then the state"
         call.scope.report(SCAN_MISMATCH, message, expr.span)
-        return UNKNOWN, cell.codomain
+        return UNKNOWN, UNKNOWN
     item, state = _slice(domain, 0, cut), _slice(domain, cut, len(factors))
-    call.scope.require_fit(
+    if not call.scope.require_fit(
         cell.codomain, state, expr.span, SCAN_MISMATCH, f"`{text}` gives", "the state that it reads is"
-    )
+    ):
+        return item, UNKNOWN
     # the labels of `return (h: h2, c: c2)` name the factors of the result
     return item, cell.codomain if fit(codomain, state.space).problem is None else state
 

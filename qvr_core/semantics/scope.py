@@ -132,6 +132,10 @@ class Equation:
     related: tuple[Related, ...] = ()
     wrong: bool = False
     """True where known widths differ."""
+    local: bool = False
+    """True where a misfit rather means that another arrow was meant than that a declared size is wrong."""
+    replica: tuple[str, int] | None = None
+    """The replicated arrow that `given` fans out over, and the width of one copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +220,9 @@ class Scope:
         gives: str,
         wants: str,
         related: Iterable[Related] = (),
+        *,
+        local: bool = False,
+        replica: tuple[str, int] | None = None,
     ) -> bool:
         """Demand that `given` fits where `wanted` is wanted; False where it certainly does not.
 
@@ -234,7 +241,7 @@ class Scope:
         if result.widths:
             wrong = result.widths == "wrong"
             self.equations.append(
-                Equation(result.pairs, where, code, gives, wants, given, wanted, tuple(related), wrong)
+                Equation(result.pairs, where, code, gives, wants, given, wanted, tuple(related), wrong, local, replica)
             )
         return result.widths != "wrong"
 
