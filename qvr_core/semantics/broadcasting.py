@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from qvr_core.semantics.model import ValueType
 from qvr_core.semantics.spaces import (
@@ -155,7 +156,7 @@ def open_pairs(values: Sequence[ValueType]) -> list[tuple[Dim, Dim]]:
             last.append(shape[-1][0])
     return [
         (left, right)
-        for left, right in zip(last, last[1:], strict=False)
+        for left, right in pairwise(last)
         if (isinstance(left, Linear) or isinstance(right, Linear)) and left != right
     ]
 
@@ -165,14 +166,9 @@ def flattened(value: ValueType) -> Space | None:
     if not value.indexed:
         return value.space
     shape = axes(value)
-    if shape is None or any(size is None for size, _ in shape) or isinstance(element(value), Finite):
+    if shape is None or any(size is None for size, _ in shape) or isinstance(element(value), Finite | Constrained):
         return None
-    total: Dim = 1
-    for size, _ in shape:
-        if size is None or isinstance(size, Linear):
-            return Real(tuple(size for size, _ in shape if size is not None))
-        total = int(total) * int(size) if isinstance(total, int) else total
-    real = Real((shape[0][0],)) if len(shape) == 1 and shape[0][0] is not None else Real((total,))
+    real = Real(tuple(size for size, _ in shape if size is not None))
     return Seq(real) if isinstance(value.space, Seq) else real
 
 

@@ -443,7 +443,7 @@ def _call(expr: ArrowCall, scope: Scope, given: Named | None) -> Arrow:
 
 
 def _instance(entry: TemplateEntry, expr: ArrowCall, scope: Scope) -> Arrow:
-    from qvr_core.semantics.programs import instantiate
+    from qvr_core.semantics.templates import instantiate
 
     result = instantiate(entry, expr, scope)
     if result is None:

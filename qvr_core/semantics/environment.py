@@ -31,6 +31,10 @@ class Binding:
     """True for a draw of a continuous family: no index."""
 
 
+WHOLE_INPUT = ""
+"""The name under which the whole input of a program is bound: what a draw without arguments reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class FreeName:
     """A name that no earlier step binds.  `argument` where an arrow's argument must be bound."""
@@ -50,19 +54,27 @@ class StepContext:
 
     scope: Scope
     bindings: dict[str, Binding]
+    text: str = ""
+    """The text of the unit that is being read."""
     reads: dict[str, Binding | None] = field(default_factory=dict[str, "Binding | None"])
     free: list[FreeName] = field(default_factory=list[FreeName])
     data: dict[str, tuple[ValueType, Origin]] = field(default_factory=dict[str, tuple[ValueType, Origin]])
+    input_names: tuple[str, ...] = ()
+    """A name for every flat factor of the program's domain."""
     lifts: set[str] = field(default_factory=set[str])
     reaches: set[str] = field(default_factory=set[str])
     used_arrows: set[str] = field(default_factory=set[str])
     uses_input: bool = False
+    effects: set[str] = field(default_factory=set[str])
     aliases: dict[str, Expr] = field(default_factory=dict[str, Expr])
     """What the parameters of lambdas that are being expanded stand for."""
-    indexed_plates: set[str] = field(default_factory=set[str])
+    locals: dict[str, Binding] = field(default_factory=dict[str, Binding])
+    """Index variables of the `factor` that is being typed."""
 
     def find(self, name: str) -> Binding | None:
         """The binding of a name, recorded as read."""
+        if name in self.locals:
+            return self.locals[name]
         binding = self.bindings.get(name)
         self.reads[name] = binding
         if binding is not None:

@@ -34,7 +34,6 @@ CANNOT_MARGINALIZE = Code("cannot-marginalize", _ERROR, "This family can neither
 
 # ---------------------------------------------------------------- arithmetic
 ARITHMETIC_MISMATCH = Code("arithmetic-mismatch", _ERROR, "The shapes of two values do not go together.")
-UNKNOWN_FUNCTION = Code("unknown-function", _ERROR, "There is no such function or arrow.")
 FUNCTION_ARGUMENTS = Code("function-arguments", _ERROR, "A function is called with the wrong arguments.")
 SAMPLED_IN_LET = Code("sampled-in-let", _ERROR, "Arithmetic calls a sampled arrow or a family.")
 NOT_A_VALUE = Code("not-a-value", _ERROR, "The name stands for something that is no value.")

@@ -1,0 +1,248 @@
+"""Calls of builtin functions: arity, keywords and the shape of the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from qvr_core.semantics.broadcasting import (
+    Axis,
+    Clash,
+    axes,
+    broadcast,
+    data_like,
+    drop_last,
+    from_axes,
+    is_data,
+    with_axes,
+)
+from qvr_core.semantics.builtins import BuiltinFunction, arity_words
+from qvr_core.semantics.diagnostics import Edit, Fix, Origin
+from qvr_core.semantics.elementwise import Check, elementwise, words
+from qvr_core.semantics.environment import StepContext
+from qvr_core.semantics.model import Builtin, Constant, DeductionRef, Expr, ListOf, ValueType
+from qvr_core.semantics.program_codes import ARITHMETIC_MISMATCH, FUNCTION_ARGUMENTS
+from qvr_core.semantics.spaces import (
+    Constrained,
+    Dim,
+    Linear,
+    Named,
+    Product,
+    Real,
+    Seq,
+    Space,
+    Unknown,
+    add,
+    multiply,
+)
+from qvr_core.semantics.spelling import closest
+from qvr_core.syntax.tree import ArithArg, ArithCall
+
+_RANGES: dict[str, tuple[float | None, float | None]] = {
+    "sigmoid": (0.0, 1.0), "expit": (0.0, 1.0), "inv_logit": (0.0, 1.0), "ndtr": (0.0, 1.0), "tanh": (-1.0, 1.0),
+    "sin": (-1.0, 1.0), "cos": (-1.0, 1.0), "erf": (-1.0, 1.0), "hardsigmoid": (0.0, 1.0),
+    "exp": (0.0, None), "exp2": (0.0, None), "softplus": (0.0, None), "relu": (0.0, None), "abs": (0.0, None),
+    "square": (0.0, None), "sqrt": (0.0, None),
+}  # fmt: skip
+"""Where the values of a pointwise function lie."""
+
+
+def check_builtin(
+    function: BuiltinFunction, expr: ArithCall, ctx: StepContext, check: Check, first: Expr | None = None
+) -> Expr:
+    """The typed call; `first` is the receiver where it is written as a method."""
+    given = [arg for arg in expr.args if arg.key is None or not _is_keyword(function, arg)]
+    positional = [check(arg.value, ctx) for arg in given]
+    args = tuple(positional) if first is None else (first, *positional)
+    keywords = tuple(
+        (arg.key.text, check(arg.value, ctx)) for arg in expr.args if arg.key is not None and _is_keyword(function, arg)
+    )
+    _check_keywords(function, expr, ctx)
+    origin = ctx.scope.origin(expr.span)
+    texts = [words(arg.value, f"argument {index}") for index, arg in enumerate(given, 1)]
+    texts = texts if first is None else ["the value", *texts]
+    if not _check_arity(function, expr, len(args), len(keywords), ctx):
+        return Builtin(type=data_like([a.type for a in args]), origin=origin, function=function.name, args=args)
+    kind = _shape(function, args, texts, keywords, expr, ctx)
+    return Builtin(type=kind, origin=origin, function=function.name, args=args, keywords=keywords)
+
+
+def _is_keyword(function: BuiltinFunction, arg: ArithArg) -> bool:
+    return arg.key is not None and (arg.key.text in function.keywords or arg.key.text not in function.parameters)
+
+
+def _check_keywords(function: BuiltinFunction, expr: ArithCall, ctx: StepContext) -> None:
+    for arg in expr.args:
+        if arg.key is None or arg.key.text in function.keywords or arg.key.text in function.parameters:
+            continue
+        near = closest(arg.key.text, (*function.keywords, *function.parameters))
+        message = f"`{function.name}` has no argument `{arg.key.text}`" + (f"; did you mean `{near}`?" if near else "")
+        place = ctx.scope.origin(arg.key.span)
+        fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(place, near),), True),)
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, place, fixes=fixes)
+
+
+def _check_arity(function: BuiltinFunction, expr: ArithCall, count: int, keywords: int, ctx: StepContext) -> bool:
+    if count >= function.least and (function.most is None or count <= function.most):
+        return True
+    if count < function.least <= count + keywords:
+        return True
+    message = f"`{function.name}` takes {arity_words(function)}, but {count} {'is' if count == 1 else 'are'} given"
+    ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.span)
+    return False
+
+
+def _shape(
+    function: BuiltinFunction,
+    args: tuple[Expr, ...],
+    texts: list[str],
+    keywords: tuple[tuple[str, Expr], ...],
+    expr: ArithCall,
+    ctx: StepContext,
+) -> ValueType:
+    types = [arg.type for arg in args]
+    where = ctx.scope.origin(expr.func.span)
+    match function.rule:
+        case "pointwise":
+            kind = elementwise(list(zip(args, texts, strict=False)), where, ctx)
+            return _bounded(function.name, kind)
+        case "keep":
+            return _kept(function.name, types[0])
+        case "reduce":
+            if len(args) > 1 and function.name == "dot":
+                return drop_last(elementwise(list(zip(args, texts, strict=False)), where, ctx))
+            if keywords or (len(args) > 1 and not _is_last(args[1])):
+                return data_like(types)
+            return drop_last(types[0])
+        case "concat":
+            return _concatenated(_listed(args), bool(keywords), expr, ctx)
+        case "chunk":
+            return _chunks(args, keywords, expr, ctx)
+        case "matmul":
+            return _multiplied(args, texts, where, ctx)
+        case "parse":
+            _check_parse(args, expr, ctx)
+            return data_like(types)
+        case "compose":
+            return data_like(types)
+        case _:
+            return data_like(types)
+
+
+def _is_last(arg: Expr) -> bool:
+    return isinstance(arg, Constant) and arg.value == -1
+
+
+def _bounded(name: str, kind: ValueType) -> ValueType:
+    space = kind.space.item if isinstance(kind.space, Seq) else kind.space
+    if name not in _RANGES or not isinstance(space, Real):
+        return kind
+    bounded = Real(space.shape, *_RANGES[name])
+    return replace(kind, space=Seq(bounded) if isinstance(kind.space, Seq) else bounded)
+
+
+def _kept(name: str, kind: ValueType) -> ValueType:
+    shape = axes(kind)
+    if shape is None:
+        return data_like([kind])
+    size, event = shape[-1] if shape else (None, None)
+    if name == "softmax" and size is not None:
+        return with_axes(shape[:-1], Constrained("Simplex", size), like=[kind], event=event)
+    joined = broadcast([kind])
+    return data_like([kind]) if isinstance(joined, Clash) else _bounded(name, joined)
+
+
+def _listed(args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    return args[0].items if len(args) == 1 and isinstance(args[0], ListOf) else args
+
+
+def _concatenated(args: tuple[Expr, ...], along: bool, expr: ArithCall, ctx: StepContext) -> ValueType:
+    types = [arg.type for arg in args]
+    shapes = [axes(kind) for kind in types]
+    if along or any(shape is None for shape in shapes) or any(shape and shape[-1][0] is None for shape in shapes):
+        return data_like(types)
+    known = [shape for shape in shapes if shape is not None]
+    sizes: list[Dim] = [shape[-1][0] if shape and shape[-1][0] is not None else 1 for shape in known]
+    fronts = [from_axes(shape[:-1], len(shape[:-1]), like=[kind]) for shape, kind in zip(known, types, strict=True)]
+    front = broadcast(fronts)
+    if isinstance(front, Clash):
+        message = f"values over {front.left} and {front.right} elements cannot be joined"
+        ctx.scope.report(ARITHMETIC_MISMATCH, message, expr.func.span)
+        return data_like(types)
+    plates: list[Axis] = axes(front) or []
+    return with_axes(plates, Real((add(sizes),)), like=types)
+
+
+def _chunks(
+    args: tuple[Expr, ...], keywords: tuple[tuple[str, Expr], ...], expr: ArithCall, ctx: StepContext
+) -> ValueType:
+    """The pieces of `chunk(x, n)` as a product of n equal spaces."""
+    kind = args[0].type
+    given = args[1] if len(args) > 1 else dict(keywords).get("chunks")
+    count = given.value if isinstance(given, Constant) else None
+    if not isinstance(count, int) or count < 1:
+        place = expr.args[-1].span if expr.args else expr.span
+        ctx.scope.report(FUNCTION_ARGUMENTS, "`chunk` takes a number of pieces: chunk(x, 4)", place)
+        return data_like([kind])
+    shape = axes(kind)
+    if not shape or shape[-1][0] is None:
+        if shape is not None and not shape:
+            ctx.scope.report(FUNCTION_ARGUMENTS, "a single number cannot be cut into pieces", expr.span)
+        return data_like([kind])
+    piece = _piece(shape[-1][0], count, expr, ctx)
+    if piece is None:
+        return data_like([kind])
+    space: Space = Product((Real((piece,)),) * count, (None,) * count)
+    return with_axes(shape[:-1], Seq(space) if isinstance(kind.space, Seq) else space, like=[kind])
+
+
+def _piece(size: Dim, count: int, expr: ArithCall, ctx: StepContext) -> Dim | None:
+    """The width of one piece; an unknown where `size` is not known or does not divide."""
+    if isinstance(size, int) and size % count == 0:
+        return int(size) // count
+    if isinstance(size, Linear) and all(n % count == 0 for n in (size.constant, *(c for _, c in size.terms))):
+        return Linear(size.constant // count, tuple((name, c // count) for name, c in size.terms))
+    if isinstance(size, int):
+        message = f"{words(expr.args[0].value, 'the value')} has width {int(size)}, which {count} does not divide"
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.args[-1].span)
+        return None
+    piece = ctx.scope.fresh(expr.span, "piece")
+    ctx.scope.require_fit(
+        Named(Real((size,)), words(expr.args[0].value, "the value")),
+        Named(Real((multiply(piece, count),)), f"{count} equal pieces"),
+        expr.func.span,
+        FUNCTION_ARGUMENTS,
+        "`chunk` is given",
+        "it makes",
+    )
+    return piece
+
+
+def _multiplied(args: tuple[Expr, ...], texts: list[str], where: Origin, ctx: StepContext) -> ValueType:
+    left, right = args[0].type, args[1].type
+    a, b = axes(left), axes(right)
+    if is_data(left) or is_data(right) or not a or not b:
+        return data_like([left, right])
+    inner = b[-1] if len(b) == 1 else b[-2]
+    if a[-1][0] is not None and inner[0] is not None:
+        ctx.scope.require_fit(
+            Named(Real((a[-1][0],)), a[-1][1] or f"{a[-1][0]} columns"),
+            Named(Real((inner[0],)), inner[1] or f"{inner[0]} rows"),
+            where,
+            ARITHMETIC_MISMATCH,
+            f"{texts[0]} has",
+            f"{texts[1]} has",
+        )
+    rest = [*a[:-1], *(b[-1:] if len(b) > 1 else [])]
+    return from_axes(rest, max(0, len(rest) - 1) if len(b) > 1 else len(rest), like=[left, right])
+
+
+def _check_parse(args: tuple[Expr, ...], expr: ArithCall, ctx: StepContext) -> None:
+    first = args[0]
+    binding = ctx.find(getattr(first, "name", "")) if not isinstance(first, DeductionRef) else None
+    composed = isinstance(first, Builtin) and first.function == "compose"
+    if isinstance(first, DeductionRef) or composed or (binding is not None and binding.kind == "deduction"):
+        return
+    if ctx.aliases or isinstance(first.type.space, Unknown):
+        return
+    message = f"`parse` wants a deduction, but {words(expr.args[0].value, 'the first argument')} is not one"
+    ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.args[0].span)

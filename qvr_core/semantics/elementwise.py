@@ -1,0 +1,91 @@
+"""Elementwise arithmetic: shapes that must go together, and how a clash is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from qvr_core.semantics.broadcasting import Clash, axes, broadcast, open_pairs
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.display import structure
+from qvr_core.semantics.environment import StepContext
+from qvr_core.semantics.model import Bound, Expr, ValueType
+from qvr_core.semantics.program_codes import ARITHMETIC_MISMATCH
+from qvr_core.semantics.spaces import Dim, Named, Real, Space, Unknown
+from qvr_core.syntax.tree import Arith, ArithCall, Gather, ParenArith, Variable
+
+Check = Callable[[Arith, StepContext], Expr]
+"""`check_arith`, handed to the modules that it is made of."""
+
+Operand = tuple[Expr, str]
+"""A typed expression and how messages call it."""
+
+
+def named_value(expr: Expr, ctx: StepContext) -> Named:
+    """The space of a value as messages give it."""
+    if isinstance(expr, Bound) and (binding := ctx.find(expr.name)) is not None:
+        return binding.named
+    space: Space = Unknown() if expr.type.space is None else expr.type.space
+    return Named(space, structure(space))
+
+
+def words(expr: Arith, otherwise: str) -> str:
+    """A subexpression in a message: its name, or `otherwise`."""
+    while isinstance(expr, ParenArith):
+        expr = expr.inner
+    if isinstance(expr, Variable):
+        return f"`{expr.name.text}`"
+    if isinstance(expr, ArithCall):
+        return f"`{expr.func.text}(…)`"
+    return f"`{expr.base.name.text}[…]`" if isinstance(expr, Gather) and isinstance(expr.base, Variable) else otherwise
+
+
+def elementwise(operands: Sequence[Operand], where: Origin, ctx: StepContext) -> ValueType:
+    """The shape of elementwise arithmetic; a clash is reported at `where` with both sides in words."""
+    types = [expr.type for expr, _ in operands]
+    kind = broadcast(types)
+    if isinstance(kind, Clash):
+        _report_clash(operands, kind, where, ctx)
+        return ValueType(Unknown(), rows=any(t.rows for t in types))
+    for left, right in open_pairs(types):
+        _require_equal(left, right, operands, where, ctx)
+    return kind
+
+
+def _report_clash(operands: Sequence[Operand], clash: Clash, where: Origin, ctx: StepContext) -> None:
+    (left, left_words), (right, right_words) = _clashing(operands)
+    names = [_axis_text(expr.type, size) for expr, size in ((left, clash.left), (right, clash.right))]
+    ctx.scope.require_fit(
+        Named(Real((clash.left,)), names[0]),
+        Named(Real((clash.right,)), names[1]),
+        where,
+        ARITHMETIC_MISMATCH,
+        f"{left_words} runs over",
+        f"{right_words} over",
+    )
+
+
+def _clashing(operands: Sequence[Operand]) -> tuple[Operand, Operand]:
+    for index, first in enumerate(operands):
+        for second in operands[index + 1 :]:
+            if isinstance(broadcast([first[0].type, second[0].type]), Clash):
+                longer = len(axes(first[0].type) or ()) >= len(axes(second[0].type) or ())
+                return (first, second) if longer else (second, first)
+    return operands[0], operands[-1]
+
+
+def _axis_text(kind: ValueType, size: Dim) -> str:
+    for axis_size, name in reversed(axes(kind) or []):
+        if axis_size == size and name is not None:
+            return name
+    return f"{size} values" if isinstance(size, int) else "_ values"
+
+
+def _require_equal(left: Dim, right: Dim, operands: Sequence[Operand], where: Origin, ctx: StepContext) -> None:
+    ctx.scope.require_fit(
+        Named(Real((left,)), structure(Real((left,)))),
+        Named(Real((right,)), structure(Real((right,)))),
+        where,
+        ARITHMETIC_MISMATCH,
+        f"{operands[0][1]} is",
+        f"{operands[-1][1]} is",
+    )

@@ -1,0 +1,214 @@
+"""Draws from a family: arguments matched to parameters, and the type of one draw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from qvr_core.semantics.arithmetic import check_arith
+from qvr_core.semantics.broadcasting import SCALAR, axes, data_like, from_axes, with_axes
+from qvr_core.semantics.codes import FAMILY_ARGUMENTS
+from qvr_core.semantics.diagnostics import Edit, Fix
+from qvr_core.semantics.elementwise import elementwise, words
+from qvr_core.semantics.environment import StepContext
+from qvr_core.semantics.families import Family, Parameter
+from qvr_core.semantics.heads import literal_problem, named_parameter, signature
+from qvr_core.semantics.model import Constant, Expr, FamilyDraw, ValueType
+from qvr_core.semantics.spaces import Constrained, Dim, Finite, Named, Real, Seq, Space, Unknown
+from qvr_core.semantics.spelling import closest
+from qvr_core.syntax.tree import Arith, ArithArg, Draw, ListArith
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyArgument:
+    """An argument under its canonical name (or that of another parametrisation)."""
+
+    name: str
+    parameter: Parameter
+    value: Expr
+    tree: Arith
+
+
+@dataclass(frozen=True, slots=True)
+class TypedFamily:
+    """A family with its arguments; `size` is the length of the drawn vector or set of values where it is known."""
+
+    family: Family
+    arguments: tuple[FamilyArgument, ...]
+    model: FamilyDraw
+    type: ValueType
+    rows: bool
+    size: Dim | None
+
+
+def check_family(draw: Draw, family: Family, over: Named | None, ctx: StepContext) -> TypedFamily:
+    """The typed draw; reports missing, surplus, unknown and impossible arguments."""
+    arguments = _arguments(draw, family, ctx)
+    model = FamilyDraw(
+        family=family.name,
+        args=tuple((argument.name, argument.value) for argument in arguments),
+        origin=ctx.scope.origin(draw.span),
+    )
+    size = _event_size(family, arguments, over)
+    kind = _draw_type(family, arguments, over, size, draw, ctx)
+    rows = any(argument.value.type.rows for argument in arguments)
+    return TypedFamily(family, tuple(arguments), model, replace(kind, rows=rows), rows, size)
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgument]:
+    found: dict[str, FamilyArgument] = {}
+    good = True
+    for index, arg in enumerate(draw.args or ()):
+        value = check_arith(arg.value, ctx)
+        matched = _match(family, arg, index, ctx)
+        if matched is None:
+            good = False
+            continue
+        parameter, name, constraint = matched
+        if parameter.name in found:
+            ctx.scope.report(FAMILY_ARGUMENTS, f"`{parameter.name}` is given twice", arg.span)
+            good = False
+            continue
+        found[parameter.name] = FamilyArgument(name, parameter, value, arg.value)
+        _check_literals(family, name, constraint, value, arg.value, ctx)
+    missing = [p.name for p in family.parameters if p.default is None and p.name not in found]
+    if missing and good:
+        names = " and ".join(f"`{name}`" for name in missing)
+        message = f"`{family.name}` takes {signature(family)}; {names} is missing"
+        ctx.scope.report(FAMILY_ARGUMENTS, message, draw.name.span)
+    return [found[parameter.name] for parameter in family.parameters if parameter.name in found]
+
+
+def _match(family: Family, arg: ArithArg, index: int, ctx: StepContext) -> tuple[Parameter, str, str] | None:
+    parameters = family.parameters
+    if arg.key is None:
+        if index < len(parameters):
+            return parameters[index], parameters[index].name, parameters[index].constraint
+        if index == len(parameters):
+            ctx.scope.report(FAMILY_ARGUMENTS, f"`{family.name}` takes {signature(family)}", arg.span)
+        return None
+    key = arg.key.text
+    if (named := named_parameter(family, key)) is not None:
+        owner = next(p for p in parameters if p.name == named[0] or named[0] in dict(p.alternatives))
+        return owner, *named
+    near = closest(key, [parameter.name for parameter in parameters])
+    message = f"`{family.name}` has no parameter `{key}`; "
+    message += f"did you mean `{near}`?" if near else f"it takes {signature(family)}"
+    place = ctx.scope.origin(arg.key.span)
+    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(place, near),), True),)
+    ctx.scope.report(FAMILY_ARGUMENTS, message, place, fixes=fixes)
+    return None
+
+
+def _check_literals(family: Family, name: str, constraint: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
+    trees: Sequence[Arith] = tree.items if isinstance(tree, ListArith) else (tree,)
+    values: Sequence[Expr] = getattr(value, "items", (value,)) if isinstance(tree, ListArith) else (value,)
+    for item, where in zip(values, trees, strict=False):
+        if not isinstance(item, Constant):
+            continue
+        if isinstance(item.value, str):
+            ctx.scope.report(FAMILY_ARGUMENTS, f"`{name}` must be a number", where.span)
+        elif (problem := literal_problem(name, constraint, item.value)) is not None:
+            ctx.scope.report(FAMILY_ARGUMENTS, f"{family.name}: {problem}", where.span)
+
+
+# ---------------------------------------------------------------- the type of one draw
+
+
+def _event_size(family: Family, arguments: Sequence[FamilyArgument], over: Named | None) -> Dim | None:
+    """The length of a drawn vector, the number of categories, the side of a drawn matrix; None where nothing says."""
+    if over is not None and isinstance(over.space, Finite):
+        return over.space.size
+    for argument in arguments:
+        shape = axes(argument.value.type)
+        if argument.parameter.shape == "element" or not shape or family.name == "MixtureNormal":
+            continue
+        last = shape[-1][0]
+        if family.name == "OrderedLogistic" and isinstance(last, int):
+            return int(last) + 1
+        if last is not None and family.name != "OrderedLogistic":
+            return last
+    return _matrix_side(arguments)
+
+
+def _matrix_side(arguments: Sequence[FamilyArgument]) -> Dim | None:
+    for argument in arguments:
+        if argument.name == "dim" and isinstance(argument.value, Constant) and isinstance(argument.value.value, int):
+            return argument.value.value
+    return None
+
+
+def _event_name(arguments: Sequence[FamilyArgument], over: Named | None) -> str | None:
+    if over is not None:
+        return over.space.nominal if isinstance(over.space, Finite) else None
+    for argument in arguments:
+        shape = axes(argument.value.type)
+        if argument.parameter.shape == "vector" and shape:
+            return shape[-1][1]
+    return None
+
+
+def _draw_type(
+    family: Family,
+    arguments: Sequence[FamilyArgument],
+    over: Named | None,
+    size: Dim | None,
+    draw: Draw,
+    ctx: StepContext,
+) -> ValueType:
+    operands = [(_leading(argument), words(argument.tree, f"`{argument.name}`")) for argument in arguments]
+    where = ctx.scope.origin(draw.name.span)
+    lead = elementwise(operands, where, ctx) if operands else SCALAR
+    shape = axes(lead)
+    if shape is None or isinstance(lead.space, Unknown):
+        return lead
+    space = _event_space(family, {a.name: a.value for a in arguments}, size, _event_name(arguments, over))
+    if space is None:
+        return data_like([lead])
+    event = _event_name(arguments, over)
+    if isinstance(space, Real) and family.event == 0:
+        scalar = lead.space.item if isinstance(lead.space, Seq) else lead.space
+        inner = Real(scalar.shape if isinstance(scalar, Real) else (1,), space.low, space.high)
+        return replace(lead, space=Seq(inner) if isinstance(lead.space, Seq) else inner)
+    return with_axes(shape, space, like=[lead], event=event)
+
+
+def _leading(argument: FamilyArgument) -> Expr:
+    """The argument without the axes that belong to one draw, for broadcasting with the others."""
+    drop = {"element": 0, "vector": 1, "matrix": 2}[argument.parameter.shape]
+    kind = argument.value.type
+    if drop == 0:
+        return argument.value
+    shape = axes(kind)
+    if shape is None:
+        lead = data_like([kind])
+    else:
+        kept = shape[: max(0, len(shape) - drop)]
+        lead = from_axes(kept, len(kept), like=[kind])
+    return replace(argument.value, type=lead)
+
+
+def _event_space(family: Family, args: Mapping[str, Expr], size: Dim | None, event: str | None) -> Space | None:
+    support = family.support
+    if support.kind == "real":
+        if family.event == 0:
+            return Real((1,), *_bounds(family, args))
+        return None if size is None or family.event == 2 else Real((size,))
+    if support.kind == "count":
+        return Real((1,), low=0.0)
+    if family.name == "Bernoulli":
+        return Finite(2)
+    if size is None:
+        return None
+    return Finite(size, event) if support.kind == "finite" else Constrained(support.kind, size)
+
+
+def _bounds(family: Family, args: Mapping[str, Expr]) -> tuple[float | None, float | None]:
+    if family.bounded_by is None:
+        return family.support.low, family.support.high
+    found = [args.get(name) for name in family.bounded_by]
+    low, high = (float(b.value) if isinstance(b, Constant) and not isinstance(b.value, str) else None for b in found)
+    return low, high

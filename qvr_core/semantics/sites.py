@@ -1,0 +1,129 @@
+"""Sites: what `sample` and `observe` draw, and under which type they bind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from qvr_core.semantics.arrow_draws import check_arrow_draw
+from qvr_core.semantics.ascriptions import ascribe
+from qvr_core.semantics.density import EXACT
+from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.display import structure
+from qvr_core.semantics.environment import StepContext
+from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.family_draws import TypedFamily, check_family
+from qvr_core.semantics.model import ArrowDraw, Ascription, Density, DrawModel, Site, ValueType
+from qvr_core.semantics.objects import check_object_expr
+from qvr_core.semantics.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY
+from qvr_core.semantics.spaces import Named, Seq, Unknown, has_seq, item_of
+from qvr_core.semantics.step_options import StepOptions, read_step_options
+from qvr_core.syntax.tree import Draw, MarginalizeStep, Name, ObjectExpr, ObserveStep, SampleStep
+
+
+@dataclass(frozen=True, slots=True)
+class TypedSite:
+    """A site with the type of its value; `family` where it draws from one."""
+
+    site: Site
+    type: ValueType
+    named: Named
+    family: TypedFamily | None
+
+
+def check_site(kind: str, name: Name, step: SampleStep | ObserveStep | MarginalizeStep, ctx: StepContext) -> TypedSite:
+    """The site of a step; `name` stands for it (the first name of a pattern)."""
+    space = None if step.space is None else check_object_expr(step.space, ctx.scope)
+    options = read_step_options(kind, step.options, ctx)
+    origin = ctx.scope.origin(name.span)
+    family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
+    if family is None:
+        return _from_arrow(kind, name, step.draw, space, step.space, options, origin, ctx)
+    drawn = check_family(step.draw, family, options.over, ctx)
+    decided = ascribe(kind, drawn, space, step.space, options, step.draw.name.span, ctx)
+    row_local = kind == "sample" and not drawn.rows
+    options = replace(options, over=decided.over)
+    site = _site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
+    return TypedSite(site, decided.type, _named(decided.type, decided.ascription, decided.space), drawn)
+
+
+def _named(kind: ValueType, ascription: Ascription, space: Named | None) -> Named:
+    if kind.space is None:
+        return Named(Unknown(), "?")
+    if ascription in (Ascription.VALUE, Ascription.VALUE_SET) and space is not None:
+        return Named(kind.space, space.written)
+    return Named(kind.space, structure(kind.space))
+
+
+def _site(
+    name: Name,
+    ascription: Ascription,
+    ascribed: Named | None,
+    draw: DrawModel,
+    density: Density,
+    options: StepOptions,
+    row_local: bool,
+    origin: Origin,
+) -> Site:
+    return Site(
+        name=name.text,
+        bound=(),
+        ascription=ascription,
+        ascribed=ascribed,
+        draw=draw,
+        density=density,
+        over=options.over,
+        via=options.via,
+        mask=options.mask,
+        weight=options.weight,
+        at=options.at,
+        row_local=row_local,
+        origin=origin,
+        iid_over=options.iid_over,
+    )
+
+
+# ---------------------------------------------------------------- named arrows
+
+
+def _from_arrow(
+    kind: str,
+    name: Name,
+    draw: Draw,
+    space: Named | None,
+    tree: ObjectExpr | None,
+    options: StepOptions,
+    origin: Origin,
+    ctx: StepContext,
+) -> TypedSite:
+    model, value = check_arrow_draw(draw, name.text, ctx)
+    if kind != "sample":
+        _check_density(kind, draw, model, ctx)
+    codomain = model.arrow.codomain
+    named = codomain if value.space is None else Named(value.space, codomain.written)
+    if space is not None and tree is not None:
+        named = _ascribed(named, space, tree, draw, ctx)
+    ascription = Ascription.NONE if space is None else Ascription.VALUE
+    site = _site(name, ascription, space, model, model.arrow.density, options, False, origin)
+    return TypedSite(site, ValueType(named.space, value.indexed, value.rows, value.sizes), named, None)
+
+
+def _check_density(kind: str, draw: Draw, model: ArrowDraw, ctx: StepContext) -> None:
+    density = model.arrow.density.kind
+    word = "observed" if kind == "observe" else "summed out"
+    if density == "deterministic" and not isinstance(model.arrow.codomain.space, Unknown):
+        message = f"`{draw.name.text}` is deterministic: what it gives has no density and cannot be {word}"
+        ctx.scope.report(NO_DENSITY, message, draw.name.span)
+    elif density == "none":
+        message = f"`{draw.name.text}` ends in a deterministic arrow after its last draw: it has no density and "
+        ctx.scope.report(NO_DENSITY, message + f"cannot be {word}", draw.name.span)
+
+
+def _ascribed(given: Named, space: Named, tree: ObjectExpr, draw: Draw, ctx: StepContext) -> Named:
+    """The type after `:` read up to sequences; it must fit what the arrow gives."""
+    gives, wants = f"`{draw.name.text}` gives", "the type here is"
+    if has_seq(given.space) and not has_seq(space.space) and not isinstance(space.space, Unknown):
+        item = Named(item_of(given.space), given.written.removeprefix("Seq "))
+        ctx.scope.require_fit(item, space, tree.span, ASCRIPTION_MISMATCH, gives, wants)
+        return Named(Seq(space.space), f"Seq {space.written}")
+    ctx.scope.require_fit(given, space, tree.span, ASCRIPTION_MISMATCH, gives, wants)
+    return given if isinstance(space.space, Unknown) else space
