@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from qvr_core.syntax.source import Encoding
 from qvr_lsp.rpc import Json
 from qvr_lsp.settings import Settings
 
@@ -44,7 +45,7 @@ CODE_ACTION_KINDS = (
 )
 
 # Which encoding is cheapest for us, where the editor leaves us the choice: ours counts code points.
-ENCODINGS = ("utf-32", "utf-8", "utf-16")
+ENCODINGS: tuple[Encoding, ...] = ("utf-32", "utf-8", "utf-16")
 
 
 class ClientCapabilities:
@@ -66,10 +67,13 @@ class ClientCapabilities:
         return bool(self.get(path))
 
 
-def choose_encoding(client: ClientCapabilities) -> str:
+def choose_encoding(client: ClientCapabilities) -> Encoding:
     """The position encoding of this session; utf-16 where the editor names none."""
     offered = client.get("general.positionEncodings") or ()
-    return next((name for name in ENCODINGS if name in offered), "utf-16")
+    for name in ENCODINGS:
+        if name in offered:
+            return name
+    return "utf-16"
 
 
 def pull_only(client: ClientCapabilities, settings: Settings) -> bool:
@@ -85,7 +89,10 @@ def server_capabilities(client: ClientCapabilities, encoding: str, settings: Set
         "positionEncoding": encoding,
         "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
         "hoverProvider": True,
-        "completionProvider": {"triggerCharacters": [">", "~", "[", "=", ",", "(", ".", "@", ":", "-"], "resolveProvider": True},
+        "completionProvider": {
+            "triggerCharacters": [">", "~", "[", "=", ",", "(", ".", "@", ":", "-"],
+            "resolveProvider": True,
+        },
         "signatureHelpProvider": {"triggerCharacters": ["(", ",", "["], "retriggerCharacters": [")"]},
         "definitionProvider": True,
         "declarationProvider": True,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,9 @@ LARGE = 20_000
 # Seconds that a thread may hold the interpreter before another one that waits gets it (Python's default is 5 ms).
 FAIR_SWITCH = 0.0005
 
+# The first character of each line that is not blank.
+COMMENTED = re.compile(r"^[^\S\r\n]*[^\s#]", re.MULTILINE)
+
 
 class Document:
     """One open text and its analysis."""
@@ -45,7 +49,7 @@ class Document:
         self.tokens: tuple[str, list[int]] | None = None
         """The semantic tokens sent last, with their result id."""
         if len(text) < LARGE:
-            self._analyzer = Analyzer(text)
+            self._analyzer = analyzer_of(text)
             self._text = ""
             self._changed()
         else:
@@ -72,13 +76,13 @@ class Document:
     def lines(self) -> Sequence[str]:
         """The text's lines without their ends."""
         assert self._analyzer is not None, "the first analysis is not done"
-        return self._analyzer.source.lines
+        return self._analyzer.document.lines
 
     @property
     def text(self) -> str:
         if self._analyzer is None:
             return self._text
-        return self._analyzer.source.text
+        return self._analyzer.text
 
     # ------------------------------------------------------------ positions
 
@@ -112,10 +116,15 @@ class Document:
             raise RpcError(INVALID_PARAMS, "a change needs `text`")
         assert self._analyzer is not None
         if change.get("range") is None:
-            self._analyzer = Analyzer(text)
+            self._analyzer = analyzer_of(text)
             return
         start, end = self.stretch(change["range"])
-        self._analyzer.edit(start, end, text)
+        try:
+            self._analyzer.edit(start, end, text)
+        except Exception:
+            # A bug: the analysis of an edit never fails. The text itself is right; start again from it.
+            log.exception("an edit could not be analysed")
+            self._analyzer = analyzer_of(self._analyzer.text)
 
     def _changed(self) -> None:
         """Publish once after everything that is queued has been handled."""
@@ -126,7 +135,10 @@ class Document:
     def _settled(self) -> None:
         self._dirty = False
         if not self._closed and self.ready:
-            self._server.documents.settled(self)
+            try:
+                self._server.documents.settled(self)
+            except Exception:
+                log.exception("diagnostics could not be published")
 
     async def _first_analysis(self) -> None:
         text = self._text
@@ -147,9 +159,18 @@ class Document:
         self._closed = True
 
 
+def analyzer_of(text: str) -> Analyzer:
+    """An analyser of a text.  Where a bug stops it, one of the same lines as comments: the session goes on."""
+    try:
+        return Analyzer(text)
+    except Exception:
+        log.exception("a text could not be analysed")
+        return Analyzer(COMMENTED.sub("#", text))
+
+
 def analysed(text: str) -> Analyzer:
     """An analyser whose first analysis is done."""
-    analyzer = Analyzer(text)
+    analyzer = analyzer_of(text)
     analyzer.snapshot().diagnostics()
     return analyzer
 

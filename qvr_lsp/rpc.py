@@ -39,7 +39,7 @@ class RpcError(Exception):
 
 
 def frame(message: Json) -> bytes:
-    """A message with its header.  Escaped to ASCII, so that lone surrogates pass; NaN, which JSON lacks, becomes null."""
+    """A message with its header.  Escaped to ASCII, so that lone surrogates pass; NaN, unknown to JSON, is null."""
     try:
         body = json.dumps(message, separators=(",", ":"), allow_nan=False)
     except ValueError:
@@ -115,6 +115,7 @@ class Connection:
         self._cancelled: set[int | str] = set()
         self._tasks: dict[int | str, asyncio.Future[Any]] = {}
         self._pending: dict[int, asyncio.Future[Any]] = {}
+        self._running: set[asyncio.Future[None]] = set()
         self._next_id = 0
 
     # ------------------------------------------------------------ outgoing
@@ -218,7 +219,9 @@ class Connection:
         try:
             result = self._handle(method, params)
             if isawaitable(result):
-                asyncio.ensure_future(self._finish_notification(method, result))
+                task = asyncio.ensure_future(self._finish_notification(method, result))
+                self._running.add(task)
+                task.add_done_callback(self._running.discard)
         except RpcError as error:
             log.warning("%s: %s", method, error.message)
         except Exception:
@@ -258,4 +261,6 @@ class Connection:
             self._fail(identity, error.code, error.message)
         else:
             log.error("%s failed", method, exc_info=error)
-            self._fail(identity, INTERNAL_ERROR, f"{method} failed inside the server ({type(error).__name__}); see its log")
+            self._fail(
+                identity, INTERNAL_ERROR, f"{method} failed inside the server ({type(error).__name__}); see its log"
+            )

@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from qvr_core import __version__
+from qvr_core.syntax.source import Encoding
 from qvr_lsp import logs
 from qvr_lsp.capabilities import ClientCapabilities, choose_encoding, server_capabilities
 from qvr_lsp.lifecycle import watch_process
@@ -48,7 +49,7 @@ class Server:
     def __init__(self, write: Callable[[bytes], None], end: Callable[[], None]) -> None:
         self.connection = Connection(write, self.handle)
         self.client = ClientCapabilities({})
-        self.encoding = "utf-16"
+        self.encoding: Encoding = "utf-16"
         self.settings = Settings()
         self.trace = "off"
         self._end = end

@@ -15,7 +15,7 @@ import queue
 import struct
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 log = logging.getLogger("qvr.transport")
@@ -32,9 +32,11 @@ class Session(Protocol):
 
     def feed(self, data: bytes) -> None:
         """Take bytes from the editor."""
+        ...
 
     async def close(self) -> int:
         """The editor is gone: stop everything; the exit code."""
+        ...
 
 
 Opener = Callable[[Callable[[bytes], None], Callable[[], None]], Session]
@@ -116,7 +118,7 @@ async def serve_tcp(open_session: Opener, host: str, port: int, ready: Callable[
     """Sessions over TCP, one per connection, until the process is told to end."""
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        session = open_session(writer.write, lambda: reader.feed_eof())
+        session = open_session(writer.write, reader.feed_eof)
         try:
             while data := await reader.read(1 << 16):
                 session.feed(data)
@@ -136,9 +138,7 @@ async def serve_websocket(open_session: Opener, host: str, port: int, ready: Cal
         try:
             if not await _handshake(reader, writer):
                 return
-            session = open_session(
-                lambda data: writer.write(_frame(1, data.split(b"\r\n\r\n", 1)[1])), lambda: reader.feed_eof()
-            )
+            session = open_session(lambda data: writer.write(_frame(1, data.split(b"\r\n\r\n", 1)[1])), reader.feed_eof)
             try:
                 while (message := await _next_message(reader, writer)) is not None:
                     session.feed(b"Content-Length: %d\r\n\r\n%b" % (len(message), message))
@@ -153,7 +153,7 @@ async def serve_websocket(open_session: Opener, host: str, port: int, ready: Cal
 
 
 async def _listen(
-    connected: Callable[[asyncio.StreamReader, asyncio.StreamWriter], object],
+    connected: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
     host: str,
     port: int,
     ready: Callable[[int], None],

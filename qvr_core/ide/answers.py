@@ -25,7 +25,7 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A proposal.  `insert` may hold `$1`, `${1:name}`, `$0` where `snippet` is true.  `rank` orders: small comes first."""
+    """A proposal.  `insert` may hold `$1`, `${1:name}`, `$0` where `snippet` is true.  Small ranks come first."""
 
     label: str
     kind: str

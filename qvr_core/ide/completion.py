@@ -90,16 +90,24 @@ def _openers(place: Context) -> Items:
             return
 
 
+ALGEBRAS = (
+    "product_fuzzy", "boolean", "lukasiewicz", "godel", "tropical", "max_plus", "log_prob", "real", "probability",
+    "counting", "markov",
+)  # fmt: skip
+
 STATEMENTS = ("object", "morphism", "let", "program", "export", "composition", "deduction")
 
 SNIPPETS = {
     "object": "object ${1:Name} : ${2|Real,FinSet,Simplex|} ${3:64}",
-    "morphism": "morphism ${1:name} : ${2:A} -> ${3:B} [role=${4|kernel,embed,linear,norm,attention,position,latent,observed,discretize|}]$0",
+    "morphism": f"morphism ${{1:name}} : ${{2:A}} -> ${{3:B}} [role=${{4|{','.join(ROLES)}|}}]$0",
     "let": "let ${1:name} = $0",
-    "program": "program ${1:name} : ${2:A} -> ${3:B}\n    sample ${4:h} <- ${5:arrow}\n    observe ${6:y} <- ${7:head}($4)\n    return $6",
+    "program": "program ${1:name} : ${2:A} -> ${3:B}\n    sample ${4:h} <- ${5:arrow}\n"
+    "    observe ${6:y} <- ${7:head}($4)\n    return $6",
     "export": "export ${1:name}",
-    "composition": "composition ${1|product_fuzzy,boolean,lukasiewicz,godel,tropical,max_plus,log_prob,real,probability,counting,markov|}",
-    "deduction": "deduction ${1:Name} : ${2:A} -> ${3:B} [semiring=${4|LogProb,Viterbi,Boolean,Counting|}, start=${5:S}]\n    atoms ${5:S}\n    rule ${6:name} : $0 |- ",
+    "composition": f"composition ${{1|{','.join(ALGEBRAS)}|}}",
+    "deduction": "deduction ${1:Name} : ${2:A} -> ${3:B} "
+    "[semiring=${4|LogProb,Viterbi,Boolean,Counting|}, start=${5:S}]\n"
+    "    atoms $5\n    rule ${6:name} : $0 |- ",
 }  # fmt: skip
 
 STEP_SNIPPETS = {
@@ -165,12 +173,6 @@ def _statement(snapshot: Snapshot, place: Context) -> Items:
             return
 
 
-ALGEBRAS = (
-    "product_fuzzy", "boolean", "lukasiewicz", "godel", "tropical", "max_plus", "log_prob", "real", "probability",
-    "counting", "markov",
-)  # fmt: skip
-
-
 def _seen(place: Context, kind: str) -> bool:
     return any(token.kind == kind for token in place.tokens)
 
@@ -217,7 +219,9 @@ def _codomain(snapshot: Snapshot, place: Context) -> Space | None:
     arrow = next((token for token in place.tokens if token.kind == "ARROW"), None)
     if arrow is None:
         return None
-    end = next((token.start for token in place.tokens if token.start > arrow.end and token.kind in ("LSQB", "TILDE")), None)
+    end = next(
+        (token.start for token in place.tokens if token.start > arrow.end and token.kind in ("LSQB", "TILDE")), None
+    )
     return space_of_text(place.text[arrow.end : end], snapshot.model)
 
 
@@ -439,9 +443,7 @@ COMBINATOR_SNIPPETS = {
 
 
 def _attributes(snapshot: Snapshot, place: Context) -> Items:
-    yield from (
-        Completion(name, "method", summary, rank=GOOD) for name, (_, summary) in POSTFIX.items()
-    )
+    yield from (Completion(name, "method", summary, rank=GOOD) for name, (_, summary) in POSTFIX.items())
     base = place.tokens[-2].text if len(place.tokens) > 1 else ""
     arrow = arrow_named(snapshot.model, base)
     if arrow is not None and isinstance(arrow.codomain.space, Product):

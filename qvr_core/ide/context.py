@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.symbols import units
+from qvr_core.ide.view import statement_before
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.syntax.lalr import Token, acceptable, advance
 from qvr_core.syntax.lexer import CLOSERS, OPENERS, tokenize
@@ -85,15 +86,16 @@ def context_at(snapshot: Snapshot, cursor: Cursor) -> Context:
 
 def _unit_before(snapshot: Snapshot, cursor: Cursor) -> tuple[Statement | None, Placed[Any] | None, Cursor]:
     """The last unit that begins at or before the cursor, and where."""
-    statement = snapshot.statement_before(cursor)
+    statement = statement_before(snapshot, cursor)
     if statement is None:
         return None, None, cursor
-    best: tuple[Placed[Any] | None, Cursor] = (None, cursor)
+    best: Placed[Any] | None = None
+    at = cursor
     for placed in units(statement):
         begin = snapshot.range(Origin(placed.uid, Span(0, 0))).start
         if begin <= cursor:
-            best = (placed, begin)
-    return statement, *best
+            best, at = placed, begin
+    return statement, best, at
 
 
 def _continues(snapshot: Snapshot, begin: Cursor, cursor: Cursor) -> bool:
@@ -139,9 +141,7 @@ def start_symbol(statement: Statement, placed: Placed[Any]) -> str:
     return symbol
 
 
-def _context(
-    start: str, statement: Statement | None, placed: Placed[Any] | None, text: str, column: int
-) -> Context:
+def _context(start: str, statement: Statement | None, placed: Placed[Any] | None, text: str, column: int) -> Context:
     match = PARTIAL.search(text)
     partial = match[0] if match else ""
     before = text[: len(text) - len(partial)]

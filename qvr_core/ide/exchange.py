@@ -1,7 +1,7 @@
 """The typed model as plain JSON values (`qvr/model`).
 
-Every node is an object with its class under `node` and its fields by name; enumerations are their values; an `origin` is
-replaced by the `range` that it stands for.
+Every node is an object with its class under `node` and its fields by name; enumerations are their values; an `origin`
+is replaced by the `range` that it stands for.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 from qvr_core.ide.arrows import parameter_count
 from qvr_core.semantics.diagnostics import Origin
@@ -21,8 +21,7 @@ Locate = Callable[[Origin], Any]
 
 def model_json(model: Model, locate: Locate) -> dict[str, Any]:
     """All declarations by name, with their parameter counts."""
-    made = _value(model, locate)
-    assert isinstance(made, dict)
+    made = cast(dict[str, Any], _value(model, locate))
     for group in ("lets", "programs"):
         for name, entry in made[group].items():
             arrow = model.lets[name].arrow if group == "lets" else model.programs[name]

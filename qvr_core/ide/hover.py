@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide import arrows
 from qvr_core.ide.answers import Hover
 from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, KEYWORDS, POSTFIX
-from qvr_core.ide.symbols import Found, Symbol, declared, place_of, references, symbol_at
+from qvr_core.ide.symbols import Found, Symbol, lookup, place_of, references, symbol_at
 from qvr_core.semantics import model as m
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.diagnostics import Origin
@@ -59,7 +59,9 @@ def _symbol(snapshot: Snapshot, found: Found) -> str:
         case "morphism" | "let" | "program":
             return arrow_text(snapshot, found.occurrence.text if symbol.kind == "morphism" else symbol.name)
         case "composition":
-            return paragraphs(code(f"composition {symbol.name}"), KEYWORDS["composition"].summary, _doc(snapshot, symbol))
+            return paragraphs(
+                code(f"composition {symbol.name}"), KEYWORDS["composition"].summary, _doc(snapshot, symbol)
+            )
         case "deduction":
             return _deduction(snapshot, symbol)
         case "site" | "binding" | "input" | "template":
@@ -83,7 +85,9 @@ def _symbol(snapshot: Snapshot, found: Found) -> str:
         case "attribute":
             return _attribute(symbol.name)
         case "size":
-            return paragraphs(f"`{symbol.name}`: a size, the same wherever the file names it", _size_value(snapshot, found))
+            return paragraphs(
+                f"`{symbol.name}`: a size, the same wherever the file names it", _size_value(snapshot, found)
+            )
         case "local":
             return f"`{symbol.name}`: bound here"
         case "label":
@@ -97,7 +101,7 @@ def _symbol(snapshot: Snapshot, found: Found) -> str:
 
 
 def _doc(snapshot: Snapshot, symbol: Symbol) -> str:
-    held = declared(snapshot).get(symbol.name)
+    held = lookup(snapshot, symbol.name)
     return held.statement.doc if held is not None else ""
 
 
@@ -165,7 +169,7 @@ def _kind(arrow: m.Arrow) -> str:
             drawn = f" · `~ {family}`" if family is not None else ", rows sum to 1"
             finite = all(isinstance(factor, Finite) for factor in factors_of(item_of(arrow.domain.space)))
             network = "table" if finite else f"{source}, {hidden} hidden units" if source == "mlp" else source
-            scale = f" · scale {arrow.scale:g}" if family in FAMILIES and FAMILIES[family].has_scale else ""
+            scale = f" · scale {arrow.scale:g}" if family and family in FAMILIES and FAMILIES[family].has_scale else ""
             return f"{sort} · kernel{drawn}{scale} · {network}"
         case m.Embed():
             return f"{sort} · embed: a learned vector per element"
@@ -296,7 +300,9 @@ def _bound(snapshot: Snapshot, found: Found) -> str:
         for item in program.inputs:
             if item.name == name:
                 shape = arrows.shape_text(item.space.space)
-                return paragraphs(code(f"{name} : {item.space.written}"), f"Input · {space_text(item.space)} · `{shape}`")
+                return paragraphs(
+                    code(f"{name} : {item.space.written}"), f"Input · {space_text(item.space)} · `{shape}`"
+                )
     if found.symbol.kind == "template":
         for item in program.template:
             if item.name == name:
@@ -453,7 +459,9 @@ def _option_word(found: Found) -> str:
     symbol = found.symbol
     if symbol.of == "role" and symbol.name in ROLES:
         role = ROLES[symbol.name]
-        return paragraphs(f"**{symbol.name}** (a role): {role.summary}", f"{role.between}, {arrows.sort_word(role.sort)}")
+        return paragraphs(
+            f"**{symbol.name}** (a role): {role.summary}", f"{role.between}, {arrows.sort_word(role.sort)}"
+        )
     return option_text(symbol.of, "") if symbol.of in STEP_OPTIONS else f"`{symbol.name}`: value of `{symbol.of}`"
 
 
@@ -462,7 +470,9 @@ def _keyword_argument(symbol: Symbol) -> str:
     if entry is not None:
         meaning = dict(entry.parameters).get(symbol.name, "")
         words = CALL_WORDS.get((symbol.of, symbol.name), ())
-        return paragraphs(f"**{symbol.name}** (of `{symbol.of}`): {meaning}", f"One of {', '.join(words)}" if words else "")
+        return paragraphs(
+            f"**{symbol.name}** (of `{symbol.of}`): {meaning}", f"One of {', '.join(words)}" if words else ""
+        )
     if symbol.of in FAMILIES:
         return family_text(symbol.of)
     return ""
@@ -485,7 +495,9 @@ def _size_value(snapshot: Snapshot, found: Found) -> str:
 
 
 def _operator(snapshot: Snapshot, statement: Statement, placed: Placed[Any], offset: int) -> Hover | None:
-    match = next((found for found in OPERATOR.finditer(placed.unit.text) if found.start() <= offset <= found.end()), None)
+    match = next(
+        (found for found in OPERATOR.finditer(placed.unit.text) if found.start() <= offset <= found.end()), None
+    )
     if match is None:
         return None
     text = _operator_text(snapshot, statement, placed, match[0], match.start())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide import arrows
 from qvr_core.ide.answers import InlayHint
 from qvr_core.ide.symbols import units
+from qvr_core.ide.view import statements_between
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import space_text
@@ -29,7 +30,7 @@ LONG_PIPELINE = 3
 def inlays(snapshot: Snapshot, stretch: Range) -> list[InlayHint]:
     """The hints of the statements that touch a stretch of text."""
     found: list[InlayHint] = []
-    for statement in snapshot.statements_between(stretch.start.line, stretch.end.line):
+    for statement in statements_between(snapshot, stretch.start.line, stretch.end.line):
         found += statement_inlays(snapshot, statement)
     return [hint for hint in found if stretch.start <= hint.cursor <= stretch.end]
 
@@ -133,5 +134,3 @@ def _step(snapshot: Snapshot, placed: Placed[Any]) -> Hints:
         if not (isinstance(argument.value, t.Variable) and argument.value.name.text == parameter.name):
             place = _cursor(snapshot, placed.uid, argument.span.start)
             yield InlayHint(place, f"{parameter.name}=", "parameter", parameter.constraint)
-
-

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Call, DocumentSymbol, Highlight
+from qvr_core.ide.names import names_of
 from qvr_core.ide.outline import statement_symbols
 from qvr_core.ide.symbols import (
     GLOBAL_KINDS,
     Found,
     Symbol,
     declarations,
-    declared,
+    lookup,
     place_of,
     references,
     symbol_at,
@@ -19,7 +20,6 @@ from qvr_core.ide.symbols import (
     units,
     writes,
 )
-from qvr_core.ide.names import names_of
 from qvr_core.semantics import model as m
 from qvr_core.semantics.spaces import Named
 from qvr_core.syntax.source import Cursor, Range
@@ -44,14 +44,12 @@ def type_definition(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
     found = symbol_at(snapshot, cursor)
     if found is None:
         return []
-    table = declared(snapshot)
-    names = {
-        word: None for space in _spaces(snapshot, found) for word in space.written.replace("*", " ").split() if word in table
-    }
+    words = [word for space in _spaces(snapshot, found) for word in space.written.replace("*", " ").split()]
     return [
         place_of(snapshot, place)
-        for name in names
-        for place in declarations(snapshot, Symbol(table[name].kind, name))
+        for name in dict.fromkeys(words)
+        if (held := lookup(snapshot, name)) is not None
+        for place in declarations(snapshot, Symbol(held.kind, name))
     ]
 
 
@@ -132,7 +130,7 @@ def callable_at(snapshot: Snapshot, cursor: Cursor) -> DocumentSymbol | None:
 
 
 def _symbol_named(snapshot: Snapshot, name: str) -> DocumentSymbol | None:
-    held = declared(snapshot).get(name)
+    held = lookup(snapshot, name)
     if held is None:
         return None
     return next((symbol for symbol in statement_symbols(snapshot, held.statement) if symbol.name == name), None)
@@ -140,7 +138,7 @@ def _symbol_named(snapshot: Snapshot, name: str) -> DocumentSymbol | None:
 
 def callers(snapshot: Snapshot, name: str) -> list[Call]:
     """The lets and programs that use an arrow."""
-    held = declared(snapshot).get(name)
+    held = lookup(snapshot, name)
     if held is None:
         return []
     places: dict[str, list[Range]] = {}
@@ -153,7 +151,7 @@ def callers(snapshot: Snapshot, name: str) -> list[Call]:
 
 def callees(snapshot: Snapshot, name: str) -> list[Call]:
     """The arrows that a let or a program uses."""
-    held = declared(snapshot).get(name)
+    held = lookup(snapshot, name)
     if held is None:
         return []
     places: dict[str, list[Range]] = {}

@@ -119,9 +119,7 @@ def selections(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
     if place is not None:
         statement, placed, offset = place
         spans = {occurrence.span for occurrence in names_of(placed.unit)} | set(_spans(placed.unit.node))
-        ranges += [
-            snapshot.range(Origin(placed.uid, span)) for span in spans if span.start <= offset <= span.end
-        ]
+        ranges += [snapshot.range(Origin(placed.uid, span)) for span in spans if span.start <= offset <= span.end]
         for above in _above(statement.header, placed):
             ranges.append(unit_range(snapshot, above))
     last = len(snapshot.lines) - 1

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide import arrows
 from qvr_core.ide.answers import Action, TextEdit
-from qvr_core.ide.fixes import first_line
-from qvr_core.ide.symbols import Found, declared, place_of, references, symbol_at
+from qvr_core.ide.symbols import Found, lookup, place_of, references, symbol_at
+from qvr_core.ide.view import first_line
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin, Severity
 from qvr_core.semantics.spaces import Linear, sizes
@@ -62,9 +62,8 @@ def _text(placed: Placed[Any], span: Span) -> str:
 
 def _fresh(snapshot: Snapshot, base: str) -> str:
     """A name that nobody has declared: `base`, `base_2`, …"""
-    taken = declared(snapshot)
     name, number = base, 1
-    while name in taken:
+    while name in snapshot.owners:
         number += 1
         name = f"{base}_{number}"
     return name
@@ -125,7 +124,9 @@ def _inline(snapshot: Snapshot, cursor: Cursor) -> Iterator[Action]:
     found = symbol_at(snapshot, cursor)
     if found is None or found.symbol.kind != "let":
         return
-    held = declared(snapshot)[found.symbol.name]
+    held = lookup(snapshot, found.symbol.name)
+    if held is None:
+        return
     node = held.statement.header.unit.node
     if not isinstance(node, t.LetDecl):
         return
@@ -154,8 +155,8 @@ def _grouped(value: t.ArrowExpr, text: str, use: Found) -> str:
 
 def _whole_lines(snapshot: Snapshot, statement: Statement) -> Range:
     """A statement with its documentation and the line end behind it."""
-    start = Cursor(first_line(snapshot, Cursor(snapshot.start_line(statement.uid), 0)), 0)
-    end = snapshot.end_line(statement.uid)
+    start = Cursor(first_line(snapshot, Cursor(snapshot.layout.start_line(statement.uid), 0)), 0)
+    end = snapshot.layout.end_line(statement.uid)
     if end < len(snapshot.lines):
         return Range(start, Cursor(end, 0))
     return Range(start, Cursor(end - 1, len(snapshot.lines[end - 1])))
@@ -206,7 +207,7 @@ ORDER = {"object": 0, "morphism": 1, "let": 2, "define": 2, "deduction": 3, "pro
 
 
 def organize(snapshot: Snapshot) -> tuple[TextEdit, ...]:
-    """Objects, morphisms, lets, deductions, programs, exports; comments move along.  Nothing where it cannot be done."""
+    """Objects, morphisms, lets, deductions, programs, exports, with their comments; nothing where that cannot be."""
     statements = list(snapshot.statements)
     kinds = [statement.header.unit.keyword for statement in statements]
     damaged = any(found.code.severity is Severity.ERROR for found in snapshot.diagnostics())
@@ -219,9 +220,9 @@ def organize(snapshot: Snapshot) -> tuple[TextEdit, ...]:
     if "export" not in kinds and arrow_kinds and [i for i in ordered if i in arrow_kinds][-1] != arrow_kinds[-1]:
         return ()  # without an export the last let or program is the file's arrow
     lines = snapshot.lines
-    ends = [snapshot.end_line(statement.uid) for statement in statements]
+    ends = [snapshot.layout.end_line(statement.uid) for statement in statements]
     # A comment above a blank line belongs to the file, and stays.
-    head = first_line(snapshot, Cursor(snapshot.start_line(statements[0].uid), 0))
+    head = first_line(snapshot, Cursor(snapshot.layout.start_line(statements[0].uid), 0))
     starts = [head, *ends[:-1]]
     chunks = ["\n".join(lines[start:end]).strip("\n") for start, end in zip(starts, ends, strict=True)]
     groups: list[str] = []

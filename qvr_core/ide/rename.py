@@ -11,7 +11,7 @@ from qvr_core.ide.symbols import (
     RENAMABLE,
     Found,
     bindings,
-    declared,
+    lookup,
     place_of,
     references,
     symbol_at,
@@ -72,11 +72,11 @@ def _taken(snapshot: Snapshot, found: Found, name: str) -> Refusal | None:
         return Refusal(f"`{name}` is a family of distributions.")
     if name in BUILTINS and BUILTINS[name].reserved:
         return Refusal(f"`{name}` is a builtin function.")
-    table = declared(snapshot)
     symbol = found.symbol
-    if name in table:
-        line = snapshot_line(snapshot, table[name].statement.uid)
-        return Refusal(f"`{name}` is already a {table[name].kind}, declared on line {line}.")
+    held = lookup(snapshot, name)
+    if held is not None:
+        line = snapshot_line(snapshot, held.statement.uid)
+        return Refusal(f"`{name}` is already a {held.kind}, declared on line {line}.")
     statements = snapshot.statements if symbol.kind in GLOBAL_KINDS | {"data", "size"} else (found.statement,)
     users = {place.statement.uid for place in references(snapshot, symbol)}
     for statement in statements:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.names import Occurrence, names_of
+from qvr_core.ide.view import statement_named
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.syntax import tree as t
@@ -35,9 +36,9 @@ RENAMABLE = GLOBAL_KINDS | {"input", "template", "site", "binding", "local", "da
 class Symbol:
     """A thing with a name.
 
-    kind: one of `GLOBAL_KINDS`; 'input', 'template' (typed parameter), 'site', 'binding' (of a let step) with the uid of
-    their program in `owner`; 'local' (a lambda's or factor's name), 'atom', 'rule', 'label', 'operation' with the uid
-    that they belong to; 'data', 'size' of the whole file; 'family', 'builtin', 'combinator', 'option', 'keyword',
+    kind: one of `GLOBAL_KINDS`; 'input', 'template' (typed parameter), 'site', 'binding' (of a let step), all with the
+    uid of their program in `owner`; 'local' (a lambda's or factor's name), 'atom', 'rule', 'label' and 'operation' with
+    the uid that they belong to; 'data', 'size' of the whole file; 'family', 'builtin', 'combinator', 'option', 'keyword',
     'word', 'attribute', 'space', 'kind' of the language; 'unknown'.
     """
 
@@ -75,6 +76,18 @@ def _below(placed: Placed[Any]) -> Iterator[Placed[Any]]:
     yield placed
     for child in placed.children:
         yield from _below(child)
+
+
+def lookup(snapshot: Snapshot, name: str) -> Declared | None:
+    """A top-level name.  The first declaration counts where a name is declared twice."""
+    statement = statement_named(snapshot, name)
+    if statement is None:
+        return None
+    kind = KINDS.get(statement.header.unit.keyword)
+    for occurrence in names_of(statement.header.unit):
+        if kind is not None and occurrence.part == "declare" and occurrence.text == name:
+            return Declared(kind, statement, occurrence)
+    return None
 
 
 _tables: dict[int, tuple[Snapshot, dict[str, Declared]]] = {}
@@ -130,9 +143,7 @@ def binding_kind(occurrence: Occurrence) -> str:
     return "binding" if occurrence.of == "let" else "site"
 
 
-def symbol_of(
-    snapshot: Snapshot, statement: Statement, placed: Placed[Any], occurrence: Occurrence
-) -> Symbol:
+def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occurrence: Occurrence) -> Symbol:
     """What an occurrence stands for."""
     name = occurrence.text
     match occurrence.part:
@@ -177,9 +188,9 @@ def _of_file_or_template(snapshot: Snapshot, statement: Statement, name: str, ot
 
 
 def _of_file(snapshot: Snapshot, name: str) -> Symbol | None:
-    table = declared(snapshot)
-    if name in table:
-        return Symbol(table[name].kind, name)
+    held = lookup(snapshot, name)
+    if held is not None:
+        return Symbol(held.kind, name)
     # A copy of a replicated morphism goes by its family's declaration.
     base, _, index = name.rpartition("_")
     if index.isdigit() and base in snapshot.model.replicated:
@@ -272,7 +283,7 @@ def _may_name(text: str, symbol: Symbol) -> bool:
 def declarations(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
     """Where the symbol is declared; for data names, which nobody declares, the first use."""
     if symbol.kind in GLOBAL_KINDS:
-        held = declared(snapshot).get(symbol.name)
+        held = lookup(snapshot, symbol.name)
         if held is None:
             return []
         return [Found(symbol, held.occurrence, held.statement.header, held.statement)]

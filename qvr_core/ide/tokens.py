@@ -9,6 +9,7 @@ from qvr_core.ide.answers import SemanticToken
 from qvr_core.ide.arrows import arrow_named
 from qvr_core.ide.names import Occurrence, names_of
 from qvr_core.ide.symbols import Symbol, bindings, symbol_of, units, writes
+from qvr_core.ide.view import statements_between
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.model import Arrow, Model, Program, Sort
 from qvr_core.syntax.source import Range
@@ -54,7 +55,7 @@ def tokens(snapshot: Snapshot, stretch: Range) -> list[SemanticToken]:
     """The tokens of the statements that touch a stretch of text."""
     return [
         token
-        for statement in snapshot.statements_between(stretch.start.line, stretch.end.line)
+        for statement in statements_between(snapshot, stretch.start.line, stretch.end.line)
         for token in statement_tokens(snapshot, statement)
     ]
 

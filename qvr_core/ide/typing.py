@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from qvr_core.ide.arrows import arrow_named
 from qvr_core.semantics.fits import fit
 from qvr_core.semantics.model import Model
@@ -80,8 +82,7 @@ def _keeps(stage: object) -> bool:
     return isinstance(stage, t.ArrowRef) and stage.name.text in ("last", "mean_over_time")
 
 
-def _joined(parts: object, model: Model) -> Space | None:
-    assert isinstance(parts, tuple | list)
+def _joined(parts: Sequence[object], model: Model) -> Space | None:
     spaces = [codomain_of(part, model) for part in parts]
     known = [space for space in spaces if space is not None]
     return product((None, space) for space in known) if len(known) == len(spaces) else None

@@ -25,10 +25,10 @@ def code_lens(server: Server, document: Document, params: Json) -> list[Json]:
     model = document.snapshot.model
     lenses: list[Json] = []
     for name in shown(model):
-        try:
-            place = document.range(document.snapshot.range(DeclarationSite(name)))
-        except KeyError:
+        found = document.snapshot.find(DeclarationSite(name))
+        if found is None:
             continue
+        place = document.range(found)
         target = {"uri": document.uri, "program": name}
         commands = [
             ("▶ SVI", "qvr.run", {**target, "algorithm": "svi"}),

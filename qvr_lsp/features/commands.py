@@ -30,8 +30,8 @@ def execute(server: Server, params: Json) -> Any:
 
 
 async def run(server: Server, argument: Json) -> Json:
-    """`qvr.run {uri, program?, algorithm?, options?, resume?}`: start a run of the text as it stands in the editor, or go
-    on with the run whose id is `resume`."""
+    """`qvr.run {uri, program?, algorithm?, options?, resume?}`: start a run of the text as it stands in the editor, or
+    go on with the run whose id is `resume`."""
     uri = wanted(argument, "uri")
     if argument.get("resume") is not None:
         return await server.runs.resume(wanted(argument, "resume"), folder(server, argument))
@@ -88,7 +88,7 @@ async def export_diagram(server: Server, argument: Json) -> Json:
     """`qvr.exportDiagram {uri, name?, path}`: write a diagram to a file; its suffix says as what."""
     document = server.documents.get(wanted(argument, "uri"))
     target = Path(wanted(argument, "path"))
-    format_ = argument.get("format") or EXPORT_FORMATS.get(target.suffix)
+    format_ = str(argument.get("format") or EXPORT_FORMATS.get(target.suffix))
     if format_ not in EXPORT_FORMATS.values():
         raise RpcError(INVALID_PARAMS, f"the file must end in one of {', '.join(EXPORT_FORMATS)}")
     await document.wait_ready()

@@ -84,7 +84,9 @@ def did_change_files(server: Server, params: Json) -> None:
         server.workspace.settings_changed()
     for feature in ("codeLens", "diagnostics"):
         if server.client.has(f"workspace.{feature}.refreshSupport"):
-            server.spawn(ask(server, f"workspace/{'diagnostic' if feature == 'diagnostics' else feature}/refresh", None))
+            server.spawn(
+                ask(server, f"workspace/{'diagnostic' if feature == 'diagnostics' else feature}/refresh", None)
+            )
 
 
 def did_change_folders(server: Server, params: Json) -> None:

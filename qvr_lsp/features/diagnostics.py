@@ -81,7 +81,10 @@ def one(server: Server, uri: str, lines: Sequence[str], located: LocatedDiagnost
         result["tags"] = [UNNECESSARY]
     if located.related:
         result["relatedInformation"] = [
-            {"location": {"uri": uri, "range": to_range(lines, related.range, server.encoding)}, "message": related.message}
+            {
+                "location": {"uri": uri, "range": to_range(lines, related.range, server.encoding)},
+                "message": related.message,
+            }
             for related in located.related
         ]
     if located.fixes:

@@ -25,7 +25,7 @@ def diagram(server: Server, document: Document, params: Json) -> Any:
     format_ = params.get("format", "graph")
     if format_ not in FORMATS:
         raise RpcError(INVALID_PARAMS, f"unknown format `{format_}`: one of {', '.join(FORMATS)}")
-    name, graph = graph_of(document, params)
+    _, graph = graph_of(document, params)
     snapshot = document.snapshot
     answer: Json = {
         **to_json(graph, lambda origin: place(document, origin)),
@@ -56,9 +56,11 @@ async def rendered(graph: Any, format_: str) -> bytes:
             return to_dot(graph).encode()
         case _:
             try:
-                return await asyncio.to_thread(to_png, graph) if format_ == "png" else (
-                    await asyncio.to_thread(to_svg, graph)
-                ).encode()
+                return (
+                    await asyncio.to_thread(to_png, graph)
+                    if format_ == "png"
+                    else (await asyncio.to_thread(to_svg, graph)).encode()
+                )
             except NoDot as error:
                 raise RpcError(REQUEST_FAILED, str(error)) from error
 
@@ -81,7 +83,5 @@ def graph_of(document: Document, params: Json) -> tuple[str, Any]:
 
 def place(document: Document, origin: Origin) -> Json | None:
     """Where a node stands in the text; None where that is gone."""
-    try:
-        return document.range(document.snapshot.range(origin))
-    except KeyError:
-        return None
+    found = document.snapshot.find(origin)
+    return document.range(found) if found is not None else None

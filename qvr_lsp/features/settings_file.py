@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from qvr_core.ide.symbols import Symbol, declarations, place_of
+from qvr_core.ide.view import statement_named
 from qvr_core.runs.config import RunConfig, Settings
 from qvr_core.runs.settings import check_settings, find_settings
 from qvr_core.runs.toml_ranges import locate
@@ -105,7 +106,9 @@ def hover(server: Server, params: Json) -> Json | None:
     word = next((match for match in WORD.finditer(line) if match.start() <= cursor.column <= match.end()), None)
     if word is None:
         return None
-    stretch = _range(server, document.source.lines, Range(Cursor(cursor.line, word.start()), Cursor(cursor.line, word.end())))
+    stretch = _range(
+        server, document.source.lines, Range(Cursor(cursor.line, word.start()), Cursor(cursor.line, word.end()))
+    )
     match = KEY.match(line)
     if match and match[1] == word[0] and word[0] in RunConfig.model_fields:
         return {"contents": {"kind": "markdown", "value": key_text(word[0])}, "range": stretch}
@@ -201,7 +204,7 @@ def definition(server: Server, params: Json) -> list[Json]:
         return _locations(server, uri, snapshot, Symbol("program", word))
     if owner in held and "columns" in (names[-1], line.partition("=")[0].strip()):
         uri, snapshot = held[owner]
-        statement = snapshot.statement_named(owner)
+        statement = statement_named(snapshot, owner)
         site = Symbol("site", word, statement.uid) if statement is not None else Symbol("data", word)
         return _locations(server, uri, snapshot, site) or _locations(server, uri, snapshot, Symbol("data", word))
     return []
@@ -235,5 +238,3 @@ def rename_table(server: Server, path: Path, old: str, new: str) -> dict[str, li
 def _cursor(text: str, offset: int) -> Cursor:
     start = text.rfind("\n", 0, offset) + 1
     return Cursor(text.count("\n", 0, offset), offset - start)
-
-

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import sys
 import time
 from collections import deque
@@ -216,8 +217,8 @@ def at(uri: str, line: int, character: int) -> Json:
 
 
 def place(text: str, needle: str, shift: int = 0, occurrence: int = 0) -> tuple[int, int]:
-    """Line and column of the n-th occurrence of a word in an ASCII text."""
-    offset = -1
+    """Line and column of the n-th occurrence of a word in an ASCII text, below the comment that it begins with."""
+    offset = re.match(r"(#.*\n|\n)*", text).end() - 1
     for _ in range(occurrence + 1):
         offset = text.index(needle, offset + 1)
     offset += shift
