@@ -1,0 +1,158 @@
+"""Markdown cases: `qvr` blocks whose expected diagnostics and types stand in the source itself.
+
+A line `#   ^^^^ error[compose-mismatch]: text` below a code line marks a range of that line; where the range starts in
+the first column, `#@0-6 error[…]` says it in numbers.  `# type: name : A -> B` gives the type that is shown for a name.
+Mark lines are taken out before the block is checked.  `text` is a part of the message.
+
+A block without marks must be clean.  Hints that something is unused count only in blocks
+opened with ```` ```qvr unused ````.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
+from qvr_core.semantics.display import structure, type_text
+from qvr_core.semantics.model import Model
+
+MARK = re.compile(
+    r"^\s*#(?P<pad>\s*)(?P<carets>\^+)\s*(?P<level>error|warning|information|hint)\[(?P<code>[\w-]+)\]:?(?P<text>.*)$"
+)
+NUMBERED = re.compile(
+    r"^\s*#@(?P<start>\d+)-(?P<end>\d+)\s*(?P<level>error|warning|information|hint)\[(?P<code>[\w-]+)\]:?(?P<text>.*)$"
+)
+TYPE = re.compile(r"^\s*#\s*type:\s*(?P<name>\w+)\s*:\s*(?P<type>.*)$")
+FENCE = re.compile(r"^```qvr\b(?P<flags>.*)$")
+
+UNUSED = ("unused", "unused-binding")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An expected diagnostic: on line `line` of the stripped text, columns `start` to `end`."""
+
+    line: int
+    start: int
+    end: int
+    level: str
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """One block of a Markdown file."""
+
+    path: Path
+    heading: str
+    number: int
+    source: str
+    marks: tuple[Mark, ...]
+    types: tuple[tuple[str, str], ...]
+    flags: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def name(self) -> str:
+        return f"{self.path.stem}:{self.number}:{self.heading}"
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    """The blocks of a Markdown file, in order."""
+    heading, number = "", 0
+    lines = iter(path.read_text(encoding="utf-8").split("\n"))
+    for line in lines:
+        if line.startswith("#"):
+            heading = line.lstrip("# ").strip()
+        opening = FENCE.match(line)
+        if opening is None:
+            continue
+        block: list[str] = []
+        for inner in lines:
+            if inner.startswith("```"):
+                break
+            block.append(inner)
+        number += 1
+        yield _case(path, heading, number, block, frozenset(opening["flags"].split()))
+
+
+def _case(path: Path, heading: str, number: int, block: list[str], flags: frozenset[str]) -> Case:
+    kept: list[str] = []
+    marks: list[Mark] = []
+    types: list[tuple[str, str]] = []
+    for line in block:
+        if (found := MARK.match(line)) is not None:
+            start = found.start("carets")
+            span = (start, start + len(found["carets"]))
+        elif (found := NUMBERED.match(line)) is not None:
+            span = (int(found["start"]), int(found["end"]))
+        elif (found := TYPE.match(line)) is not None:
+            types.append((found["name"], found["type"].strip()))
+            continue
+        else:
+            kept.append(line)
+            continue
+        marks.append(Mark(len(kept) - 1, *span, found["level"], found["code"], found["text"].strip()))
+    return Case(path, heading, number, "\n".join(kept) + "\n", tuple(marks), tuple(types), flags)
+
+
+# ---------------------------------------------------------------- checking
+
+
+def problems(case: Case) -> list[str]:
+    """What differs between a case and what the checker says, in words."""
+    snapshot = analyse(case.source)
+    left = list(case.marks)
+    found: list[str] = []
+    for diagnostic in snapshot.diagnostics():
+        if diagnostic.code.name in UNUSED and "unused" not in case.flags:
+            if any(mark.code == diagnostic.code.name for mark in left):
+                pass
+            else:
+                continue
+        match = next((mark for mark in left if _matches(mark, diagnostic, case)), None)
+        if match is None:
+            found.append(f"not expected:\n{_shown(diagnostic, case)}")
+        else:
+            left.remove(match)
+    found += [f"missing: line {m.line + 1}, columns {m.start}-{m.end}: {m.level}[{m.code}]: {m.text}" for m in left]
+    for name, expected in case.types:
+        actual = shown_type(snapshot, name)
+        if actual != expected:
+            found.append(f"type of {name}: expected {expected!r}, but it is {actual!r}")
+    return found
+
+
+def _matches(mark: Mark, diagnostic: LocatedDiagnostic, case: Case) -> bool:
+    start, end = diagnostic.range
+    stop = end.column if end.line == start.line else len(case.source.split("\n")[start.line])
+    return (
+        mark.line == start.line
+        and (mark.start, mark.end) == (start.column, max(stop, start.column + 1))
+        and mark.level == diagnostic.severity.name.lower()
+        and mark.code == diagnostic.code.name
+        and mark.text in diagnostic.message
+    )
+
+
+def _shown(diagnostic: LocatedDiagnostic, case: Case) -> str:
+    start, end = diagnostic.range
+    line = case.source.split("\n")[start.line]
+    width = max(1, (end.column if end.line == start.line else len(line)) - start.column)
+    mark = "#" + " " * (start.column - 1) + "^" * width if start.column else f"#@0-{width}"
+    level = diagnostic.severity.name.lower()
+    return f"{line}\n{mark} {level}[{diagnostic.code.name}]: {diagnostic.message}"
+
+
+def shown_type(snapshot: Snapshot, name: str) -> str | None:
+    """The type of a declared name, as a hover writes it without the name."""
+    model: Model = snapshot.model
+    if name in model.objects:
+        return structure(model.objects[name].space.space)
+    arrow = model.arrows.get(name) or (model.lets[name].arrow if name in model.lets else model.programs.get(name))
+    if arrow is None:
+        return None
+    return type_text(name, arrow.domain, arrow.codomain, arrow.sort).removeprefix(f"{name} : ")
