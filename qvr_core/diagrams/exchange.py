@@ -51,7 +51,10 @@ def to_json(graph: Diagram, locate: Locate) -> dict[str, Any]:
 
 def node_json(node: Node, locate: Locate) -> dict[str, Any]:
     places = [origin for origin in (node.origin, *node.also) if origin is not None]
-    found = [place for place in map(locate, places) if place is not None]
+    found: list[Any] = []
+    for place in map(locate, places):
+        if place is not None and place not in found:
+            found.append(place)
     return {
         "id": node.id,
         "kind": node.kind,

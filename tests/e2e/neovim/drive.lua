@@ -161,7 +161,7 @@ step(":QvrDiagram opens a page that follows the cursor", function()
   end)
   local state = vim.json.decode(answer)
   assert(state.svg:find("<svg"), "no picture")
-  assert(vim.tbl_contains(state.nodes, "combine"), vim.inspect(state.nodes))
+  assert(vim.tbl_contains(state.nodes, "combine"), vim.inspect({ state.nodes, vim.api.nvim_win_get_cursor(0), vim.api.nvim_get_current_line() }))
 end)
 
 step(":QvrRun reports its progress, :QvrCancel ends it", function()

@@ -78,6 +78,7 @@ try {
 
   await step("apply the quick fix from the light bulb", async () => {
     await page.locator(".markers-panel .monaco-tl-contents", { hasText: "96" }).first().dblclick();
+    await session.focusEditor();
     await page.keyboard.press("Control+.");
     const fix = page.locator(".action-widget .monaco-list-row", { hasText: "BwdHidden" }).first();
     await fix.waitFor();
