@@ -56,7 +56,7 @@ def ascribe(
     over = options.over
     if space is None or tree is None:
         if options.iid_over is not None:
-            return _plate(kind, drawn, options.iid_over, place, over, ctx)
+            return _plate(kind, drawn, options.iid_over, place, options, ctx)
         _check_sized(kind, drawn, place, ctx)
         return Ascribed(Ascription.NONE, None, drawn.type, over)
     if isinstance(space.space, Unknown):
@@ -73,8 +73,8 @@ def ascribe(
     if kind == "sample" and _sizes_vector(drawn, space):
         return _simplex(drawn, space)
     if drawn.rows and not family.discrete:
-        return replace(_plate(kind, drawn, space, tree.span, over, ctx), ascription=Ascription.ROW_DRAWS)
-    return _plate(kind, drawn, space, tree.span, over, ctx)
+        return replace(_plate(kind, drawn, space, tree.span, options, ctx), ascription=Ascription.ROW_DRAWS)
+    return _plate(kind, drawn, space, tree.span, options, ctx)
 
 
 # ---------------------------------------------------------------- the value
@@ -216,18 +216,21 @@ def _check_sized(kind: str, drawn: TypedFamily, place: Span, ctx: StepContext) -
         ctx.scope.report(UNSIZED_DRAW, message, place)
 
 
-def _plate(kind: str, drawn: TypedFamily, space: Named, place: Span, over: Named | None, ctx: StepContext) -> Ascribed:
+def _plate(
+    kind: str, drawn: TypedFamily, space: Named, place: Span, options: StepOptions, ctx: StepContext
+) -> Ascribed:
     plates = _axes_of(space)
     own = drawn.type
     shape = axes(own)
     _check_sized(kind, drawn, place, ctx)
     if own.space is None or isinstance(own.space, Unknown) or shape is None:
-        return Ascribed(Ascription.PLATE, space, ValueType(own.space, rows=own.rows), over)
-    for argument in drawn.arguments:
+        return Ascribed(Ascription.PLATE, space, ValueType(own.space, rows=own.rows), options.over)
+    # `via` and `at` pick each row's element of the arguments
+    for argument in drawn.arguments if options.via is None and options.at is None else ():
         _check_plate(kind, argument, plates, space, ctx)
     element = _element(own, plates)
     event = None if isinstance(element, Real) else own.event
-    return Ascribed(Ascription.PLATE, space, with_axes(plates, element, like=[own], event=event), over)
+    return Ascribed(Ascription.PLATE, space, with_axes(plates, element, like=[own], event=event), options.over)
 
 
 def _element(own: ValueType, plates: list[Axis]) -> Space:

@@ -7,7 +7,7 @@ there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,8 @@ def _shape_keeping(names: str, *, reserved: bool = True) -> list[BuiltinFunction
 
 _POINTWISE = (
     "abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos tan asin acos atan sinh cosh tanh "
-    "asinh acosh atanh erf erfc erfinv sigmoid logit expit inv_logit lgamma digamma ceil floor trunc frac sinc "
-    "logsigmoid relu relu6 gelu silu mish softsign tanhshrink hardsigmoid hardswish selu logical_not isnan isfinite "
-    "deg2rad rad2deg ndtr log_ndtr ndtri i0"
+    "asinh acosh atanh erf erfc erfinv sigmoid lgamma digamma ceil floor logsigmoid relu relu6 gelu silu mish softsign "
+    "tanhshrink hardsigmoid hardswish selu logical_not isnan isfinite"
 )
 _ACTIVATIONS = {
     "softplus": ("beta", "threshold"),
@@ -71,17 +70,20 @@ _ACTIVATIONS = {
 
 _FUNCTIONS: tuple[BuiltinFunction, ...] = (
     *_pointwise(_POINTWISE),
-    *_pointwise("sign round neg", reserved=False),
     *_pointwise(
-        "minimum maximum atan2 fmod remainder logaddexp copysign hypot floor_divide true_divide xlogy logical_and "
-        "logical_or",
+        "sign round neg logit expit inv_logit trunc frac sinc deg2rad rad2deg ndtr log_ndtr ndtri", reserved=False
+    ),
+    *_pointwise(
+        "minimum maximum atan2 logaddexp logical_and logical_or",
         arity=2,
     ),
-    *_pointwise("pow add sub mul div", arity=2, reserved=False),
+    *_pointwise(
+        "pow add sub mul div fmod remainder copysign hypot floor_divide true_divide xlogy", arity=2, reserved=False
+    ),
     *_reductions("logsumexp argmax argmin amax amin nansum"),
     *_reductions("sum mean prod std var median max min norm any all", reserved=False),
-    *_shape_keeping("softmax log_softmax softmin cumsum cumprod logcumsumexp normalize"),
-    *_shape_keeping("sort argsort flip", reserved=False),
+    *_shape_keeping("softmax log_softmax softmin cumsum cumprod logcumsumexp"),
+    *_shape_keeping("sort argsort flip normalize", reserved=False),
     *(
         BuiltinFunction(name, 1, 1 + len(extra), "keep", f"the activation {name}", extra, parameters=("x", *extra))
         for name, extra in _ACTIVATIONS.items()
@@ -132,7 +134,16 @@ _FUNCTIONS: tuple[BuiltinFunction, ...] = (
     ),
 )  # fmt: skip
 
-BUILTINS: Mapping[str, BuiltinFunction] = {function.name: function for function in _FUNCTIONS}
+_ORDINARY_WORDS = (
+    "cat clip layer_norm mv mm bmm diag diag_embed inverse cholesky det logdet eye zeros ones arange linspace one_hot "
+    "tril triu unsqueeze squeeze reshape flatten roll numel detach square reciprocal"
+)
+"""Names that programs use for things of their own."""
+
+BUILTINS: Mapping[str, BuiltinFunction] = {
+    function.name: replace(function, reserved=function.reserved and function.name not in _ORDINARY_WORDS.split())
+    for function in _FUNCTIONS
+}
 """Every builtin function by name."""
 
 OPERATORS: Mapping[str, str] = {
