@@ -54,14 +54,12 @@ export interface DiagramPage {
 }
 
 /** Answer of `qvr/diagram`. */
-export interface DiagramAnswer {
-  name: string;
+export interface DiagramAnswer extends DiagramPage {
   version: number | null;
   /** Names of this file that can be drawn. */
   names: string[];
   /** True while the file has errors: the picture may lag behind the text. */
   stale: boolean;
-  graph: DiagramPage;
 }
 
 export interface DiagramParams {

@@ -69,18 +69,16 @@ function M.follow(buffer, name)
   end
 
   local function refresh(first)
-    ask(buffer, name, "svg", function(picture)
-      ask(buffer, picture.name, "graph", function(answer)
-        graph = answer.graph
-        page.show(picture.name, picture.text, answer.stale, function(id)
-          M.reveal(buffer, graph, id)
-        end)
-        here()
-        if first then
-          vim.notify("qvr: " .. page.url())
-          vim.ui.open(page.url())
-        end
+    ask(buffer, name, "svg", function(answer)
+      graph = answer
+      page.show(answer.name, answer.text, answer.stale, function(id)
+        M.reveal(buffer, graph, id)
       end)
+      here()
+      if first then
+        vim.notify("qvr: " .. page.url())
+        vim.ui.open(page.url())
+      end
     end)
   end
 

@@ -207,8 +207,9 @@ end)
 
 step(":help qvr is there", function()
   vim.cmd("helptags " .. vim.fn.fnameescape(plugin .. "/doc"))
-  vim.cmd("help :QvrRun")
-  assert(vim.bo.filetype == "help")
+  pcall(vim.cmd, "help :QvrRun") -- Debian keeps the parser that colours help files in a package of its own
+  assert(vim.api.nvim_buf_get_name(0):find("qvr.txt"), vim.api.nvim_buf_get_name(0))
+  assert(vim.api.nvim_get_current_line():find(":QvrRun", 1, true), vim.api.nvim_get_current_line())
 end)
 
 vim.cmd("qall!")

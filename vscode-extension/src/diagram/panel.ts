@@ -82,7 +82,7 @@ class DiagramPanel {
     if (!this.answer || !position || !option("followCursor")) {
       return;
     }
-    this.send({ type: "highlight", nodes: nodesAt(this.answer.graph.nodes, position) });
+    this.send({ type: "highlight", nodes: nodesAt(this.answer.nodes, position) });
   }
 
   async save(): Promise<void> {
@@ -120,7 +120,7 @@ class DiagramPanel {
   }
 
   private async reveal(id: string): Promise<void> {
-    const range = this.answer?.graph.nodes.find((node) => node.id === id)?.range;
+    const range = this.answer?.nodes.find((node) => node.id === id)?.range;
     if (!range) {
       return;
     }

@@ -17,7 +17,7 @@ export async function saveDiagram(server: Server, uri: string, answer: DiagramAn
   if (!target) {
     return;
   }
-  const text = { ".svg": svg, ".mmd": answer.graph.mermaid, ".dot": answer.graph.dot }[path.extname(target.path)];
+  const text = { ".svg": svg, ".mmd": answer.mermaid, ".dot": answer.dot }[path.extname(target.path)];
   if (text) {
     await vscode.workspace.fs.writeFile(target, new TextEncoder().encode(text));
   } else {

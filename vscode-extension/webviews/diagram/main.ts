@@ -76,8 +76,8 @@ function show(next: DiagramAnswer, state: DiagramState, wireLabels: boolean): vo
   problem.hidden = true;
   document.body.classList.toggle("no-labels", !wireLabels);
   names.replaceChildren(...next.names.map((name) => el("option", { value: name, selected: name === next.name }, name)));
-  text.replaceChildren(...outline(next.graph, (node) => send({ type: "reveal", node })));
-  layout.draw(next.graph.dot);
+  text.replaceChildren(...outline(next, (node) => send({ type: "reveal", node })));
+  layout.draw(next.dot);
 }
 
 function draw(svg: string): void {
@@ -101,7 +101,7 @@ function draw(svg: string): void {
 
 function prepare(group: SVGGElement): void {
   const id = group.id.replace(/^node:/, "");
-  const node = answer?.graph.nodes.find((one) => one.id === id);
+  const node = answer?.nodes.find((one) => one.id === id);
   if (!node) {
     return;
   }
@@ -128,7 +128,7 @@ function point(node: DiagramNode, event: PointerEvent): void {
   if (node.shared) {
     tip.append(el("div", { class: "dim" }, "shares its weights with other nodes"));
   }
-  for (const wire of answer?.graph.wires ?? []) {
+  for (const wire of answer?.wires ?? []) {
     if (wire.target === node.id && wire.mismatch) {
       tip.append(el("div", { class: "bad" }, wire.mismatch));
       break;
@@ -161,7 +161,7 @@ function mark(reveal: boolean): void {
 function find(): void {
   const wanted = search.value.trim().toLowerCase();
   frame.classList.toggle("searching", wanted !== "");
-  for (const node of answer?.graph.nodes ?? []) {
+  for (const node of answer?.nodes ?? []) {
     const hit = wanted !== "" && `${node.label} ${node.note} ${node.site ?? ""}`.toLowerCase().includes(wanted);
     groupOf(node.id)?.classList.toggle("hit", hit);
   }
