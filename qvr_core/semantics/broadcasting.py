@@ -19,6 +19,7 @@ from qvr_core.semantics.spaces import (
     Space,
     Unknown,
     is_real,
+    linear,
     width,
 )
 
@@ -147,18 +148,14 @@ def _merge(left: Axis, right: Axis) -> Axis | Clash:
     return (a, name) if int(a) == int(b) else Clash(a, b)
 
 
-def open_pairs(values: Sequence[ValueType]) -> list[tuple[Dim, Dim]]:
-    """Last axes of which one is an unknown width: they must be equal."""
+def tied_pairs(values: Sequence[ValueType]) -> list[tuple[Dim, Dim]]:
+    """Last axes that must be equal though different sizes name them."""
     last: list[Dim] = []
     for value in values:
         shape = axes(value)
-        if shape and shape[-1][0] is not None:
+        if shape and shape[-1][0] is not None and shape[-1][0] != 1:
             last.append(shape[-1][0])
-    return [
-        (left, right)
-        for left, right in pairwise(last)
-        if (isinstance(left, Linear) or isinstance(right, Linear)) and left != right
-    ]
+    return [(left, right) for left, right in pairwise(last) if linear(left) != linear(right)]
 
 
 def flattened(value: ValueType) -> Space | None:

@@ -24,6 +24,7 @@ from qvr_core.semantics.program_codes import ARITHMETIC_MISMATCH, FUNCTION_ARGUM
 from qvr_core.semantics.spaces import (
     Constrained,
     Dim,
+    Known,
     Linear,
     Named,
     Product,
@@ -32,6 +33,7 @@ from qvr_core.semantics.spaces import (
     Space,
     Unknown,
     add,
+    linear,
     multiply,
 )
 from qvr_core.semantics.spelling import closest
@@ -196,15 +198,17 @@ def _chunks(
 
 
 def _piece(size: Dim, count: int, expr: ArithCall, ctx: StepContext) -> Dim | None:
-    """The width of one piece; an unknown where `size` is not known or does not divide."""
-    if isinstance(size, int) and size % count == 0:
-        return int(size) // count
-    if isinstance(size, Linear) and all(n % count == 0 for n in (size.constant, *(c for _, c in size.terms))):
-        return Linear(size.constant // count, tuple((name, c // count) for name, c in size.terms))
-    if isinstance(size, int):
+    """The width of one piece, tied to the whole by an equation where a declared size or a hole stands behind it."""
+    if isinstance(size, int) and size % count:
         message = f"{words(expr.args[0].value, 'the value')} has width {int(size)}, which {count} does not divide"
         ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.args[-1].span)
         return None
+    form = linear(size)
+    if isinstance(size, int) and not form.terms:
+        return int(size) // count
+    if form.constant % count == 0 and all(coefficient % count == 0 for _, coefficient in form.terms):
+        part = Linear(form.constant // count, tuple((name, n // count) for name, n in form.terms))
+        return Known(int(size) // count, part) if isinstance(size, int) else part
     piece = ctx.scope.fresh(expr.span, "piece")
     ctx.scope.require_fit(
         Named(Real((size,)), words(expr.args[0].value, "the value")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qvr_core.semantics.broadcasting import Clash, axes, broadcast, open_pairs
+from qvr_core.semantics.broadcasting import Clash, axes, broadcast, tied_pairs
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import structure
 from qvr_core.semantics.environment import StepContext
@@ -46,22 +46,23 @@ def elementwise(operands: Sequence[Operand], where: Origin, ctx: StepContext) ->
     if isinstance(kind, Clash):
         _report_clash(operands, kind, where, ctx)
         return ValueType(Unknown(), rows=any(t.rows for t in types))
-    for left, right in open_pairs(types):
+    for left, right in tied_pairs(types):
         _require_equal(left, right, operands, where, ctx)
     return kind
 
 
 def _report_clash(operands: Sequence[Operand], clash: Clash, where: Origin, ctx: StepContext) -> None:
     (left, left_words), (right, right_words) = _clashing(operands)
-    names = [_axis_text(expr.type, size) for expr, size in ((left, clash.left), (right, clash.right))]
-    ctx.scope.require_fit(
-        Named(Real((clash.left,)), names[0]),
-        Named(Real((clash.right,)), names[1]),
-        where,
-        ARITHMETIC_MISMATCH,
-        f"{left_words} runs over",
-        f"{right_words} over",
+    names = [_axis_name(expr.type, size) for expr, size in ((left, clash.left), (right, clash.right))]
+    runs = any(name is not None for name in names)
+    given, wanted = (
+        Named(Real((size,)), name or structure(Real((size,))))
+        for size, name in zip((clash.left, clash.right), names, strict=True)
     )
+    gives, wants = (
+        (f"{left_words} runs over", f"{right_words} over") if runs else (f"{left_words} is", f"{right_words} is")
+    )
+    ctx.scope.require_fit(given, wanted, where, ARITHMETIC_MISMATCH, gives, wants)
 
 
 def _clashing(operands: Sequence[Operand]) -> tuple[Operand, Operand]:
@@ -73,11 +74,11 @@ def _clashing(operands: Sequence[Operand]) -> tuple[Operand, Operand]:
     return operands[0], operands[-1]
 
 
-def _axis_text(kind: ValueType, size: Dim) -> str:
+def _axis_name(kind: ValueType, size: Dim) -> str | None:
     for axis_size, name in reversed(axes(kind) or []):
         if axis_size == size and name is not None:
             return name
-    return f"{size} values" if isinstance(size, int) else "_ values"
+    return None
 
 
 def _require_equal(left: Dim, right: Dim, operands: Sequence[Operand], where: Origin, ctx: StepContext) -> None:
