@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from qvr_core.syntax import tree
 from qvr_core.syntax.cutter import BLOCKS
@@ -162,8 +162,7 @@ def same_tree(left: Any, right: Any) -> bool:
     if type(left) is not type(right):
         return False
     if isinstance(left, tuple):
-        pair: tuple[Any, Any] = (left, right)
-        return len(pair[0]) == len(pair[1]) and all(map(same_tree, *pair))
+        return _same_items(cast(tuple[Any, ...], left), right)
     if is_dataclass(left):
         return all(
             same_tree(getattr(left, field.name), getattr(right, field.name))
@@ -171,6 +170,10 @@ def same_tree(left: Any, right: Any) -> bool:
             if field.name not in ("span", "operators", "operator_span", "colon")
         )
     return bool(left == right)
+
+
+def _same_items(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    return len(left) == len(right) and all(map(same_tree, left, right))
 
 
 def _meaning(node: Any) -> Any:

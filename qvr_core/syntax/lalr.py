@@ -57,7 +57,7 @@ def run(table: Table, actions: Mapping[str, Action], tokens: Sequence[Token], st
             if len(rule.kept) != size:
                 children = [children[i] for i in rule.kept]
             if rule.splices:
-                children = _spliced(children)
+                children = _spliced(children, rule.helper)
             del states[-size:], values[-size:], starts[-size:], ends[-size:]
             if rule.helper:
                 values.append(children)
@@ -75,14 +75,16 @@ def run(table: Table, actions: Mapping[str, Action], tokens: Sequence[Token], st
     return values[-2]
 
 
-def _spliced(children: list[Any]) -> list[Any]:
-    """Children with the lists that helper rules made put in their place."""
+def _spliced(children: list[Any], in_place: bool) -> list[Any]:
+    """Children with the lists that helper rules made put in their place; a growing repetition grows in place."""
     flat: list[Any] = []
     for child in children:
-        if type(child) is list:
-            flat += child
-        else:
+        if type(child) is not list:
             flat.append(child)
+        elif in_place and not flat:
+            flat = child  # pyright: ignore[reportUnknownVariableType]
+        else:
+            flat += child
     return flat
 
 

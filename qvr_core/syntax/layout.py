@@ -171,8 +171,8 @@ def _continues(lines: Sequence[str], last: int, i: int, depth: int, width: int, 
 
 def _trails_softly(before: str, kind: str) -> bool:
     found = _TRAILS_SOFTLY.search(before)
-    # The colon after a header opens its block.
-    return found is not None and (found[0] != ":" or kind == "statement")
+    # The colon at the end of a header is a slip; that of `program p :` awaits the type.
+    return found is not None and not (found[0] == ":" and kind != "statement" and "->" in before)
 
 
 def _opens(line: str, found: LineShape, kind: str, deeper: bool) -> bool:

@@ -23,7 +23,9 @@ CLOSERS = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
 
 # Signs of other languages, and characters that word processors and web pages put in place of ours.
 FOREIGN = ("=>", "**", "→", "←", "≤", "≥", "≠", "×", "−", "–", "⊗")
-LOOKALIKES = dict(zip(FOREIGN, ("->", "^", "->", "<-", "<=", ">=", "!=", "*", "-", "-", "@"), strict=True))
+LOOKALIKES: dict[str, str] = dict(
+    zip(FOREIGN, ("->", "^", "->", "<-", "<=", ">=", "!=", "*", "-", "-", "@"), strict=True)
+)
 
 _MASTER = re.compile(
     r"""
@@ -149,6 +151,10 @@ def _mark(tokens: list[Token]) -> None:
         elif kind == "LSQB":
             if _holds_bounds(tokens, i):
                 tokens[i] = token._replace(kind="BOUNDS")
+        elif kind == "DRAW" and opening in ("LET", "SCORE") and any(t.kind == "EQUAL" for t in tokens[:i]):
+            # `x <-1` compares x with a negative number.
+            tokens[i] = Token("COMPARISON", "<", token.start, token.start + 1)
+            tokens.insert(i + 1, Token("MINUS", "-", token.start + 1, token.end))
         elif kind == "DRAW" and _draws_expression(tokens, i + 1):
             tokens[i] = token._replace(kind="DRAW_EXPR")
 

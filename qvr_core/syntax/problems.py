@@ -32,6 +32,7 @@ PROBLEMS: dict[str, ProblemKind] = {
         ),
         ProblemKind("invalid-number", "error", "A number is malformed."),
         ProblemKind("reserved-name", "error", "A reserved word is used as a name."),
+        ProblemKind("too-deep", "error", "An expression is nested more deeply than anyone could read."),
         ProblemKind("tab-indentation", "error", "A line is indented with tabs."),
         ProblemKind("stray-indent", "error", "A line is indented although nothing above it opens a block."),
         ProblemKind("bad-dedent", "error", "A line's indentation matches no open block."),

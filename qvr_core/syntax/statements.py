@@ -215,8 +215,8 @@ class Document(Layout):
         """Put what was cut in place of the old statements `begin` … `stop`, keeping what is the same."""
         old = self._records[begin:stop]
         before = {record.statement.uid: record.statement for record in old}
+        order = list(before)
         records = self._matched(old, cut)
-        same_count = len(records) == len(old)
         changed: list[int] = []
         added: list[int] = []
         for record in records:
@@ -242,8 +242,8 @@ class Document(Layout):
                 self._far.add(record.statement.uid)
             else:
                 self._far.discard(record.statement.uid)
-        if self._index is not None and (added or removed or not same_count):
-            self._reindex(begin, records, removed, same_count)
+        if self._index is not None and [record.statement.uid for record in records] != order:
+            self._reindex(begin, records, removed, len(records) == len(old))
         return ChangeSet(removed, tuple(added), tuple(changed))
 
     def _reindex(self, begin: int, records: list[_Record], removed: tuple[int, ...], same_count: bool) -> None:

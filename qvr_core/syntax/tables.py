@@ -7,6 +7,7 @@ time.  `python -m qvr_core.syntax.tables` writes it; a test keeps it fresh.
 from __future__ import annotations
 
 import json
+from collections import deque
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -66,34 +67,47 @@ def compile_grammar() -> dict[str, Any]:
     compiled = Lark(GRAMMAR.read_text(encoding="utf-8"), parser="lalr", start=list(STARTS), maybe_placeholders=False)
     front: Any = compiled.parser
     table: Any = front.parser._parse_table
-    rules: list[LarkRule] = []
+    # States and rules are numbered as they are met from the starts on: lark's own numbers differ from run to run.
+    order: dict[int, int] = {}
+    rules: dict[LarkRule, int] = {}
+    symbols: list[str] = []
     actions: list[dict[str, int]] = []
     gotos: list[dict[str, int]] = []
-    symbols = [""] * len(table.states)
-    rule_number: dict[LarkRule, int] = {}
-    for state in range(len(table.states)):
-        actions.append({})
-        gotos.append({})
-        for symbol, (kind, argument) in table.states[state].items():
+    pending: deque[int] = deque()
+
+    def number(state: int, symbol: str) -> int:
+        if state not in order:
+            order[state] = len(order)
+            symbols.append(symbol)
+            actions.append({})
+            gotos.append({})
+            pending.append(state)
+        return order[state]
+
+    starts = {start: number(table.start_states[start], "") for start in STARTS}
+    while pending:
+        state = pending.popleft()
+        for symbol, (kind, argument) in sorted(table.states[state].items(), key=_symbol):
             if kind is Shift:
-                symbols[argument] = symbol
-                (actions if symbol.isupper() or symbol == "$END" else gotos)[state][symbol] = argument
+                into = actions if symbol.isupper() or symbol == "$END" else gotos
+                into[order[state]][symbol] = number(argument, symbol)
             else:
-                if argument not in rule_number:
-                    rule_number[argument] = len(rules)
-                    rules.append(argument)
-                actions[state][symbol] = -rule_number[argument] - 1
+                actions[order[state]][symbol] = -rules.setdefault(argument, len(rules)) - 1
     for end in table.end_states.values():
         # lark stops before the end of input is shifted; the driver shifts it, into a state that nothing follows.
-        actions[end]["$END"] = end
+        actions[order[end]]["$END"] = order[end]
     return {
         "rules": [_rule_entry(rule) for rule in rules],
         "actions": actions,
         "gotos": gotos,
         "symbols": symbols,
-        "starts": table.start_states,
+        "starts": starts,
         "literals": {t.pattern.value: t.name for t in compiled.terminals if t.pattern.type == "str"},
     }
+
+
+def _symbol(entry: tuple[str, Any]) -> str:
+    return entry[0]
 
 
 def _rule_entry(rule: Any) -> list[Any]:

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from qvr_core.syntax import tree
 from qvr_core.syntax.builder import ACTIONS
@@ -21,6 +22,8 @@ from qvr_core.syntax.tables import table
 from qvr_core.syntax.tree import Name, Span, SyntaxProblem, Unit
 
 KEYWORDS = {"statement": STATEMENT_WORDS, "step": STEP_WORDS, "deduction_item": ITEM_WORDS}
+# Every layer walks the tree by recursion; deeper trees would break Python's stack.
+DEEPEST = 100
 NOUNS = {"statement": "statement", "step": "step", "deduction_item": "line of a deduction"}
 
 _CLOSING = {kind: text for text, kind in CLOSERS.items()}
@@ -44,6 +47,9 @@ def parse_unit(start: str, text: str) -> Unit[Any]:
     if failure is not None and not any(p.severity == "error" for p in problems):
         found, node = _explained(tokens, failure, start)
         problems.append(found)
+    if len(tokens) > DEEPEST and _depth(node) > DEEPEST:
+        problems.append(problem("too-deep", "this is nested too deeply; name parts of it", node.span))
+        node = None
     problems += _warnings(tokens, node)
     names = _declared(node) if node is not None else _guessed(tokens, keyword)
     problems += _clashes(names, problems)
@@ -238,6 +244,20 @@ def _shown(token: Token) -> str:
     if token.kind == "$END":
         return "the end of the line"
     return f"`{token.text}`" if len(token.text) < 40 else f"`{token.text[:37]}…`"
+
+
+def _depth(node: Any) -> int:
+    """How many nodes stand inside each other."""
+    deepest = 0
+    pending: list[tuple[Any, int]] = [(node, 0)]
+    while pending:
+        found, depth = pending.pop()
+        deepest = max(deepest, depth)
+        if isinstance(found, tuple):
+            pending += [(item, depth) for item in cast(tuple[Any, ...], found)]
+        elif is_dataclass(found):
+            pending += [(getattr(found, field.name), depth + 1) for field in fields(found)]
+    return deepest
 
 
 # ---------------------------------------------------------------- what a unit declares
