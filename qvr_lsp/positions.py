@@ -24,7 +24,10 @@ def to_cursor(lines: Lines, position: Any, encoding: Encoding) -> Cursor:
 
 def to_position(lines: Lines, cursor: Cursor, encoding: Encoding) -> Json:
     """The LSP position of a cursor."""
-    return {"line": cursor.line, "character": column_to_units(lines[cursor.line], cursor.column, encoding)}
+    line = lines[cursor.line]
+    # Asking a string whether it is ASCII costs nothing; on a long line, slicing it does.
+    column = min(cursor.column, len(line)) if line.isascii() else column_to_units(line, cursor.column, encoding)
+    return {"line": cursor.line, "character": column}
 
 
 def to_range(lines: Lines, stretch: Range, encoding: Encoding) -> Json:

@@ -38,6 +38,13 @@ class RpcError(Exception):
         self.message = message
 
 
+class Received(dict[str, Any]):
+    """An object from the peer: a key that is missing where it is wanted is the peer's error, not ours."""
+
+    def __missing__(self, key: str) -> Any:
+        raise RpcError(INVALID_PARAMS, f"`{key}` is missing")
+
+
 def frame(message: Json) -> bytes:
     """A message with its header.  Escaped to ASCII, so that lone surrogates pass; NaN, unknown to JSON, is null."""
     try:
@@ -154,7 +161,7 @@ class Connection:
 
     def _receive(self, body: bytes) -> None:
         try:
-            message = json.loads(body)
+            message = json.loads(body, object_hook=Received)
         except (ValueError, RecursionError):
             self._fail(None, PARSE_ERROR, "the message is not valid JSON")
             return

@@ -137,10 +137,9 @@ class Server:
         handler = self._handlers.get(key) or self._load(key, name)
         try:
             return handler(self, params)
-        except (KeyError, TypeError, AttributeError) as error:
-            # Damaged parameters show up as missing keys and wrong types; anything else is a bug and is logged as one.
+        except (TypeError, AttributeError) as error:
             if malformed(params):
-                raise RpcError(INVALID_PARAMS, f"`{method}`: the parameters lack something ({error})") from error
+                raise RpcError(INVALID_PARAMS, f"`{method}` wants an object") from error
             raise
 
     def _load(self, key: str, name: str) -> Callable[[Server, Any], Any]:
@@ -207,17 +206,8 @@ class Server:
 
 
 def malformed(params: Any) -> bool:
-    """True where a request's parameters are not of the shape that LSP gives them."""
-    if not isinstance(params, dict):
-        return True
-    document, position = params.get("textDocument"), params.get("position")
-    if document is not None and not (isinstance(document, dict) and isinstance(document.get("uri"), str)):
-        return True
-    if position is not None and not (
-        isinstance(position, dict) and all(isinstance(position.get(key), int) for key in ("line", "character"))
-    ):
-        return True
-    return document is None
+    """True where a request's parameters are not even objects where LSP has objects."""
+    return not isinstance(params, dict) or not isinstance(params.get("textDocument", {}), dict)
 
 
 def names_settings(params: Any) -> bool:

@@ -56,7 +56,10 @@ def names_of(unit: Unit[Any]) -> tuple[Occurrence, ...]:
     if unit.node is None:
         found = tuple(Occurrence(name.text, name.span, "declare") for name in unit.declares)
     else:
-        found = tuple(sorted(_node(unit.node), key=lambda occurrence: occurrence.span))
+        try:
+            found = tuple(sorted(_node(unit.node), key=lambda occurrence: occurrence.span))
+        except RecursionError:
+            found = ()  # thousands of nested parentheses: nobody asks for the names in them
     if len(_cache) > _CACHED_UNITS:
         _cache.clear()
     _cache[id(unit)] = (unit, found)

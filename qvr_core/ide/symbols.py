@@ -37,9 +37,9 @@ class Symbol:
     """A thing with a name.
 
     kind: one of `GLOBAL_KINDS`; 'input', 'template' (typed parameter), 'site', 'binding' (of a let step), all with the
-    uid of their program in `owner`; 'local' (a lambda's or factor's name), 'atom', 'rule', 'label' and 'operation' with
-    the uid that they belong to; 'data', 'size' of the whole file; 'family', 'builtin', 'combinator', 'option', 'keyword',
-    'word', 'attribute', 'space', 'kind' of the language; 'unknown'.
+    uid of their program in `owner`; 'local' (a lambda's or factor's name), 'atom', 'rule', 'label' and 'operation',
+    with the uid that they belong to; 'data', 'size' of the whole file; and what belongs to the language: 'family',
+    'builtin', 'combinator', 'option', 'keyword', 'word', 'attribute', 'space', 'kind'; else 'unknown'.
     """
 
     kind: str

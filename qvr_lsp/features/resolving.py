@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from qvr_lsp.documents import Document
-from qvr_lsp.rpc import Json
+from qvr_lsp.rpc import REQUEST_FAILED, Json, RpcError
 
 if TYPE_CHECKING:
     from qvr_lsp.server import Server
@@ -22,11 +23,18 @@ def on_document(answer: Answer) -> Callable[[Server, Json], Any]:
     def handler(server: Server, params: Json) -> Any:
         document = server.documents.get(params["textDocument"]["uri"])
         if document.ready:
-            return answer(server, document, params)
+            return guarded(server, document, params)
         return later(server, document, params)
 
     async def later(server: Server, document: Document, params: Json) -> Any:
         await document.wait_ready()
-        return answer(server, document, params)
+        found = guarded(server, document, params)
+        return await found if isawaitable(found) else found
+
+    def guarded(server: Server, document: Document, params: Json) -> Any:
+        try:
+            return answer(server, document, params)
+        except RecursionError as error:
+            raise RpcError(REQUEST_FAILED, "something here is nested too deeply") from error
 
     return handler

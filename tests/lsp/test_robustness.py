@@ -1,0 +1,337 @@
+"""Whatever comes in, the same server process answers a hover afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.lsp.editor import EXAMPLES, ROOT, Editor, ResponseError, at
+
+URI = "file:///tmp/robust/good.qvr"
+GOOD = "object A : Real 3\nmorphism f : A -> A [role=linear]\nlet g = f >> f\n"
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
+async def still_alive(editor: Editor) -> Any:
+    """After each test the server of the module answers a hover."""
+    editor.open(URI, GOOD)
+    yield
+    hover = await editor.hover(URI, 2, 4)
+    assert "g : A => A" in hover["contents"]["value"]
+
+
+async def test_malformed_messages(editor: Editor) -> None:
+    editor.raw(b'Content-Length: 7\r\n\r\n{"id":}')
+    editor.raw(b"nonsense\r\n\r\n")
+    editor.raw(b"Content-Length: abc\r\n\r\n")
+    editor.raw(b"Content-Length: 2\r\n\r\n[]")
+    editor.raw(b"Content-Length: 4\r\n\r\n\xff\xfe\xfd\xfc")
+    editor.raw(b"Content-Length: 4\r\n\r\nnull")
+    editor.send({"jsonrpc": "2.0", "method": 7})
+    editor.send({"jsonrpc": "2.0", "id": 999_999, "result": None})
+    await editor.until(
+        lambda: sum(message.get("error", {}).get("code") == -32700 for message in editor.notifications) >= 2
+    )
+
+
+async def test_deeply_nested_json(editor: Editor) -> None:
+    deep = b"[" * 100_000 + b"]" * 100_000
+    editor.raw(b"Content-Length: %d\r\n\r\n%b" % (len(deep), deep))
+
+
+async def test_unknown_methods(editor: Editor) -> None:
+    with pytest.raises(ResponseError) as error:
+        await editor.request("textDocument/teleport", {})
+    assert error.value.code == -32601
+    editor.notify("$/unknownNotification", {"a": 1})
+    editor.notify("workspace/unknown", None)
+
+
+@pytest.mark.parametrize(
+    "position",
+    [
+        {"line": 10**9, "character": 0},
+        {"line": 0, "character": 10**9},
+        {"line": 2, "character": 10**9},
+        {"line": 3, "character": 0},
+    ],
+)
+async def test_positions_outside_of_the_text(editor: Editor, position: Any) -> None:
+    for method in POSITIONED:
+        params = {"textDocument": {"uri": URI}, "position": position, "newName": "h", "context": {}}
+        try:
+            await editor.request(method, params)
+        except ResponseError as error:
+            assert error.code == -32803, (method, error)
+
+
+POSITIONED = (
+    "textDocument/hover",
+    "textDocument/completion",
+    "textDocument/definition",
+    "textDocument/references",
+    "textDocument/documentHighlight",
+    "textDocument/rename",
+    "textDocument/signatureHelp",
+    "textDocument/linkedEditingRange",
+    "textDocument/prepareRename",
+    "textDocument/typeDefinition",
+    "textDocument/prepareCallHierarchy",
+)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        None,
+        {},
+        [],
+        {"textDocument": None},
+        {"textDocument": {"uri": 5}, "position": {}},
+        {"textDocument": {"uri": URI}},
+        {"textDocument": {"uri": URI}, "position": {"line": -1, "character": 0}},
+        {"textDocument": {"uri": URI}, "position": {"line": "0", "character": 0}},
+        {"textDocument": {"uri": URI}, "position": None},
+    ],
+)
+async def test_damaged_parameters(editor: Editor, params: Any) -> None:
+    with pytest.raises(ResponseError) as error:
+        await editor.request("textDocument/hover", params)
+    assert error.value.code == -32602
+
+
+async def test_documents_that_are_not_open(editor: Editor) -> None:
+    for method in POSITIONED:
+        with pytest.raises(ResponseError) as error:
+            await editor.request(method, {**at("file:///nowhere.qvr", 0, 0), "newName": "x"})
+        assert error.value.code == -32602
+    change = {"text": "object B : Real 2"}
+    identity = {"uri": "file:///nowhere.qvr", "version": 2}
+    editor.notify("textDocument/didChange", {"textDocument": identity, "contentChanges": [change]})
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": "file:///nowhere.qvr"}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "object A : Real 3\0\nlet \0 = \0",
+        "object A : Real 3 # \ud800\nlet x = \udfff",
+        "object A : Real 3\r\nobject B : Real 4\rmorphism f : A -> B\nlet g = f\r\r\n\n\r",
+        "object A : Real 3\x0cobject B : Real 4\x0b\x85\u2028\u2029let x = A",
+        "\ufeffobject A : Real 3",
+        "((((" * 5000,
+        "let x = " + "(" * 3000 + "f" + ")" * 3000,
+        "program p : A -> B\n" + "    sample x <- f\n" * 300,
+        "# " + "é" * 10_000,
+        "object 日本 : Real 3\nlet 🦄 = 🦄 >> 🦄",
+    ],
+    ids=["nul", "surrogates", "line ends", "separators", "bom", "brackets", "nested", "steps", "accents", "unicode"],
+)
+async def test_strange_texts(editor: Editor, text: str) -> None:
+    uri = "file:///tmp/robust/strange.qvr"
+    editor.open(uri, text)
+    await editor.published(uri)
+    for line, character in ((0, 0), (0, 12), (1, 4)):
+        for method in POSITIONED[:5]:
+            await editor.request(method, {**at(uri, line, character), "context": {}})
+    for method in WHOLE:
+        await editor.request(method, {"textDocument": {"uri": uri}})
+    whole = {"start": {"line": 0, "character": 0}, "end": {"line": 10**6, "character": 0}}
+    await editor.request("textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": whole})
+    await editor.request("textDocument/codeAction", {"textDocument": {"uri": uri}, "range": whole, "context": {}})
+    version = editor.change(uri, {"range": whole, "text": GOOD})
+    assert await editor.published(uri, version) == await editor.published(URI)
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    await editor.until(lambda: "version" not in editor.diagnostics[uri])
+    del editor.diagnostics[uri]
+
+
+WHOLE = (
+    "textDocument/documentSymbol",
+    "textDocument/foldingRange",
+    "textDocument/semanticTokens/full",
+    "textDocument/codeLens",
+    "textDocument/documentLink",
+    "textDocument/formatting",
+    "qvr/model",
+)
+
+
+async def test_megabyte_on_one_line(editor: Editor) -> None:
+    uri = "file:///tmp/robust/line.qvr"
+    editor.open(uri, "let x = " + "a_name_of_many_characters_that_nobody_declares >> " * 20_000 + "f")
+    hover = await editor.hover(URI, 2, 4)
+    assert hover is not None
+    await editor.published(uri, timeout=120)
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+async def test_two_hundred_open_files(editor: Editor) -> None:
+    uris = [f"file:///tmp/robust/many_{number}.qvr" for number in range(200)]
+    for uri in uris:
+        editor.open(uri, (EXAMPLES / "vanilla_rnn_lm.qvr").read_text())
+    for uri in uris:
+        await editor.published(uri)
+    for uri in uris:
+        editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    await editor.until(lambda: all("version" not in editor.diagnostics[uri] for uri in uris))
+
+
+async def test_edits_that_make_no_sense(editor: Editor) -> None:
+    uri = "file:///tmp/robust/edits.qvr"
+    editor.open(uri, GOOD)
+    backwards = {"start": {"line": 2, "character": 5}, "end": {"line": 0, "character": 7}}
+    editor.change(uri, {"range": backwards, "text": "x"})
+    beyond = {"start": {"line": 50, "character": 5}, "end": {"line": 90, "character": 7}}
+    editor.change(uri, {"range": beyond, "text": "# end"})
+    editor.change(uri, {"range": {"start": None}, "text": "x"})
+    editor.change(uri, {"text": 5})
+    editor.change(uri, {})
+    version = editor.change(uri, {"text": GOOD})
+    assert await editor.published(uri, version) == await editor.published(URI)
+
+
+async def test_requests_on_a_large_file_wait_and_others_do_not(editor: Editor) -> None:
+    uri = "file:///tmp/robust/large.qvr"
+    parts = [GOOD.replace("A", f"A{n}").replace("f", f"f{n}").replace("g", f"g{n}") for n in range(3000)]
+    editor.open(uri, "".join(part.replace(f"mf{n}orphism", "morphism") for n, part in enumerate(parts)))
+    identity, slow = editor.ask("textDocument/hover", at(uri, 2, 5))
+    cancelled, future = editor.ask("textDocument/hover", at(uri, 2, 5))
+    editor.notify("$/cancelRequest", {"id": cancelled})
+    await editor.hover(URI, 2, 4)
+    with pytest.raises(ResponseError) as error:
+        await future
+    assert error.value.code == -32800
+    assert await asyncio.wait_for(slow, 60) is not None
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    del identity
+
+
+async def test_lifecycle_is_kept() -> None:
+    editor = await Editor.start()
+    with pytest.raises(ResponseError) as error:
+        await editor.hover(URI, 0, 0)
+    assert error.value.code == -32002
+    await editor.initialize()
+    with pytest.raises(ResponseError) as error:
+        await editor.initialize()
+    assert error.value.code == -32600
+    await editor.request("shutdown", None)
+    with pytest.raises(ResponseError) as error:
+        await editor.hover(URI, 0, 0)
+    assert error.value.code == -32600
+    editor.notify("exit", None)
+    assert await asyncio.wait_for(editor.process.wait(), 5) == 0
+
+
+async def test_closed_stdin_ends_the_server_within_a_second() -> None:
+    editor = await Editor.start()
+    await editor.initialize()
+    editor.open(URI, GOOD)
+    await editor.published(URI)
+    assert editor.process.stdin is not None
+    editor.process.stdin.close()
+    begun = time.monotonic()
+    assert await asyncio.wait_for(editor.process.wait(), 5) == 1
+    assert time.monotonic() - begun < 1
+
+
+async def test_server_ends_with_its_editor() -> None:
+    parent = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    editor = await Editor.start()
+    await editor.initialize(processId=parent.pid)
+    parent.kill()
+    begun = time.monotonic()
+    await asyncio.wait_for(editor.process.wait(), 5)
+    assert time.monotonic() - begun < 1
+    parent.wait()
+
+
+async def test_log_holds_no_texts(tmp_path: Path) -> None:
+    log = tmp_path / "lsp.log"
+    editor = await Editor.start(env={"QVR_LOG_FILE": str(log)})
+    await editor.initialize(options={"log": {"level": "debug"}})
+    editor.open(URI, "let very_secret_name = f")
+    await editor.published(URI)
+    editor.raw(b'Content-Length: 20\r\n\r\n{"very_secret_name":')
+    await editor.hover(URI, 0, 5)
+    await editor.stop()
+    written = log.read_text() if log.exists() else ""
+    assert "very_secret_name" not in written
+    assert not [
+        message
+        for message in editor.notifications
+        if message.get("method") == "window/logMessage" and "very_secret" in message["params"]["message"]
+    ]
+
+
+async def test_trace_names_methods_only(editor: Editor) -> None:
+    editor.notify("$/setTrace", {"value": "verbose"})
+    await editor.hover(URI, 2, 4)
+    await editor.notification("$/logTrace", lambda params: params["message"] == "textDocument/hover")
+    editor.notify("$/setTrace", {"value": "off"})
+
+
+async def test_tcp_and_websocket() -> None:
+    import base64
+    import json
+
+    body = json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"processId": None, "capabilities": {}}}
+    ).encode()
+    for flag in ("--tcp", "--ws"):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "qvr_lsp.server", flag, "0", stderr=asyncio.subprocess.PIPE, cwd=ROOT,
+            env={**os.environ, "QVR_LOG_FILE": os.devnull},
+        )  # fmt: skip
+        assert process.stderr is not None
+        line = (await asyncio.wait_for(process.stderr.readline(), 10)).decode()
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(line.rpartition(":")[2]))
+        if flag == "--tcp":
+            writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+            header = await reader.readuntil(b"\r\n\r\n")
+            answer = json.loads(await reader.readexactly(int(header.split(b":")[1])))
+        else:
+            key = base64.b64encode(os.urandom(16))
+            writer.write(
+                b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %b\r\n\r\n" % key
+            )
+            assert b"101" in await reader.readuntil(b"\r\n\r\n")
+            mask = b"\x01\x02\x03\x04"
+            masked = bytes(byte ^ mask[index % 4] for index, byte in enumerate(body))
+            writer.write(b"\x81\xfe" + len(body).to_bytes(2, "big") + mask + masked)
+            head = await reader.readexactly(2)
+            size = head[1]
+            if size == 126:
+                size = int.from_bytes(await reader.readexactly(2), "big")
+            answer = json.loads(await reader.readexactly(size))
+        assert answer["result"]["serverInfo"]["name"] == "qvr-lsp"
+        writer.close()
+        process.kill()
+        await process.wait()
+
+
+async def test_web_pages_of_other_sites_may_not_connect() -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "qvr_lsp.server", "--ws", "0", stderr=asyncio.subprocess.PIPE, cwd=ROOT,
+        env={**os.environ, "QVR_LOG_FILE": os.devnull},
+    )  # fmt: skip
+    assert process.stderr is not None
+    line = (await asyncio.wait_for(process.stderr.readline(), 10)).decode()
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(line.rpartition(":")[2]))
+    writer.write(
+        b"GET / HTTP/1.1\r\nHost: x\r\nOrigin: https://evil.example\r\nUpgrade: websocket\r\n"
+        b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAA\r\n\r\n"
+    )
+    assert b"400" in await reader.readuntil(b"\r\n\r\n")
+    process.kill()
+    await process.wait()

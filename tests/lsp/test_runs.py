@@ -1,0 +1,145 @@
+"""Runs through the real server: events, cancel, crash, and a server that never loads torch."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.lsp.editor import EXAMPLES, Editor, ResponseError
+
+ENDINGS = ("finished", "cancelled", "failed", "crashed")
+SMALL = {"rows": 16, "sequence_length": 4, "batch_size": 8}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs")
+    shutil.copy(EXAMPLES / "vanilla_rnn_lm.qvr", path / "lm.qvr")
+    return path
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def session(folder: Path) -> AsyncIterator[Editor]:
+    editor = await Editor.start(env={"OMP_NUM_THREADS": "1"})
+    await editor.initialize(folder=folder)
+    editor.open((folder / "lm.qvr").as_uri(), (folder / "lm.qvr").read_text())
+    await editor.published((folder / "lm.qvr").as_uri())
+    yield editor
+    await editor.stop()
+
+
+async def command(editor: Editor, name: str, argument: Any, timeout: float = 60) -> Any:
+    return await editor.request("workspace/executeCommand", {"command": name, "arguments": [argument]}, timeout)
+
+
+async def run(editor: Editor, folder: Path, **options: Any) -> Any:
+    argument = {"uri": (folder / "lm.qvr").as_uri(), "algorithm": "svi", "options": {**SMALL, **options}}
+    return await command(editor, "qvr.run", argument)
+
+
+def events(editor: Editor, run_id: str) -> list[Any]:
+    return [
+        message["params"]["event"]
+        for message in editor.notifications
+        if message.get("method") == "qvr/runEvent" and message["params"]["runId"] == run_id
+    ]
+
+
+async def event(editor: Editor, run_id: str, *kinds: str) -> Any:
+    found = await editor.until(lambda: [item for item in events(editor, run_id) if item["event"] in kinds], 120)
+    return found[0]
+
+
+async def test_run_reports_its_progress_and_its_end(session: Editor, folder: Path) -> None:
+    assert session.maps("torch") == 0
+    started = await run(session, folder, steps=5)
+    await event(session, started["runId"], "started")
+    assert session.maps("torch") == 0
+    ending = await event(session, started["runId"], *ENDINGS)
+    assert ending["event"] == "finished", ending
+    assert session.maps("torch") == 0
+    assert session.maps("numpy") == 0
+    progress = [m["params"]["value"]["kind"] for m in session.notifications if m.get("method") == "$/progress"]
+    assert progress[0] == "begin"
+    assert progress[-1] == "end"
+    assert (Path(started["directory"]) / "events.log").exists()
+    listed = await command(session, "qvr.runs", {"uri": (folder / "lm.qvr").as_uri()})
+    assert listed[0]["runId"] == started["runId"]
+    assert listed[0]["status"] == "finished"
+    lenses = await session.request("textDocument/codeLens", {"textDocument": {"uri": (folder / "lm.qvr").as_uri()}})
+    titles = [lens["command"]["title"] for lens in lenses]
+    assert titles[:3] == ["▶ SVI", "▶ NUTS", "◫ Diagram"]
+    assert "78,592 parameters" in titles[3]
+    assert "last run: −ELBO" in titles[3]
+
+
+async def test_cancel_is_over_in_three_seconds(session: Editor, folder: Path) -> None:
+    started = await run(session, folder, steps=1_000_000)
+    await event(session, started["runId"], "progress")
+    answer = await asyncio.wait_for(command(session, "qvr.cancelRun", {"runId": started["runId"]}), 4)
+    assert answer["status"] == "cancelled"
+    assert (await event(session, started["runId"], *ENDINGS))["event"] == "cancelled"
+
+
+async def test_cancelling_the_progress_cancels_the_run(session: Editor, folder: Path) -> None:
+    started = await run(session, folder, steps=1_000_000)
+    await event(session, started["runId"], "progress")
+    token = [m["params"]["token"] for m in session.notifications if m.get("method") == "$/progress"][-1]
+    session.notify("window/workDoneProgress/cancel", {"token": token})
+    assert (await event(session, started["runId"], *ENDINGS))["event"] == "cancelled"
+
+
+async def test_killed_worker_is_a_crash_and_the_server_lives(session: Editor, folder: Path) -> None:
+    started = await run(session, folder, steps=1_000_000)
+    await event(session, started["runId"], "progress")
+    os.kill(started["pid"], signal.SIGKILL)
+    ending = await event(session, started["runId"], *ENDINGS)
+    assert ending["event"] == "crashed"
+    assert ending["signal"] == "SIGKILL"
+    listed = await command(session, "qvr.runs", {"uri": (folder / "lm.qvr").as_uri()})
+    assert next(item for item in listed if item["runId"] == started["runId"])["status"] == "crashed"
+    assert session.maps("torch") == 0
+    uri = (folder / "lm.qvr").as_uri()
+    lines = (folder / "lm.qvr").read_text().split("\n")
+    line = next(number for number, text in enumerate(lines) if text.startswith("let backbone"))
+    hover = await session.hover(uri, line, 5)
+    assert "backbone" in hover["contents"]["value"]
+
+
+async def test_wrong_options_are_told_before_anything_starts(session: Editor, folder: Path) -> None:
+    with pytest.raises(ResponseError, match="steps"):
+        await run(session, folder, steps=0)
+    with pytest.raises(ResponseError, match="no run"):
+        await command(session, "qvr.cancelRun", {"runId": "nothing"})
+    with pytest.raises(ResponseError, match="unknown command"):
+        await command(session, "qvr.fly", {})
+
+
+async def test_server_that_loses_its_editor_takes_its_runs_along(folder: Path) -> None:
+    editor = await Editor.start(env={"OMP_NUM_THREADS": "1"})
+    await editor.initialize(folder=folder)
+    started = await run(editor, folder, steps=1_000_000)
+    await event(editor, started["runId"], "progress")
+    assert editor.process.stdin is not None
+    editor.process.stdin.close()
+    await asyncio.wait_for(editor.process.wait(), 1.5)
+    deadline = asyncio.get_running_loop().time() + 3
+    while os.path.exists(f"/proc/{started['pid']}") and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(0.05)
+    assert not alive(started["pid"])
+
+
+def alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
