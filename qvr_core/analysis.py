@@ -130,8 +130,8 @@ class Snapshot:
         self.layout = document.frozen()
         self.lines = self.layout.lines
         self.statements = self.layout.statements
-        self.owners = checker.first_owners()
         self._state = checker.state()
+        self.owners = self._state.owners
         self._found = tuple(checker.diagnostics())
         self._syntax = tuple(item for problems in syntax.values() for item in problems)
         self._located: tuple[LocatedDiagnostic, ...] | None = None

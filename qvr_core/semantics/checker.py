@@ -41,10 +41,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The checks of a file at one moment: by statement, by declared name, and the values of solved holes."""
+    """What is known of a file at one moment: checks by statement, entries by name with the statement that gives them,
+    and the values of solved holes."""
 
     checked: Mapping[int, Checked]
     entries: Mapping[str, Entry]
+    owners: Mapping[str, int]
     holes: Mapping[str, int]
 
 
@@ -54,6 +56,7 @@ class FileChecker:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.records: dict[int, Record] = {}
+        self.checked: dict[int, Checked] = {}
         self.owners: dict[str, list[int]] = {}
         """Statements that declare a name, in file order; the first one counts."""
         self.readers: dict[str, set[int]] = {}
@@ -66,6 +69,11 @@ class FileChecker:
         self.wrong: set[Key] = set()
         self.flagged: set[int] = set()
         self._compositions: list[tuple[int, str]] = []
+        self._state: State | None = None
+        self._checking: tuple[str, ...] = ()
+        """Names that the statement being checked declares itself: it cannot be said what they are."""
+        self._providers: dict[str, int] = {}
+        """The statement that gave each entry."""
         self._size_owners: dict[str, int] = {}
         self._replicas: dict[str, set[Key]] = {}
         self._explained: tuple[tuple[Key, ...], list[Diagnostic]] | None = None
@@ -73,7 +81,7 @@ class FileChecker:
     # ---------------------------------------------------------------- what checks ask (`scope.Globals`)
 
     def entry(self, name: str) -> Entry | None:
-        return self.entries.get(name)
+        return DamagedEntry(name) if name in self._checking else self.entries.get(name)
 
     def solved(self, variable: str) -> int | None:
         return self.holes.values.get(variable)
@@ -83,6 +91,7 @@ class FileChecker:
     def update(self, removed: Iterable[int], added: Iterable[int], changed: Iterable[int]) -> None:
         """Take over an edit: statements that are gone, new, or have another text (`syntax.statements.ChangeSet`)."""
         changed = tuple(changed)
+        self._state = None
         touched: set[str] = set()
         fresh: set[int] = set()
         for uid in (*removed, *changed):
@@ -94,6 +103,7 @@ class FileChecker:
         touched |= self.rules.duplicated
         dirty |= self._settle_owners(touched)
         dirty |= self.circles.update(fresh, touched)
+        dirty |= self._damage_circles()
         dirty |= self._algebras_changed(touched)
         for _ in range(MOST_ROUNDS):
             self._evaluate(dirty)
@@ -108,6 +118,7 @@ class FileChecker:
         if record is None:
             return set()
         self._retract(uid, record)
+        self.checked.pop(uid, None)
         for name in record.references.reads:
             _discard(self.readers, name, uid)
         for name in record.references.uses:
@@ -140,11 +151,23 @@ class FileChecker:
         for name in touched:
             owners = self.owners.get(name)
             if owners is None:
+                self._providers.pop(name, None)
                 if self.entries.pop(name, None) is not None:
                     dirty |= self.readers.get(name, set())
-            elif len(owners) > 1:
-                owners.sort(key=self.layout.start_line)
+                continue
+            owners.sort(key=self.layout.start_line)
+            if owners[0] != self._providers.get(name):
                 dirty.add(owners[0])
+        return dirty
+
+    def _damage_circles(self) -> set[int]:
+        """What a circle declares fits everywhere, whichever part of it is checked first."""
+        dirty: set[int] = set()
+        for uid in self.circles.members:
+            for name in self.records[uid].names:
+                if self.owners[name][0] == uid and not isinstance(self.entries.get(name), DamagedEntry):
+                    self.entries[name] = DamagedEntry(name)
+                    dirty |= self.readers.get(name, set())
         return dirty
 
     # ---------------------------------------------------------------- checking
@@ -180,9 +203,12 @@ class FileChecker:
         """Check one statement; the statements that must follow."""
         record = self.records[uid]
         self._retract(uid, record)
-        record.checked = checked = check_statement(record.statement, self, self._algebra_at(uid))
+        self._checking = record.names
+        record.checked = self.checked[uid] = checked = check_statement(record.statement, self, self._algebra_at(uid))
+        self._checking = ()
         self._assert(uid, record)
         dirty: set[int] = set()
+        moved: list[str] = []
         for name in {**checked.entries, **dict.fromkeys(record.names)}:
             owners = self.owners.get(name)
             if owners is not None and owners[0] != uid:
@@ -192,7 +218,13 @@ class FileChecker:
                 entry = DamagedEntry(name)
             before = self.entries.get(name)
             self.entries[name] = entry
+            self._providers[name] = uid
             if before is None or isinstance(entry, TemplateEntry) or signature(before) != signature(entry):
+                moved.append(name)
+                dirty |= self.readers.get(name, set())
+        for name, entry in checked.entries.items() if moved else ():
+            # whoever fans out over a replicated arrow reads its copies by the one name
+            if isinstance(entry, FamilyEntry):
                 dirty |= self.readers.get(name, set())
         if checked.diagnostics or checked.unknown_names:
             self.flagged.add(uid)
@@ -276,13 +308,10 @@ class FileChecker:
 
     def state(self) -> State:
         """What is known now, untouched by later edits."""
-        return State(
-            {uid: record.checked for uid, record in self.records.items()}, dict(self.entries), dict(self.holes.values)
-        )
-
-    def first_owners(self) -> dict[str, int]:
-        """The statement that declares each name."""
-        return {name: owners[0] for name, owners in self.owners.items()}
+        if self._state is None:
+            holes = dict(self.holes.values)
+            self._state = State(self.checked.copy(), self.entries.copy(), self._providers.copy(), holes)
+        return self._state
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """Everything that is wrong with the meaning of the file."""

@@ -56,6 +56,9 @@ from qvr_core.syntax.tree import (
     Statement,
 )
 
+COMPOSITION = "composition "
+"""Before the name of a composition in the file's namespace."""
+
 Node = ObjectModel | Arrow | LetArrow | Program | Composition | Deduction | Replicated
 
 
@@ -78,11 +81,10 @@ class Checked:
 def declared_names(statement: Statement) -> tuple[str, ...]:
     """The names that a statement adds to the file's namespace, copies of `replicate=` included."""
     node = statement.header.unit.node
-    if isinstance(node, CompositionHeader | ExportDecl):
-        return ()
-    if node is None and statement.header.unit.keyword in ("composition", "export"):
-        return ()
     names = tuple(name.text for name in statement.header.unit.declares)
+    if statement.header.unit.keyword == "composition":
+        # a namespace of their own: an algebra may be selected again further down
+        return tuple(f"{COMPOSITION}{name}" for name in names)
     if isinstance(node, MorphismDecl) and (copies := _replicas(node)) is not None:
         return (*names, *(copy for name in names for copy in _copies(name, copies)))
     return names
@@ -126,7 +128,7 @@ def check_statement(statement: Statement, file: Globals, algebra: str) -> Checke
             from qvr_core.semantics.compositions import check_composition
 
             composition = check_composition(statement, scope)
-            entries[f"composition {name.text}"] = CompositionEntry(name.text, composition)
+            entries[f"{COMPOSITION}{name.text}"] = CompositionEntry(name.text, composition)
             nodes[name.text] = composition
         case DeductionHeader(name=name):
             from qvr_core.semantics.deductions import check_deduction

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from qvr_core.semantics.codes import DUPLICATE_EXPORT, DUPLICATE_NAME, UNFANNED_REPLICA, UNKNOWN_NAME, UNUSED
-from qvr_core.semantics.declarations import Checked
+from qvr_core.semantics.declarations import COMPOSITION, Checked
 from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Related
 from qvr_core.semantics.scope import ArrowEntry, Entry, FamilyEntry, ObjectEntry, TemplateEntry, UnknownName
 from qvr_core.semantics.spelling import closest
@@ -111,6 +111,8 @@ class FileRules:
 
     def _duplicates(self) -> Iterator[Diagnostic]:
         for name in self.duplicated:
+            if name.startswith(COMPOSITION):
+                continue
             for uid in self.file.owners[name][1:]:
                 header = self.file.records[uid].statement.header
                 if not any(own.text == name for own in header.unit.declares):

@@ -10,7 +10,7 @@ from qvr_core.syntax import tree
 from qvr_core.syntax.tree import Name, Placed, Size, Span, Statement, Unit, Word
 
 # The children of each node that may mention a name; keys, labels, kinds and fields are none.
-_CHILDREN: dict[type[Any], tuple[str, ...]] = {
+_CHILDREN: dict[type[object], tuple[str, ...]] = {
     tree.Option: ("value",),
     tree.Options: ("items",),
     tree.ListValue: ("items",),
@@ -60,7 +60,7 @@ _CHILDREN: dict[type[Any], tuple[str, ...]] = {
     tree.DeductionHeader: ("domain", "codomain", "options"),
 }
 
-_BINDERS: dict[type[Any], str] = {
+_BINDERS: dict[type[object], str] = {
     tree.SampleStep: "pattern",
     tree.LetStep: "pattern",
     tree.ObserveStep: "name",
@@ -95,8 +95,12 @@ NONE = UnitReferences((), frozenset(), frozenset())
 def unit_references(unit: Unit[Any]) -> UnitReferences:
     """What one unit mentions; the same text is walked once."""
     if unit.node is None:
-        return NONE
-    key = (unit.text, type(unit.node))
+        if not unit.declares:
+            return NONE
+        declared = frozenset(name.text for name in unit.declares)
+        return UnitReferences((), declared, declared)
+    kind: type[object] = type(unit.node)
+    key = (unit.text, kind)
     found = _known.get(key)
     if found is None:
         if len(_known) > 100_000:
@@ -105,7 +109,7 @@ def unit_references(unit: Unit[Any]) -> UnitReferences:
     return found
 
 
-_known: dict[tuple[str, type[Any]], UnitReferences] = {}
+_known: dict[tuple[str, type[object]], UnitReferences] = {}
 
 
 def statement_references(statement: Statement) -> References:
@@ -143,6 +147,7 @@ def _walk(node: Any) -> UnitReferences:
     pending: list[Any] = [node]
     while pending:
         item = pending.pop()
+        kind: type[object] = type(item)
         if isinstance(item, Name):
             found.append((item.text, item.span))
         elif isinstance(item, Size):
@@ -152,11 +157,11 @@ def _walk(node: Any) -> UnitReferences:
             found.append((item.text, item.span))
         elif isinstance(item, tuple):
             pending.extend(reversed(item))  # pyright: ignore[reportUnknownArgumentType]
-        elif (children := _CHILDREN.get(type(item))) is not None:
+        elif (children := _CHILDREN.get(kind)) is not None:
             if isinstance(item, tree.Option) and item.key.text == "role":
                 continue
             pending.extend(getattr(item, child) for child in reversed(children))
-            if (binder := _BINDERS.get(type(item))) is not None:
+            if (binder := _BINDERS.get(kind)) is not None:
                 bound = getattr(item, binder)
                 binds.update((bound.text,) if isinstance(bound, Name) else (name.text for name in bound.names))
     return UnitReferences(tuple(found), frozenset(text for text, _ in found), frozenset(binds))

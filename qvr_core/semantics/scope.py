@@ -251,7 +251,7 @@ class Scope:
         self.holes[name] = written
         value = self.globals.solved(name)
         form = Linear(0, ((name, 1),))
-        return form if value is None else Known(value, form)
+        return form if value is None else Known(value, form, hole=True)
 
     def fresh(self, span: Span, label: str) -> Dim:
         """An unknown width that the text does not write (a chunk's): same text, same unknown."""

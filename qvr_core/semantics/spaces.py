@@ -22,18 +22,21 @@ class Linear:
 class Known(int):
     """A size with a value that still says how it depends on declared sizes and solved holes.
 
-    Everywhere an ordinary integer; only the explanation of a wrong width reads `form`.
+    Everywhere an ordinary integer; only equations and the explanation of a wrong width read `form`.  `hole` says that
+    the text writes no number.
     """
 
     form: Linear
+    hole: bool
 
-    def __new__(cls, value: int, form: Linear) -> Known:
+    def __new__(cls, value: int, form: Linear, hole: bool = False) -> Known:
         self = super().__new__(cls, value)
         self.form = form
+        self.hole = hole
         return self
 
-    def __reduce__(self) -> tuple[type[Known], tuple[int, Linear]]:
-        return (Known, (int(self), self.form))
+    def __reduce__(self) -> tuple[type[Known], tuple[int, Linear, bool]]:
+        return (Known, (int(self), self.form, self.hole))
 
 
 Dim = int | Linear
@@ -152,12 +155,16 @@ def multiply(dim: Dim, factor: int) -> Dim:
 
 
 def product_of(dims: tuple[Dim, ...]) -> Dim:
-    """|Real a b …|.  With two unknown factors the product is no linear form: the first stands for all."""
+    """|Real a b …|.  Of several holes the product is no linear form: the first one stands for all."""
     if len(dims) == 1:
         return dims[0]
-    known = math.prod(int(dim) for dim in dims if not isinstance(dim, Linear))
-    unknown = [dim for dim in dims if isinstance(dim, Linear)]
-    return scale(unknown[0], known) if unknown else known
+    holes = [i for i, dim in enumerate(dims) if isinstance(dim, Linear) or (isinstance(dim, Known) and dim.hole)]
+    if not holes:
+        return math.prod(int(dim) for dim in dims if not isinstance(dim, Linear))
+    first = dims[holes[0]]
+    others = math.prod(int(d) for i, d in enumerate(dims) if i != holes[0] and not isinstance(d, Linear))
+    form = scale(linear(first), others)
+    return form if isinstance(first, Linear) else Known(int(first) * others, form, hole=True)
 
 
 # ---------------------------------------------------------------- spaces
