@@ -105,7 +105,6 @@ def _variable(name: Name, ctx: StepContext) -> Expr:
         case ArrowEntry() if entry.sort is Sort.TENSOR:
             return _matrix(name, entry, ctx)
         case ArrowEntry():
-            ctx.used_arrows.add(name.text)
             message = f"`{name.text}` is an arrow, not a value; call it: `{name.text}(…)`"
             ctx.scope.report(NOT_A_VALUE, message, name.span)
         case FamilyEntry():
@@ -136,7 +135,6 @@ def _data(name: Name, ctx: StepContext) -> Expr:
 def _matrix(name: Name, entry: ArrowEntry, ctx: StepContext) -> Expr:
     from qvr_core.semantics.combinators import arrow_of
 
-    ctx.used_arrows.add(name.text)
     sides = [*_finite_factors(entry.domain.space), *_finite_factors(entry.codomain.space)]
     plates: list[tuple[Dim | None, str | None]] = [(side.size, side.nominal) for side in sides]
     kind = with_axes(plates, Real((1,)), like=())

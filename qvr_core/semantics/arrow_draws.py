@@ -42,7 +42,6 @@ def _arrow(draw: Draw, site: str, ctx: StepContext) -> tuple[Arrow, list[Arith]]
         from qvr_core.semantics.templates import instance_of
 
         arrow = instance_of(entry, draw.name, args, draw.span, ctx.scope)
-        ctx.used_arrows.add(draw.name.text)
         return arrow, [arg.value for arg in args if arg.key is None]
     trees = _positional(args, draw, ctx)
     if entry is None:
@@ -50,7 +49,6 @@ def _arrow(draw: Draw, site: str, ctx: StepContext) -> tuple[Arrow, list[Arith]]
         for tree in trees:
             check_arith(tree, ctx)
         return damaged(ctx.scope.origin(draw.name.span)), []
-    ctx.used_arrows.add(draw.name.text)
     return arrow_of(draw.name, ctx.scope), trees
 
 

@@ -63,7 +63,6 @@ class StepContext:
     """A name for every flat factor of the program's domain."""
     lifts: set[str] = field(default_factory=set[str])
     reaches: set[str] = field(default_factory=set[str])
-    used_arrows: set[str] = field(default_factory=set[str])
     uses_input: bool = False
     effects: set[str] = field(default_factory=set[str])
     aliases: dict[str, Expr] = field(default_factory=dict[str, Expr])

@@ -18,6 +18,7 @@ from qvr_core.semantics.model import (
     Arrow,
     Bound,
     Builtin,
+    Constant,
     Expr,
     Index,
     Method,
@@ -110,7 +111,6 @@ def _expand(expr: ArithCall, binding: Binding, function: Lambda, ctx: StepContex
 def _arrow_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
     from qvr_core.semantics.combinators import arrow_of
 
-    ctx.used_arrows.add(expr.func.text)
     arrow = arrow_of(expr.func, ctx.scope)
     args = [check(arg.value, ctx) for arg in _positional(expr.args, expr.func, ctx)]
     if arrow.sort is Sort.TENSOR:
@@ -155,7 +155,7 @@ def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: Ar
 
 def fitted(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], name: str, ctx: StepContext) -> Arrow:
     """`arrow` as it acts on `args`; reports at the arguments what does not fit."""
-    given = argument_space([(named_value(arg, ctx), arg.type) for arg in args], arrow.domain.space)
+    given = argument_space([(named_value(arg, ctx), _argument_type(arg)) for arg in args], arrow.domain.space)
     reaches = union(reached(arg, ctx) for arg in args)
     start, end = trees[0].span.start, trees[-1].span.end
     place = ctx.scope.origin(trees[0].span._replace(start=start, end=end))
@@ -164,6 +164,12 @@ def fitted(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], name: str
     return apply_to(
         arrow, given, ctx, place, ARGUMENT_MISMATCH, gives, f"`{name}` wants", reaches=reaches, related=related
     )
+
+
+def _argument_type(arg: Expr) -> ValueType:
+    # a whole number may stand for an element of a finite set
+    whole = isinstance(arg, Constant) and isinstance(arg.value, int)
+    return ValueType(None) if whole else arg.type
 
 
 def reached(expr: Expr, ctx: StepContext) -> frozenset[str]:

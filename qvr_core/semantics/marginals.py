@@ -28,7 +28,6 @@ from qvr_core.semantics.objects import check_object_expr
 from qvr_core.semantics.program_codes import (
     ASCRIPTION_MISMATCH,
     CANNOT_MARGINALIZE,
-    MISPLACED_RETURN,
     MISSING_VIA,
 )
 from qvr_core.semantics.sites import TypedSite, check_site
@@ -193,9 +192,6 @@ def _body(children: Sequence[Placed[Item]], over: Named | None, nested: Bindings
             body.append(block.model)
             nested.extend(block.nested)
             ctx.effects.add("Marginal")
-        elif isinstance(node, ReturnStep):
-            message = "`return` stands at the end of the program, not inside `marginalize`"
-            ctx.scope.report(MISPLACED_RETURN, message, node.span)
         elif node is None:
             bound = [(name.text, damaged_binding(ctx, name.span)) for name in child.unit.declares]
         elif isinstance(node, SampleStep | ObserveStep | LetStep | ScoreStep):

@@ -11,12 +11,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from qvr_core.semantics.density import DETERMINISTIC
-from qvr_core.semantics.diagnostics import Edit, Fix, Origin
+from qvr_core.semantics.diagnostics import Edit, Fix, Origin, Severity
 from qvr_core.semantics.environment import Binding, StepContext
 from qvr_core.semantics.marginals import check_marginalize, damaged_binding
 from qvr_core.semantics.model import Program, Sort, ValueType
 from qvr_core.semantics.objects import check_object_expr
-from qvr_core.semantics.program_codes import EFFECT_MISMATCH, MISPLACED_RETURN, MISSING_RETURN, UNUSED_EFFECT
+from qvr_core.semantics.program_codes import EFFECT_MISMATCH, MISSING_RETURN, UNUSED_EFFECT
 from qvr_core.semantics.program_density import program_density, program_sort
 from qvr_core.semantics.program_inputs import (
     Argument,
@@ -86,12 +86,12 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
     memory = _memory(statement, scope) if arguments is None else {}
     typed = _read(statement, factors, parameters, memory, scope)
     returned = _returned(statement, typed, codomain, scope)
-    _check_whole(typed, returned, scope)
     done = frozenset[str]().union(*(result.effects for result in typed.results))
     if effects is not None:
         scope.unit = statement.uid
         _check_effects(effects[0], effects[1].span, done, scope)
     data = check_free(typed.results, Bound(typed.bindings, typed.inner), scope)
+    _check_whole(typed, returned, scope)
     scope.unit = statement.uid
     steps = tuple(result.model for result in typed.results if result.model is not None)
     items = () if returned is None else returned.items
@@ -136,7 +136,6 @@ class Reading:
     whole: Named
     uses_input: bool
     final: Placed[Item] | None
-    strays: tuple[Placed[Item], ...]
     damaged_return: bool
 
 
@@ -268,8 +267,7 @@ def _assemble(
         inner=inner,
         whole=whole,
         uses_input=any(result.uses_input for _, result in found) or _returns_input(returns, one.bindings),
-        final=returns[-1] if returns else None,
-        strays=_strays(statement, returns),
+        final=returns[0] if returns else None,
         damaged_return=any(p.unit.node is None and p.unit.keyword == "return" for p in statement.header.children),
     )
 
@@ -279,24 +277,15 @@ def _returns_input(returns: Sequence[Placed[Item]], inputs: Mapping[str, Binding
     return any(name in names and binding.kind == "input" for name, binding in inputs.items())
 
 
-def _strays(statement: Statement, returns: Sequence[Placed[Item]]) -> tuple[Placed[Item], ...]:
-    children = statement.header.children
-    return tuple(placed for placed in returns if placed is not children[-1])
-
-
 # ---------------------------------------------------------------- the whole
 
 
 def _returned(statement: Statement, typed: Reading, codomain: Named, scope: Scope) -> Returned | None:
-    for placed in typed.strays:
-        scope.unit = placed.uid
-        message = "`return` must be the last line of the program"
-        scope.report(MISPLACED_RETURN, message, Span(0, len(placed.unit.text)))
     if typed.final is not None:
         node = typed.final.unit.node
         assert isinstance(node, ReturnStep)
         scope.unit = typed.final.uid
-        return check_return(node, typed.bindings, codomain, typed.uses_input, scope)
+        return check_return(node, typed.bindings, typed.inner, codomain, typed.uses_input, scope)
     if not typed.damaged_return:
         _missing_return(statement, typed, scope)
     return None
@@ -323,10 +312,13 @@ def _last_line(placed: Placed[Item]) -> Origin:
 
 
 def _check_whole(typed: Reading, returned: Returned | None, scope: Scope) -> None:
-    names = [] if returned is None else [name for _, name in returned.items]
+    """Hints about what nothing uses; a program with mistakes is left alone, they may be why."""
+    wrong = scope.unknown_names or any(d.code.severity is Severity.ERROR for d in scope.diagnostics)
+    if wrong or returned is None:
+        return
+    names = [name for _, name in returned.items]
     check_unused(typed.results, typed.bindings, names, scope)
-    if returned is not None:
-        check_paths(typed.results, names, scope)
+    check_paths(typed.results, names, scope)
 
 
 def _check_effects(declared: frozenset[str], span: Span, done: frozenset[str], scope: Scope) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from qvr_core.semantics.application import fits
 from qvr_core.semantics.broadcasting import flattened
+from qvr_core.semantics.diagnostics import Related
 from qvr_core.semantics.display import structure
 from qvr_core.semantics.environment import Binding
-from qvr_core.semantics.program_codes import PATTERN_MISMATCH, RETURN_MISMATCH, RETURNED_GLOBAL
+from qvr_core.semantics.program_codes import PATTERN_MISMATCH, RETURN_MISMATCH, RETURNED_GLOBAL, USED_BEFORE_BOUND
 from qvr_core.semantics.scope import Scope, show
 from qvr_core.semantics.spaces import Named, Product, Space, Unknown, has_seq, item_of, product, sequence_of
 from qvr_core.syntax.tree import Name, ReturnStep, Span
@@ -26,10 +27,15 @@ class Returned:
 
 
 def check_return(
-    step: ReturnStep, bindings: Mapping[str, Binding], codomain: Named, uses_input: bool, scope: Scope
+    step: ReturnStep,
+    bindings: Mapping[str, Binding],
+    inner: Mapping[str, Binding],
+    codomain: Named,
+    uses_input: bool,
+    scope: Scope,
 ) -> Returned:
     """The `return` of a program; reports unbound names and a misfit of a value that comes through the input."""
-    found = [_binding(item.name, bindings, scope) for item in step.items]
+    found = [_binding(item.name, bindings, inner, scope) for item in step.items]
     _check_labels(step, scope)
     items = tuple((None if item.label is None else item.label.text, item.name.text) for item in step.items)
     given = _given(step, found)
@@ -37,9 +43,13 @@ def check_return(
     return Returned(items, step.tupled, given, effective)
 
 
-def _binding(name: Name, bindings: Mapping[str, Binding], scope: Scope) -> Binding | None:
+def _binding(name: Name, bindings: Mapping[str, Binding], inner: Mapping[str, Binding], scope: Scope) -> Binding | None:
     binding = bindings.get(name.text)
-    if binding is None:
+    if binding is None and name.text in inner:
+        related = (Related(f"`{name.text}` is bound here", inner[name.text].origin),)
+        message = f"`{name.text}` is bound only inside `marginalize`, which sums it out"
+        scope.report(USED_BEFORE_BOUND, message, name.span, related)
+    elif binding is None:
         scope.unknown(name, "variable", [known for known in bindings if known])
     return binding
 

@@ -15,6 +15,7 @@ from qvr_core.semantics.family_draws import TypedFamily, check_family
 from qvr_core.semantics.model import ArrowDraw, Ascription, Density, DrawModel, Site, ValueType
 from qvr_core.semantics.objects import check_object_expr
 from qvr_core.semantics.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY
+from qvr_core.semantics.scope import UNKNOWN
 from qvr_core.semantics.spaces import Named, Seq, Unknown, has_seq, item_of
 from qvr_core.semantics.step_options import StepOptions, read_step_options
 from qvr_core.syntax.tree import Draw, MarginalizeStep, Name, ObjectExpr, ObserveStep, SampleStep
@@ -96,34 +97,39 @@ def _from_arrow(
     ctx: StepContext,
 ) -> TypedSite:
     model, value = check_arrow_draw(draw, name.text, ctx)
-    if kind != "sample":
-        _check_density(kind, draw, model, ctx)
+    dense = kind == "sample" or _check_density(kind, draw, model, ctx)
     codomain = model.arrow.codomain
     named = codomain if value.space is None else Named(value.space, codomain.written)
     if space is not None and tree is not None:
-        named = _ascribed(named, space, tree, draw, ctx)
+        named = _ascribed(named, space, tree, draw, ctx) if dense else space
     ascription = Ascription.NONE if space is None else Ascription.VALUE
     site = _site(name, ascription, space, model, model.arrow.density, options, False, origin)
     return TypedSite(site, ValueType(named.space, value.indexed, value.rows, value.sizes), named, None)
 
 
-def _check_density(kind: str, draw: Draw, model: ArrowDraw, ctx: StepContext) -> None:
+def _check_density(kind: str, draw: Draw, model: ArrowDraw, ctx: StepContext) -> bool:
     density = model.arrow.density.kind
     word = "observed" if kind == "observe" else "summed out"
     if density == "deterministic" and not isinstance(model.arrow.codomain.space, Unknown):
         message = f"`{draw.name.text}` is deterministic: what it gives has no density and cannot be {word}"
         ctx.scope.report(NO_DENSITY, message, draw.name.span)
-    elif density == "none":
+        return False
+    if density == "none":
         message = f"`{draw.name.text}` ends in a deterministic arrow after its last draw: it has no density and "
         ctx.scope.report(NO_DENSITY, message + f"cannot be {word}", draw.name.span)
+        return False
+    return True
 
 
 def _ascribed(given: Named, space: Named, tree: ObjectExpr, draw: Draw, ctx: StepContext) -> Named:
     """The type after `:` read up to sequences; it must fit what the arrow gives."""
-    gives, wants = f"`{draw.name.text}` gives", "the type here is"
-    if has_seq(given.space) and not has_seq(space.space) and not isinstance(space.space, Unknown):
-        item = Named(item_of(given.space), given.written.removeprefix("Seq "))
-        ctx.scope.require_fit(item, space, tree.span, ASCRIPTION_MISMATCH, gives, wants)
-        return Named(Seq(space.space), f"Seq {space.written}")
-    ctx.scope.require_fit(given, space, tree.span, ASCRIPTION_MISMATCH, gives, wants)
-    return given if isinstance(space.space, Unknown) else space
+    if isinstance(space.space, Unknown):
+        return given
+    lifted = has_seq(given.space) and not has_seq(space.space)
+    item = Named(item_of(given.space), given.written.removeprefix("Seq ")) if lifted else given
+    fits = ctx.scope.require_fit(
+        item, space, tree.span, ASCRIPTION_MISMATCH, f"`{draw.name.text}` gives", "the type here is"
+    )
+    if not fits:
+        return UNKNOWN
+    return Named(Seq(space.space), f"Seq {space.written}") if lifted else space
