@@ -40,7 +40,6 @@ from qvr_core.syntax.tree import (
     MarginalizeStep,
     ObserveStep,
     Placed,
-    ReturnStep,
     SampleStep,
     ScoreStep,
     Span,
