@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qvr_core.analysis import Analyzer
+from qvr_lsp.documents import Document
 from qvr_lsp.features.diagrams import diagram, graph_of, rendered
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 from qvr_lsp.uris import path_of, uri_of
@@ -49,7 +51,20 @@ async def run(server: Server, argument: Json) -> Json:
         raise RpcError(INVALID_PARAMS, "`options` must be an object")
     if "algorithm" in argument:
         options = {**options, "algorithm": argument["algorithm"]}
-    return await server.runs.start(uri=uri, path=path, text=text, program=argument.get("program"), options=options)
+    program = argument.get("program") or main_program(text if document is None else document)
+    return await server.runs.start(uri=uri, path=path, text=text, program=program, options=options)
+
+
+def main_program(source: Document | str) -> str | None:
+    """What runs where nothing is named: the first export, else the last program."""
+    if isinstance(source, str):
+        model = Analyzer(source).snapshot().model
+    elif source.ready:
+        model = source.snapshot.model
+    else:
+        return None
+    names = [export.name for export in model.exports if export.name in model.programs]
+    return names[0] if names else next(reversed(model.programs), None)
 
 
 async def cancel_run(server: Server, argument: Json) -> Json:
