@@ -15,6 +15,7 @@ from qvr_core.runs.failures import check_failure, failure
 from qvr_core.runs.files import write_json
 from qvr_core.runs.prepare import Prepared, prepare
 from qvr_core.runs.protocol import ENDINGS, Event, Job, Started
+from qvr_core.runs.settings import main_program
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.svi import SviFit
 from qvr_core.semantics.model import Program
@@ -50,7 +51,7 @@ def conduct(job: Job, stop: Stop, stream: IO[bytes]) -> int:
 
 
 def _program(job: Job, snapshot: Snapshot) -> Program | None:
-    return snapshot.model.programs.get(job.program or "")
+    return snapshot.model.programs.get(job.program or main_program(snapshot.model) or "")
 
 
 def events(prepared: Prepared, stop: Stop) -> Iterator[Event]:

@@ -35,7 +35,9 @@ class RunConfig(BaseModel):
     precision: Literal["float32", "float64", "bfloat16"] = Field(
         default="float32", description="Number format; `bfloat16` runs the networks under autocast."
     )
-    threads: Count | None = Field(default=None, description="Threads of the worker; torch's own choice by default.")
+    threads: Count | None = Field(
+        default=None, description="Threads of the worker; by default 1 for a small program, else torch's own choice."
+    )
 
     # stochastic variational inference
     steps: Count = Field(default=2000, description="Optimiser steps.")

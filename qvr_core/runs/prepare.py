@@ -18,11 +18,14 @@ from qvr_core.data.needs import Needs, needs_of, reads_both_ways
 from qvr_core.data.synthetic import synthetic
 from qvr_core.data.tables import read_columns
 from qvr_core.runs.failures import Refused
-from qvr_core.runs.memory import check_fits, estimate
+from qvr_core.runs.memory import Estimate, check_fits, estimate
 from qvr_core.runs.protocol import Baselines, Job
 from qvr_core.runs.settings import main_program
 from qvr_core.runtime.program import ProgramModule
 from qvr_core.semantics.model import MarginalizeModel, Program, SampleModel, StepModel
+
+ONE_THREAD = 64 * 2**20
+"""Bytes of parameters, optimiser and activations below which one thread is faster than several."""
 
 Batch = tuple[Any, Mapping[str, Any]]
 """Input and observations (data names included)."""
@@ -108,8 +111,6 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     from qvr_core import dsl
 
     config = job.config
-    if config.threads is not None:
-        torch.set_num_threads(config.threads)
     program = choose_program(job, snapshot)
     device = device_of(job)
     needs = needs_of(program)
@@ -121,6 +122,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
         sequence=any(need.sequence for need in needs.inputs),
     )
     check_fits(needed, config.memory_limit)
+    torch.set_num_threads(config.threads or default_threads(needed))
     torch.set_default_dtype(torch.float64 if config.precision == "float64" else torch.float32)
     torch.manual_seed(config.seed)
     model = dsl.loads(job.text).programs[program.name].to(device)
@@ -157,6 +159,12 @@ def _synthetic(job: Job, program: Program, needs: Needs) -> tuple[RowsOf | Whole
 def _tensor(value: Any) -> Tensor:
     assert isinstance(value, Tensor)
     return value
+
+
+def default_threads(needed: Estimate) -> int:
+    """One thread for a small program: its operations are too short to share, and threads that wait would spin."""
+    work = needed.parameters + needed.activations
+    return 1 if work < ONE_THREAD else torch.get_num_threads()
 
 
 def data_path(job: Job) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import sys
 import threading
@@ -37,8 +38,8 @@ def main() -> None:
     events = _claim_stdout()
     stop = Stop()
     _follow_parent()
-    signal.signal(signal.SIGINT, stop.cancel)
-    signal.signal(signal.SIGTERM, stop.cancel)
+    if _client_gone():
+        return
 
     from qvr_core.runs.conduct import conduct
 
@@ -51,6 +52,9 @@ def main() -> None:
     job = Job.model_validate_json(line)
     if job.parent is not None and sys.platform == "linux" and os.getppid() != job.parent:
         return  # the client died before the kernel was asked
+    # Until here a signal ends the process at once: there is nothing to save.
+    signal.signal(signal.SIGINT, stop.cancel)
+    signal.signal(signal.SIGTERM, stop.cancel)
     threading.Thread(target=_listen, args=(lines, stop), daemon=True).start()
     status = conduct(job, stop, events)
     sys.stderr.flush()
@@ -71,6 +75,15 @@ def _follow_parent() -> None:
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _client_gone() -> bool:
+    """True where stdin is closed already: the client died before the kernel was asked to tell."""
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    return any(event & select.POLLHUP and not event & select.POLLIN for _, event in poll.poll(0))
 
 
 def _stdin_lines() -> Iterator[bytes]:

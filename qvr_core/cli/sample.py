@@ -1,0 +1,68 @@
+"""`qvr sample RUN`: draws from a fitted program."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import typer
+
+from qvr_core.cli.files import stop
+
+app = typer.Typer()
+
+
+@app.command()
+def sample(
+    run_id: str = typer.Argument(help="An id, its beginning, or `last`."),
+    prompt: str = typer.Option("", "--prompt", help="Text to go on from, where the program predicts the next token."),
+    count: int = typer.Option(200, "-n", min=1, help="Tokens to write, windows to fill in, or draws."),
+    seed: int = typer.Option(0, "--seed", help="Seed of the draws."),
+    output: Path | None = typer.Option(None, "--output", "-o", help="Write posterior predictive draws to this .npz."),
+) -> None:
+    """Draw from a fitted program: text for a language model, else the posterior predictive."""
+    from qvr_core.cli.runs import opened
+    from qvr_core.data.problems import DataProblem
+    from qvr_core.runs import sampling
+    from qvr_core.runs.failures import Refused
+    from qvr_core.runs.files import DamagedFile
+    from qvr_core.runtime.errors import RuntimeProblem
+
+    try:
+        fit = sampling.restored(opened(run_id))
+        if not fit.prepared.text:
+            _predictive(fit, count, seed, output)
+        elif sampling.corpus_and_task(fit.prepared)[1].task == "next":
+            corpus, _ = sampling.corpus_and_task(fit.prepared)
+            sys.stdout.write(prompt)
+            tokens = list(sampling.generate(fit, prompt, count, seed))
+            sys.stdout.write(sampling.decode(corpus, tokens) + "\n")
+        else:
+            for row in sampling.fill(fit, min(count, 20), 8, seed):
+                typer.echo(f"{row.before!r} [{row.truth!r}] {row.after!r}: {' '.join(map(repr, row.draws))}")
+    except (Refused, DataProblem, DamagedFile, RuntimeProblem, OSError) as problem:
+        stop(str(problem), 1)
+
+
+def _predictive(fit: object, count: int, seed: int, output: Path | None) -> None:
+    """Mean and sd of every site, or all draws into an npz."""
+    import numpy as np
+    from rich.console import Console
+    from rich.table import Table
+
+    from qvr_core.runs import sampling
+    from qvr_core.runs.svi import SviFit
+
+    assert isinstance(fit, SviFit)
+    draws = {name: value.cpu().numpy() for name, value in sampling.predictive(fit, count, seed).items()}
+    if output is not None:
+        np.savez(output, allow_pickle=False, **draws)
+        typer.echo(f"wrote {output}")
+        return
+    table = Table("site", "shape", "mean", "sd", "5 %", "95 %")
+    for name, value in draws.items():
+        low, high = np.quantile(value, [0.05, 0.95])
+        table.add_row(
+            name, str(value.shape[1:]), f"{value.mean():.4g}", f"{value.std():.4g}", f"{low:.4g}", f"{high:.4g}"
+        )
+    Console().print(table)
