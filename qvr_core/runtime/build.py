@@ -23,6 +23,7 @@ from qvr_core.runtime.deterministic import (
 from qvr_core.runtime.discretize import DiscretizeArrow
 from qvr_core.runtime.errors import RuntimeProblem
 from qvr_core.runtime.freezing import FrozenArrow
+from qvr_core.runtime.fused_scan import FusedScan, fusible, side_by_side
 from qvr_core.runtime.kernel import KernelArrow
 from qvr_core.runtime.layout import width
 from qvr_core.runtime.lifting import lifted
@@ -104,7 +105,7 @@ class Builder:
             case m.Tensor():
                 return ParallelArrow([self.arrow(part) for part in node.factors], domain, codomain, False)
             case m.Fan():
-                return ParallelArrow([self.arrow(part) for part in node.branches], domain, codomain, True)
+                return side_by_side([self.arrow(part) for part in node.branches], domain, codomain)
             case m.Scan():
                 return self._scan(node)
             case m.Stack():
@@ -138,10 +139,13 @@ class Builder:
 
     def _scan(self, node: m.Scan) -> ScanArrow:
         cell = self.arrow(node.cell)
-        if not node.learned_init:
-            return ScanArrow(node, cell, None, "")
-        name = self._unique(f"{_name_of(node.cell) or 'scan'}_start")
-        return ScanArrow(node, cell, StartState(width(node.state.space)), name)
+        start, name = None, ""
+        if node.learned_init:
+            name = self._unique(f"{_name_of(node.cell) or 'scan'}_start")
+            start = StartState(width(node.state.space))
+        if isinstance(cell, KernelArrow) and fusible(cell):
+            return FusedScan(node, cell, start, name)
+        return ScanArrow(node, cell, start, name)
 
     def algebra(self, name: str) -> Algebra:
         """The algebra of a composition, builtin or defined in the file."""

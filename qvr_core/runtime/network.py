@@ -69,6 +69,14 @@ class Network(nn.Module):
             hidden = torch.tanh(self.hidden(hidden))
         return self.output(hidden)
 
+    def item_features(self, item: Value) -> Tensor:
+        """The features of the leading factors of the domain alone (…, m): those of a scan's item."""
+        lookups = iter(self.lookups)
+        columns = [
+            part if part.is_floating_point() else self.get_submodule(next(lookups))(part) for part in layout.parts(item)
+        ]
+        return columns[0] if len(columns) == 1 else torch.cat(columns, dim=-1)
+
     def features(self, x: Value) -> Tensor:
         """The real input of the layers: finite factors looked up, all concatenated."""
         if not self.mixed:

@@ -60,6 +60,8 @@ class ScanArrow(ArrowModule):
         ends = () if self.emit_all else tuple(path + LAST for path in cell.paths)
         self.paths = (*cell.paths, *ends)
         adopt(self, [cell], {start_name: start} if start is not None else None)
+        # only its dtype is read
+        self.any_weight = (next(self.parameters(), None),)
 
     # ------------------------------------------------------------ pieces
 
@@ -72,12 +74,17 @@ class ScanArrow(ArrowModule):
             if block.finite:
                 made.append(torch.zeros(rows, dtype=torch.int64, device=like.device))
             elif start is None:
-                dtype = like.dtype if like.is_floating_point() else torch.get_default_dtype()
-                made.append(torch.zeros(rows, block.size, dtype=dtype, device=like.device))
+                made.append(torch.zeros(rows, block.size, dtype=self._dtype(like), device=like.device))
             else:
                 made.append(start.weight[offset : offset + block.size].expand(rows, block.size))
                 offset += block.size
         return layout.from_parts(made)
+
+    def _dtype(self, like: Tensor) -> torch.dtype:
+        weight = self.any_weight[0]
+        if weight is not None:
+            return weight.dtype
+        return like.dtype if like.is_floating_point() else torch.get_default_dtype()
 
     def items(self, x: Value) -> list[Value]:
         """The elements of the sequence in reading order."""

@@ -10,7 +10,9 @@ from torch import Generator, Tensor
 from qvr_core.runtime import layout
 from qvr_core.runtime.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.runtime.combinators import ComposeArrow
+from qvr_core.runtime.deterministic import EmbedArrow
 from qvr_core.runtime.drawing import Parts, plus, require_innovations
+from qvr_core.runtime.fused_scan import FusedScan
 from qvr_core.runtime.leaves import adopt
 from qvr_core.runtime.lifting import LiftArrow, flatten_time
 from qvr_core.runtime.scan import ScanArrow
@@ -28,7 +30,7 @@ def compose(stages: Sequence[ArrowModule], domain: Named, codomain: Named) -> Ar
     A finite value per row is summed by its table; finite states of a scan with `emit=all` by the forward algorithm; a
     finite sequence otherwise position by position, where what follows works on each position alone.
     """
-    flat = [inner for stage in stages for inner in stages_of(stage)]
+    flat = _with_tables([inner for stage in stages for inner in stages_of(stage)])
     sequence = has_seq(domain.space)
     for cut, stage in enumerate(flat[:-1]):
         sequence = sequence if stage.pointwise else has_seq(stage.codomain.space)
@@ -46,6 +48,18 @@ def compose(stages: Sequence[ArrowModule], domain: Named, codomain: Named) -> Ar
         elif stage.tabular and (not sequence or (stage.pointwise and tail.pointwise)):
             return _chain([*flat[:cut], SummedArrow(stage, tail, before, codomain)], domain, codomain)
     return _chain(flat, domain, codomain)
+
+
+def _with_tables(stages: list[ArrowModule]) -> list[ArrowModule]:
+    """A table in front of a fused scan becomes part of it."""
+    merged: list[ArrowModule] = []
+    for stage in stages:
+        before = merged[-1] if merged else None
+        if isinstance(stage, FusedScan) and stage.embedding[0] is None and isinstance(before, EmbedArrow):
+            merged[-1] = stage.after(before)
+        else:
+            merged.append(stage)
+    return merged
 
 
 def stages_of(arrow: ArrowModule) -> tuple[ArrowModule, ...]:

@@ -1,0 +1,320 @@
+"""Scans of tanh-network cells with a Normal head, fused: the input's share of the first layer is computed for all
+times at once, the steps run in one autograd function, and scans of one shape side by side run as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from qvr_core.runtime import layout
+from qvr_core.runtime.arrow import ArrowModule, Drawn, Noise, Value
+from qvr_core.runtime.combinators import ParallelArrow
+from qvr_core.runtime.deterministic import EmbedArrow
+from qvr_core.runtime.drawing import plus, require_innovations
+from qvr_core.runtime.families.continuous import LOG_SQRT_2PI
+from qvr_core.runtime.fused import run_cell
+from qvr_core.runtime.kernel import KernelArrow
+from qvr_core.runtime.leaves import adopt
+from qvr_core.runtime.scan import LAST, ScanArrow, StartState
+from qvr_core.semantics import model
+from qvr_core.semantics.spaces import Named, sequence_of
+
+
+def fusible(cell: ArrowModule) -> bool:
+    """True for a kernel with a tanh network and a Normal head whose state is the last columns of its input."""
+    if not isinstance(cell, KernelArrow) or cell.fixed is not None or cell.head.name != "Normal":
+        return False
+    return cell.net.tanh and not layout.blocks(cell.domain.space)[-1].finite
+
+
+class FusedScan(ScanArrow):
+    """A scan of a fusible cell; with `embedding` it reads elements of a finite set through that table."""
+
+    def __init__(
+        self,
+        node: model.Scan,
+        cell: KernelArrow,
+        start: StartState | None,
+        start_name: str,
+        embedding: EmbedArrow | None = None,
+    ) -> None:
+        super().__init__(node, cell, start, start_name)
+        self.kernel = (cell,)
+        self.embedding = (embedding,)
+        self.size = layout.width(self.state)
+        self.inside = cell.net.input.in_features - self.size
+        if embedding is not None:
+            own = {start_name: start} if start is not None else None
+            adopt(self, [embedding, cell], own)
+            self.domain = Named(sequence_of(embedding.domain.space), embedding.domain.written)
+
+    def after(self, embedding: EmbedArrow) -> FusedScan:
+        """This scan with the table in front of it made part of it."""
+        return FusedScan(self.node, self.kernel[0], self.start[0], self.start_name, embedding)
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """Scans of equal shape can run side by side."""
+        cell = self.kernel[0]
+        return (self.size, self.inside, cell.net.hidden.out_features, cell.head.scale, self.emit_all)
+
+    def items(self, x: Value) -> list[Value]:
+        return super().items(self._embedded(x))
+
+    def _embedded(self, x: Value) -> Value:
+        embedding = self.embedding[0]
+        return x if embedding is None else embedding(x)
+
+    def features(self, x: Value) -> Tensor:
+        """What the first layer reads of the items, (B, L, m)."""
+        return self.kernel[0].net.item_features(self._embedded(x))
+
+    def draw(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        return draw_side_by_side([self], x, [noise], generator, want_log_prob)[0]
+
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        if self.emit_all:
+            return super().densities(self._embedded(x), y, innovations)
+        require_innovations(self, x, innovations)
+        return densities_side_by_side([self], x, [y], [innovations])[0]
+
+
+class ScansSideBySide(ParallelArrow):
+    """A fan of fused scans of one shape, such as a forward and a backward one, run as one."""
+
+    def __init__(self, scans: Sequence[FusedScan], domain: Named, codomain: Named) -> None:
+        super().__init__(scans, domain, codomain, shared_input=True)
+        self.scans = tuple(scans)
+
+    def draw(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        each = draw_side_by_side(self.scans, x, [noise] * len(self.scans), generator, want_log_prob)
+        made = {path: u for drawn in each for path, u in drawn.noise.items()}
+        total = Drawn(layout.join([drawn.value for drawn in each]), made, None, None)
+        for drawn in each:
+            total.log_prob = plus(total.log_prob, drawn.log_prob)
+            total.log_innovations = plus(total.log_innovations, drawn.log_innovations)
+            total.log_noise = plus(total.log_noise, drawn.log_noise)
+        return total
+
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        if self.scans[0].emit_all:
+            return super().densities(x, y, innovations)
+        require_innovations(self, x, innovations)
+        values = layout.regroup(y, [scan.codomain.space for scan in self.scans])
+        log_prob: Tensor | None = None
+        log_innovations: Tensor | None = None
+        for term, inner in densities_side_by_side(self.scans, x, values, [innovations] * len(self.scans)):
+            log_prob, log_innovations = plus(log_prob, term), plus(log_innovations, inner)
+        assert log_prob is not None
+        return log_prob, log_innovations
+
+
+def side_by_side(branches: Sequence[ArrowModule], domain: Named, codomain: Named) -> ArrowModule:
+    """A fan of arrows: scans of one shape run as one."""
+    scans = [branch for branch in branches if isinstance(branch, FusedScan)]
+    distinct = len({scan.kernel[0].path for scan in scans}) == len(branches) > 1
+    if distinct and len({scan.shape for scan in scans}) == 1:
+        return ScansSideBySide(scans, domain, codomain)
+    return ParallelArrow(branches, domain, codomain, shared_input=True)
+
+
+def draw_side_by_side(
+    scans: Sequence[FusedScan],
+    x: Value,
+    noises: Sequence[Noise | None],
+    generator: Generator | None,
+    want_log_prob: bool,
+) -> list[Drawn]:
+    """A draw of each of several scans of one shape on the same sequence."""
+    rows, length = layout.parts(x)[0].shape[:2]
+    emit_all = scans[0].emit_all
+    fresh = _noise(scans, noises, rows, length, generator)
+    if emit_all or not want_log_prob:
+        states = _advance(scans, x, fresh, length)
+        made = [
+            _drawn(scan, state, fresh, group) for group, (scan, state) in enumerate(zip(scans, states, strict=True))
+        ]
+        if want_log_prob:
+            for scan, drawn in zip(scans, made, strict=True):
+                drawn.log_prob = scan.log_prob(x, drawn.value, drawn.noise)
+                drawn.log_noise = _standard(drawn.noise[scan.kernel[0].path])
+        return made
+    states = _advance(scans, x, fresh, length - 1) if length > 1 else [scan.start_state(rows, fresh) for scan in scans]
+    made = []
+    for group, (scan, state) in enumerate(zip(scans, states, strict=True)):
+        last = fresh[-1, group]
+        loc, scale = scan.kernel[0].params(_last_input(scan, x, state))
+        drawn = _drawn(scan, loc + scale * last, fresh, group)
+        final = _standard(last)
+        drawn.log_prob = final - scale.log().sum(-1)
+        if length > 1:
+            drawn.log_innovations = _standard(fresh[:-1, group].transpose(0, 1))
+        drawn.log_noise = plus(final, drawn.log_innovations)
+        made.append(drawn)
+    return made
+
+
+def densities_side_by_side(
+    scans: Sequence[FusedScan], x: Value, values: Sequence[Value], innovations: Sequence[Noise | None]
+) -> list[tuple[Tensor, Tensor | None]]:
+    """Densities of the final states of several scans of one shape on the same sequence."""
+    rows, length = layout.parts(x)[0].shape[:2]
+    result: list[tuple[Tensor, Tensor | None]] = []
+    given = [(noise or {}).get(scan.kernel[0].path) for scan, noise in zip(scans, innovations, strict=True)]
+    if length > 1:
+        each = [u.transpose(0, 1) for u in given if u is not None]
+        states = _advance(scans, x, torch.stack(each, dim=1) if len(each) > 1 else each[0].unsqueeze(1), length - 1)
+    else:
+        states = [scan.start_state(rows, layout.parts(values[0])[0]) for scan in scans]
+    for scan, state, y, u in zip(scans, states, values, given, strict=True):
+        log_prob, _ = scan.kernel[0].densities(_last_input(scan, x, state), y)
+        result.append((log_prob, None if length == 1 or u is None else _standard(u)))
+    return result
+
+
+def _standard(noise: Tensor) -> Tensor:
+    """log density of standard normal noise by row."""
+    flat = noise.flatten(1)
+    return -0.5 * flat.square().sum(1) - flat.shape[1] * LOG_SQRT_2PI
+
+
+def _last_input(scan: FusedScan, x: Value, state: Value) -> Value:
+    """The cell's input at the last step in reading order."""
+    position = 0 if scan.backward_ else -1
+    item = layout.from_parts([part[:, position] for part in layout.parts(x)])
+    embedding = scan.embedding[0]
+    return layout.join([item if embedding is None else embedding(item), state])
+
+
+def _noise(
+    scans: Sequence[FusedScan], noises: Sequence[Noise | None], rows: int, length: int, generator: Generator | None
+) -> Tensor:
+    """Noise (L, G, B, S) in reading order: what is given, and fresh where nothing is."""
+    size, weight = scans[0].size, scans[0].kernel[0].net.input.weight
+    made = [_given_noise(scan, noise, length) for scan, noise in zip(scans, noises, strict=True)]
+    if all(pieces is None for pieces in made):
+        shape = (length, len(scans), rows, size)
+        return torch.randn(shape, generator=generator, dtype=weight.dtype, device=weight.device)
+    columns: list[Tensor] = []
+    for pieces in made:
+        steps, last = pieces if pieces is not None else (None, None)
+        if steps is None:
+            count = length if last is None else length - 1
+            steps = torch.randn((count, rows, size), generator=generator, dtype=weight.dtype, device=weight.device)
+        if steps.shape[0] < length:
+            if last is None:
+                last = torch.randn((rows, size), generator=generator, dtype=weight.dtype, device=weight.device)
+            steps = torch.cat([steps, last.unsqueeze(0)])
+        columns.append(steps)
+    return columns[0].unsqueeze(1) if len(columns) == 1 else torch.stack(columns, dim=1)
+
+
+def _given_noise(scan: FusedScan, noise: Noise | None, length: int) -> tuple[Tensor | None, Tensor | None] | None:
+    """The given noise of the steps (time first) and of the last step."""
+    if noise is None:
+        return None
+    path = scan.kernel[0].path
+    steps, last = noise.get(path), noise.get(path + LAST)
+    if steps is None and last is None:
+        return None
+    if steps is None and length == 1:
+        assert last is not None
+        return last.unsqueeze(0), None
+    return (None if steps is None else steps.transpose(0, 1)), last
+
+
+def _drawn(scan: FusedScan, state: Tensor, fresh: Tensor, group: int) -> Drawn:
+    path = scan.kernel[0].path
+    own = fresh[:, group]
+    if scan.emit_all:
+        return Drawn(state, {path: own.transpose(0, 1)}, None, None)
+    noise = {path + LAST: own[-1]}
+    if own.shape[0] > 1:
+        noise[path] = own[:-1].transpose(0, 1)
+    return Drawn(state, noise, None, None)
+
+
+def _advance(scans: Sequence[FusedScan], x: Value, noise: Tensor, steps: int) -> list[Tensor]:
+    """Run the first `steps` steps: each scan's state (B, S), or all its states (B, L, S) by position."""
+    rows = layout.parts(x)[0].shape[0]
+    single = len(scans) == 1
+    emit_all = scans[0].emit_all
+    nets = [scan.kernel[0].net for scan in scans]
+    inside = scans[0].inside
+    projected, index = _project(scans, x, steps)
+    starts = [scan.start_state(rows, noise) for scan in scans]
+    noise = noise[:steps, 0] if single else noise[:steps]
+
+    def side(tensors: Sequence[Tensor]) -> Tensor:
+        return tensors[0] if single else torch.stack(tuple(tensors))
+
+    result = run_cell(
+        projected,
+        index,
+        side([layout.parts(start)[0] for start in starts]),
+        side([net.input.weight[:, inside:] for net in nets]),
+        side([net.hidden.weight for net in nets]),
+        side([net.hidden.bias for net in nets]),
+        side([net.output.weight for net in nets]),
+        side([net.output.bias for net in nets]),
+        noise,
+        scans[0].kernel[0].head.scale,
+        emit_all,
+    )
+    if single:
+        groups = [result]
+    else:
+        groups = list(result.unbind(1 if emit_all else 0))
+    if not emit_all:
+        return groups
+    return [
+        (states.flip(0) if scan.backward_ else states).transpose(0, 1)
+        for scan, states in zip(scans, groups, strict=True)
+    ]
+
+
+def _project(scans: Sequence[FusedScan], x: Value, steps: int) -> tuple[Tensor, Tensor | None]:
+    """The items' share of the first layer in reading order: (L, [G,] B, H), or a table (V, H) and rows of it."""
+    nets = [scan.kernel[0].net for scan in scans]
+    inside = scans[0].inside
+    tokens = layout.parts(x)[0]
+    embeddings = [scan.embedding[0] for scan in scans]
+    if all(e is not None and e.weight.shape[0] <= tokens.numel() for e in embeddings) and isinstance(x, Tensor):
+        tables = [
+            F.linear(e.weight, net.input.weight[:, :inside], net.input.bias)
+            for e, net in zip(embeddings, nets, strict=True)
+            if e is not None
+        ]
+        forward = tokens.mT
+        rows: list[Tensor] = []
+        offset = 0
+        for scan, table in zip(scans, tables, strict=True):
+            index = (forward.flip(0) if scan.backward_ else forward)[:steps]
+            rows.append(index + offset if offset else index)
+            offset += table.shape[0]
+        return (tables[0], rows[0]) if len(scans) == 1 else (torch.cat(tables), torch.stack(rows, dim=1))
+    read: list[Tensor] = []
+    shared: Tensor | None = None
+    for index, (scan, net) in enumerate(zip(scans, nets, strict=True)):
+        if shared is None or embeddings[index] is not embeddings[0]:
+            shared = scan.features(x)
+        share = F.linear(shared, net.input.weight[:, :inside], net.input.bias).transpose(0, 1)
+        read.append((share.flip(0) if scan.backward_ else share)[:steps])
+    return (read[0].contiguous() if len(scans) == 1 else torch.stack(read, dim=1)), None
