@@ -184,7 +184,8 @@ def _on_declaration(repair: Repair, covered: Sequence[Key], file: File) -> Diagn
     else:
         old = file.system.known[repair.variable]
         subject = f"`{owner}` is {old}" if owner else f"this size is {old}"
-    message = f"{subject}, but {repair.value} is wanted: {sentence(first)}"
+    verb = "are" if repair.variable.startswith(REPLICATE) and repair.value > 1 else "is"
+    message = f"{subject}, but {repair.value} {verb} wanted: {sentence(first)}"
     related = [Related(sentence(file.equation(key)), file.equation(key).place) for key in covered]
     return Diagnostic(WRONG_SIZE, message, place, tuple(related), (fix,))
 

@@ -366,7 +366,8 @@ class FileChecker:
         if variable.startswith("@"):
             record = self.records.get(statement_uid(int(variable[1:].split(".", maxsplit=1)[0])))
             return record.checked.size_places.get(variable) if record is not None else None
-        for uid in self.holes.owners.get(variable, ()) or self.owners.get(variable.rpartition(".")[0], ())[:1]:
+        writers = sorted(self.holes.owners.get(variable, ()), key=self.layout.start_line)
+        for uid in writers or self.owners.get(variable.rpartition(".")[0], ())[:1]:
             record = self.records.get(uid)
             if record is not None and variable in record.checked.size_places:
                 return record.checked.size_places[variable]

@@ -135,9 +135,8 @@ def _kernel(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settin
     head = read_head(decl.init, scope) if decl.init is not None else None
     if head is None and decl.init is None:
         _tabular(decl, domain, codomain, scope)
-    if head is not None:
-        _check_head(head, codomain, decl, scope)
-    if head is not None or decl.init is None:
+    fits = head is None or _check_head(head, codomain, decl, scope)
+    if fits and (head is not None or decl.init is None):
         _check_effects(head, domain, settings, scope)
     options = tuple(
         (key, settings.given[key]) for key in (head.family.head_options if head else ()) if key in settings.given
@@ -174,10 +173,10 @@ def _tabular(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -
     )
 
 
-def _check_head(head: Head, codomain: Named, decl: MorphismDecl, scope: Scope) -> None:
+def _check_head(head: Head, codomain: Named, decl: MorphismDecl, scope: Scope) -> bool:
     problem = head_problem(head.family, codomain.space)
     if problem is None:
-        return
+        return True
     others = [name for name in heads_for(codomain.space) if name != head.family.name]
     preferred = "Categorical" if "Categorical" in others else others[0] if others else None
     fixes = () if preferred is None else (
@@ -186,6 +185,7 @@ def _check_head(head: Head, codomain: Named, decl: MorphismDecl, scope: Scope) -
     scope.report(
         FAMILY_MISMATCH, f"`{decl.names[0].text}` lands in {show(codomain)}: {problem}", head.name.span, fixes=fixes
     )
+    return False
 
 
 def _check_effects(head: Head | None, domain: Named, settings: Settings, scope: Scope) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from qvr_core.syntax import tree
 from qvr_core.syntax.tree import Name, Placed, Size, Span, Statement, Unit, Word
@@ -99,7 +99,7 @@ def unit_references(unit: Unit[Any]) -> UnitReferences:
             return NONE
         declared = frozenset(name.text for name in unit.declares)
         return UnitReferences((), declared, declared)
-    kind: type[object] = type(unit.node)
+    kind = cast("type[object]", type(unit.node))
     key = (unit.text, kind)
     found = _known.get(key)
     if found is None:
@@ -147,7 +147,7 @@ def _walk(node: Any) -> UnitReferences:
     pending: list[Any] = [node]
     while pending:
         item = pending.pop()
-        kind: type[object] = type(item)
+        kind = cast("type[object]", type(item))
         if isinstance(item, Name):
             found.append((item.text, item.span))
         elif isinstance(item, Size):
