@@ -32,24 +32,30 @@ def format_text(text: str) -> str:
     """The text in canonical layout, with the line terminator of its first line."""
     document = Document(text)
     newline = document.source.newline
-    lines = [line for chunk in format_chunks(document) for line in chunk.lines]
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    return mark + "".join([line + newline for line in lines])
+    return "".join([line + newline for chunk in format_chunks(document) for line in chunk.lines])
 
 
 def format_edits(layout: Layout, first: int = 0, last: int | None = None) -> list[tuple[Range, str]]:
     """Edits that bring the statements and gaps that touch lines `first` … `last` (inclusive) into canonical layout.
 
-    Their texts use `\\n`; each edit covers whole lines and only lines that differ.
+    Their texts use `\\n`; each edit covers only lines that differ.
     """
     edits: list[tuple[Range, str]] = []
+    end = len(layout.lines)
     for chunk in format_chunks(layout):
-        if (chunk.last <= first and chunk.first < first) or (last is not None and chunk.first > last):
+        if (
+            chunk.last < first
+            or (chunk.last == first and chunk.first < first)
+            or (last is not None and chunk.first > last)
+        ):
             continue
         edit = _difference(layout.lines, chunk)
         if edit is not None:
             edits.append(edit)
-    return edits
+    unfinished = layout.lines[-1] != "" and (last is None or last >= end - 1)
+    if unfinished and not (edits and edits[-1][0].end.line >= end):
+        edits.append((Range(Cursor(end, 0), Cursor(end, 0)), ""))
+    return [_inside(layout.lines, place, text) for place, text in edits]
 
 
 def _difference(lines: Sequence[str], chunk: Chunk) -> tuple[Range, str] | None:
@@ -63,15 +69,16 @@ def _difference(lines: Sequence[str], chunk: Chunk) -> tuple[Range, str] | None:
         end += 1
     if start == len(old) == len(new):
         return None
-    first, last = chunk.first + start, chunk.last - end
     text = "".join([line + "\n" for line in new[start : len(new) - end]])
-    if last < len(lines):
-        return Range(Cursor(first, 0), Cursor(last, 0)), text
-    # The last line of a text has no line break that could be replaced with it.
-    end_of_text = Cursor(len(lines) - 1, len(lines[-1]))
-    if first >= len(lines):
-        return Range(end_of_text, end_of_text), "\n" + text
-    return Range(Cursor(first, 0), end_of_text), text
+    return Range(Cursor(chunk.first + start, 0), Cursor(chunk.last - end, 0)), text
+
+
+def _inside(lines: Sequence[str], place: Range, text: str) -> tuple[Range, str]:
+    """The edit for a text whose last line has no line break: what would start behind it starts at its end."""
+    end = Cursor(len(lines) - 1, len(lines[-1]))
+    if place.start.line >= len(lines):
+        return Range(end, end), "\n" + text
+    return (Range(place.start, end) if place.end.line >= len(lines) else place), text
 
 
 # ---------------------------------------------------------------- statements and what lies between them
@@ -89,7 +96,17 @@ def format_chunks(layout: Layout) -> list[Chunk]:
         chunks.append(Chunk(above, first, _gap(layout.lines[above:first], previous, statement)))
         chunks.append(Chunk(first, last, lines))
         above, previous = last, statement
-    chunks.append(Chunk(above, len(layout.lines), _gap(layout.lines[above:], previous, None)))
+    # A line break at the end of the text makes one more, empty line.
+    end = len(layout.lines) - (layout.lines[-1] == "" and len(layout.lines) > above)
+    chunks.append(Chunk(above, end, _gap(layout.lines[above:end], previous, None)))
+    return _with_mark(layout, chunks)
+
+
+def _with_mark(layout: Layout, chunks: list[Chunk]) -> list[Chunk]:
+    """The chunks with the text's byte order mark where it was."""
+    first = next((chunk for chunk in chunks if chunk.lines), None)
+    if first is not None and layout.lines[0].startswith("\ufeff") and not first.lines[0].startswith("\ufeff"):
+        first.lines[0] = "\ufeff" + first.lines[0]
     return chunks
 
 

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PIECES = re.compile(r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*')|(\#\[)|(\#)|([(\[{])|([)\]}])""")
 # An operator after or before which a newline does not end a statement, and what asks for more only by indentation.
 _TRAILS = re.compile(r"(?:>>|\|-|⊢|[@+\-*/~=<>^])$|(?:<-|->)$")
-_TRAILS_SOFTLY = re.compile(r"(?:[,:]|\bin)$")
+_TRAILS_SOFTLY = re.compile(r"(?:[,:]|\bfactor\b.*\bin)$")
 _LEADS = re.compile(r">>|->|<-|\|-|⊢|[@+\-*/~=^<>]|!=|[)\]}]")
 _LEADS_SOFTLY = re.compile(r"[\[.,:](?![0-9])")
 # A line that certainly starts something of its own, even while a bracket is open: its first word is reserved.
@@ -172,7 +172,8 @@ def _continues(lines: Sequence[str], last: int, i: int, depth: int, width: int, 
 def _trails_softly(before: str, kind: str) -> bool:
     found = _TRAILS_SOFTLY.search(before)
     # The colon at the end of a header is a slip; that of `program p :` awaits the type.
-    return found is not None and not (found[0] == ":" and kind != "statement" and "->" in before)
+    slip = kind == "composition" or (kind != "statement" and "->" in before)
+    return found is not None and not (found[0] == ":" and slip)
 
 
 def _opens(line: str, found: LineShape, kind: str, deeper: bool) -> bool:
