@@ -193,26 +193,32 @@ def _float_like(module: nn.Module, x: Value) -> Tensor:
 
 
 def site_info(site: ArrowSite) -> SiteInfo:
-    """Draws and shapes of an arrow site, asked of the arrow with one row and length one."""
-    module, space = site.module, site.codomain
-    specs: tuple[NoiseSpec, ...] = ()
-    if module.sampled:
-        lead = (1, 1) if any(block.sequence for block in blocks(site.domain)) else (1,)
-        specs = tuple(
-            NoiseSpec(spec.path, spec.shape[1:], spec.base, spec.final)
-            for spec in module.noise_specs(dummy(site.domain, lead))
-        )
+    """Draws and shapes of an arrow site, before it has run."""
+    specs = _draws(site) if site.module.sampled else ()
     return SiteInfo(
         site.name,
         site.kind,
         site.kind == "observe",
         True,
-        event_shape(space),
+        event_shape(site.codomain),
         "discrete" if site.discrete else "real",
         specs,
         site.discrete,
         site.site.density,
     )
+
+
+def _draws(site: ArrowSite) -> tuple[NoiseSpec, ...]:
+    """All draws with their shapes without rows; an axis that follows the length of a sequence counts as one."""
+    if not any(block.sequence for block in blocks(site.domain)):
+        return tuple(_without_rows(spec, spec) for spec in site.module.noise_specs(dummy(site.domain, (1,))))
+    short, long = (site.module.noise_specs(dummy(site.domain, (1, length))) for length in (2, 3))
+    return tuple(_without_rows(one, other) for one, other in zip(short, long, strict=True))
+
+
+def _without_rows(one: NoiseSpec, other: NoiseSpec) -> NoiseSpec:
+    shape = tuple(a if a == b else 1 for a, b in zip(one.shape[1:], other.shape[1:], strict=True))
+    return NoiseSpec(one.path, shape, one.base, one.final)
 
 
 def event_shape(space: Space) -> tuple[int, ...] | None:

@@ -1,0 +1,131 @@
+"""The real-valued coordinates in which guides and chains move.
+
+A site drawn from a named arrow moves by the arrow's own standardised noise: its prior is the standard normal, whatever
+the parameters are.  A family step moves in unconstrained space, through its bijector.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.arrow import NoiseSpec
+from qvr_core.runtime.bijectors import Support, constrain, unconstrain, unconstrained_shape
+from qvr_core.runtime.errors import DiscreteLatent, NoDensity
+from qvr_core.runtime.execution import SiteInfo
+from qvr_core.runtime.family_site import family_support
+from qvr_core.runtime.program import ProgramModule
+from qvr_core.semantics.families import FAMILIES
+
+HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """A block of latents.
+
+    `kind`: 'normal' (the noise itself), 'uniform' (the noise by its normal quantile), 'value' (an arrow's draw whose
+    noise is the value: through the bijector onto `support`), 'family' (a family step, by its own bijector).
+    `shape` is without rows, None where only a run can tell.
+    """
+
+    site: str
+    path: str
+    kind: str
+    shape: tuple[int, ...] | None
+    support: Support
+
+    @property
+    def key(self) -> str:
+        """A name for parameters: `h`, `h.cell`; dots are kept out of the way of `ParameterDict`."""
+        return f"{self.site}/{self.path}".rstrip("/").replace(".", "/")
+
+    @property
+    def standard(self) -> bool:
+        """True where the prior of the coordinate is the standard normal."""
+        return self.kind in ("normal", "uniform")
+
+    def noise(self, z: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The noise that an arrow takes for a coordinate's value, and log |∂noise/∂z| (B,) for kind 'value'."""
+        if self.kind == "uniform":
+            finfo = torch.finfo(z.dtype)
+            return torch.special.ndtr(z).clamp(finfo.tiny, 1.0 - 0.5 * finfo.eps), None
+        if self.kind == "value":
+            return constrain(z, self.support)
+        return z, None
+
+    def from_noise(self, noise: Tensor) -> Tensor:
+        """The coordinate of given noise; the inverse of `noise`."""
+        if self.kind == "uniform":
+            return torch.special.ndtri(noise)
+        if self.kind == "value":
+            return unconstrain(noise, self.support)
+        return noise
+
+
+def coordinates(
+    model: ProgramModule, observed: Collection[str], *, innovations: bool, purpose: str
+) -> list[Coordinate]:
+    """The coordinates of all latents that are not observed; with `innovations`, of the noise inside every arrow too.
+
+    Raises `DiscreteLatent` or `NoDensity` where a latent cannot move; `purpose` says who asks, for the message.
+    """
+    found: list[Coordinate] = []
+    for name, info in model.site_infos().items():
+        latent = info.kind == "sample" and name not in observed
+        if latent:
+            _movable(model, name, info, purpose)
+        if info.arrow:
+            for spec in info.draws:
+                if (latent and spec.final) or (innovations and not spec.final):
+                    found.append(_arrow_coordinate(model, name, spec, purpose))
+        elif latent:
+            support = Support(info.support)
+            shape = None if info.event is None else unconstrained_shape(info.support, info.event)
+            found.append(Coordinate(name, "", "family", shape, support))
+    return found
+
+
+def _movable(model: ProgramModule, name: str, info: SiteInfo, purpose: str) -> None:
+    if info.discrete:
+        raise DiscreteLatent(
+            f"program `{model.name}`: the latent `{name}` is discrete, so {purpose} cannot move it. Sum it out with "
+            f"`marginalize {name} <- …`, or use AutoPriorGuide, which draws it from the model",
+            site=name,
+        )
+    if info.arrow and info.density.kind == "none":
+        raise NoDensity(
+            f"program `{model.name}`: `{name}` ends in a deterministic arrow after its last draw, so it has no density "
+            f"and {purpose} cannot move it; use AutoPriorGuide",
+            site=name,
+        )
+
+
+def _arrow_coordinate(model: ProgramModule, site: str, spec: NoiseSpec, purpose: str) -> Coordinate:
+    support = Support("real")
+    if spec.base == "discrete":
+        raise DiscreteLatent(
+            f"program `{model.name}`: `{site}` draws the discrete `{spec.path}` inside, which {purpose} cannot move; "
+            "sum it out with `marginalize`",
+            site=site,
+        )
+    if spec.base == "value":
+        leaf = model.leaves.get(spec.path.removesuffix("@last"))
+        head = getattr(leaf, "head", None)
+        if head is None:
+            raise NoDensity(f"`{site}`: {purpose} cannot move `{spec.path}`", site=site)
+        support = family_support(FAMILIES[head.name], ())
+    shape = tuple(spec.shape)
+    if spec.base == "value":
+        shape = unconstrained_shape(support.kind, shape)
+    return Coordinate(site, spec.path, spec.base, shape, support)
+
+
+def standard_normal(z: Tensor) -> Tensor:
+    """log N(z; 0, 1) summed over everything but the rows, (B,)."""
+    flat = z.reshape(z.shape[0], -1)
+    return -0.5 * flat.square().sum(-1) - HALF_LOG_2PI * flat.shape[1]

@@ -1,0 +1,22 @@
+"""Guides: densities over a program's latents that SVI fits."""
+
+from qvr_core.inference.guides.base import Guide, Proposal
+from qvr_core.inference.guides.delta import AutoDeltaGuide
+from qvr_core.inference.guides.joint import (
+    AutoLaplaceGuide,
+    AutoLowRankMultivariateNormalGuide,
+    AutoMultivariateNormalGuide,
+)
+from qvr_core.inference.guides.normal import AutoNormalGuide
+from qvr_core.inference.guides.prior import AutoPriorGuide
+
+__all__ = [
+    "AutoDeltaGuide",
+    "AutoLaplaceGuide",
+    "AutoLowRankMultivariateNormalGuide",
+    "AutoMultivariateNormalGuide",
+    "AutoNormalGuide",
+    "AutoPriorGuide",
+    "Guide",
+    "Proposal",
+]

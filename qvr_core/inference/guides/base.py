@@ -1,0 +1,150 @@
+"""What every guide offers: latents for one execution, and how their density compares with the model's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Generator, Tensor, nn
+
+from qvr_core.inference.coordinates import Coordinate, coordinates, standard_normal
+from qvr_core.runtime.arrow import Noise, NoiseSpec
+from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.execution import Execution
+from qvr_core.runtime.program import ProgramModule
+
+Gradient = Literal["sampled", "analytic", "sticking"]
+"""How log p − log q enters: as it is for the latents drawn; by its closed-form mean where there is one (the same bound
+with less variance); or without the score of log q (sticking the landing, Roeder et al. 2017)."""
+
+
+@dataclass(slots=True)
+class Proposal:
+    """Latents for one execution of the model.
+
+    `noise` and `unconstrained` go into `ProgramModule.execute`; `scored` are the arrow sites whose own density must be
+    computed because a draw inside them has no standard noise.  `terms` collects log p − log q while the model runs.
+    """
+
+    noise: dict[str, Mapping[str, Tensor] | Callable[[Sequence[NoiseSpec]], Noise]] = field(default_factory=dict)
+    unconstrained: dict[str, Tensor] = field(default_factory=dict)
+    scored: set[str] = field(default_factory=set)
+    terms: list[Tensor] = field(default_factory=list)
+
+    def log_ratio(self, run: Execution) -> Tensor | float:
+        """log p(latents) − log q(latents), (B,), after the run; what observed sites add is not in it."""
+        total: Tensor | float = 0.0
+        for term in self.terms:
+            total = total + term
+        for name in self.unconstrained:
+            site = run.sites[name]
+            assert site.log_prob is not None
+            total = total + site.log_prob
+            if site.log_jacobian is not None:
+                total = total + site.log_jacobian
+        for name in self.scored:
+            total = total + _value_density(run, name)
+        return total
+
+
+def _value_density(run: Execution, name: str) -> Tensor:
+    """log density of a site's final draws in noise space."""
+    site = run.sites[name]
+    assert site.log_noise is not None
+    return site.log_noise if site.log_innovations is None else site.log_noise - site.log_innovations
+
+
+class Guide(nn.Module):
+    """Base of all guides.  `observed_names` are the sites that data will give."""
+
+    def __init__(self, model: ProgramModule, observed_names: Collection[str] = ()) -> None:
+        super().__init__()
+        self.observed = frozenset(observed_names)
+        self.model_name = model.name
+
+    def propose(self, rows: int, generator: Generator | None = None, *, gradient: Gradient = "sampled") -> Proposal:
+        """Latents for `rows` rows; `gradient` says how log p − log q is estimated."""
+        raise NotImplementedError
+
+    def check_observed(self, model: ProgramModule, observations: Collection[str]) -> None:
+        """A latent that the guide proposes must not be given, and one that was to be given must be."""
+        for name in self.observed:
+            if name in model.sites and name not in observations and name not in model.data:
+                raise InputProblem(
+                    f"`{model.name}`: the guide was made with observed_names={{'{name}'}}, but the observations have "
+                    f"no `{name}`",
+                    site=name,
+                )
+
+
+class CoordinateGuide(Guide):
+    """A guide on the coordinates of the latents, one density per block."""
+
+    def __init__(self, model: ProgramModule, observed_names: Collection[str] = ()) -> None:
+        super().__init__(model, observed_names)
+        self.gradient: Gradient = "sampled"
+        self.blocks = coordinates(model, self.observed, innovations=False, purpose=type(self).__name__)
+
+    def shape_of(self, block: Coordinate) -> tuple[int, ...]:
+        """A block's shape without rows; where only data tells it, one number shared by all its elements."""
+        return block.shape if block.shape is not None else ()
+
+    def draw_block(
+        self, block: Coordinate, shape: tuple[int, ...], generator: Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        """A block's value of `shape`, and log p − log q (B,) with log p the standard normal where the block has that
+        prior, else 0."""
+        raise NotImplementedError
+
+    def propose(self, rows: int, generator: Generator | None = None, *, gradient: Gradient = "sampled") -> Proposal:
+        self.gradient: Gradient = gradient
+        proposal = Proposal()
+        by_site: dict[str, list[Coordinate]] = {}
+        for block in self.blocks:
+            if block.kind == "family":
+                z, term = self.draw_block(block, (rows, *self.shape_of(block)), generator)
+                proposal.unconstrained[block.site] = z
+                proposal.terms.append(term)
+            else:
+                by_site.setdefault(block.site, []).append(block)
+        for site, blocks in by_site.items():
+            if any(not block.standard for block in blocks):
+                proposal.scored.add(site)
+            proposal.noise[site] = self._source(blocks, proposal, generator)
+        return proposal
+
+    def _source(
+        self, blocks: list[Coordinate], proposal: Proposal, generator: Generator | None
+    ) -> Callable[[Sequence[NoiseSpec]], Noise]:
+        """Called by the site when it runs, since only then the shapes (a length, say) are known."""
+        by_path = {block.path: block for block in blocks}
+
+        def noise(specs: Sequence[NoiseSpec]) -> Noise:
+            made: dict[str, Tensor] = {}
+            for spec in specs:
+                block = by_path.get(spec.path)
+                if block is None:
+                    continue
+                shape = tuple(spec.shape)
+                if not block.standard:
+                    shape = (shape[0], *self.shape_of(block))
+                z, term = self.draw_block(block, shape, generator)
+                value, log_jacobian = block.noise(z)
+                made[spec.path] = value
+                proposal.terms.append(term if log_jacobian is None else term + log_jacobian)
+                if block.kind == "normal" and block.site in proposal.scored:
+                    # the site's own density has this block's prior already
+                    proposal.terms.append(-standard_normal(z))
+            return made
+
+        return noise
+
+
+def default_tensor(model: nn.Module) -> Tensor:
+    """A tensor of the model's dtype and device, for a guide's parameters."""
+    for parameter in model.parameters():
+        if parameter.is_floating_point():
+            return parameter.detach()
+    return torch.zeros(())

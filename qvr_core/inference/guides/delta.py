@@ -1,0 +1,28 @@
+"""A point: maximum a posteriori."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from torch import Generator, Tensor, nn
+
+from qvr_core.inference.coordinates import Coordinate, standard_normal
+from qvr_core.inference.guides.base import CoordinateGuide, default_tensor
+from qvr_core.runtime.program import ProgramModule
+
+
+class AutoDeltaGuide(CoordinateGuide):
+    """One point per latent, shared across rows, starting at zero noise (the model's median) or unconstrained zero."""
+
+    def __init__(self, model: ProgramModule, observed_names: Collection[str] = ()) -> None:
+        super().__init__(model, observed_names)
+        like = default_tensor(model)
+        self.loc = nn.ParameterDict(
+            {block.key: nn.Parameter(like.new_zeros(self.shape_of(block))) for block in self.blocks}
+        )
+
+    def draw_block(
+        self, block: Coordinate, shape: tuple[int, ...], generator: Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        z = self.loc[block.key].expand(shape)
+        return z, standard_normal(z) if block.standard else z.new_zeros(shape[0])

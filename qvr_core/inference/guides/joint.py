@@ -1,0 +1,185 @@
+"""Guides with one joint density over all latents: full covariance, low rank, Laplace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, standard_normal
+from qvr_core.inference.guides.base import CoordinateGuide, Gradient, Proposal, default_tensor
+from qvr_core.inference.guides.delta import AutoDeltaGuide
+from qvr_core.inference.guides.normal import FAMILY_SCALE
+from qvr_core.runtime.arrow import repeat_rows
+from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.program import ProgramModule
+
+
+class JointGuide(CoordinateGuide):
+    """Draws all latents of a row as one vector of width `self.width`."""
+
+    def __init__(
+        self, model: ProgramModule, observed_names: Collection[str] = (), *, init_scale: float = FAMILY_SCALE
+    ) -> None:
+        super().__init__(model, observed_names)
+        self.slices: dict[str, slice] = {}
+        self.width = 0
+        scales: list[float] = []
+        for block in self.blocks:
+            if block.shape is None:
+                raise InputProblem(
+                    f"`{block.site}`: {type(self).__name__} must know the shape of every latent, and only data tells "
+                    "that of this one; use AutoNormalGuide",
+                    site=block.site,
+                )
+            count = math.prod(block.shape)
+            self.slices[block.key] = slice(self.width, self.width + count)
+            self.width += count
+            scales.extend([1.0 if block.standard else init_scale] * count)
+        self.start = torch.tensor(scales, dtype=default_tensor(model).dtype)
+        self.loc = nn.Parameter(torch.zeros_like(self.start))
+        self._drawn: Tensor | None = None
+
+    def draw_joint(self, rows: int, generator: Generator | None) -> tuple[Tensor, Tensor]:
+        """Latents (rows, width) and log q, (rows,)."""
+        raise NotImplementedError
+
+    def propose(self, rows: int, generator: Generator | None = None, *, gradient: Gradient = "sampled") -> Proposal:
+        self.gradient: Gradient = gradient
+        self._drawn, log_q = self.draw_joint(rows, generator)
+        proposal = super().propose(rows, generator, gradient=gradient)
+        proposal.terms.append(-log_q)
+        return proposal
+
+    def draw_block(
+        self, block: Coordinate, shape: tuple[int, ...], generator: Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        assert self._drawn is not None
+        flat = self._drawn[:, self.slices[block.key]]
+        if math.prod(shape[1:]) != flat.shape[1]:
+            raise InputProblem(
+                f"`{block.site}` runs along a sequence: a joint guide cannot follow its length; use AutoNormalGuide",
+                site=block.site,
+            )
+        z = flat.reshape(shape)
+        return z, standard_normal(z) if block.standard else z.new_zeros(shape[0])
+
+    def vector(self, values: Mapping[str, Tensor]) -> Tensor:
+        """Blocks by key as one vector (width,)."""
+        return torch.cat([values[block.key].reshape(-1) for block in self.blocks])
+
+
+class AutoMultivariateNormalGuide(JointGuide):
+    """A Normal with full covariance over all latents, shared across rows."""
+
+    def __init__(
+        self, model: ProgramModule, observed_names: Collection[str] = (), *, init_scale: float = FAMILY_SCALE
+    ) -> None:
+        super().__init__(model, observed_names, init_scale=init_scale)
+        self.log_diagonal = nn.Parameter(self.start.log())
+        self.lower = nn.Parameter(torch.zeros(self.width, self.width, dtype=self.start.dtype))
+
+    @property
+    def scale_tril(self) -> Tensor:
+        """Cholesky factor of the covariance, (width, width)."""
+        return self.lower.tril(-1) + torch.diag(self.log_diagonal.exp())
+
+    def draw_joint(self, rows: int, generator: Generator | None) -> tuple[Tensor, Tensor]:
+        tril = self.scale_tril
+        noise = torch.randn(rows, self.width, generator=generator, dtype=tril.dtype, device=tril.device)
+        z = self.loc + noise @ tril.mT
+        log_diagonal = self.log_diagonal
+        if self.gradient == "sticking":
+            tril, log_diagonal = tril.detach(), log_diagonal.detach()
+            noise = torch.linalg.solve_triangular(tril, (z - self.loc.detach()).mT, upper=False).mT
+        return z, -0.5 * noise.square().sum(-1) - log_diagonal.sum() - HALF_LOG_2PI * self.width
+
+
+class AutoLowRankMultivariateNormalGuide(JointGuide):
+    """A Normal with covariance factor · factorᵀ + diag(scale²); `rank` is about the root of the width by default."""
+
+    def __init__(
+        self,
+        model: ProgramModule,
+        observed_names: Collection[str] = (),
+        *,
+        rank: int | None = None,
+        init_scale: float = FAMILY_SCALE,
+    ) -> None:
+        super().__init__(model, observed_names, init_scale=init_scale)
+        self.rank = rank if rank is not None else max(1, round(math.sqrt(self.width)))
+        self.log_scale = nn.Parameter((self.start * math.sqrt(0.5)).log())
+        spread = torch.randn(self.width, self.rank, dtype=self.start.dtype) * math.sqrt(0.5 / self.rank)
+        self.factor = nn.Parameter(self.start.unsqueeze(-1) * spread)
+
+    def draw_joint(self, rows: int, generator: Generator | None) -> tuple[Tensor, Tensor]:
+        scale, factor, loc = self.log_scale.exp(), self.factor, self.loc
+        like = {"dtype": loc.dtype, "device": loc.device}
+        own = torch.randn(rows, self.width, generator=generator, **like)
+        shared = torch.randn(rows, self.rank, generator=generator, **like)
+        z = loc + scale * own + shared @ factor.mT
+        if self.gradient == "sticking":
+            scale, factor, loc = scale.detach(), factor.detach(), loc.detach()
+        # matrix inversion and determinant lemmas
+        weighted = factor / scale.square().unsqueeze(-1)
+        tril = torch.linalg.cholesky(torch.eye(self.rank, **like) + weighted.mT @ factor)
+        difference = z - loc
+        projected = torch.linalg.solve_triangular(tril, (difference @ weighted).mT, upper=False)
+        mahalanobis = (difference / scale).square().sum(-1) - projected.square().sum(0)
+        log_determinant = 2.0 * scale.log().sum() + 2.0 * tril.diagonal().log().sum()
+        return z, -0.5 * (mahalanobis + log_determinant) - HALF_LOG_2PI * self.width
+
+
+class AutoLaplaceGuide(AutoDeltaGuide):
+    """First the mode, as AutoDeltaGuide; then `laplace_approximation` makes the Normal of its curvature."""
+
+    def laplace_approximation(
+        self, model: ProgramModule, x: object = None, observations: Mapping[str, Any] | None = None
+    ) -> AutoMultivariateNormalGuide:
+        """A full-covariance Normal at the mode: covariance the inverse Hessian of −log joint, summed over rows.
+
+        Innovations, where the program has some, are held at one draw.  Raises `InputProblem` where the curvature is not
+        positive, that is, where the mode has not been reached.
+        """
+        normal = AutoMultivariateNormalGuide(model, self.observed)
+        value = model.input(x)
+        held = model.innovations(x) if value is not None else {}
+
+        def energy(flat: Tensor) -> Tensor:
+            normal._drawn = repeat_rows(flat.unsqueeze(0), _rows(value))
+            proposal = CoordinateGuide.propose(normal, _rows(value))
+            for site, noise in held.items():
+                proposal.noise.setdefault(site, noise)
+            run = model.execute(
+                value,
+                observations=observations,
+                noise=proposal.noise,
+                unconstrained=proposal.unconstrained,
+                want_log_prob="observed",
+                scored=proposal.scored,
+                rows=_rows(value),
+                prepared=True,
+            )
+            seen = [site.log_prob for site in run.sites.values() if site.observed and site.log_prob is not None]
+            return -(sum(seen) + proposal.log_ratio(run)).sum()  # pyright: ignore[reportAttributeAccessIssue]
+
+        mode = normal.vector({block.key: self.loc[block.key].detach() for block in self.blocks})
+        hessian = torch.autograd.functional.hessian(energy, mode)
+        assert isinstance(hessian, Tensor)
+        tril, failed = torch.linalg.cholesky_ex(torch.linalg.inv(hessian))
+        if bool(failed) or not bool(torch.isfinite(tril).all()):
+            raise InputProblem("the log joint is not curved downwards here: fit the mode with more SVI steps first")
+        with torch.no_grad():
+            normal.loc.copy_(mode)
+            normal.log_diagonal.copy_(tril.diagonal().log())
+            normal.lower.copy_(tril.tril(-1))
+        return normal
+
+
+def _rows(value: Any) -> int:
+    if value is None:
+        return 1
+    return value[0].shape[0] if isinstance(value, tuple) else value.shape[0]

@@ -1,0 +1,70 @@
+"""Mean-field Normal: every element of every latent on its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import torch
+from torch import Generator, Tensor, nn
+
+from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate
+from qvr_core.inference.guides.base import CoordinateGuide, default_tensor
+from qvr_core.runtime.program import ProgramModule
+
+FAMILY_SCALE = 0.1
+"""Standard deviation at the start of a family step, in unconstrained space."""
+
+
+class AutoNormalGuide(CoordinateGuide):
+    """Independent Normals, shared across rows.
+
+    On a site drawn from a named sampled arrow they act on that arrow's standardised noise, starting at the model
+    (0, 1); on a family step on unconstrained values, starting at (0, 0.1).
+    """
+
+    def __init__(
+        self, model: ProgramModule, observed_names: Collection[str] = (), *, init_scale: float = FAMILY_SCALE
+    ) -> None:
+        super().__init__(model, observed_names)
+        like = default_tensor(model)
+        self.raw_loc = nn.ParameterDict()
+        self.raw_log_scale = nn.ParameterDict()
+        for block in self.blocks:
+            shape = self.shape_of(block)
+            start = 0.0 if block.standard else math.log(init_scale)
+            self.raw_loc[block.key] = nn.Parameter(like.new_zeros(shape))
+            self.raw_log_scale[block.key] = nn.Parameter(like.new_full(shape, start))
+
+    def location(self, block: Coordinate) -> tuple[Tensor, Tensor]:
+        """Mean and log standard deviation of a block.
+
+        Noise is measured in units of 1/√d for d elements: an optimiser's step then changes the divergence from the
+        model alike for any width.  (In units of one, seed 001's loss runs away in 3 % of its runs, so in 0.5 %.)
+        """
+        loc, log_scale = self.raw_loc[block.key], self.raw_log_scale[block.key]
+        if not block.standard or loc.numel() <= 1:
+            return loc, log_scale
+        unit = 1.0 / math.sqrt(loc.numel())
+        return unit * loc, unit * log_scale
+
+    def draw_block(
+        self, block: Coordinate, shape: tuple[int, ...], generator: Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        loc, log_scale = self.location(block)
+        noise = torch.randn(shape, generator=generator, dtype=loc.dtype, device=loc.device)
+        scale = log_scale.exp()
+        z = torch.addcmul(loc, scale, noise)
+        if block.standard and self.gradient == "analytic":
+            # −KL(N(loc, scale²) ‖ N(0, 1)); elements that share a parameter count once each
+            shared = math.prod(shape[1:]) // max(loc.numel(), 1)
+            divergence = 0.5 * (loc.square() + scale.square() - 1.0) - log_scale
+            return z, (-shared * divergence.sum()).expand(shape[0])
+        if self.gradient == "sticking":
+            loc, log_scale = loc.detach(), log_scale.detach()
+            noise = (z - loc) * torch.exp(-log_scale)
+        # −log q less ½ log 2π, a constant that log p has too
+        terms = 0.5 * noise.square() + log_scale
+        if block.standard:
+            return z, (terms - 0.5 * z.square()).flatten(1).sum(-1)
+        return z, (terms + HALF_LOG_2PI).reshape(shape[0], -1).sum(-1)

@@ -1,0 +1,244 @@
+"""Running chains: warm-up with windows, sampling, reports, in one process or one process a chain."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Generator, Tensor
+
+from qvr_core.inference.lifting import LiftedModel
+from qvr_core.inference.mcmc.adaptation import DualAveraging, window_ends
+from qvr_core.inference.mcmc.hamiltonian import State, Transition, first_step_size
+from qvr_core.inference.mcmc.hmc import HMCKernel
+from qvr_core.inference.mcmc.mass import DenseMass, DiagonalMass
+from qvr_core.inference.mcmc.nuts import NUTSKernel
+from qvr_core.inference.mcmc.potential import Potential, potential_of
+from qvr_core.inference.mcmc.result import MCMCResult
+from qvr_core.runtime.errors import InputProblem, NonFinite
+from qvr_core.runtime.program import ProgramModule
+
+Kernel = HMCKernel | NUTSKernel
+Schedule = Literal["together", "processes", "sequential"]
+START_ATTEMPTS = 100
+STUCK = 0.01
+"""A chain that has moved less than this part of the prior's standard deviation is reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One transition of all chains, for those who watch; watching changes no draw."""
+
+    draw: int
+    total: int
+    warmup: bool
+    acceptance: Tensor
+    diverging: Tensor
+    step_size: Tensor
+    depth: Tensor
+    steps: Tensor
+
+
+Watch = Callable[[Progress], None]
+
+
+class MCMC:
+    """`num_chains` chains of `num_warmup` + `num_samples` transitions of `kernel`.
+
+    Each chain has its own generator (seeded from `seed`, or from torch's global one) and its own adaptation.  `chains`
+    says how they run: 'together' (all in one execution, the default where the model allows), 'processes' or
+    'sequential'.  The schedule does not change the seeds.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        num_warmup: int,
+        num_samples: int,
+        num_chains: int = 1,
+        seed: int | None = None,
+        *,
+        chains: Schedule | None = None,
+    ) -> None:
+        if num_samples < 1 or num_chains < 1 or num_warmup < 0:
+            raise InputProblem("num_samples and num_chains must be at least 1, num_warmup at least 0")
+        self.kernel = kernel
+        self.num_warmup, self.num_samples, self.num_chains = num_warmup, num_samples, num_chains
+        self.seed = seed
+        self.schedule = chains
+
+    def run(
+        self,
+        model: ProgramModule | LiftedModel,
+        x: object = None,
+        observations: Mapping[str, Any] | None = None,
+        *,
+        watch: Watch | None = None,
+    ) -> MCMCResult:
+        """Draw from the posterior of every latent.
+
+        Raises `DiscreteLatent` where a latent cannot move, `NonFinite` where no start has a finite density.
+        """
+        potential = potential_of(model, x, observations)
+        base = self.seed if self.seed is not None else int(torch.randint(0, 2**31 - 1, ()))
+        seeds = [base + index for index in range(self.num_chains)]
+        schedule = self.schedule or ("together" if potential.vectorised else "sequential")
+        if schedule == "together" or self.num_chains == 1:
+            groups = [seeds]
+        else:
+            groups = [[seed] for seed in seeds]
+        if schedule == "processes" and self.num_chains > 1:
+            context = multiprocessing.get_context("fork")
+            with context.Pool(min(self.num_chains, context.cpu_count())) as pool:
+                jobs = [pool.apply_async(_in_child, (self, potential, group)) for group in groups]
+                runs = [job.get() for job in jobs]
+        else:
+            runs = [self._run(potential, group, watch) for group in groups]
+        return _join(runs)
+
+    def _run(self, potential: Potential, seeds: Sequence[int], watch: Watch | None) -> MCMCResult:
+        generators = [Generator().manual_seed(seed) for seed in seeds]
+        kernel, chains = self.kernel, len(seeds)
+        state = start(potential, generators)
+        if self.num_warmup > 0:
+            settled = torch.stack([potential.settle(q) for q in state.q])
+            state = State(settled, *potential.value_and_grad(settled))
+        first = state.q.clone()
+        mass = (DenseMass if kernel.dense_mass else DiagonalMass)(chains, potential.width, potential.dtype)
+        step_size = torch.full((chains,), kernel.step_size, dtype=torch.float64)
+        averaging = DualAveraging(step_size, kernel.target_accept)
+        if kernel.adapt_step_size and self.num_warmup > 0:
+            step_size = first_step_size(potential, mass, state, step_size, generators, kernel.target_accept)
+            averaging.restart(step_size)
+        window_start, ends = window_ends(self.num_warmup)
+        kept = _Kept(potential)
+        total = self.num_warmup + self.num_samples
+        for draw in range(total):
+            warmup = draw < self.num_warmup
+            transition = kernel.transition(potential, mass, state, step_size, generators)
+            state = transition.state
+            if warmup and kernel.adapt_step_size:
+                averaging.update(transition.acceptance)
+                step_size = averaging.step_size
+            if warmup and kernel.adapt_mass_matrix and ends and window_start <= draw < ends[-1]:
+                mass.observe(state.q)
+                if draw + 1 in ends:
+                    mass.update()
+                    if kernel.adapt_step_size:
+                        step_size = first_step_size(potential, mass, state, step_size, generators, kernel.target_accept)
+                        averaging.restart(step_size)
+            if draw + 1 == self.num_warmup and kernel.adapt_step_size:
+                step_size = averaging.final
+            if not warmup:
+                kept.add(transition)
+            if watch is not None:
+                watch(_progress(draw, total, warmup, transition, step_size))
+        return kept.result(step_size, _stuck(first, kept.last, potential, seeds))
+
+
+def _progress(draw: int, total: int, warmup: bool, transition: Transition, step_size: Tensor) -> Progress:
+    return Progress(
+        draw,
+        total,
+        warmup,
+        transition.acceptance.clone(),
+        transition.diverging.clone(),
+        step_size.clone(),
+        transition.depth.clone(),
+        transition.steps.clone(),
+    )
+
+
+def start(potential: Potential, generators: Sequence[Generator]) -> State:
+    """A position of finite density and gradient for each chain."""
+    q = torch.stack([potential.initial(g) for g in generators])
+    for _ in range(START_ATTEMPTS):
+        log_density, gradient = potential.value_and_grad(q)
+        good = torch.isfinite(log_density) & torch.isfinite(gradient).all(-1)
+        if bool(good.all()):
+            return State(q, log_density, gradient)
+        fresh = torch.stack([q[i] if good[i] else potential.initial(g) for i, g in enumerate(generators)])
+        q = fresh
+    raise NonFinite(
+        f"no start with a finite log density in {START_ATTEMPTS} attempts: an observed value lies outside its support, "
+        "or a scale is zero or negative"
+    )
+
+
+class _Kept:
+    """Draws and statistics while they come."""
+
+    def __init__(self, potential: Potential) -> None:
+        self.potential = potential
+        self.samples: dict[str, list[Tensor]] = {}
+        self.transitions: list[Transition] = []
+        self.last: Tensor | None = None
+
+    def add(self, transition: Transition) -> None:
+        for name, value in self.potential.report(transition.state.q).items():
+            self.samples.setdefault(name, []).append(value)
+        self.last = transition.state.q
+        self.transitions.append(transition)
+
+    def result(self, step_size: Tensor, warnings: list[str]) -> MCMCResult:
+        def stacked(attribute: str) -> Tensor:
+            return torch.stack([getattr(t, attribute) for t in self.transitions], 1)
+
+        diverging, acceptance = stacked("diverging"), stacked("acceptance")
+        if bool(diverging.any()):
+            warnings.append(
+                f"{int(diverging.sum())} of {diverging.numel()} transitions diverged: raise target_accept, or write the "
+                "model so that latents do not depend on each other's scale (non-centred)"
+            )
+        return MCMCResult(
+            {name: torch.stack(values, 1).to(torch.get_default_dtype()) for name, values in self.samples.items()},
+            acceptance.mean(1),
+            diverging.sum(1),
+            step_size,
+            stacked("depth"),
+            stacked("steps").long(),
+            diverging,
+            torch.stack([t.state.log_density for t in self.transitions], 1),
+            acceptance,
+            warnings,
+        )
+
+
+def _stuck(first: Tensor, last: Tensor | None, potential: Potential, seeds: Sequence[int]) -> list[str]:
+    assert last is not None
+    moved = (last - first).abs().double().square().mean(-1).sqrt()
+    return [
+        f"chain {index} has moved only {float(distance):.2%} of the prior's standard deviation since its start: run a "
+        "longer warm-up, allow deeper trees (max_tree_depth), or a larger step_size"
+        for index, distance in enumerate(moved)
+        if float(distance) < STUCK
+    ]
+
+
+def _in_child(mcmc: MCMC, potential: Potential, seeds: Sequence[int]) -> MCMCResult:
+    torch.set_num_threads(1)
+    return mcmc._run(potential, seeds, None)
+
+
+def _join(runs: Sequence[MCMCResult]) -> MCMCResult:
+    if len(runs) == 1:
+        return runs[0]
+
+    def joined(attribute: str) -> Tensor:
+        return torch.cat([getattr(run, attribute) for run in runs])
+
+    return MCMCResult(
+        {name: torch.cat([run.samples[name] for run in runs]) for name in runs[0].samples},
+        joined("acceptance_rates"),
+        joined("divergence_counts"),
+        joined("step_sizes"),
+        joined("tree_depths"),
+        joined("leapfrog_steps"),
+        joined("diverging"),
+        joined("log_density"),
+        joined("acceptance"),
+        [warning.replace("chain 0", f"chain {index}") for index, run in enumerate(runs) for warning in run.warnings],
+    )

@@ -1,0 +1,175 @@
+"""The No-U-Turn sampler: multinomial, with iterative trees, all chains at once.
+
+Betancourt (2017), "A conceptual introduction to Hamiltonian Monte Carlo", with the checkpoints of Phan, Pradhan &
+Jankowiak (2019), "Composable effects for flexible and accelerated probabilistic programming in NumPyro".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Generator, Tensor
+
+from qvr_core.inference.mcmc.hamiltonian import (
+    MAX_ENERGY_ERROR,
+    State,
+    Transition,
+    chosen,
+    kinetic,
+    leapfrog,
+)
+from qvr_core.inference.mcmc.mass import Mass
+from qvr_core.inference.mcmc.potential import Potential
+
+
+class NUTSKernel:
+    """Settings of NUTS.  `step_size` is where the search for a step size begins; the mass matrix is diagonal unless
+    `dense_mass`."""
+
+    def __init__(
+        self,
+        step_size: float = 0.1,
+        max_tree_depth: int = 10,
+        target_accept: float = 0.8,
+        *,
+        dense_mass: bool = False,
+        adapt_step_size: bool = True,
+        adapt_mass_matrix: bool = True,
+    ) -> None:
+        self.step_size = step_size
+        self.max_tree_depth = max_tree_depth
+        self.target_accept = target_accept
+        self.dense_mass = dense_mass
+        self.adapt_step_size = adapt_step_size
+        self.adapt_mass_matrix = adapt_mass_matrix
+
+    def transition(
+        self,
+        potential: Potential,
+        mass: Mass,
+        state: State,
+        step_size: Tensor,
+        generators: Sequence[Generator],
+    ) -> Transition:
+        """One draw per chain."""
+        return _Tree(potential, mass, state, step_size, generators).grow(self.max_tree_depth)
+
+
+def _uniforms(generators: Sequence[Generator]) -> Tensor:
+    return torch.stack([torch.rand((), generator=g, dtype=torch.float64) for g in generators])
+
+
+def _turning(mass: Mass, left: Tensor, right: Tensor, total: Tensor) -> Tensor:
+    """The generalised U-turn criterion on momenta (C, D): has either end stopped to move outwards?"""
+    middle = total - 0.5 * (left + right)
+    first = (mass.velocity(left) * middle).sum(-1)
+    second = (mass.velocity(right) * middle).sum(-1)
+    return (first <= 0) | (second <= 0)
+
+
+class _Tree:
+    """The trajectories of one transition.  Everything is per chain; chains that have stopped are masked."""
+
+    def __init__(
+        self,
+        potential: Potential,
+        mass: Mass,
+        state: State,
+        step_size: Tensor,
+        generators: Sequence[Generator],
+    ) -> None:
+        self.potential, self.mass, self.generators = potential, mass, generators
+        self.step = step_size.to(state.q.dtype).unsqueeze(-1)
+        momentum = mass.momentum(generators)
+        self.start = state.log_density - kinetic(momentum, mass.velocity(momentum))
+        self.left, self.left_momentum = state, momentum
+        self.right, self.right_momentum = state, momentum
+        self.total = momentum
+        self.proposal = state
+        chains = state.q.shape[0]
+        self.one = chains == 1
+        self.log_weight = torch.zeros(chains, dtype=torch.float64)
+        self.going = torch.ones(chains, dtype=torch.bool)
+        self.diverging = torch.zeros(chains, dtype=torch.bool)
+        self.accepted = torch.zeros(chains, dtype=torch.float64)
+        self.steps = torch.zeros(chains, dtype=torch.float64)
+        self.depth = torch.zeros(chains, dtype=torch.long)
+
+    def grow(self, max_depth: int) -> Transition:
+        """Double the trajectory until it turns, diverges or is as deep as allowed."""
+        for depth in range(max_depth):
+            self._double(depth)
+            if not bool(self.going.any()):
+                break
+        rate = self.accepted / self.steps.clamp(min=1.0)
+        return Transition(self.proposal, rate, self.diverging, self.steps, self.depth)
+
+    def _double(self, depth: int) -> None:
+        forward = _uniforms(self.generators) < 0.5
+        wide = forward.unsqueeze(-1)
+        end = chosen(forward, self.right, self.left)
+        momentum = torch.where(wide, self.right_momentum, self.left_momentum)
+        signed = torch.where(wide, self.step, -self.step)
+        before = self.going
+        end, momentum, subtree, weight, total, ok = self._subtree(end, momentum, signed, depth)
+        # biased progressive sampling between the old trajectory and the new half
+        take = before & ok & (_uniforms(self.generators).log() < weight - self.log_weight)
+        self.proposal = chosen(take, subtree, self.proposal)
+        grown = before & ok
+        self.log_weight = torch.where(grown, torch.logaddexp(self.log_weight, weight), self.log_weight)
+        self.total = torch.where(grown.unsqueeze(-1), self.total + total, self.total)
+        goes_right, goes_left = before & forward, before & ~forward
+        self.right = chosen(goes_right, end, self.right)
+        self.left = chosen(goes_left, end, self.left)
+        self.right_momentum = torch.where(goes_right.unsqueeze(-1), momentum, self.right_momentum)
+        self.left_momentum = torch.where(goes_left.unsqueeze(-1), momentum, self.left_momentum)
+        self.depth = self.depth + before.long()
+        turned = _turning(self.mass, self.left_momentum, self.right_momentum, self.total)
+        self.going = grown & ~turned
+
+    def _subtree(
+        self, state: State, momentum: Tensor, signed: Tensor, depth: int
+    ) -> tuple[State, Tensor, State, Tensor, Tensor, Tensor]:
+        """2^depth further steps.  The last state and momentum, a multinomial draw from the new states, their log
+        weight and momentum sum, and which chains came through without turning or diverging."""
+        alive = self.going.clone()
+        chains = momentum.shape[0]
+        weight = torch.full((chains,), -math.inf, dtype=torch.float64)
+        total = torch.zeros_like(momentum)
+        subtree = state
+        checkpoints: list[tuple[Tensor, Tensor]] = [(momentum, total)] * (depth + 1)
+        for leaf in range(2**depth):
+            new, next_momentum = leapfrog(self.potential, self.mass, state, momentum, signed)
+            change = new.log_density - kinetic(next_momentum, self.mass.velocity(next_momentum)) - self.start
+            change = torch.nan_to_num(change, nan=-math.inf)
+            self.accepted = self.accepted + torch.where(alive, change.clamp(max=0.0).exp(), 0.0)
+            self.steps = self.steps + alive
+            bad = alive & (change < -MAX_ENERGY_ERROR)
+            self.diverging = self.diverging | bad
+            state = chosen(alive, new, state)
+            momentum = torch.where(alive.unsqueeze(-1), next_momentum, momentum)
+            total = torch.where(alive.unsqueeze(-1), total + next_momentum, total)
+            joint = torch.logaddexp(weight, change)
+            take = alive & (_uniforms(self.generators).log() < change - joint)
+            subtree = chosen(take, new, subtree)
+            weight = torch.where(alive, joint, weight)
+            alive = alive & ~bad
+            alive = alive & ~self._turned(checkpoints, leaf, momentum, total)
+            if not bool(alive.any()):
+                break
+        return state, momentum, subtree, weight, total, alive
+
+    def _turned(self, checkpoints: list[tuple[Tensor, Tensor]], leaf: int, momentum: Tensor, total: Tensor) -> Tensor:
+        """Has any balanced subtree that ends at this leaf turned?  Even leaves begin subtrees, odd ones end some."""
+        top = (leaf >> 1).bit_count()
+        if leaf % 2 == 0:
+            checkpoints[top] = (momentum, total)
+            return torch.zeros(momentum.shape[0], dtype=torch.bool)
+        trailing = (~leaf & (leaf + 1)).bit_length() - 1
+        turned = torch.zeros(momentum.shape[0], dtype=torch.bool)
+        for index in range(top, top - trailing, -1):
+            first, sum_then = checkpoints[index]
+            turned = turned | _turning(self.mass, first, momentum, total - sum_then + first)
+        return turned

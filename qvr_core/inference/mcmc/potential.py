@@ -1,0 +1,301 @@
+"""The log density that a chain explores, on flat real vectors: value and gradient for all chains at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Generator, Tensor
+
+from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates, standard_normal
+from qvr_core.inference.lifting import LiftedModel, substituted
+from qvr_core.runtime.arrow import repeat_rows
+from qvr_core.runtime.bijectors import unconstrained_shape
+from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.execution import Execution
+from qvr_core.runtime.layout import parts
+from qvr_core.runtime.program import ProgramModule
+
+
+class Potential(Protocol):
+    """What a sampler needs: `width` coordinates, their log density with gradient, and what a position means."""
+
+    width: int
+    dtype: torch.dtype
+    vectorised: bool
+
+    def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        """log density (C,) in double precision and its gradient (C, width) at positions (C, width)."""
+        ...
+
+    def initial(self, generator: Generator) -> Tensor:
+        """A start for one chain, (width,)."""
+        ...
+
+    def settle(self, q: Tensor) -> Tensor:
+        """The first move of the warm-up, for one chain: where to go from a start that is far from typical."""
+        ...
+
+    def report(self, q: Tensor) -> dict[str, Tensor]:
+        """Every latent by name at positions (C, width): (C, …)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A coordinate's place in the flat vector; `shape` is that of one row."""
+
+    coordinate: Coordinate
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+
+class ProgramPotential:
+    """The latents of a program given data; every chain is a copy of all rows, so chains run in one execution."""
+
+    vectorised = True
+
+    def __init__(self, model: ProgramModule, x: object, observations: Mapping[str, Any]) -> None:
+        self.model = model
+        self.observations = dict(observations)
+        self.value = model.input(x)
+        self.rows = 1 if self.value is None else parts(self.value)[0].shape[0]
+        free = [p for p in model.parameters() if p.is_floating_point()]
+        # a program without parameters owes nothing to single precision
+        self.dtype = free[0].dtype if free else torch.float64
+        found = coordinates(model, frozenset(observations), innovations=True, purpose="NUTS")
+        with torch.no_grad():
+            run = model.execute(self.value, observations=observations, want_log_prob=False, prepared=True)
+        self.blocks = _place(found, run)
+        self.width = self.rows * (self.blocks[-1].stop if self.blocks else 0)
+        if self.width == 0:
+            raise InputProblem(f"`{model.name}` has no latent to sample: everything is observed")
+        self.scored = {b.coordinate.site for b in self.blocks if b.coordinate.kind == "value"}
+        self._expanded: dict[int, tuple[Any, Mapping[str, Any]]] = {}
+
+    def _inputs(self, chains: int) -> tuple[Any, Mapping[str, Any]]:
+        if chains not in self._expanded:
+            value, given = self.value, self.observations
+            if value is not None and chains > 1:
+                given = self.model.repeat_data(given, self.rows, chains)
+                value = repeat_rows(value, chains)
+            if self.dtype == torch.float64:
+                given = {name: _double(v) for name, v in given.items()}
+            self._expanded[chains] = (value, given)
+        return self._expanded[chains]
+
+    def run(self, q: Tensor, wanted: bool = True) -> tuple[Execution, Tensor]:
+        """An execution at positions (C, width), and the density of the latents per row less what sites add."""
+        chains = q.shape[0]
+        value, given = self._inputs(chains)
+        rows = chains * self.rows
+        each = q.reshape(rows, -1)
+        noise: dict[str, dict[str, Tensor]] = {}
+        unconstrained: dict[str, Tensor] = {}
+        total = torch.zeros((), dtype=torch.float64)
+        for block in self.blocks:
+            coordinate = block.coordinate
+            z = each[:, block.start : block.stop].reshape(rows, *block.shape)
+            if coordinate.kind == "family":
+                unconstrained[coordinate.site] = z
+                continue
+            made, log_jacobian = coordinate.noise(z)
+            noise.setdefault(coordinate.site, {})[coordinate.path] = made
+            if log_jacobian is not None:
+                total = total + log_jacobian
+            elif coordinate.kind == "uniform" or coordinate.site not in self.scored:
+                total = total + standard_normal(z.double())
+        run = self.model.execute(
+            value,
+            observations=given,
+            noise=noise,
+            unconstrained=unconstrained,
+            want_log_prob="observed" if wanted else False,
+            scored=self.scored,
+            rows=rows,
+            prepared=True,
+        )
+        if wanted:
+            for name, site in run.sites.items():
+                if name in unconstrained:
+                    assert site.log_prob is not None
+                    total = total + site.log_prob
+                    if site.log_jacobian is not None:
+                        total = total + site.log_jacobian
+                elif site.observed:
+                    if site.log_prob is not None:
+                        total = total + site.log_prob
+                    if name in self.scored and site.log_innovations is not None:
+                        total = total + site.log_innovations
+                elif name in self.scored and site.log_noise is not None:
+                    total = total + site.log_noise
+        return run, total
+
+    def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        q = q.detach().requires_grad_()
+        with torch.enable_grad():
+            _, total = self.run(q)
+            each = total.expand(q.shape[0] * self.rows).reshape(q.shape[0], -1).sum(-1)
+            (gradient,) = torch.autograd.grad(each.sum(), q)
+        return each.detach().double(), gradient
+
+    def initial(self, generator: Generator) -> Tensor:
+        """Noise from its prior; unconstrained values uniform on (−2, 2), as in Stan."""
+        pieces: list[Tensor] = []
+        for block in self.blocks:
+            shape = (self.rows, block.stop - block.start)
+            if block.coordinate.standard:
+                pieces.append(torch.randn(shape, generator=generator, dtype=self.dtype))
+            else:
+                pieces.append(4.0 * torch.rand(shape, generator=generator, dtype=self.dtype) - 2.0)
+        return torch.cat(pieces, -1).reshape(-1)
+
+    def settle(self, q: Tensor) -> Tensor:
+        return q
+
+    @torch.no_grad()
+    def report(self, q: Tensor) -> dict[str, Tensor]:
+        run, _ = self.run(q, wanted=False)
+        values: dict[str, Tensor] = {}
+        for block in self.blocks:
+            site = run.sites[block.coordinate.site]
+            if site.kind == "sample" and not site.observed and isinstance(site.value, Tensor):
+                values[site.name] = self._by_chain(site.value, q.shape[0])
+        for block in self.blocks:
+            coordinate = block.coordinate
+            if coordinate.path and not _is_final(self.model, coordinate):
+                noise = run.sites[coordinate.site].noise[coordinate.path]
+                values[f"{coordinate.site}/{coordinate.path}"] = self._by_chain(noise, q.shape[0])
+        return values
+
+    def _by_chain(self, value: Tensor, chains: int) -> Tensor:
+        """(C · B, …) as (C, B, …); without an input there is no row axis to report."""
+        if self.value is None:
+            return value
+        return value.reshape(chains, self.rows, *value.shape[1:])
+
+
+class LiftedPotential:
+    """Parameters in units of their priors, then the latents of the program; one chain at a time."""
+
+    vectorised = False
+
+    def __init__(self, lifted: LiftedModel, x: object, observations: Mapping[str, Any]) -> None:
+        self.lifted = lifted
+        model = lifted.model
+        try:
+            self.inner: ProgramPotential | None = ProgramPotential(model, x, observations)
+        except InputProblem:
+            # nothing but the parameters is latent
+            self.inner = None
+        self.x, self.observations = model.input(x), dict(observations)
+        self.dtype = next(model.parameters()).dtype
+        self.shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
+        self.sizes = [math.prod(shape) for shape in self.shapes.values()]
+        self.own = sum(self.sizes)
+        self.width = self.own + (self.inner.width if self.inner is not None else 0)
+        self.scale = torch.cat(
+            [torch.full((size,), lifted.scales[name]) for name, size in zip(self.shapes, self.sizes, strict=True)]
+        ).to(self.dtype)
+
+    def parameters(self, q: Tensor) -> dict[str, Tensor]:
+        """The parameters at one position (width,)."""
+        pieces = torch.split(q[: self.own] * self.scale, self.sizes)
+        return {name: piece.reshape(shape) for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)}
+
+    def log_density(self, q: Tensor) -> Tensor:
+        """At one position (width,): log p(θ, noise) of the coordinates plus log p(data | …), a double."""
+        with substituted(self.lifted.model, self.parameters(q), self.lifted.owners):
+            if self.inner is not None:
+                _, rest = self.inner.run(q[self.own :].unsqueeze(0))
+            else:
+                run = self.lifted.model.execute(self.x, observations=self.observations, prepared=True)
+                rest = run.log_joint()
+        theta = q[: self.own].double()
+        return rest.double().sum() - 0.5 * theta.square().sum() - HALF_LOG_2PI * self.own
+
+    def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        values: list[Tensor] = []
+        gradients: list[Tensor] = []
+        for row in q:
+            here = row.detach().requires_grad_()
+            with torch.enable_grad():
+                value = self.log_density(here)
+                (gradient,) = torch.autograd.grad(value, here)
+            values.append(value.detach())
+            gradients.append(gradient)
+        return torch.stack(values), torch.stack(gradients)
+
+    def initial(self, generator: Generator) -> Tensor:
+        """The module's current parameters; noise from its prior."""
+        start = torch.cat([p.detach().reshape(-1) for p in self.lifted.model.parameters()]) / self.scale
+        if self.inner is None:
+            return start
+        return torch.cat([start, self.inner.initial(generator)])
+
+    @torch.no_grad()
+    def settle(self, q: Tensor) -> Tensor:
+        """The densest of eleven points between the parameters as they are and their contraction onto the shell where
+        almost all of the prior lies.  Weights well outside it make a recurrent network chaotic, and no step size that
+        such a place allows would ever leave it; where the data want large weights the density says so."""
+        inner = torch.ones_like(q)
+        offset = 0
+        for size in self.sizes:
+            block = q[offset : offset + size]
+            rms = block.square().mean().sqrt()
+            inner[offset : offset + size] = (1.0 / rms).clamp(max=1.0)
+            offset += size
+        points = [q * (1.0 - t + t * inner) for t in torch.linspace(0.0, 1.0, 11)]
+        densities = torch.stack([self.log_density(point) for point in points]).nan_to_num(-math.inf)
+        return points[int(densities.argmax())]
+
+    @torch.no_grad()
+    def report(self, q: Tensor) -> dict[str, Tensor]:
+        found: dict[str, list[Tensor]] = {}
+        for row in q:
+            theta = self.parameters(row)
+            here = dict(theta)
+            if self.inner is not None:
+                with substituted(self.lifted.model, theta, self.lifted.owners):
+                    here |= {n: v[0] for n, v in self.inner.report(row[self.own :].unsqueeze(0)).items()}
+            for name, value in here.items():
+                found.setdefault(name, []).append(value)
+        return {name: torch.stack(values) for name, values in found.items()}
+
+
+def _place(found: Sequence[Coordinate], run: Execution) -> list[Block]:
+    """Blocks in order, with the shapes that this input gives them."""
+    blocks: list[Block] = []
+    start = 0
+    for coordinate in found:
+        site = run.sites[coordinate.site]
+        if coordinate.kind == "family":
+            assert isinstance(site.value, Tensor)
+            shape = unconstrained_shape(coordinate.support.kind, tuple(site.value.shape[1:]))
+        elif coordinate.path not in site.noise:
+            continue
+        else:
+            shape = unconstrained_shape(coordinate.support.kind, tuple(site.noise[coordinate.path].shape[1:]))
+        stop = start + math.prod(shape)
+        blocks.append(Block(coordinate, shape, start, stop))
+        start = stop
+    return blocks
+
+
+def _is_final(model: ProgramModule, coordinate: Coordinate) -> bool:
+    return coordinate.path in model.final_paths[coordinate.site]
+
+
+def _double(value: Any) -> Any:
+    return value.double() if isinstance(value, Tensor) and value.is_floating_point() else value
+
+
+def potential_of(model: ProgramModule | LiftedModel, x: object, observations: Mapping[str, Any] | None) -> Potential:
+    """The potential of a program, or of one whose parameters are lifted."""
+    if isinstance(model, LiftedModel):
+        return LiftedPotential(model, x, observations if observations is not None else model.observations)
+    return ProgramPotential(model, x, observations or {})

@@ -1,0 +1,121 @@
+"""Predictive draws: from the prior, a guide, or posterior samples."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from qvr_core.inference.guides.base import Guide
+from qvr_core.runtime.arrow import repeat_rows
+from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.layout import parts
+from qvr_core.runtime.program import ProgramModule
+
+
+class Predictive:
+    """Draws every site of `model`; latents from `guide`, from `posterior_samples`, or from the model itself.
+
+    `posterior_samples` {site: (draws, …)}, as `MCMCResult.samples` with chains and draws joined, sets the number of
+    draws; otherwise `num_samples` does.  Names in `return_sites` are kept (all by default).
+    """
+
+    def __init__(
+        self,
+        model: ProgramModule,
+        guide: Guide | None = None,
+        posterior_samples: Mapping[str, Tensor] | None = None,
+        num_samples: int | None = None,
+        return_sites: Collection[str] | None = None,
+    ) -> None:
+        if posterior_samples is None and num_samples is None:
+            raise InputProblem("Predictive needs num_samples, or posterior_samples to take the latents from")
+        self.model = model
+        self.guide = guide
+        self.samples = dict(posterior_samples or {})
+        self.num_samples = num_samples if num_samples is not None else len(next(iter(self.samples.values())))
+        self.return_sites = return_sites
+
+    @torch.no_grad()
+    def __call__(
+        self,
+        x: object = None,
+        observations: Mapping[str, Any] | None = None,
+        *,
+        generator: Generator | None = None,
+    ) -> dict[str, Tensor]:
+        """{site: (num_samples, B, …)}; (num_samples, …) for a program that does not use its input."""
+        model, count = self.model, self.num_samples
+        value = model.input(x)
+        rows = 1 if value is None else parts(value)[0].shape[0]
+        given = dict(observations or {})
+        if value is not None:
+            given = model.repeat_data(given, rows, count)
+            value = repeat_rows(value, count)
+        parameters = {n: s for n, s in self.samples.items() if n not in model.sites}
+        if parameters:
+            return self._per_draw(x, observations, parameters, generator)
+        latents = {n: self._spread(s[:count], rows) for n, s in self.samples.items() if n in model.sites}
+        noise, unconstrained = {}, {}
+        if self.guide is not None:
+            proposal = self.guide.propose(rows * count, generator)
+            noise, unconstrained = proposal.noise, proposal.unconstrained
+        run = model.execute(
+            value,
+            observations=given,
+            values=latents,
+            noise=noise,
+            unconstrained=unconstrained,
+            want_log_prob=False,
+            rows=rows * count,
+            generator=generator,
+            prepared=True,
+        )
+        kept = {n: s.value for n, s in run.sites.items() if self.return_sites is None or n in self.return_sites}
+        shape = (count,) if value is None else (count, rows)
+        return {
+            name: v.reshape(*shape, *v.shape[1:])
+            for name, v in kept.items()
+            if isinstance(v, Tensor) and v.shape[:1] == (rows * count,)
+        }
+
+    def _spread(self, sample: Tensor, rows: int) -> Tensor:
+        """A draw per row: (draws, B, …) where the sample has rows, else the same draw in each row."""
+        if rows > 1 and sample.ndim > 1 and sample.shape[1] == rows:
+            return sample.flatten(0, 1)
+        return sample if rows == 1 else sample.repeat_interleave(rows, 0)
+
+    def _per_draw(
+        self,
+        x: object,
+        observations: Mapping[str, Any] | None,
+        parameters: Mapping[str, Tensor],
+        generator: Generator | None,
+    ) -> dict[str, Tensor]:
+        """Lifted parameters differ from draw to draw: one execution each."""
+        kept: dict[str, list[Tensor]] = {}
+        for index in range(self.num_samples):
+            values = {name: sample[index] for name, sample in self.samples.items() if name in self.model.sites}
+            own = {name: sample[index] for name, sample in parameters.items()}
+            one = _Substituted(self.model, own)
+            run = one(x, observations=observations, values=values, want_log_prob=False, generator=generator)
+            for name, site in run.sites.items():
+                if isinstance(site.value, Tensor) and (self.return_sites is None or name in self.return_sites):
+                    kept.setdefault(name, []).append(site.value)
+        return {name: torch.stack(values) for name, values in kept.items()}
+
+
+class _Substituted:
+    """`model.execute` with other parameters."""
+
+    def __init__(self, model: ProgramModule, parameters: Mapping[str, Tensor]) -> None:
+        self.model = model
+        self.parameters = {name: value for name, value in parameters.items() if name in dict(model.named_parameters())}
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        from qvr_core.inference.lifting import substituted
+
+        with substituted(self.model, self.parameters):
+            return self.model.execute(*args, **keywords)

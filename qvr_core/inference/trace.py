@@ -1,0 +1,37 @@
+"""One recorded execution of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Generator, Tensor
+
+from qvr_core.runtime.arrow import Value
+from qvr_core.runtime.execution import SiteRecord
+from qvr_core.runtime.program import ProgramModule
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """`sites` in program order; `innovations` by site and path, as `log_joint` takes them; `output` what the program
+    returns; `log_joint` (B,) the density of all values given the innovations."""
+
+    sites: dict[str, SiteRecord]
+    innovations: dict[str, dict[str, Tensor]]
+    output: Value
+    log_joint: Tensor
+
+
+def trace(
+    model: ProgramModule,
+    x: object = None,
+    observations: Mapping[str, Any] | None = None,
+    *,
+    generator: Generator | None = None,
+) -> Trace:
+    """Run `model` on `x` once, conditioned on `observations`, and keep every site."""
+    run = model.execute(x, observations=observations, generator=generator)
+    joint = run.log_joint()
+    return Trace(run.sites, run.innovations(model.final_paths), run.output, joint.expand(run.rows))
