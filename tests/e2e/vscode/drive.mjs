@@ -166,10 +166,7 @@ try {
     await session.goTo(...place("program bidirectional", "program", renamed));
     await page.locator(".codelens-decoration a", { hasText: "SVI" }).first().click();
     await page.locator(".quick-input-list .monaco-list-row", { hasText: "Text file" }).click();
-    await eventually("the file dialog", async () => (await page.locator(".quick-input-widget:visible input").inputValue()).includes("/"));
-    await page.locator(".quick-input-widget:visible input").fill(session.file("book.txt"));
-    await page.waitForTimeout(600);
-    await page.keyboard.press("Enter");
+    await page.locator(".quick-input-list .monaco-list-row", { hasText: "book.txt" }).click();
     const frame = await runPanel();
     await frame.locator(".uplot canvas").waitFor({ timeout: 90_000 });
     assert.match(readFileSync(session.file("qvr.toml"), "utf8"), /\[run\.bidirectional_rnn_lm\]\ndata = "text:book\.txt"/);
@@ -187,7 +184,7 @@ try {
     await frame.getByRole("button", { name: "Cancel" }).click();
     await runStatus("cancelled", 20_000);
     assert.equal(await frame.getByRole("button", { name: "Resume" }).isVisible(), true);
-    await session.command("View: Close Editor");
+    await session.closePanel();
   });
 
   await step("run again to the end and see the summary", async () => {
@@ -199,7 +196,7 @@ try {
     assert.match(figures, /bits per byte/);
     assert.match(figures, /unigram entropy/);
     assert.ok((await page.locator(".notifications-toasts", { hasText: "bits per byte" }).count()) > 0);
-    await session.command("View: Close Editor");
+    await session.closePanel();
   });
 
   await step("reload the window mid-run and re-attach", async () => {
@@ -218,7 +215,7 @@ try {
     }, 60_000); // prettier-ignore
     await frame.getByRole("button", { name: "Cancel" }).click();
     await runStatus("cancelled", 20_000);
-    await session.command("View: Close Editor");
+    await session.closePanel();
   });
 
   await step("kill the server and see it come back", async () => {

@@ -127,6 +127,13 @@ export class Session {
     await this.page.waitForTimeout(150);
   }
 
+  /** Close the panel beside the editor. */
+  async closePanel() {
+    const tab = this.page.locator(".editor-group-container").nth(1).locator(".tab.active");
+    await tab.hover();
+    await tab.locator(".tab-actions .codicon-close").click();
+  }
+
   async focusEditor() {
     await this.page.keyboard.press("Control+1");
   }

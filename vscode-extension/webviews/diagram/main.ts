@@ -44,9 +44,15 @@ document.getElementById("root")?.append(
 
 let answer: DiagramAnswer | undefined;
 let highlighted: string[] = [];
+let tall = false;
 const view = new View(frame, (zoom) => keep({ zoom }));
 const layout = new Layout(draw, (message) => tell(`The diagram could not be laid out: ${message}`));
 view.restore(vscode.getState()?.zoom);
+new ResizeObserver(() => {
+  if (answer && frame.clientHeight > frame.clientWidth * 1.1 !== tall) {
+    lay(answer);
+  }
+}).observe(frame);
 
 window.addEventListener("message", ({ data }: MessageEvent<ToDiagram>) => {
   switch (data.type) {
@@ -77,7 +83,13 @@ function show(next: DiagramAnswer, state: DiagramState, wireLabels: boolean): vo
   document.body.classList.toggle("no-labels", !wireLabels);
   names.replaceChildren(...next.names.map((name) => el("option", { value: name, selected: name === next.name }, name)));
   text.replaceChildren(...outline(next, (node) => send({ type: "reveal", node })));
-  layout.draw(next.dot);
+  lay(next);
+}
+
+/** A tall panel reads from top to bottom, a wide one from left to right. */
+function lay(shown: DiagramAnswer): void {
+  tall = frame.clientHeight > frame.clientWidth * 1.1;
+  layout.draw(tall ? shown.dot.replace("rankdir=LR", "rankdir=TB") : shown.dot);
 }
 
 function draw(svg: string): void {
