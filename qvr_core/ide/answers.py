@@ -48,13 +48,13 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class InlayHint:
-    """`kind` is 'type', 'hole', 'pipeline', 'direction' or 'parameter'.  `edit` writes the hint into the text."""
+    """`kind` is 'type', 'hole', 'pipeline', 'direction' or 'parameter'.  `edits` write the hint into the text."""
 
     cursor: Cursor
     text: str
     kind: str
     tooltip: str = ""
-    edit: str = ""
+    edits: tuple[TextEdit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

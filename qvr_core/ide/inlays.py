@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide import arrows
-from qvr_core.ide.answers import InlayHint
+from qvr_core.ide.answers import InlayHint, TextEdit
 from qvr_core.ide.symbols import units
 from qvr_core.ide.view import statements_between
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import space_text
 from qvr_core.semantics.families import FAMILIES
-from qvr_core.semantics.spaces import Dim, Linear, sizes
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.tree import Placed, Span, Statement
@@ -32,6 +31,7 @@ def inlays(snapshot: Snapshot, stretch: Range) -> list[InlayHint]:
     found: list[InlayHint] = []
     for statement in statements_between(snapshot, stretch.start.line, stretch.end.line):
         found += statement_inlays(snapshot, statement)
+    found += _holes(snapshot, stretch)
     return [hint for hint in found if stretch.start <= hint.cursor <= stretch.end]
 
 
@@ -39,8 +39,6 @@ def statement_inlays(snapshot: Snapshot, statement: Statement) -> Hints:
     match statement.header.unit.node:
         case t.LetDecl():
             yield from _let(snapshot, statement)
-        case t.ObjectDecl():
-            yield from _holes(snapshot, statement)
         case t.ProgramHeader():
             for placed in units(statement):
                 yield from _step(snapshot, placed)
@@ -80,43 +78,17 @@ def _direction(snapshot: Snapshot, statement: Statement, scan: m.Scan) -> Hints:
     if scan.origin.unit == statement.header.uid and statement.header.unit.text[end - 1 : end] == ")":
         text = ", direction=backward"
         why = "Read off the name. Accept the hint to write it out."
-        yield InlayHint(_cursor(snapshot, scan.origin.unit, end - 1), text, "direction", why, text)
+        place = _cursor(snapshot, scan.origin.unit, end - 1)
+        yield InlayHint(place, text, "direction", why, (TextEdit(Range(place, place), text),))
 
 
-def _holes(snapshot: Snapshot, statement: Statement) -> Hints:
+def _holes(snapshot: Snapshot, stretch: Range) -> Hints:
     """The solved size after each hole, and after each name that stands for one."""
-    node = statement.header.unit.node
-    assert isinstance(node, t.ObjectDecl)
-    held = snapshot.model.objects.get(node.names[0].text)
-    if held is None:
-        return
-    # Sizes as written and as solved stand in the same order, unless another object is named in between.
-    solved: list[Dim] = list(sizes(held.space.space))
-    written = list(_sizes(node.space))
-    if len(solved) != len(written):
-        return
-    for size, value in zip(written, solved, strict=True):
-        if not isinstance(size.value, int) and not isinstance(value, Linear):
-            tooltip = f"The only size that fits: {int(value)}. Accept the hint to write it out."
-            edit = f" {int(value)}" if size.value is None else ""
-            yield InlayHint(
-                _cursor(snapshot, statement.header.uid, size.span.end), f" = {int(value)}", "hole", tooltip, edit
-            )
-
-
-def _sizes(expr: t.ObjectExpr) -> Iterator[t.Size]:
-    match expr:
-        case t.FinSetExpr(size=size):
-            yield size
-        case t.SpaceExpr(sizes=found):
-            yield from found
-        case t.SeqExpr(item=inner) | t.ParenObject(inner=inner):
-            yield from _sizes(inner)
-        case t.ProductExpr(factors=parts) | t.CoproductExpr(parts=parts):
-            for part in parts:
-                yield from _sizes(part)
-        case _:
-            return
+    for place, written, value in snapshot.holes():
+        if value is not None and stretch.start <= place.end <= stretch.end:
+            edits = (TextEdit(place, str(value)),) if written == "_" else ()
+            tooltip = f"The only size that fits: {value}." + (" Accept the hint to write it out." if edits else "")
+            yield InlayHint(place.end, f" = {value}", "hole", tooltip, edits)
 
 
 def _step(snapshot: Snapshot, placed: Placed[Any]) -> Hints:

@@ -76,7 +76,9 @@ def _taken(snapshot: Snapshot, found: Found, name: str) -> Refusal | None:
     held = lookup(snapshot, name)
     if held is not None:
         line = snapshot_line(snapshot, held.statement.uid)
-        return Refusal(f"`{name}` is already a {held.kind}, declared on line {line}.")
+        return Refusal(
+            f"`{name}` is already {'an' if held.kind == 'object' else 'a'} {held.kind}, declared on line {line}."
+        )
     statements = snapshot.statements if symbol.kind in GLOBAL_KINDS | {"data", "size"} else (found.statement,)
     users = {place.statement.uid for place in references(snapshot, symbol)}
     for statement in statements:

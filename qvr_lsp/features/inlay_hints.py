@@ -38,6 +38,6 @@ def made(document: Document, hint: InlayHint) -> Json:
     result["paddingRight"] = hint.text.endswith(" ")
     if hint.tooltip:
         result["tooltip"] = hint.tooltip
-    if hint.edit:
-        result["textEdits"] = [{"range": {"start": place, "end": place}, "newText": hint.edit}]
+    if hint.edits:
+        result["textEdits"] = [{"range": document.range(edit.range), "newText": edit.text} for edit in hint.edits]
     return result

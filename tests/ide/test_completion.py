@@ -1,0 +1,114 @@
+"""What is offered, in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+from qvr_core.ide.completion import complete
+from tests.ide.cases import LM, PROGRAM, at
+
+
+def labels(text: str, count: int | None = None) -> list[str]:
+    return [item.label for item in complete(*at(text))][:count]
+
+
+def test_after_compose_the_arrows_that_fit_come_first() -> None:
+    found = complete(*at(LM + "let y = tok_embed >> scan(cell) >> $0\n"))
+    assert found[0].label == "lm_head"
+    assert found[0].detail == "Hidden -> Token"
+    ranks = {item.label: item.rank for item in found}
+    assert ranks["lm_head"] < ranks["cell"]
+    assert ranks["lm_head"] < ranks["tok_embed"]
+    assert labels(LM + "let y = tok_embed >> lm$0\n", 1) == ["cell"] or "lm_head" in labels(
+        LM + "let y = tok_embed >> lm$0\n"
+    )
+
+
+def test_scan_is_offered_cells_first_then_its_keywords() -> None:
+    assert labels(LM + "let y = tok_embed >> scan($0)\n", 1) == ["cell"]
+    assert labels(LM + "let y = tok_embed >> scan(cell, $0)\n") == ["direction", "emit", "init"]
+    assert labels(LM + "let y = tok_embed >> scan(cell, direction=$0)\n") == ["backward", "forward"]
+
+
+def test_option_keys_are_those_of_the_role() -> None:
+    found = complete(*at(LM + "morphism m : Hidden -> Hidden [role=attention, $0]\n"))
+    assert {item.label for item in found} == {"heads", "causal", "dropout", "replicate"}
+    heads = next(item for item in found if item.label == "heads")
+    assert "default 1" in heads.detail
+    assert heads.insert == "heads="
+    assert "heads" not in labels(LM + "morphism m : Hidden -> Hidden [role=linear, $0]\n")
+
+
+def test_option_values() -> None:
+    assert "attention" in labels(LM + "morphism m : Hidden -> Hidden [role=$0]\n")
+    assert labels(LM + "morphism m : Hidden -> Hidden [role=attention, causal=$0]\n") == ["false", "true"]
+    assert labels(LM + "morphism m : Hidden -> Hidden [role=kernel, param_source=$0] ~ Normal\n") == ["linear", "mlp"]
+
+
+def test_families_fit_the_codomain() -> None:
+    finite = labels(LM + "morphism m : Hidden -> Token [role=kernel] ~ $0\n")
+    assert "Categorical" in finite
+    assert "Normal" not in finite
+    real = labels(LM + "morphism m : Hidden -> Hidden [role=kernel] ~ $0\n")
+    assert real[0] == "Normal"
+    assert "Categorical" not in real
+    assert "LogNormal" not in labels(
+        LM + "object Unit : Real 1 [low=0.0, high=1.0]\nmorphism m : Hidden -> Unit ~ $0\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "head", ["object X : $0", "morphism m : $0", "morphism m : Token -> $0", "program p : Token * $0"]
+)
+def test_objects_where_objects_stand(head: str) -> None:
+    found = labels(LM + head + "\n")
+    assert {"Token", "Embedded", "Hidden"} <= set(found)
+    assert "cell" not in found
+    assert "Real" in found
+
+
+def test_statements_at_the_beginning_of_a_line() -> None:
+    found = labels(LM + "$0")
+    assert {"object", "morphism", "let", "program", "export"} <= set(found)
+    assert "sample" not in found
+
+
+def test_steps_inside_a_program() -> None:
+    text = LM + "program lm : Token -> Token\n    sample h <- backbone\n    $0\n"
+    assert set(labels(text)) == {"sample", "observe", "marginalize", "let", "score", "return"}
+
+
+def test_after_the_arrow_of_a_draw_arrows_and_families_with_their_arguments() -> None:
+    found = complete(*at(LM + "program lm : Token -> Token\n    sample h <- $0\n    return h\n"))
+    by_label = {item.label: item for item in found}
+    assert by_label["lm_head"].insert.startswith("lm_head(")
+    assert by_label["Normal"].insert == "Normal(${1:loc}, ${2:scale})"
+    assert by_label["Normal"].snippet
+
+
+def test_bound_names_in_arithmetic_and_in_return() -> None:
+    head = LM + "program lm : Token -> Token\n    sample h <- backbone\n"
+    assert labels(head + "    let z = $0\n", 1) == ["h"]
+    assert "sigmoid" in labels(head + "    let z = sig$0\n")
+    assert labels(head + "    return $0\n") == ["h"]
+    assert labels(head + "    observe y <- Normal($0\n")[0] == "h"
+
+
+def test_parameters_of_a_family() -> None:
+    found = labels(LM + "program lm : Token -> Token\n    sample h <- Normal($0)\n    return h\n")
+    assert {"loc", "scale"} <= set(found)
+
+
+def test_nothing_in_comments_and_strings() -> None:
+    assert labels(LM + "# let y = tok_embed >> $0\n") == []
+    assert labels(LM + 'let y = from_data("$0\n') == []
+
+
+def test_postfix() -> None:
+    assert {"dagger", "freeze", "trace", "marginalize"} <= set(labels(LM + "let y = cell.$0\n"))
+
+
+def test_every_place_of_a_program_has_an_answer() -> None:
+    text = LM + PROGRAM
+    for offset in range(len(text) + 1):
+        complete(*at(text[:offset] + "$0" + text[offset:]))

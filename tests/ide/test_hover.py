@@ -1,0 +1,115 @@
+"""What hovering says."""
+
+from __future__ import annotations
+
+import pytest
+
+from qvr_core.analysis import Analyzer
+from qvr_core.ide.hover import hover
+from qvr_core.ide.keywords import COMBINATORS, KEYWORDS
+from qvr_core.semantics.families import FAMILIES
+from qvr_core.syntax.source import Cursor
+from tests.ide.cases import LM, PROGRAM, at
+
+BIDIRECTIONAL = LM + (
+    "morphism bwd_cell : Embedded * Hidden -> Hidden ~ Normal\n"
+    "morphism combine : Hidden * Hidden -> Hidden ~ Normal\n"
+    "let both = tok_embed >> fan(scan(cell), scan(bwd_cell)) >> combine\n"
+)
+
+
+def markdown(text: str) -> str:
+    answer = hover(*at(text))
+    assert answer is not None
+    return answer.markdown
+
+
+@pytest.mark.parametrize(
+    ("marked", "words"),
+    [
+        (
+            "object Tok$0en",
+            ["object Token : FinSet 256", "What the tokens are.", "Used by `tok_embed`, `lm_head`, `lm`"],
+        ),
+        ("morphism ce$0ll", ["cell : Embedded * Hidden -> Hidden", "64 + 128 = 192", "scale 0.1", "33,152 parameters"]),
+        ("let back$0bone", ["backbone : Seq Token -> Hidden", "Seq Token → Seq Embedded → Hidden", "1 innovation"]),
+        ("tok_embed >$0>", ["Left gives Seq Embedded", "right wants Seq Embedded"]),
+        ("sc$0an(cell)", ["scan : Seq Embedded -> Hidden", "`(B, L, 64) -> (B, 128)`", "final state"]),
+        ("program l$0m", ["program lm : Seq Token -> Token", "Latent: `h`", "Observed: `next_token`", "78,592"]),
+        ("sample $0h", ["h : Hidden", "latent", "from `backbone`", "(B, 128)"]),
+        ("observe next_t$0oken", ["next_token : Token", "observed", "(B,)"]),
+        ("lm_head($0h)", ["h : Hidden"]),
+        ("ro$0le=embed", ["What kind of arrow this is", "Default: kernel"]),
+        ("sca$0le=0.1", ["standard deviation", "Default: 1.0", "above 0"]),
+        ("~ Cate$0gorical", ["Categorical(probs)", "simplex"]),
+        ("obj$0ect Token", ["Declares spaces", "object Hidden : Real 128"]),
+        ("FinS$0et 256", ["A finite set"]),
+        ("<$0- backbone", ["Draws v"]),
+    ],
+)
+def test_hover(marked: str, words: list[str]) -> None:
+    plain = marked.replace("$0", "")
+    text = LM + PROGRAM
+    assert plain in text, plain
+    found = markdown(text.replace(plain, marked, 1))
+    for word in words:
+        assert word in found, found
+
+
+def test_inferred_direction_is_told() -> None:
+    found = markdown(BIDIRECTIONAL.replace("let both", "let bo$0th"))
+    assert "`bwd_cell` reads the sequence from its end (read off the name)" in found
+    assert "`cell` reads the sequence from its start" in found
+
+
+def test_replicated_arrow_counts_all_its_copies() -> None:
+    found = markdown(LM + "morphism to$0p : Hidden -> Hidden [role=linear, replicate=3]\nlet y = fan(top)\n")
+    assert "3 independent copies, `top_0` … `top_2`" in found
+    assert f"{3 * (128 * 128 + 128):,} parameters" in found
+
+
+def test_layers_of_a_stack_count_each_for_itself() -> None:
+    base = LM + "morphism top : Hidden -> Hidden [role=linear]\n"
+    one = 128 * 128 + 128
+    assert f"{4 * one:,} parameters" in markdown(base + "let de$0ep = stack(top, 4)\n")
+    assert f"{one:,} parameters" in markdown(base + "let sa$0me = repeat(top, 4)\n")
+    assert f"{one:,} parameters" in markdown(base + "let tw$0ice = top >> top\n")
+
+
+def test_data_names_are_told() -> None:
+    text = "object P : Real 1\nprogram p : P -> P\n    observe y <- Normal(off$0set, 1.0)\n    return y\n"
+    assert "supplied at run time to `p`" in markdown(text)
+
+
+def test_damaged_declaration_silences_no_other() -> None:
+    found = markdown(LM + "let broken = tok_embed >> >>\nlet fi$0ne = tok_embed >> scan(cell)\n")
+    assert "fine : Seq Token -> Hidden" in found
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_explains_itself(name: str) -> None:
+    found = markdown(f"object A : Real 1\nmorphism f : A -> A ~ {name[:1]}$0{name[1:]}\n")
+    for parameter in FAMILIES[name].parameters:
+        assert f"`{parameter.name}`" in found
+    assert "Support:" in found
+
+
+@pytest.mark.parametrize("name", COMBINATORS)
+def test_every_combinator_explains_itself(name: str) -> None:
+    assert COMBINATORS[name].summary in markdown(LM + f"let y = {name[:1]}$0{name[1:]}(cell)\n")
+
+
+@pytest.mark.parametrize("word", [keyword for keyword in KEYWORDS if keyword not in ("factor",)])
+def test_examples_of_keywords_are_readable(word: str) -> None:
+    assert KEYWORDS[word].summary.endswith(".")
+    assert KEYWORDS[word].example
+
+
+def test_every_place_has_an_answer_or_none() -> None:
+    snapshot = Analyzer(BIDIRECTIONAL + PROGRAM).snapshot()
+    for line, text in enumerate(snapshot.lines):
+        for column in range(len(text) + 1):
+            answer = hover(snapshot, Cursor(line, column))
+            if answer is not None:
+                assert answer.markdown
+                assert answer.range.start <= Cursor(line, column) <= answer.range.end

@@ -1,0 +1,130 @@
+"""Inlay hints, semantic tokens, signature help."""
+
+from __future__ import annotations
+
+import pytest
+
+from qvr_core.analysis import Analyzer
+from qvr_core.ide.inlays import inlays
+from qvr_core.ide.signature import signature
+from qvr_core.ide.tokens import tokens
+from qvr_core.syntax.source import Cursor, Range
+from tests.ide.cases import LM, PROGRAM, applied, at, errors
+
+WHOLE = Range(Cursor(0, 0), Cursor(10_000, 0))
+
+
+def hints(text: str, kind: str) -> list[tuple[int, str]]:
+    found = inlays(Analyzer(text).snapshot(), WHOLE)
+    return [(hint.cursor.line, hint.text) for hint in found if hint.kind == kind]
+
+
+def test_types_of_lets() -> None:
+    assert hints(LM, "type") == [(7, " : Seq Token -> Hidden")]
+
+
+def test_spaces_in_long_pipelines() -> None:
+    text = LM + "let all = tok_embed >> scan(cell) >> lm_head\n"
+    assert [shown for line, shown in hints(text, "pipeline") if line == 8] == ["Seq Embedded ", "Hidden "]
+
+
+def test_solved_hole_is_shown_and_can_be_written_out() -> None:
+    text = LM.replace("Real 64", "Real _").replace(
+        "let backbone",
+        "object Wide : Real 64\nmorphism g : Token -> Wide "
+        "[role=embed]\nlet tied = fan(tok_embed, g) >> identity(Embedded * Wide)\nlet backbone",
+    )
+    text = text.replace(
+        "let backbone = tok_embed",
+        "morphism plain : Wide -> Hidden [role=linear]\nlet forced = tok_embed >> plain\nlet backbone = tok_embed",
+    )
+    snapshot = Analyzer(text).snapshot()
+    found = [hint for hint in inlays(snapshot, WHOLE) if hint.kind == "hole"]
+    assert [hint.text for hint in found] == [" = 64"]
+    assert found[0].edits
+    written = applied(text, found[0].edits)
+    assert "object Embedded : Real 64" in written
+    assert errors(written) == errors(text)
+
+
+def test_inferred_direction_is_shown_and_can_be_written_out() -> None:
+    text = LM + "morphism bwd_cell : Embedded * Hidden -> Hidden ~ Normal\nlet back = tok_embed >> scan(bwd_cell)\n"
+    assert hints(text, "direction") == [(9, ", direction=backward")]
+    hint = next(hint for hint in inlays(Analyzer(text).snapshot(), WHOLE) if hint.kind == "direction")
+    written = applied(text, hint.edits)
+    assert "scan(bwd_cell, direction=backward)" in written
+    assert hints(written, "direction") == []
+
+
+def test_parameter_names_of_families() -> None:
+    text = "object R : FinSet 4\nprogram p : R -> R\n    sample mu <- Normal(0.0, 1.0)\n    observe y <- Normal(mu, scale=2.0)\n    return mu\n"
+    assert hints(text, "parameter") == [(2, "loc="), (2, "scale="), (3, "loc=")]
+
+
+def test_only_the_asked_stretch() -> None:
+    snapshot = Analyzer(LM + PROGRAM).snapshot()
+    assert inlays(snapshot, Range(Cursor(0, 0), Cursor(3, 0))) == []
+
+
+def kinds(text: str) -> dict[tuple[int, str], tuple[str, tuple[str, ...]]]:
+    snapshot = Analyzer(text).snapshot()
+    return {
+        (token.line, snapshot.lines[token.line][token.column : token.column + token.length]): (
+            token.kind,
+            token.modifiers,
+        )
+        for token in tokens(snapshot, WHOLE)
+    }
+
+
+def test_names_are_coloured_by_what_they_stand_for() -> None:
+    found = kinds(LM + PROGRAM)
+    assert found[1, "Token"] == ("type", ("declaration", "readonly"))
+    assert found[4, "tok_embed"] == ("function", ("declaration", "deterministic"))
+    assert found[5, "cell"] == ("function", ("declaration", "sampled"))
+    assert found[5, "Normal"] == ("class", ("defaultLibrary",))
+    assert found[7, "tok_embed"] == ("function", ("deterministic",))
+    assert found[7, "scan"][0] == "keyword"
+    assert found[9, "h"] == ("variable", ("declaration", "latent"))
+    assert found[10, "next_token"] == ("variable", ("declaration", "observed"))
+    assert found[10, "h"] == ("variable", ("latent",))
+    assert found[4, "role"][0] == "property"
+
+
+def test_tokens_are_in_the_order_of_the_text_and_never_overlap() -> None:
+    found = tokens(Analyzer(LM + PROGRAM).snapshot(), WHOLE)
+    for one, other in zip(found, found[1:], strict=False):
+        assert (one.line, one.column + one.length) <= (other.line, other.column) or one.line < other.line
+
+
+@pytest.mark.parametrize(
+    ("marked", "label", "active"),
+    [
+        ("let y = scan($0)", "scan(cell, emit, direction, init)", 0),
+        ("let y = scan(cell, $0)", "scan(cell, emit, direction, init)", 1),
+        ("let y = scan(cell, init=$0)", "scan(cell, emit, direction, init)", 3),
+        ("let y = stack(cell, $0", "stack(f, n)", 1),
+        ("program q : Token -> Token\n    sample x <- Normal(0.0, $0)", "Normal(loc, scale)", 1),
+        ("program q : Token -> Token\n    sample x <- Normal(scale=$0)", "Normal(loc, scale)", 1),
+        ("program q : Token -> Token\n    sample x <- cell(a, $0)", "cell(Embedded, Hidden)", 1),
+        ("program q : Token -> Token\n    let x = where(a, $0)", "where(", 1),
+    ],
+)
+def test_signature(marked: str, label: str, active: int) -> None:
+    found = signature(*at(LM + marked + "\n"))
+    assert found is not None
+    assert found.label.startswith(label)
+    assert found.active == active
+    for parameter, _ in found.parameters:
+        assert parameter in found.label
+
+
+def test_options_have_a_signature() -> None:
+    found = signature(*at(LM + "morphism m : Hidden -> Hidden [role=attention, causal=$0]\n"))
+    assert found is not None
+    assert "heads=1" in found.label
+    assert found.parameters[found.active][0] == "causal=false"
+
+
+def test_no_signature_outside_of_brackets() -> None:
+    assert signature(*at(LM + "let y = scan(cell) >> $0\n")) is None
