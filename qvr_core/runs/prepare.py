@@ -168,8 +168,9 @@ def default_threads(needed: Estimate) -> int:
 
 
 def data_path(job: Job) -> str:
-    """The data file, as a path that the user recognises."""
-    return os.path.relpath(Path(job.base) / job.config.data_path)
+    """The data file, as a path that the user recognises: the shorter of the relative and the absolute one."""
+    path = os.path.abspath(Path(job.base) / job.config.data_path)
+    return min(os.path.relpath(path), path, key=len)
 
 
 def _text(

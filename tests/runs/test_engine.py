@@ -147,6 +147,7 @@ async def test_killed_and_resumed_run_has_the_losses_of_an_unbroken_one(tmp_path
 
 @pytest.mark.slow
 @pytest.mark.statistical
+@pytest.mark.timeout(1200)
 async def test_twenty_kills(tmp_path: Path, text: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "t.txt").write_bytes(text.read_bytes())
