@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple, cast
 
 from qvr_core.syntax import tree
+from qvr_core.syntax.alignment import align_runs, run_around
 from qvr_core.syntax.cutter import BLOCKS
 from qvr_core.syntax.layout import shape
 from qvr_core.syntax.placing import units_of
-from qvr_core.syntax.printer import to_lines, to_text
+from qvr_core.syntax.printer import to_lines
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.statements import Document, Layout
+from qvr_core.syntax.statements import Document, Layout, is_damaged
 from qvr_core.syntax.tree import Placed, Statement
 
 STEP = 4
@@ -42,7 +42,8 @@ def format_edits(layout: Layout, first: int = 0, last: int | None = None) -> lis
     """
     edits: list[tuple[Range, str]] = []
     end = len(layout.lines)
-    for chunk in format_chunks(layout):
+    first = min(first, end - 1)
+    for chunk in format_chunks(layout, first, last):
         if (
             chunk.last < first
             or (chunk.last == first and chunk.first < first)
@@ -84,22 +85,30 @@ def _inside(lines: Sequence[str], place: Range, text: str) -> tuple[Range, str]:
 # ---------------------------------------------------------------- statements and what lies between them
 
 
-def format_chunks(layout: Layout) -> list[Chunk]:
-    """The whole text as gaps and statements in turn, each with its canonical lines."""
+def format_chunks(layout: Layout, first: int = 0, last: int | None = None) -> list[Chunk]:
+    """Gaps and statements in turn, each with its canonical lines: all that touch lines `first` … `last`."""
     statements = layout.statements
-    printed = _aligned(layout)
+    low = max(layout.index_at(first), 0)
+    high = len(statements) if last is None else layout.index_at(last) + 2
+    low, high = run_around(layout, low, high)
+    printed = {i: _formatted(layout, statements[i]) for i in range(low, high)}
+    align_runs(layout, printed)
     chunks: list[Chunk] = []
-    above = 0
-    previous: Statement | None = None
-    for statement, lines in zip(statements, printed, strict=True):
-        first, last = layout.start_line(statement.uid), layout.end_line(statement.uid)
-        chunks.append(Chunk(above, first, _gap(layout.lines[above:first], previous, statement)))
-        chunks.append(Chunk(first, last, lines))
-        above, previous = last, statement
-    # A line break at the end of the text makes one more, empty line.
-    end = len(layout.lines) - (layout.lines[-1] == "" and len(layout.lines) > above)
-    chunks.append(Chunk(above, end, _gap(layout.lines[above:end], previous, None)))
-    return _with_mark(layout, chunks)
+    above, previous = 0, None
+    if low > 0:
+        previous = statements[low - 1]
+        above = layout.end_line(previous.uid)
+    for i, lines in printed.items():
+        statement = statements[i]
+        top, end = layout.start_line(statement.uid), layout.end_line(statement.uid)
+        chunks.append(Chunk(above, top, _gap(layout.lines[above:top], previous, statement)))
+        chunks.append(Chunk(top, end, lines))
+        above, previous = end, statement
+    if high == len(statements):
+        # A line break at the end of the text makes one more, empty line.
+        end = len(layout.lines) - (layout.lines[-1] == "" and len(layout.lines) > above)
+        chunks.append(Chunk(above, end, _gap(layout.lines[above:end], previous, None)))
+    return _with_mark(layout, chunks) if low == 0 else chunks
 
 
 def _with_mark(layout: Layout, chunks: list[Chunk]) -> list[Chunk]:
@@ -137,16 +146,6 @@ def _gap(lines: Sequence[str], above: Statement | None, below: Statement | None)
 
 def _is_block(statement: Statement) -> bool:
     return bool(statement.header.children)
-
-
-def is_damaged(statement: Statement) -> bool:
-    """Whether a statement has a syntax error: the formatter then leaves it as it is."""
-    if any(problem.severity == "error" for _, problem in statement.problems):
-        return True
-    return any(
-        placed.unit.node is None or any(problem.severity == "error" for problem in placed.unit.problems)
-        for placed in units_of(statement)
-    )
 
 
 def _formatted(layout: Layout, statement: Statement) -> list[str]:
@@ -265,85 +264,6 @@ def _indents(statement: Statement) -> list[int]:
 
     visit(statement.header, 0)
     return found
-
-
-# ---------------------------------------------------------------- alignment
-
-
-@dataclass(slots=True)
-class _Row:
-    """A one-line declaration of a run, cut where its columns may be aligned."""
-
-    number: int
-    parts: list[str]
-    padded: list[int]
-
-
-def _aligned(layout: Layout) -> list[list[str]]:
-    """Canonical lines of every statement; a run whose `:` and `->` stand in columns keeps its columns.
-
-    A run is aligned where all its lines but at most one agree, so that an edit in one line re-aligns it instead of
-    dissolving it, and a run that nobody aligned stays as it is.
-    """
-    printed = [_formatted(layout, statement) for statement in layout.statements]
-    run: list[int] = []
-    for i, statement in enumerate(layout.statements):
-        if run and not (_alignable(layout, statement, printed[i]) and _follows(layout, run[-1], i)):
-            _align(layout, run, printed)
-            run = []
-        if _alignable(layout, statement, printed[i]):
-            run.append(i)
-    _align(layout, run, printed)
-    return printed
-
-
-def _alignable(layout: Layout, statement: Statement, lines: list[str]) -> bool:
-    node = statement.header.unit.node
-    one_line = layout.end_line(statement.uid) - layout.start_line(statement.uid) == 1 == len(lines)
-    return one_line and isinstance(node, (tree.ObjectDecl, tree.MorphismDecl)) and not is_damaged(statement)
-
-
-def _follows(layout: Layout, i: int, j: int) -> bool:
-    """Whether statement `j` stands directly under statement `i` and is of its sort."""
-    upper, lower = layout.statements[i], layout.statements[j]
-    adjacent = layout.end_line(upper.uid) == layout.start_line(lower.uid)
-    return adjacent and type(upper.header.unit.node) is type(lower.header.unit.node)
-
-
-def _align(layout: Layout, run: list[int], printed: list[list[str]]) -> None:
-    if len(run) < 2:
-        return
-    nodes: list[Any] = [layout.statements[i].header.unit.node for i in run]
-    old = [layout.lines[layout.start_line(layout.statements[i].uid)] for i in run]
-    heads = [printed[i][0].split(" : ", 1)[0] for i in run]
-    rest = [printed[i][0].split(" : ", 1)[1] for i in run]
-    if _in_columns([(line.find(":"), len(line[: line.find(":")].rstrip()) + 1) for line in old]):
-        width = max(map(len, heads))
-        heads = [head.ljust(width) for head in heads]
-    if isinstance(nodes[0], tree.MorphismDecl):
-        arrows = [_arrow_column(layout, i) for i in run]
-        if _in_columns(arrows):
-            domains = [to_text(node.domain) for node in nodes]
-            width = max(map(len, domains))
-            rest = [d.ljust(width) + text[len(d) :] for d, text in zip(domains, rest, strict=True)]
-    for i, head, text in zip(run, heads, rest, strict=True):
-        printed[i] = [f"{head} : {text}"]
-
-
-def _arrow_column(layout: Layout, i: int) -> tuple[int, int]:
-    """Where the arrow of a declaration stands, and where it would stand without padding."""
-    placed = layout.statements[i].header
-    node: Any = placed.unit.node
-    end = placed.column + node.domain.span.end
-    line = layout.lines[layout.start_line(placed.uid)]
-    return line.find("->", end), end + 1
-
-
-def _in_columns(places: list[tuple[int, int]]) -> bool:
-    """Whether places were aligned: all but at most one in one column, and some moved there by padding."""
-    column, count = Counter([place for place, _ in places]).most_common(1)[0]
-    agree = count >= max(len(places) - 1, 2)
-    return agree and any(place == column and place > least for place, least in places)
 
 
 def indentation_below(layout: Layout, line: int) -> int:

@@ -46,6 +46,16 @@ class _Record:
     """The next free number for a unit of this statement."""
 
 
+def is_damaged(statement: Statement) -> bool:
+    """Whether a statement has a syntax error: it is then left as it is by the formatter."""
+    if any(problem.severity == "error" for _, problem in statement.problems):
+        return True
+    return any(
+        placed.unit.node is None or any(problem.severity == "error" for problem in placed.unit.problems)
+        for placed in units_of(statement)
+    )
+
+
 class Layout:
     """Statements at their lines.  All questions about places are answered here; only `Document` writes to it."""
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from qvr_core.syntax.formatter import format_edits, format_text, indentation_below, is_damaged, same_tree
+from qvr_core.syntax.formatter import format_edits, format_text, indentation_below, same_tree
 from qvr_core.syntax.parser import parse_text
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, SourceText
-from qvr_core.syntax.statements import Document
+from qvr_core.syntax.statements import Document, is_damaged
 from qvr_core.syntax.tree import Statement
 from tests.syntax.generated import sentence
 from tests.syntax.samples import LSTM, PIECES, RNN, SAMPLES
@@ -184,6 +184,14 @@ def test_edits_give_the_formatted_text(text: str, at: int, piece: str) -> None:
     assert source.text.replace("\r\n", "\n").replace("\r", "\n") == (
         format_text(text).replace("\r\n", "\n").replace("\r", "\n")
     )
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXTS, st.integers(0, 30), st.integers(0, 10))
+def test_edits_for_a_range_are_those_of_the_whole_text_there(text: str, first: int, height: int) -> None:
+    document = Document(text)
+    here = format_edits(document, first, first + height)
+    assert [edit for edit in here if edit not in format_edits(document)] == []
 
 
 # ---------------------------------------------------------------- meaning
