@@ -1,48 +1,44 @@
-"""A program as an arrow: is it sampled, and how is the density of what it returns computed?"""
+"""A program as an arrow: how the density of what it returns is computed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from qvr_core.semantics.density import DETERMINISTIC
-from qvr_core.semantics.model import (
-    Density,
-    LetModel,
-    MarginalizeModel,
-    ObserveModel,
-    SampleModel,
-    ScoreModel,
-    Sort,
-    StepModel,
-)
+from qvr_core.semantics.model import Density, ObserveModel, SampleModel
+from qvr_core.semantics.step_results import Block
 
 
-def program_sort(steps: Iterable[StepModel]) -> Sort:
-    """Deterministic where no step draws, scores or sums out."""
-    for step in steps:
-        if isinstance(step, MarginalizeModel | ScoreModel):
-            return Sort.SAMPLED
-        if isinstance(step, SampleModel | ObserveModel) and step.site.density.kind != "deterministic":
-            return Sort.SAMPLED
-    return Sort.DETERMINISTIC
-
-
-def program_density(steps: Sequence[StepModel], returned: Sequence[str]) -> Density:
+def program_density(blocks: Sequence[Block], returned: Sequence[str]) -> Density:
     """The density of the returned value given the noise of all other draws."""
-    sites = [step.site for step in steps if isinstance(step, SampleModel | ObserveModel)]
-    drawn = [site for site in sites if site.density.kind != "deterministic"]
-    draws = sum(max(site.density.draws, 1) for site in drawn)
-    names = set(returned)
-    final = [site for site in drawn if any(name in names for name, _ in site.bound)]
-    lets = {name for step in steps if isinstance(step, LetModel) for name in step.names}
-    if not drawn:
-        return DETERMINISTIC
-    if not final or names & lets or any(site.density.kind == "none" for site in drawn):
+    draws = sum(block.density.draws for block in blocks)
+    if not draws:
+        return DETERMINISTIC if not any(block.sampled for block in blocks) else Density("none")
+    kinds = {block.density.kind for block in blocks}
+    final: dict[int, Density] = {}
+    for name in returned:
+        density = _drawn(blocks, name)
+        if density is None:
+            return Density("none", draws, 1, draws)
+        final[id(density)] = density
+    if not final or "none" in kinds:
         return Density("none", draws, 1, draws)
-    innovations = draws - sum(max(site.density.draws, 1) - site.density.innovations for site in final)
-    if any(site.density.kind == "score" for site in drawn):
+    innovations = draws - sum(max(density.draws, 1) - density.innovations for density in final.values())
+    if "score" in kinds:
         return Density("score", innovations, 1, draws)
-    summed = math.prod(site.density.summed for site in drawn)
+    summed = math.prod(block.density.summed for block in blocks)
     kind = "summed" if summed > 1 else "conditional" if innovations else "exact"
     return Density(kind, innovations, summed, draws)
+
+
+def _drawn(blocks: Sequence[Block], name: str) -> Density | None:
+    """The density of the site that binds `name`; None where it is computed."""
+    for block in reversed(blocks):
+        if name in block.binds:
+            for result in block.results:
+                model = result.model
+                if name in result.binds and isinstance(model, SampleModel | ObserveModel):
+                    return model.site.density if model.site.density.kind != "deterministic" else None
+            return None
+    return None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.codes import RESERVED_NAME
@@ -23,7 +25,7 @@ from qvr_core.semantics.program_codes import (
 )
 from qvr_core.semantics.scope import Scope
 from qvr_core.semantics.spelling import closest, distance
-from qvr_core.semantics.step_results import StepResult
+from qvr_core.semantics.step_results import Block, StepResult
 
 
 @dataclass(slots=True)
@@ -34,14 +36,62 @@ class Bound:
     inner: dict[str, Binding]
 
 
-def bind(name: str, binding: Binding, bindings: dict[str, Binding], scope: Scope) -> None:
-    """Bind a name for the steps below; reports a second binding, a family's name, and a hidden declaration."""
-    before = bindings.get(name)
+def bind_all(
+    blocks: Sequence[Block], inputs: Mapping[str, Binding], scope: Scope
+) -> tuple[dict[str, Binding], dict[str, Binding]]:
+    """All names that the steps bind, and those bound inside blocks; reports what cannot be bound."""
+    bindings = dict(inputs)
+    inner: dict[str, Binding] = {}
+    expected = len(bindings)
+    distinct = True
+    for block in blocks:
+        bindings.update(block.binds)
+        expected += len(block.binds)
+        distinct = distinct and block.distinct
+        for result in block.nested:
+            inner.update(result.nested)
+    if not distinct or len(bindings) < expected or not inner.keys().isdisjoint(bindings):
+        _report_twice(blocks, inputs, scope)
+    else:
+        _report_nested_twice(blocks, scope)
+    entry = scope.globals.entry
+    suspects = (bindings.keys() | inner.keys()) & _RESERVED
+    suspects |= {name for name in chain(bindings, inner) if entry(name) is not None}
+    for name in sorted(suspects):
+        binding = bindings.get(name) or inner[name]
+        if binding.kind != "input":
+            check_local_name(name, binding, scope)
+    return bindings, inner
+
+
+_RESERVED = FAMILIES.keys() | {name for name, builtin in BUILTINS.items() if builtin.reserved}
+
+
+def _report_twice(blocks: Sequence[Block], inputs: Mapping[str, Binding], scope: Scope) -> None:
+    seen = dict(inputs)
+    for block in blocks:
+        for result in block.results:
+            for name, binding in result.binds.items():
+                _bind(name, binding, seen, scope)
+            inside = dict(seen) if result.nested else seen
+            for name, binding in result.nested:
+                _bind(name, binding, inside, scope)
+
+
+def _report_nested_twice(blocks: Sequence[Block], scope: Scope) -> None:
+    for block in blocks:
+        for result in block.nested:
+            inside: dict[str, Binding] = {}
+            for name, binding in result.nested:
+                _bind(name, binding, inside, scope)
+
+
+def _bind(name: str, binding: Binding, seen: dict[str, Binding], scope: Scope) -> None:
+    before = seen.get(name)
     if before is not None:
         related = (Related(f"`{name}` is bound here", before.origin),)
         scope.report(BOUND_TWICE, f"`{name}` is bound already", binding.origin, related)
-    bindings[name] = binding
-    check_local_name(name, binding, scope)
+    seen[name] = binding
 
 
 def check_local_name(name: str, binding: Binding, scope: Scope) -> None:
@@ -59,13 +109,11 @@ def check_local_name(name: str, binding: Binding, scope: Scope) -> None:
 # ---------------------------------------------------------------- names that no earlier step binds
 
 
-def check_free(results: Iterable[StepResult], bound: Bound, scope: Scope) -> tuple[DataName, ...]:
+def check_free(blocks: Iterable[Block], bound: Bound, scope: Scope) -> tuple[DataName, ...]:
     """Decide each unbound name: used too early, an argument that must be bound, or data; returns the data."""
     data: dict[str, DataName] = {}
-    for result in results:
-        if not result.free:
-            continue
-        known = dict(result.data)
+    for result in chain.from_iterable(block.free for block in blocks):
+        known = result.data
         for free in result.free:
             later = bound.names.get(free.name) or bound.inner.get(free.name)
             if later is not None:
@@ -145,46 +193,52 @@ def _one_part_more(left: Sequence[str], right: Sequence[str]) -> bool:
 
 
 def check_unused(
-    results: Sequence[StepResult], bindings: Mapping[str, Binding], returned: Iterable[str], scope: Scope
+    blocks: Sequence[Block], inputs: Mapping[str, Binding], returned: Sequence[str], scored: bool, scope: Scope
 ) -> None:
-    """Lets and inputs that nothing reads, and draws that nothing observed depends on."""
-    used: set[str] = set(returned)
-    for result in results:
-        for name, _ in result.reads:
-            used.add(name)
-    for result in results:
-        _unused_lets(result, used, scope)
-    if WHOLE_INPUT not in used:
-        _unused_inputs(bindings, used, scope)
+    """Lets and inputs that nothing reads, and draws that nothing observed or returned depends on."""
+    readers = Counter(chain.from_iterable(block.reads for block in blocks))
+    readers.update(returned)
+    idle = [name for block in blocks for name in block.optional if name not in readers]
+    optional = _optional(blocks) if idle else {}
+    for name in idle:
+        if isinstance(optional[name].model, LetModel) and not name.startswith("_"):
+            scope.report(UNUSED_BINDING, f"nothing uses `{name}`", optional[name].binds[name].origin)
+    if scored:
+        _report_lonely(idle, optional, readers, scope)
+    if WHOLE_INPUT not in readers:
+        _unused_inputs(inputs, readers, scope)
 
 
-def _unused_lets(result: StepResult, used: set[str], scope: Scope) -> None:
-    if isinstance(result.model, LetModel):
-        for name, binding in result.binds:
-            if name not in used and not name.startswith("_"):
-                scope.report(UNUSED_BINDING, f"nothing uses `{name}`", binding.origin)
+def _optional(blocks: Sequence[Block]) -> dict[str, StepResult]:
+    found: dict[str, StepResult] = {}
+    for block in blocks:
+        found.update(block.optional)
+    return found
 
 
-def _unused_inputs(bindings: Mapping[str, Binding], used: set[str], scope: Scope) -> None:
-    for name, binding in bindings.items():
-        if binding.kind in ("input", "parameter") and name and name not in used and not name.startswith("_"):
-            scope.report(UNUSED_BINDING, f"nothing uses the input `{name}`", binding.origin)
+def _unused_inputs(inputs: Mapping[str, Binding], readers: Mapping[str, int], scope: Scope) -> None:
+    for name, binding in inputs.items():
+        if name and name not in readers and not name.startswith("_"):
+            word = "input" if binding.kind == "input" else "parameter"
+            scope.report(UNUSED_BINDING, f"nothing uses the {word} `{name}`", binding.origin)
 
 
-def check_paths(results: Sequence[StepResult], returned: Iterable[str], scope: Scope) -> None:
-    """Draws whose posterior is their prior: no observe or score depends on them."""
-    if not any("Score" in result.effects for result in results):
-        return
-    needed: set[str] = set(returned)
-    lonely: list[tuple[str, Binding]] = []
-    for result in reversed(results):
-        read = any(name in needed for name, _ in result.binds)
-        if not read and isinstance(result.model, SampleModel):
-            lonely.extend(result.binds[:1])
-        if not read and isinstance(result.model, SampleModel | LetModel):
+def _report_lonely(
+    idle: Sequence[str], optional: Mapping[str, StepResult], readers: Counter[str], scope: Scope
+) -> None:
+    """Draws whose posterior is their prior; what only they and unused lets read is lonely too."""
+    pending = [optional[name] for name in idle]
+    seen: set[int] = set()
+    while pending:
+        result = pending.pop()
+        if id(result) in seen or any(readers[name] for name in result.binds):
             continue
-        needed.update(name for name, _ in result.reads)
-    for name, binding in reversed(lonely):
-        if not name.startswith("_"):
+        seen.add(id(result))
+        name, binding = next(iter(result.binds.items()))
+        if isinstance(result.model, SampleModel) and not name.startswith("_"):
             message = f"nothing observed depends on `{name}`: its posterior is its prior"
             scope.report(UNOBSERVED_SITE, message, binding.origin)
+        for read in result.reads:
+            readers[read] -= 1
+            if readers[read] <= 0 and read in optional:
+                pending.append(optional[read])

@@ -6,18 +6,16 @@ A step is checked again only where its own text or something that it reads has c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from itertools import chain
 from weakref import WeakKeyDictionary
 
-from qvr_core.semantics.density import DETERMINISTIC
 from qvr_core.semantics.diagnostics import Edit, Fix, Origin, Severity
-from qvr_core.semantics.environment import Binding, StepContext
-from qvr_core.semantics.marginals import check_marginalize, damaged_binding
+from qvr_core.semantics.environment import Binding
 from qvr_core.semantics.model import Program, Sort, ValueType
 from qvr_core.semantics.objects import check_object_expr
 from qvr_core.semantics.program_codes import EFFECT_MISMATCH, MISSING_RETURN, UNUSED_EFFECT
-from qvr_core.semantics.program_density import program_density, program_sort
+from qvr_core.semantics.program_density import program_density
 from qvr_core.semantics.program_inputs import (
     Argument,
     InputFactor,
@@ -28,43 +26,21 @@ from qvr_core.semantics.program_inputs import (
     input_bindings,
     model_inputs,
 )
-from qvr_core.semantics.program_rules import (
-    Bound,
-    bind,
-    check_free,
-    check_local_name,
-    check_paths,
-    check_unused,
-)
+from qvr_core.semantics.program_rules import Bound, bind_all, check_free, check_local_name, check_unused
 from qvr_core.semantics.returns import Returned, check_return
 from qvr_core.semantics.scope import Globals, Scope
-from qvr_core.semantics.spaces import Linear, Named, sizes
-from qvr_core.semantics.step_results import RecordingGlobals, StepResult, units_of
-from qvr_core.semantics.steps import check_step
+from qvr_core.semantics.spaces import Named
+from qvr_core.semantics.step_results import Block, Memory, Pass
+from qvr_core.semantics.step_typing import type_steps
 from qvr_core.syntax.tree import (
     Item,
-    LetStep,
-    MarginalizeStep,
-    ObserveStep,
     Placed,
     ProgramHeader,
     ReturnStep,
-    SampleStep,
-    ScoreStep,
     Span,
     Statement,
 )
 
-
-@dataclass(slots=True)
-class Pass:
-    """The step results of one reading of a program: which inputs were sequences, and what the header bound."""
-
-    bindings: dict[str, Binding] = field(default_factory=dict[str, Binding])
-    results: dict[int, StepResult] = field(default_factory=dict[int, StepResult])
-
-
-Memory = dict[frozenset[str], Pass]
 _memories: WeakKeyDictionary[Globals, dict[int, Memory]] = WeakKeyDictionary()
 """Per file and statement: the passes of the last check."""
 
@@ -86,16 +62,15 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
     memory = _memory(statement, scope) if arguments is None else {}
     typed = _read(statement, factors, parameters, memory, scope)
     returned = _returned(statement, typed, codomain, scope)
-    done = frozenset[str]().union(*(result.effects for result in typed.results))
+    done = typed.effects
     if effects is not None:
         scope.unit = statement.uid
         _check_effects(effects[0], effects[1].span, done, scope)
-    data = check_free(typed.results, Bound(typed.bindings, typed.inner), scope)
+    data = check_free(typed.blocks, Bound(typed.bindings, typed.inner), scope)
     _check_whole(typed, returned, scope)
     scope.unit = statement.uid
-    steps = tuple(result.model for result in typed.results if result.model is not None)
     items = () if returned is None else returned.items
-    sort = program_sort(steps)
+    sort = Sort.SAMPLED if any(block.sampled for block in typed.blocks) else Sort.DETERMINISTIC
     return Program(
         name=header.name.text,
         inputs=model_inputs(factors, typed.bindings),
@@ -105,13 +80,13 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         domain=typed.whole,
         codomain=codomain if returned is None else returned.codomain,
         sort=sort,
-        steps=steps,
+        steps=tuple(chain.from_iterable(block.models for block in typed.blocks)),
         returns=items,
         tupled=returned is not None and returned.tupled,
         data=data,
         uses_input=typed.uses_input,
         effects=done or frozenset(("Pure",)),
-        density=program_density(steps, [name for _, name in items]) if sort is Sort.SAMPLED else DETERMINISTIC,
+        density=program_density(typed.blocks, [name for _, name in items]),
         origin=scope.origin(header.name.span),
     )
 
@@ -130,11 +105,13 @@ def _memory(statement: Statement, scope: Scope) -> Memory:
 class Reading:
     """All steps, typed: what they bind, and the `return` line."""
 
-    results: tuple[StepResult, ...]
+    blocks: list[Block]
+    inputs: dict[str, Binding]
     bindings: dict[str, Binding]
     inner: dict[str, Binding]
     whole: Named
     uses_input: bool
+    effects: frozenset[str]
     final: Placed[Item] | None
     damaged_return: bool
 
@@ -154,121 +131,35 @@ def _read(
         one = memory.setdefault(lifted, Pass())
         fresh, whole = input_bindings(factors, lifted, scope)
         fresh.update(parameters)
-        one.bindings = {name: _kept(one.bindings.get(name), binding) for name, binding in fresh.items()}
-        results = _steps(statement, one, flat_names(factors), scope)
-        wanted = lifted.union(*(result.lifts for _, result in results))
+        type_steps(statement, one, fresh, flat_names(factors), scope)
+        blocks = one.regroup()
+        wanted = lifted.union(*(block.lifts for block in blocks))
         if wanted == lifted:
             break
         lifted = wanted
     for key in [key for key in memory if key not in visited]:
         del memory[key]
-    return _assemble(statement, results, one, whole, scope)
+    return _assemble(statement, blocks, one, whole, scope)
 
 
-def _kept(before: Binding | None, now: Binding) -> Binding:
-    """The earlier binding where both say the same, so that what has read it stays valid."""
-    return before if before is not None and _key(before) == _key(now) else now
-
-
-def _key(binding: Binding) -> tuple[object, ...]:
-    space = binding.named.space
-    forms = tuple(size if isinstance(size, Linear) else getattr(size, "form", None) for size in sizes(space))
-    return binding, binding.named.written, forms
-
-
-def _steps(
-    statement: Statement, one: Pass, names: tuple[str, ...], scope: Scope
-) -> list[tuple[Placed[Item], StepResult]]:
-    bindings = dict(one.bindings)
-    found: list[tuple[Placed[Item], StepResult]] = []
-    kept: dict[int, StepResult] = {}
-    for placed in statement.header.children:
-        if isinstance(placed.unit.node, ReturnStep):
-            continue
-        units = units_of(placed)
-        result = one.results.get(placed.uid)
-        if result is None or not result.holds(units, bindings, scope.globals):
-            result = _check(placed, units, bindings, names, result, scope)
-        kept[placed.uid] = result
-        bindings.update(result.binds)
-        found.append((placed, result))
-    one.results = kept
-    return found
-
-
-def _check(
-    placed: Placed[Item],
-    units: tuple[Any, ...],
-    bindings: dict[str, Binding],
-    names: tuple[str, ...],
-    before: StepResult | None,
-    scope: Scope,
-) -> StepResult:
-    file = RecordingGlobals(scope.globals)
-    own = Scope(
-        file, placed.uid, scope.owner, scope.algebra, scope.local, scope.local_sizes, first_owner=scope.first_owner
-    )
-    ctx = StepContext(own, bindings, placed.unit.text, input_names=names)
-    node = placed.unit.node
-    model = None
-    binds: list[tuple[str, Binding]] = []
-    nested: tuple[tuple[str, Binding], ...] = ()
-    if isinstance(node, MarginalizeStep):
-        block = check_marginalize(placed, node, ctx)
-        model, nested = block.model, block.nested
-        ctx.effects.add("Marginal")
-    elif isinstance(node, SampleStep | ObserveStep | LetStep | ScoreStep):
-        model, binds = check_step(node, ctx)
-    else:
-        binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
-    old = dict(before.binds) if before is not None else {}
-    inner = {name for name, _ in nested}
-    return StepResult(
-        units=units,
-        model=model,
-        binds=tuple((name, _kept(old.get(name), binding)) for name, binding in binds),
-        nested=nested,
-        reads=tuple((name, binding) for name, binding in ctx.reads.items() if name not in inner),
-        entries=tuple(file.entries.items()),
-        sizes=tuple(file.sizes.items()),
-        diagnostics=tuple(own.diagnostics),
-        equations=tuple(own.equations),
-        unknown_names=tuple(own.unknown_names),
-        size_places=own.size_places,
-        size_values=own.size_values,
-        holes=own.holes,
-        free=tuple(ctx.free),
-        data=tuple(ctx.data.items()),
-        lifts=frozenset(ctx.lifts),
-        uses_input=ctx.uses_input,
-        effects=frozenset(ctx.effects),
-    )
-
-
-def _assemble(
-    statement: Statement, found: Sequence[tuple[Placed[Item], StepResult]], one: Pass, whole: Named, scope: Scope
-) -> Reading:
-    bindings = dict(one.bindings)
-    inner: dict[str, Binding] = {}
-    for placed, result in found:
-        result.write_to(scope)
-        for name, binding in result.binds:
-            scope.unit = placed.uid
-            bind(name, binding, bindings, scope)
-        if result.nested:
-            block = dict(bindings)
-            for name, binding in result.nested:
-                bind(name, binding, block, scope)
-                inner[name] = binding
-    returns = [p for p in statement.header.children if isinstance(p.unit.node, ReturnStep)]
+def _assemble(statement: Statement, blocks: list[Block], one: Pass, whole: Named, scope: Scope) -> Reading:
+    for block in blocks:
+        block.write_to(scope)
+    bindings, inner = bind_all(blocks, one.inputs, scope)
+    returns = [p for p in statement.header.children[-1:] if isinstance(p.unit.node, ReturnStep)]
+    if not returns:
+        returns = [p for p in statement.header.children if isinstance(p.unit.node, ReturnStep)]
+    damaged = not returns and any(p.unit.node is None and p.unit.keyword == "return" for p in statement.header.children)
     return Reading(
-        results=tuple(result for _, result in found),
+        blocks=blocks,
+        inputs=one.inputs,
         bindings=bindings,
         inner=inner,
         whole=whole,
-        uses_input=any(result.uses_input for _, result in found) or _returns_input(returns, one.bindings),
+        uses_input=any(block.uses_input for block in blocks) or _returns_input(returns, one.inputs),
+        effects=frozenset[str]().union(*(block.effects for block in blocks)),
         final=returns[0] if returns else None,
-        damaged_return=any(p.unit.node is None and p.unit.keyword == "return" for p in statement.header.children),
+        damaged_return=damaged,
     )
 
 
@@ -296,7 +187,7 @@ def _missing_return(statement: Statement, typed: Reading, scope: Scope) -> None:
     node = header.unit.node
     assert isinstance(node, ProgramHeader)
     fixes: tuple[Fix, ...] = ()
-    last = next((names[-1] for r in reversed(typed.results) if (names := [n for n, _ in r.binds])), None)
+    last = next((next(reversed(block.binds)) for block in reversed(typed.blocks) if block.binds), None)
     if last is not None and header.children:
         place, column = _last_line(header.children[-1]), header.children[0].column
         edit = Edit(place, f"\n{' ' * column}return {last}", "after")
@@ -317,8 +208,7 @@ def _check_whole(typed: Reading, returned: Returned | None, scope: Scope) -> Non
     if wrong or returned is None:
         return
     names = [name for _, name in returned.items]
-    check_unused(typed.results, typed.bindings, names, scope)
-    check_paths(typed.results, names, scope)
+    check_unused(typed.blocks, typed.inputs, names, "Score" in typed.effects, scope)
 
 
 def _check_effects(declared: frozenset[str], span: Span, done: frozenset[str], scope: Scope) -> None:

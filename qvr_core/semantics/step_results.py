@@ -1,13 +1,29 @@
-"""The check of one step as a value that may be used again: a long program is typed anew from the changed step on."""
+"""The check of one step as a value that may be used again, and blocks of such values.
+
+A long program is typed anew from the changed step on, and only where a step reads something new.  What the program as a
+whole needs of its steps is summed up in blocks, so that a keystroke sums up one block.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from qvr_core.semantics.diagnostics import Diagnostic, Origin, Place
 from qvr_core.semantics.environment import Binding, FreeName
-from qvr_core.semantics.model import StepModel, ValueType
+from qvr_core.semantics.model import (
+    Density,
+    LetModel,
+    MarginalizeModel,
+    ObserveModel,
+    SampleModel,
+    ScoreModel,
+    StepModel,
+    ValueType,
+)
 from qvr_core.semantics.scope import Entry, Equation, Globals, Scope, UnknownName
 from qvr_core.syntax.tree import Item, Placed
 
@@ -31,7 +47,7 @@ class RecordingGlobals:
         return value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StepResult:
     """What one step says, with everything that it read.
 
@@ -41,11 +57,11 @@ class StepResult:
 
     units: tuple[Any, ...]
     model: StepModel | None
-    binds: tuple[tuple[str, Binding], ...]
+    binds: dict[str, Binding]
     nested: tuple[tuple[str, Binding], ...]
-    reads: tuple[tuple[str, Binding | None], ...]
-    entries: tuple[tuple[str, Entry | None], ...]
-    sizes: tuple[tuple[str, int | None], ...]
+    reads: frozenset[str]
+    entries: dict[str, Entry | None]
+    sizes: dict[str, int | None]
     diagnostics: tuple[Diagnostic, ...]
     equations: tuple[Equation, ...]
     unknown_names: tuple[UnknownName, ...]
@@ -53,43 +69,16 @@ class StepResult:
     size_values: dict[str, int]
     holes: dict[str, str]
     free: tuple[FreeName, ...]
-    data: tuple[tuple[str, tuple[ValueType, Origin]], ...]
+    data: dict[str, tuple[ValueType, Origin]]
     lifts: frozenset[str]
     uses_input: bool
     effects: frozenset[str]
 
-    def holds(self, units: tuple[Any, ...], bindings: dict[str, Binding], file: Globals) -> bool:
-        """True where checking the step again would say the same."""
-        if len(units) != len(self.units) or any(a is not b for a, b in zip(units, self.units, strict=True)):
-            return False
-        get = bindings.get
-        for name, binding in self.reads:
-            if get(name) is not binding:
-                return False
-        for name, entry in self.entries:
-            if file.entry(name) is not entry:
-                return False
-        return all(file.solved(name) == value for name, value in self.sizes)
-
-    def write_to(self, scope: Scope) -> None:
-        """Hand on what the step found."""
-        if self.diagnostics:
-            scope.diagnostics.extend(self.diagnostics)
-        if self.equations:
-            scope.equations.extend(self.equations)
-        if self.unknown_names:
-            scope.unknown_names.extend(self.unknown_names)
-        if self.size_places:
-            scope.size_places.update(self.size_places)
-            scope.size_values.update(self.size_values)
-            scope.holes.update(self.holes)
-
-
-@dataclass(slots=True)
-class ProgramMemory:
-    """The step results of one program's last check, by the uid of the step."""
-
-    results: dict[int, StepResult] = field(default_factory=dict[int, StepResult])
+    def untouched(self, names: set[str], globals_: set[str]) -> bool:
+        """True where nothing that the step reads is among the names and globals that changed."""
+        return names.isdisjoint(self.reads) and (
+            not globals_ or (globals_.isdisjoint(self.entries) and globals_.isdisjoint(self.sizes))
+        )
 
 
 def units_of(placed: Placed[Item]) -> tuple[Any, ...]:
@@ -97,3 +86,161 @@ def units_of(placed: Placed[Item]) -> tuple[Any, ...]:
     if not placed.children:
         return (placed.unit,)
     return (placed.unit, *(unit for child in placed.children for unit in units_of(child)))
+
+
+def same_text(placed: Placed[Item], units: tuple[Any, ...]) -> bool:
+    """True where a step still consists of `units`."""
+    if not placed.children:
+        return len(units) == 1 and placed.unit is units[0]
+    now = units_of(placed)
+    return len(now) == len(units) and all(a is b for a, b in zip(now, units, strict=True))
+
+
+# ---------------------------------------------------------------- blocks
+
+BLOCK = 32
+"""A step whose uid is a multiple of this starts a block, wherever it stands: blocks survive insertions above them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Some neighbouring steps, summed up."""
+
+    results: list[StepResult]
+    models: tuple[StepModel, ...]
+    binds: dict[str, Binding]
+    distinct: bool
+    """False where a name is bound twice inside the block."""
+    reads: tuple[str, ...]
+    """The names that each step reads, one step after the other, with repetitions."""
+    optional: Mapping[str, StepResult]
+    """Names that lets and samples bind: what may turn out to be unused."""
+    nested: tuple[StepResult, ...]
+    free: tuple[StepResult, ...]
+    entries: dict[str, Entry | None]
+    sizes: dict[str, int | None]
+    diagnostics: tuple[Diagnostic, ...]
+    equations: tuple[Equation, ...]
+    unknown_names: tuple[UnknownName, ...]
+    size_places: dict[str, Place]
+    size_values: dict[str, int]
+    holes: dict[str, str]
+    lifts: frozenset[str]
+    uses_input: bool
+    effects: frozenset[str]
+    sampled: bool
+    density: Density
+    """Draws of all sites together; kind 'none' and 'score' where one of them is."""
+
+    def write_to(self, scope: Scope) -> None:
+        """Hand on what the steps found."""
+        scope.diagnostics.extend(self.diagnostics)
+        scope.equations.extend(self.equations)
+        scope.unknown_names.extend(self.unknown_names)
+        scope.size_places.update(self.size_places)
+        scope.size_values.update(self.size_values)
+        scope.holes.update(self.holes)
+
+
+def make_block(results: list[StepResult]) -> Block:
+    """Sum up some steps."""
+    binds = _merged(result.binds for result in results)
+    optional = {
+        name: result for result in results if isinstance(result.model, LetModel | SampleModel) for name in result.binds
+    }
+    return Block(
+        results=results,
+        models=tuple(result.model for result in results if result.model is not None),
+        binds=binds,
+        distinct=len(binds) == sum(len(result.binds) for result in results),
+        reads=tuple(chain.from_iterable(result.reads for result in results)),
+        optional=optional,
+        nested=tuple(result for result in results if result.nested),
+        free=tuple(result for result in results if result.free),
+        entries=_merged(result.entries for result in results),
+        sizes=_merged(result.sizes for result in results),
+        diagnostics=tuple(chain.from_iterable(result.diagnostics for result in results)),
+        equations=tuple(chain.from_iterable(result.equations for result in results)),
+        unknown_names=tuple(chain.from_iterable(result.unknown_names for result in results)),
+        size_places=_merged(result.size_places for result in results),
+        size_values=_merged(result.size_values for result in results),
+        holes=_merged(result.holes for result in results),
+        lifts=frozenset[str]().union(*(result.lifts for result in results)),
+        uses_input=any(result.uses_input for result in results),
+        effects=frozenset[str]().union(*(result.effects for result in results)),
+        sampled=any(map(_is_sampled, results)),
+        density=_joint_density(results),
+    )
+
+
+def _merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for part in parts:
+        merged.update(part)
+    return merged
+
+
+def _is_sampled(result: StepResult) -> bool:
+    model = result.model
+    if isinstance(model, MarginalizeModel | ScoreModel):
+        return True
+    return isinstance(model, SampleModel | ObserveModel) and model.site.density.kind != "deterministic"
+
+
+def _joint_density(results: Sequence[StepResult]) -> Density:
+    models = [result.model for result in results]
+    found = [model.site.density for model in models if isinstance(model, SampleModel | ObserveModel)]
+    drawn = [density for density in found if density.kind != "deterministic"]
+    kinds = {density.kind for density in drawn}
+    kind = "none" if "none" in kinds else "score" if "score" in kinds else "exact"
+    draws = sum(max(density.draws, 1) for density in drawn)
+    return Density(kind, 0, math.prod(density.summed for density in drawn), draws)
+
+
+# ---------------------------------------------------------------- passes
+
+
+@dataclass(slots=True)
+class Pass:
+    """One reading of a program, kept for the next: what the header bound, the steps and their results, the blocks."""
+
+    inputs: dict[str, Binding] = field(default_factory=dict[str, Binding])
+    order: list[Placed[Item]] = field(default_factory=list[Placed[Item]])
+    results: list[StepResult] = field(default_factory=list[StepResult])
+    final: dict[str, Binding] = field(default_factory=dict[str, Binding])
+    blocks: dict[int, Block] = field(default_factory=dict[int, Block])
+    """By the identity of the first result."""
+
+    def stale(self, file: Globals) -> set[str]:
+        """Names of the file and unknown sizes that mean something else than when the steps were checked."""
+        changed: set[str] = set()
+        for block in self.blocks.values():
+            for name, entry in block.entries.items():
+                if file.entry(name) is not entry:
+                    changed.add(name)
+            for name, value in block.sizes.items():
+                if file.solved(name) != value:
+                    changed.add(name)
+        return changed
+
+    def regroup(self) -> list[Block]:
+        """The blocks of the current results; those that have not changed are kept."""
+        found: list[Block] = []
+        group: list[StepResult] = []
+        for placed, result in zip(self.order, self.results, strict=True):
+            if not placed.uid % BLOCK and group:
+                found.append(self._block(group))
+                group = []
+            group.append(result)
+        if group:
+            found.append(self._block(group))
+        self.blocks = {id(block.results[0]): block for block in found}
+        return found
+
+    def _block(self, group: list[StepResult]) -> Block:
+        known = self.blocks.get(id(group[0]))
+        return known if known is not None and known.results == group else make_block(group)
+
+
+Memory = dict[frozenset[str], Pass]
+"""The passes of a program's last check, by the inputs that were read as sequences."""
