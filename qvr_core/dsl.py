@@ -1,8 +1,8 @@
 """The door for Python users: text or a file to a program that runs.
 
-    program = load("model.qvr")
-    model = program.morphism
-    model.rsample(x)
+program = load("model.qvr")
+model = program.morphism
+model.rsample(x)
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ LAYERS = (
     ("analysis",),
     ("ide", "diagrams"),
     ("runtime",),
+    ("dsl",),
     ("inference",),
     ("data",),
     ("runs",),

@@ -40,7 +40,7 @@ class _Bound:
         observations: Mapping[str, Any] | None = None,
         generator: Generator | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """log p(values | u) − log q, (particles, B), and the log density of draws without a reparameterised gradient."""
+        """log p(values | u) − log q, (particles, B), and the log density of draws whose gradient is the score's."""
         value, given = model.input(x), observations or {}
         guide.check_observed(model, given)
         rows = 1 if value is None else parts(value)[0].shape[0]

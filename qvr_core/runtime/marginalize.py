@@ -31,7 +31,7 @@ class _Step(Protocol):
 
 
 class Marginalize:
-    """`mode` says what the latent is drawn once for: 'group', 'row' (of the data) or 'batch' (each row of the batch)."""
+    """`mode` says what the latent is drawn once for: 'group', 'row' (of the data) or 'batch' (a row of the batch)."""
 
     def __init__(self, model: MarginalizeModel, latent: ArrowSite | FamilySite, body: Sequence[_Step]) -> None:
         self.name = model.site.name

@@ -190,8 +190,8 @@ class _Kept:
         diverging, acceptance = stacked("diverging"), stacked("acceptance")
         if bool(diverging.any()):
             warnings.append(
-                f"{int(diverging.sum())} of {diverging.numel()} transitions diverged: raise target_accept, or write the "
-                "model so that latents do not depend on each other's scale (non-centred)"
+                f"{int(diverging.sum())} of {diverging.numel()} transitions diverged: raise target_accept, or write "
+                "the model so that latents do not depend on each other's scale (non-centred)"
             )
         return MCMCResult(
             {name: torch.stack(values, 1).to(torch.get_default_dtype()) for name, values in self.samples.items()},
