@@ -117,14 +117,15 @@ def statement_references(statement: Statement) -> References:
     header = statement.header
     own = unit_references(header.unit)
     if not header.children:
-        return References(own.names, own.names - own.binds if own.binds else own.names)
+        return References(own.names | own.binds, own.names - own.binds) if own.binds else References(own.names, own.names)
     names, binds = set(own.names), set(own.binds)
     if not isinstance(header.unit.node, tree.DeductionHeader):
         for placed in _below(header):
             found = unit_references(placed.unit)
             names |= found.names
             binds |= found.binds
-    return References(frozenset(names), frozenset(names - binds))
+    # a name that is bound may hide a declaration, so its meaning is read as well
+    return References(frozenset(names | binds), frozenset(names - binds))
 
 
 def _below(placed: Placed[Any]) -> Iterator[Placed[Any]]:
