@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.analysis import Analyzer, Snapshot
+from qvr_core.ide.answers import TextEdit
 from qvr_core.syntax.source import Cursor, Range, split_lines
 from qvr_lsp import positions
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
@@ -154,6 +155,24 @@ class Document:
         for change in waiting:
             self._apply(change)
         self._changed()
+
+    def trial(self, edits: Sequence[TextEdit]) -> Snapshot:
+        """The analysis of the text as it would be after edits that do not overlap; the document stays as it is."""
+        analyzer = self._analyzer
+        assert analyzer is not None, "the first analysis is not done"
+        text, undo = analyzer.text, list[tuple[Cursor, Cursor, str]]()
+        for (start, end), new in sorted(((edit.range, edit.text) for edit in edits), reverse=True):
+            old = analyzer.document.source.slice(start, end)
+            analyzer.edit(start, end, new)
+            added = split_lines(new)[0]
+            column = len(added[-1]) + (start.column if len(added) == 1 else 0)
+            undo.append((start, Cursor(start.line + len(added) - 1, column), old))
+        snapshot = analyzer.snapshot()
+        for start, end, old in reversed(undo):
+            analyzer.edit(start, end, old)
+        if analyzer.text != text:
+            self._analyzer = analyzer_of(text)
+        return snapshot
 
     def close(self) -> None:
         self._closed = True

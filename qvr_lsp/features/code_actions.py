@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.fixes import fix_all, quick_fixes
 from qvr_core.ide.refactor import organize, refactorings
+from qvr_core.semantics.diagnostics import Severity
 from qvr_lsp.documents import Document
 from qvr_lsp.features.diagnostics import one
 from qvr_lsp.features.resolving import on_document
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from qvr_lsp.server import Server
 
 
+# In longer files a fix is offered without having been tried.
+TRIED_LINES = 2000
+
+
 @on_document
 def code_actions(server: Server, document: Document, params: Json) -> list[Json]:
     snapshot = document.snapshot
@@ -24,7 +30,7 @@ def code_actions(server: Server, document: Document, params: Json) -> list[Json]
     only = (params.get("context") or {}).get("only")
     actions: list[Action] = []
     if wanted(only, "quickfix"):
-        actions += quick_fixes(snapshot, stretch)
+        actions += [action for action in quick_fixes(snapshot, stretch) if helps(document, action)]
     if wanted(only, "refactor"):
         actions += refactorings(snapshot, stretch)
     if only and wanted(only, "source.fixAll"):
@@ -33,6 +39,17 @@ def code_actions(server: Server, document: Document, params: Json) -> list[Json]
         actions.append(Action("Order the declarations", "source.organize", organize(snapshot)))
     allowed = [action for action in actions if action.edits and wanted(only, action.kind)]
     return [made(server, document, action) for action in allowed]
+
+
+def helps(document: Document, action: Action) -> bool:
+    """Whether a fix makes no new problem.  One diagnostic may offer several ways out, and not each leads out here."""
+    if action.preferred or len(document.lines) > TRIED_LINES:
+        return True
+    before = Counter(item.code.name for item in document.snapshot.diagnostics() if item.severity is not Severity.HINT)
+    after = Counter(
+        item.code.name for item in document.trial(action.edits).diagnostics() if item.severity is not Severity.HINT
+    )
+    return not after - before
 
 
 def wanted(only: Any, kind: str) -> bool:

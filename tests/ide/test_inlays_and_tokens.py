@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from qvr_core.analysis import Analyzer
@@ -57,7 +59,8 @@ def test_inferred_direction_is_shown_and_can_be_written_out() -> None:
 
 
 def test_parameter_names_of_families() -> None:
-    text = "object R : FinSet 4\nprogram p : R -> R\n    sample mu <- Normal(0.0, 1.0)\n    observe y <- Normal(mu, scale=2.0)\n    return mu\n"
+    text = "object R : FinSet 4\nprogram p : R -> R\n    sample mu <- Normal(0.0, 1.0)\n"
+    text += "    observe y <- Normal(mu, scale=2.0)\n    return mu\n"
     assert hints(text, "parameter") == [(2, "loc="), (2, "scale="), (3, "loc=")]
 
 
@@ -93,7 +96,7 @@ def test_names_are_coloured_by_what_they_stand_for() -> None:
 
 def test_tokens_are_in_the_order_of_the_text_and_never_overlap() -> None:
     found = tokens(Analyzer(LM + PROGRAM).snapshot(), WHOLE)
-    for one, other in zip(found, found[1:], strict=False):
+    for one, other in itertools.pairwise(found):
         assert (one.line, one.column + one.length) <= (other.line, other.column) or one.line < other.line
 
 

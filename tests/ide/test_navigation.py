@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from qvr_core.analysis import Analyzer
@@ -15,7 +17,7 @@ from tests.ide.cases import LM, PROGRAM, applied, at, errors, text_of
 TEXT = LM + PROGRAM
 
 
-def words(snapshot, ranges: list[Range]) -> list[tuple[int, str]]:  # noqa: ANN001
+def words(snapshot, ranges: list[Range]) -> list[tuple[int, str]]:
     return [(r.start.line, snapshot.lines[r.start.line][r.start.column : r.end.column]) for r in ranges]
 
 
@@ -131,7 +133,7 @@ def test_selection_grows_from_the_name_to_the_file() -> None:
     found = selections(snapshot, cursor)
     texts = [snapshot.lines[r.start.line][r.start.column : r.end.column] for r in found[:-1]]
     assert texts == ["cell", "scan(cell)", "tok_embed >> scan(cell)", "let backbone = tok_embed >> scan(cell)"]
-    for inner, outer in zip(found, found[1:], strict=False):
+    for inner, outer in itertools.pairwise(found):
         assert outer.start <= inner.start
         assert inner.end <= outer.end
 
@@ -150,7 +152,7 @@ def test_diagram_of_the_statement_at_the_cursor() -> None:
 
 
 @pytest.mark.parametrize("question", [definition, type_definition, find_references, highlights, linked, prepare])
-def test_every_place_has_an_answer(question) -> None:  # noqa: ANN001
+def test_every_place_has_an_answer(question) -> None:
     snapshot = Analyzer(TEXT).snapshot()
     for line, text in enumerate(snapshot.lines):
         for column in range(len(text) + 1):

@@ -1,0 +1,93 @@
+"""Every quick fix leaves the file with one problem less and no new one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qvr_core.analysis import Analyzer, LocatedDiagnostic
+from qvr_core.ide.answers import TextEdit
+from qvr_core.ide.fixes import edits_of, fix_all, quick_fixes
+from tests.ide.cases import LM, PROGRAM, applied, between, text_of
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```qvr\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+SNIPPETS = {
+    "misspelt": LM + "let y = tok_embde >> scan(cell)\n",
+    "missing return": LM + "program p : Token -> Token\n    sample h <- backbone\n    observe y <- lm_head(h)\n",
+    "unindented": LM + PROGRAM.replace("    ", ""),
+    "option": LM + "morphism m : Hidden -> Hidden [role=attention, head=2]\n",
+    "direction": LM
+    + "morphism bwd_cell : Embedded * Hidden -> Hidden ~ Normal\nlet y = tok_embed >> scan(bwd_cell)\n",
+    "replicated": LM + "morphism m : Hidden -> Hidden [role=linear, replicate=2]\nlet y = m >> m\n",
+    "colon": LM + PROGRAM.replace("Token -> Token\n", "Token -> Token:\n"),
+    "draw": LM + "program p : Token -> Hidden\n    sample h <- tok_embed >> scan(cell)\n    return h\n",
+    "hole": "object A : Real _\n",
+    "width": LM
+    + "object Wide : Real 96\nmorphism g : Wide -> Token [role=kernel] ~ Categorical\nlet y = backbone >> g\n",
+    "quotes": LM + "let y = from_data('x')\n",
+    "lookalike": "object A : Real 3\nmorphism f : A → A [role=linear]\n",
+    "two at once": LM + "let y = tok_embde >> scan(cel)\n",
+}  # fmt: skip
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    yield from SNIPPETS.items()
+    for path in sorted((ROOT / "examples" / "broken").glob("*.qvr")):
+        yield path.name, path.read_text()
+    for folder in ("tests/spec", "docs/diagnostics"):
+        for page in sorted((ROOT / folder).rglob("*.md")):
+            for number, match in enumerate(BLOCK.finditer(page.read_text())):
+                yield f"{page.stem}:{number}", match[1]
+
+
+CASES = [(name, text) for name, text in texts() if any(d.fixes for d in Analyzer(text).snapshot().diagnostics())]
+
+
+def problems(text: str, hints: bool = False) -> Counter[tuple[str, str]]:
+    found = Analyzer(text).snapshot().diagnostics()
+    return Counter((item.code.name, item.message) for item in found if hints or item.severity.value < 4)
+
+
+@pytest.mark.parametrize(("name", "text"), CASES, ids=[name for name, _ in CASES])
+def test_every_fix_mends_its_problem_and_makes_no_new_one(name: str, text: str) -> None:
+    for found in Analyzer(text).snapshot().diagnostics():
+        if not found.fixes:
+            continue
+        # Where there are several ways out, the server tries each and offers those that lead out.
+        results = [shortcoming(text, found, edits_of(fix)) for fix in found.fixes]
+        clean = [result for result in results if not result]
+        assert clean, f"{found.code.name}: {found.message}: {results}"
+
+
+def shortcoming(text: str, found: LocatedDiagnostic, edits: tuple[TextEdit, ...]) -> str:
+    """What is wrong with a fix; empty where it is right."""
+    mended = applied(text, edits)
+    before, after = problems(text), problems(mended)
+    codes = Counter(code for code, _ in after.elements())
+    codes.subtract(code for code, _ in before.elements())
+    if any(more > 0 for more in codes.values()):
+        return f"new problems {after - before} in\n{mended}"
+    if found.severity.value < 4:
+        return "" if after.total() < before.total() else f"not mended:\n{mended}"
+    key = (found.code.name, found.message)
+    gone = problems(mended, hints=True)[key] < problems(text, hints=True)[key]
+    return "" if gone else f"hint not gone:\n{mended}"
+
+
+def test_fixes_are_offered_where_their_problem_is() -> None:
+    snapshot, stretch = between(LM + "let y = $1tok_embde$2 >> scan(cell)\n")
+    found = quick_fixes(snapshot, stretch)
+    assert found[0].code == "unknown-name"
+    assert "let y = tok_embed >>" in applied(text_of(snapshot), found[0].edits)
+
+
+def test_fix_all_mends_everything_that_has_one_way_out() -> None:
+    text = SNIPPETS["two at once"]
+    mended = applied(text, fix_all(Analyzer(text).snapshot()))
+    assert not problems(mended)

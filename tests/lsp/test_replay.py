@@ -1,0 +1,152 @@
+"""A fake editor replays random edits: what is published is what a check of the same text from scratch finds."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qvr_core.analysis import Analyzer
+from qvr_lsp.features.diagnostics import convert
+from tests.lsp.editor import EXAMPLES, FULL, ROOT, Editor
+
+EDITS = 2000
+BURST = 20
+LINE_END = re.compile(r"\r\n|\n|\r")
+PIECES = (
+    "a", "_", "x1", " ", "  ", "\n", "\r\n", "\r", "    ", "\t", "(", ")", "[", "]", ",", ":", "=", ">>", " @ ", "~",
+    "->", "<-", "#", "#!", '"', "3", "0.5", "_", "é", "🦄", "👩‍🔬", "\u2028", "\x0c", "\x85", "object ", "morphism ", "let ",
+    "program ", "export ", "sample ", "observe ", "return ", "Real 3", "FinSet 4", "role=", "scan(", "fan(", "Normal",
+    "object A : Real 3\n", "    let z = h\n",
+)  # fmt: skip
+
+
+class Text:
+    """The editor's own copy of a text, kept without any code of the server's."""
+
+    def __init__(self, text: str, encoding: str) -> None:
+        self.text = text
+        self.encoding = encoding
+
+    def position(self, offset: int) -> dict[str, int]:
+        line, start = 0, 0
+        for match in LINE_END.finditer(self.text):
+            if match.end() > offset:
+                break
+            line, start = line + 1, match.end()
+        return {"line": line, "character": units(self.text[start:offset], self.encoding)}
+
+    def places(self) -> list[int]:
+        """Offsets that a cursor may have: not between a carriage return and its line feed."""
+        inside = {match.start() + 1 for match in re.finditer("\r\n", self.text)}
+        return [offset for offset in range(len(self.text) + 1) if offset not in inside]
+
+    def edit(self, start: int, end: int, new: str) -> dict[str, Any]:
+        change = {"range": {"start": self.position(start), "end": self.position(end)}, "text": new}
+        self.text = self.text[:start] + new + self.text[end:]
+        return change
+
+
+def units(text: str, encoding: str) -> int:
+    if encoding == "utf-32":
+        return len(text)
+    return len(text.encode(encoding if encoding == "utf-8" else "utf-16-le")) // (1 if encoding == "utf-8" else 2)
+
+
+def random_edit(text: Text, dice: random.Random, undo: list[tuple[int, int, str]]) -> dict[str, Any]:
+    if undo and dice.random() < 0.45:
+        start, end, old = undo.pop()
+        return text.edit(start, end, old)
+    places = text.places()
+    index = dice.randrange(len(places))
+    start = places[index]
+    end = places[min(len(places) - 1, index + (0 if dice.random() < 0.6 else dice.randint(1, 30)))]
+    new = "".join(dice.choices(PIECES, k=dice.randint(0 if end > start else 1, 3)))
+    if len(undo) < 40:
+        undo.append((start, start + len(new), text.text[start:end]))
+    else:
+        undo.clear()
+    return text.edit(start, end, new)
+
+
+class Session:
+    """What `convert` asks of a server."""
+
+    def __init__(self, encoding: str) -> None:
+        from qvr_lsp.settings import Settings
+
+        self.encoding = encoding
+        self.settings = Settings()
+
+
+REQUESTS = (
+    ("textDocument/hover", True),
+    ("textDocument/completion", True),
+    ("textDocument/definition", True),
+    ("textDocument/documentHighlight", True),
+    ("textDocument/signatureHelp", True),
+    ("textDocument/semanticTokens/full", False),
+    ("textDocument/documentSymbol", False),
+    ("textDocument/codeLens", False),
+    ("textDocument/foldingRange", False),
+    ("textDocument/formatting", False),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+@pytest.mark.parametrize("name", ["vanilla_rnn_lm", "bidirectional_rnn_lm", "seq2seq"])
+async def test_random_edits(name: str, encoding: str) -> None:
+    editor = await Editor.start()
+    answer = await editor.initialize({**FULL, "general": {"positionEncodings": [encoding]}})
+    assert answer["capabilities"]["positionEncoding"] == encoding
+    source = (EXAMPLES / f"{name}.qvr").read_text()
+    original = "# 🦄 first\r\n" + source.replace("\n", "\r\n", 8) + "# é last"
+    dice = random.Random(f"{name} {encoding}")
+    text, undo = Text(original, encoding), list[tuple[int, int, str]]()
+    uri = f"file:///tmp/replay/{name}.qvr"
+    editor.open(uri, original)
+    memory = 0
+    for burst in range(EDITS // BURST):
+        asked = []
+        for _ in range(BURST):
+            version = editor.change(uri, random_edit(text, dice, undo))
+            if dice.random() < 0.2:
+                method, positioned = dice.choice(REQUESTS)
+                place = text.position(dice.choice(text.places())) if positioned else None
+                params = {"textDocument": {"uri": uri}, **({"position": place} if place else {}), "options": {}}
+                asked.append(editor.ask(method, params)[1])
+        for future in asked:
+            await future  # an error response fails the test
+        published = await editor.published(uri, version)
+        wanted = convert(Session(encoding), uri, Analyzer(text.text).snapshot())  # pyright: ignore[reportArgumentType]
+        assert published == wanted, f"burst {burst}: {text.text!r}"
+        if len(text.text) > 3 * len(original):
+            version = editor.change(uri, text.edit(0, len(text.text), original))
+            undo.clear()
+        if burst == 20:
+            memory = editor.memory()
+    assert editor.memory() < memory + 12_000_000
+    assert await editor.stop() == 0
+
+
+def test_published_diagnostics_are_those_of_qvr_check(tmp_path: Path) -> None:
+    text = (EXAMPLES / "broken" / "two_mistakes_and_a_broken_line.qvr").read_text() + "\n# 🦄\nlet é = 🦄\n"
+    path = tmp_path / "broken.qvr"
+    path.write_text(text)
+    command = [sys.executable, "-m", "qvr_core.cli", "check", "--json", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 1, done.stderr
+    checked = json.loads(done.stdout)
+    published = convert(Session("utf-16"), path.as_uri(), Analyzer(text).snapshot())  # pyright: ignore[reportArgumentType]
+    assert [(item["code"], item["message"], item["range"]) for item in checked] == [
+        (item["code"], item["message"], item["range"]) for item in published if item["severity"] < 4
+    ] or [(item["code"], item["message"], item["range"]) for item in checked] == [
+        (item["code"], item["message"], item["range"]) for item in published
+    ]
