@@ -9,7 +9,7 @@ PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system test statistical lint fmt bench demo clean
+.PHONY: help setup system test statistical lint fmt bench demo vsix e2e screenshots clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,24 @@ bench: setup ## run the benchmarks
 
 demo: setup ## run the demonstration
 	$(PY) scripts/demo.py
+
+# The extension's tools come from its lock file; no script of theirs is run.
+vsix: vscode-extension/node_modules/.package-lock.json ## build, test and package the VS Code extension
+	cd vscode-extension && npm run --silent check && npm run --silent test && npm run --silent package
+
+vscode-extension/node_modules/.package-lock.json: vscode-extension/package-lock.json
+	@command -v npm >/dev/null 2>&1 || { echo "Building the extension needs Node 20 or newer with npm." >&2; exit 1; }
+	cd vscode-extension && npm ci --ignore-scripts
+	@touch $@
+
+# QVR_E2E=skip goes on without the editors; without it, an editor that cannot be had is a failure.
+e2e: setup vsix ## drive a real VS Code and a real Neovim (fetches them into .cache/)
+	$(PY) tests/e2e/fetch.py
+	$(PY) -m pytest -m e2e tests/e2e -s
+
+screenshots: setup vsix ## take the README's pictures from the real VS Code
+	$(PY) tests/e2e/fetch.py
+	PATH="$(CURDIR)/.cache/e2e/code/node_modules/.bin:$$PATH" node tests/e2e/vscode/screenshots.mjs docs/images
 
 clean: ## remove the environment, caches and build outputs
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

@@ -130,8 +130,7 @@ export class Session {
   /** Close the panel beside the editor. */
   async closePanel() {
     const tab = this.page.locator(".editor-group-container").nth(1).locator(".tab.active");
-    await tab.hover();
-    await tab.locator(".tab-actions .codicon-close").click();
+    await tab.click({ button: "middle" });
   }
 
   async focusEditor() {
