@@ -117,7 +117,7 @@ def statement_references(statement: Statement) -> References:
     header = statement.header
     own = unit_references(header.unit)
     if not header.children:
-        return References(own.names | own.binds, own.names - own.binds) if own.binds else References(own.names, own.names)
+        return References(own.names | own.binds, own.names - own.binds if own.binds else own.names)
     names, binds = set(own.names), set(own.binds)
     if not isinstance(header.unit.node, tree.DeductionHeader):
         for placed in _below(header):
