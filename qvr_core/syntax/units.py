@@ -42,7 +42,9 @@ def parse_unit(start: str, text: str) -> Unit[Any]:
             problems.append(found)
         if not keyword:
             return Unit(text, None, tuple(problems), first.text, ())
-    tokens = _balanced(tokens, problems)
+    # the string that runs to the end of the line has taken the closing brackets along
+    unclosed = any(p.code == "unclosed-string" for p in problems)
+    tokens = _balanced(tokens, [] if unclosed else problems)
     node, failure = _parse(tokens, start, problems)
     if failure is not None and not any(p.severity == "error" for p in problems):
         found, node = _explained(tokens, failure, start)
