@@ -1,15 +1,17 @@
 """The scan of a tanh-network cell with a Normal head, as one autograd function with a backward derived by hand.
 
-    a = tanh(p_t + h_{t-1} W_hᵀ),  b = tanh(a W₂ᵀ + c₂),  (m, r) = b W₃ᵀ + c₃,  h_t = m + s (softplus(r + k) + f) ε_t
+    a = tanh(x_t W_xᵀ + h_{t-1} W_hᵀ + c₁),  b = tanh(a W₂ᵀ + c₂),  (m, r) = b W₃ᵀ + c₃,
+    h_t = m + s (softplus(r + k) + f) ε_t
 
-`p` is the input's share of the first layer, computed for all times at once by the caller.  Time is the first axis; an
-optional group axis after it runs several cells of one shape side by side.  Gradients of the weights are one product
-over all times.  Sizes: L times, G cells, B rows, H hidden, S state.
+The items' share of the first layer is computed for all times at once, gradients of weights are one product over all
+times.  Several cells of one shape run side by side along a leading group axis, written [G,] below.  Sizes: L times,
+B rows, V rows of a table, M width of an item, H hidden, S state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,15 +21,33 @@ from torch import Tensor
 from qvr_core.runtime.families.heads import FLOOR, SOFTPLUS_SHIFT
 from qvr_core.runtime.workspace import Workspace
 
-_softplus_into: Callable[..., Tensor] = torch._C._nn.softplus  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
-
-
 MANY = 1024
 """Numbers in one step's layer from which the sigmoid's speed outweighs one more operation."""
 
+_softplus_into: Callable[..., Tensor] = torch._C._nn.softplus  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
 
-def _tanh_by_sigmoid(twice_z: Tensor) -> Tensor:
-    return torch.add(-1.0, twice_z.sigmoid_(), alpha=2.0, out=twice_z)  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+@dataclass(frozen=True, slots=True)
+class CellRun:
+    """A run apart from its tensors: the scale of the noise, all states or the last, and how many groups (0: none)."""
+
+    scale: float
+    emit_all: bool
+    groups: int
+
+
+def run_cell(
+    run: CellRun, source: Tensor, index: Tensor | None, noise: Tensor, start: Tensor | None, *weights: Tensor
+) -> Tensor:
+    """States ([G,] [L,] B, S) of the scan.
+
+    `source` holds the items ([G,] L, B, M), or is a table (V, M) of which `index` ([G,] L, B) takes rows; `noise`
+    ([G,] L, B, S); `start` ([G,] B, S) or None for zeros.  `weights` are for each group W (H, M + S), c₁ (H,),
+    W₂ (H, H), c₂ (H,), W₃ (2S, H), c₃ (2S,).
+    """
+    if can_fuse():
+        return _FusedCell.apply(run, source, index, noise, start, *weights)  # pyright: ignore[reportReturnType]
+    return plain_cell(run, source, index, noise, start, *weights)
 
 
 def can_fuse() -> bool:
@@ -36,184 +56,229 @@ def can_fuse() -> bool:
     return not (functorch_active or torch.compiler.is_compiling())
 
 
-def run_cell(
-    projected: Tensor,
-    index: Tensor | None,
-    start: Tensor,
-    state_weight: Tensor,
-    hidden_weight: Tensor,
-    hidden_bias: Tensor,
-    output_weight: Tensor,
-    output_bias: Tensor,
-    noise: Tensor,
-    scale: float,
-    emit_all: bool,
-) -> Tensor:
-    """States ([L,] [G,] B, S) of the scan.
-
-    `projected` (L, [G,] B, H), or a table (V, H) of whose rows `index` (L, [G,] B) takes one at each step; `start`
-    ([G,] B, S), `state_weight` ([G,] H, S), `hidden_weight` ([G,] H, H), `output_weight` ([G,] 2S, H), biases
-    ([G,] ·), `noise` (L, [G,] B, S).
-    """
-    arguments = (projected, index, start, state_weight, hidden_weight, hidden_bias, output_weight, output_bias, noise)
-    if can_fuse():
-        return _FusedCell.apply(*arguments, scale, emit_all)  # pyright: ignore[reportReturnType]
-    return plain_cell(*arguments, scale, emit_all)
-
-
 def plain_cell(
-    projected: Tensor,
-    index: Tensor | None,
-    start: Tensor,
-    state_weight: Tensor,
-    hidden_weight: Tensor,
-    hidden_bias: Tensor,
-    output_weight: Tensor,
-    output_bias: Tensor,
-    noise: Tensor,
-    scale: float,
-    emit_all: bool,
+    run: CellRun, source: Tensor, index: Tensor | None, noise: Tensor, start: Tensor | None, *weights: Tensor
 ) -> Tensor:
     """The same in plain operations: what transforms see, and what the fused path is tested against."""
-    state = start
+    w_in, b_in, w_hidden, b_hidden, w_out, b_out = _side_by_side(run, weights)
+    items = source if index is None else F.embedding(index, source)
+    time = -3
+    state = torch.zeros_like(noise.select(time, 0)) if start is None else start
     states: list[Tensor] = []
-    projected = projected if index is None else F.embedding(index, projected)
-    for step, fresh in zip(projected.unbind(0), noise.unbind(0), strict=True):
-        first = torch.tanh(step + state @ state_weight.mT)
-        second = torch.tanh(first @ hidden_weight.mT + hidden_bias.unsqueeze(-2))
-        mean, raw = (second @ output_weight.mT + output_bias.unsqueeze(-2)).chunk(2, dim=-1)
-        state = mean + (F.softplus(raw + SOFTPLUS_SHIFT) + FLOOR) * scale * fresh
+    for item, fresh in zip(items.unbind(time), noise.unbind(time), strict=True):
+        first = torch.tanh(torch.cat([item, state], -1) @ w_in.mT + b_in.unsqueeze(-2))
+        second = torch.tanh(first @ w_hidden.mT + b_hidden.unsqueeze(-2))
+        mean, raw = (second @ w_out.mT + b_out.unsqueeze(-2)).chunk(2, dim=-1)
+        state = mean + (F.softplus(raw + SOFTPLUS_SHIFT) + FLOOR) * run.scale * fresh
         states.append(state)
-    return torch.stack(states) if emit_all else state
+    return torch.stack(states, dim=time) if run.emit_all else state
+
+
+def _side_by_side(run: CellRun, weights: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The six weights, those of all groups stacked."""
+    if not run.groups:
+        return tuple(weights)
+    return tuple(torch.stack(tuple(weights[kind::6])) for kind in range(6))
+
+
+def _tanh_by_sigmoid(twice_z: Tensor) -> Tensor:
+    # tanh z = 2 σ(2z) − 1: torch's sigmoid is some five times faster than its tanh
+    return torch.add(-1.0, twice_z.sigmoid_(), alpha=2.0, out=twice_z)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
 class _FusedCell(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        projected: Tensor,
+        run: CellRun,
+        source: Tensor,
         index: Tensor | None,
-        start: Tensor,
-        state_weight: Tensor,
-        hidden_weight: Tensor,
-        hidden_bias: Tensor,
-        output_weight: Tensor,
-        output_bias: Tensor,
         noise: Tensor,
-        scale: float,
-        emit_all: bool,
+        start: Tensor | None,
+        *weights: Tensor,
     ) -> Tensor:
-        *lead, size = start.shape
-        length = noise.shape[0]
-        affine = torch.addmm if start.dim() == 2 else torch.baddbmm
-        hidden = projected.shape[-1]
-        lent = Workspace(projected)
-        first, second = (lent.take((length, *lead, hidden)) for _ in range(2))
-        out = lent.take((length, *lead, 2 * size))
-        spread = lent.take((length, *lead, size))
-        shape = (length + 1, *lead, size)
+        w_in, b_in, w_hidden, b_hidden, w_out, b_out = _side_by_side(run, weights)
+        *group, length, rows, size = noise.shape
+        hidden, inside = w_hidden.shape[-1], w_in.shape[-1] - size
+        affine = torch.baddbmm if run.groups else torch.addmm
+        lent = Workspace(noise)
+        projected, items = _projected(lent, source, index, w_in[..., :inside], b_in, (*group, length, rows))
+        first, second = (lent.take((*group, length, rows, hidden)) for _ in range(2))
+        out = lent.take((*group, length, rows, 2 * size))
+        spread, scaled = (lent.take((*group, length, rows, size)) for _ in range(2))
+        torch.mul(noise, run.scale, out=scaled)
+        shape = (*group, length, rows, size)
         # what the caller sees is never lent
-        states = projected.new_empty(shape) if emit_all else lent.take(shape)
-        states[0] = start
-        given = projected
-        if index is not None:
-            given = lent.take((length, *lead, hidden))
-            torch.index_select(projected, 0, index.reshape(-1), out=given.view(-1, hidden))
-        scaled = torch.mul(noise, scale, out=lent.take((length, *lead, size)))
-        inner_bias, outer_bias = hidden_bias.unsqueeze(-2), output_bias.unsqueeze(-2).clone()
+        states = noise.new_empty(shape) if run.emit_all else lent.take(shape)
+        inner_bias, outer_bias = b_hidden.unsqueeze(-2), b_out.unsqueeze(-2).clone()
         outer_bias[..., size:] += SOFTPLUS_SHIFT
-        # tanh z = 2 σ(2z) − 1: torch's sigmoid is some five times faster than its tanh where there is much of it
-        by_sigmoid = first[0].numel() >= MANY
+        by_sigmoid = rows * hidden * max(1, run.groups) >= MANY
         twice = 2.0 if by_sigmoid else 1.0
         tanh_ = _tanh_by_sigmoid if by_sigmoid else torch.tanh_
-        into_first, into_second, into_out = state_weight.mT, hidden_weight.mT, output_weight.mT
-        steps = zip(
-            given.unbind(0), first.unbind(0), second.unbind(0), out.unbind(0), out[..., :size].unbind(0),
-            out[..., size:].unbind(0), spread.unbind(0), scaled.unbind(0), states[:-1].unbind(0),
-            states[1:].unbind(0), strict=True,
-        )  # fmt: skip
-        for p, a, b, o, mean, raw, sp, e, before, after in steps:
-            tanh_(affine(p, before, into_first, beta=twice, alpha=twice, out=a))
+        into_first, into_second, into_out = w_in[..., inside:].mT, w_hidden.mT, w_out.mT
+        buffers = (projected, first, second, out, out[..., :size], out[..., size:], spread, scaled, states)
+        before = start
+        for p, a, b, o, mean, raw, sp, e, after in zip(*(t.unbind(-3) for t in buffers), strict=True):
+            if before is None:
+                torch.mul(p, twice, out=a)
+            else:
+                affine(p, before, into_first, beta=twice, alpha=twice, out=a)
+            tanh_(a)
             tanh_(affine(inner_bias, a, into_second, beta=twice, alpha=twice, out=b))
             affine(outer_bias, b, into_out, out=o)
             _softplus_into(raw, out=sp).add_(FLOOR)
             torch.addcmul(mean, sp, e, out=after)
-        ctx.save_for_backward(
-            projected, index, start, state_weight, hidden_weight, hidden_bias, output_weight, output_bias, noise
-        )
-        ctx.lent, ctx.inner = lent, (first, second, out, spread, states, scaled)
-        ctx.scale, ctx.emit_all = scale, emit_all
-        return states[1:] if emit_all else states[-1].clone()
+            before = after
+        ctx.run = run
+        ctx.save_for_backward(source, index, noise, start, *weights)
+        ctx.lent, ctx.inner = lent, (w_in, w_hidden, w_out, items, first, second, out, spread, scaled, states)
+        return states if run.emit_all else states.select(-3, -1).clone()
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         if torch.is_grad_enabled():
             return _differentiable_backward(ctx, grad)
-        saved = ctx.saved_tensors
-        state_weight, hidden_weight, output_weight = saved[3], saved[4], saved[6]
-        first, second, out, spread, states, scaled = ctx.inner
-        lent = ctx.lent
-        length, size = scaled.shape[0], scaled.shape[-1]
-        multiply = torch.mm if grad.dim() - ctx.emit_all == 2 else torch.bmm
-        through_spread = torch.sigmoid(out[..., size:], out=lent.take(scaled.shape)).mul_(scaled)
+        run, lent = ctx.run, ctx.lent
+        source, index, _, start, *_ = ctx.saved_tensors
+        w_in, w_hidden, w_out, items, first, second, out, spread, scaled, states = ctx.inner
+        size = scaled.shape[-1]
+        inside = w_in.shape[-1] - size
+        multiply = torch.bmm if run.groups else torch.mm
+        through = torch.sigmoid(out[..., size:], out=lent.take(scaled.shape)).mul_(scaled)
         one = first.new_ones(())
         slope_first = torch.addcmul(one, first, first, value=-1.0, out=lent.take(first.shape))
         slope_second = torch.addcmul(one, second, second, value=-1.0, out=lent.take(second.shape))
-        grad_out, grad_second = lent.take(out.shape), lent.take(second.shape)
-        index = saved[1]
-        grad_first = torch.empty_like(first) if index is None else lent.take(first.shape)
-        carried = scaled.new_zeros(scaled.shape[1:]) if ctx.emit_all else grad
-        grad_mean, grad_raw = grad_out[..., :size].unbind(0), grad_out[..., size:].unbind(0)
-        emitted = grad.unbind(0) if ctx.emit_all else None
-        parts = tuple(
-            t.unbind(0) for t in (grad_out, grad_first, grad_second, through_spread, slope_first, slope_second)
-        )
-        for t in range(length - 1, -1, -1):
-            g_out, g_first, g_second, through, slope1, slope2 = (part[t] for part in parts)
-            if emitted is not None:
-                torch.add(carried, emitted[t], out=grad_mean[t])
+        grad_out, grad_second, grad_first = (lent.take(t.shape) for t in (out, second, first))
+        grad_mean = grad_out[..., :size].unbind(-3)
+        into_state = w_in[..., inside:]
+        buffers = (grad_out, grad_out[..., size:], grad_second, grad_first, through, slope_second, slope_first)
+        steps = list(zip(grad_mean, *(t.unbind(-3) for t in buffers), strict=True))
+        emitted = grad.unbind(-3) if run.emit_all else None
+        carried = None if run.emit_all else grad
+        for t in range(len(steps) - 1, -1, -1):
+            g_mean, g_out, g_raw, g_second, g_first, slope, slope2, slope1 = steps[t]
+            if carried is None:
+                g_mean.copy_(emitted[t])  # pyright: ignore[reportOptionalSubscript]
+            elif emitted is not None:
+                torch.add(carried, emitted[t], out=g_mean)
             else:
-                grad_mean[t].copy_(carried)
-            torch.mul(grad_mean[t], through, out=grad_raw[t])
-            multiply(g_out, output_weight, out=g_second).mul_(slope2)
-            multiply(g_second, hidden_weight, out=g_first).mul_(slope1)
-            carried = multiply(g_first, state_weight)
-        need = ctx.needs_input_grad
-        grad_projected = grad_first
-        if index is not None:
-            grad_projected = torch.zeros_like(saved[0])
-            grad_projected.index_add_(0, index.reshape(-1), grad_first.view(-1, grad_first.shape[-1]))
-        return (
-            grad_projected,
-            None,
-            carried if need[2] else None,
-            _outer(grad_first, states[:-1]) if need[3] else None,
-            _outer(grad_second, first) if need[4] else None,
-            _over_rows(grad_second) if need[5] else None,
-            _outer(grad_out, second) if need[6] else None,
-            _over_rows(grad_out) if need[7] else None,
-            (grad_out[..., :size] * spread).mul_(ctx.scale) if need[8] else None,
-            None,
-            None,
-        )
+                g_mean.copy_(carried)
+            torch.mul(g_mean, slope, out=g_raw)
+            multiply(g_out, w_out, out=g_second).mul_(slope2)
+            multiply(g_second, w_hidden, out=g_first).mul_(slope1)
+            if t or start is not None:
+                carried = multiply(g_first, into_state)
+        need_source, need_noise, need_start = (ctx.needs_input_grad[i] for i in (1, 3, 4))
+        grad_source, input_side = _grad_items(lent, source, index, items, grad_first, w_in[..., :inside], need_source)
+        grads = _grad_weights(run, input_side, start, states, first, second, grad_first, grad_second, grad_out)
+        grad_noise = (grad_out[..., :size] * spread).mul_(run.scale) if need_noise else None
+        return (None, grad_source, None, grad_noise, carried if need_start else None, *grads)
 
 
-def _outer(grad: Tensor, value: Tensor) -> Tensor:
-    """Σ over times and rows of grad ⊗ value, per group: ([G,] n, m)."""
-    if grad.dim() == 3:
-        return grad.flatten(0, 1).mT @ value.flatten(0, 1)
-    return grad.transpose(0, 1).flatten(1, 2).mT @ value.transpose(0, 1).flatten(1, 2)
+def _projected(
+    lent: Workspace, source: Tensor, index: Tensor | None, weight: Tensor, bias: Tensor, shape: tuple[int, ...]
+) -> tuple[Tensor, Tensor | None]:
+    """x W_xᵀ + c₁ ([G,] L, B, H), and the items ([G,] L · B, M) where they were needed for it.
+
+    A table with fewer rows than there are items is projected itself, and its projected rows are taken.
+    """
+    *group, length, rows = shape
+    count, hidden = length * rows, weight.shape[-2]
+    affine = torch.baddbmm if group else torch.addmm
+    bias = bias.unsqueeze(-2)
+    if index is None or source.shape[0] > count:
+        if index is None:
+            items = source.reshape(*group, count, source.shape[-1])
+        else:
+            items = lent.take((*group, count, source.shape[-1]))
+            torch.index_select(source, 0, index.reshape(-1), out=items.view(-1, source.shape[-1]))
+        projected = affine(bias, items, weight.mT, out=lent.take((*group, count, hidden)))
+        return projected.view(*shape, hidden), items
+    table = source.expand(*group, *source.shape) if group else source
+    whole = affine(bias, table, weight.mT, out=lent.take((*group, source.shape[0], hidden)))
+    projected = lent.take((*group, count, hidden))
+    taken = _rows_of_groups(index, source.shape[0])
+    torch.index_select(whole.view(-1, hidden), 0, taken, out=projected.view(-1, hidden))
+    return projected.view(*shape, hidden), None
 
 
-def _over_rows(grad: Tensor) -> Tensor:
-    return grad.sum((0, -2))
+def _rows_of_groups(index: Tensor, size: int) -> Tensor:
+    """Flat row numbers where each group has a table of its own, one below the other."""
+    if index.dim() == 2:
+        return index.reshape(-1)
+    offset = torch.arange(0, index.shape[0] * size, size, device=index.device)
+    return (index + offset[:, None, None]).view(-1)
+
+
+def _grad_items(
+    lent: Workspace,
+    source: Tensor,
+    index: Tensor | None,
+    items: Tensor | None,
+    grad_first: Tensor,
+    weight: Tensor,
+    needed: bool,
+) -> tuple[Tensor | None, tuple[Tensor, Tensor]]:
+    """The gradient of the items or table, and what the input's weights get theirs from: (values, gradients)."""
+    hidden = grad_first.shape[-1]
+    flat = grad_first.flatten(-3, -2)
+    if items is not None:
+        if not needed:
+            return None, (items, flat)
+        if index is None:
+            return (flat @ weight).view_as(source), (items, flat)
+        multiply = torch.bmm if flat.dim() == 3 else torch.mm
+        each = multiply(flat, weight, out=lent.take(items.shape))
+        grad_source = torch.zeros_like(source)
+        return grad_source.index_add_(0, index.reshape(-1), each.view(-1, source.shape[-1])), (items, flat)
+    assert index is not None
+    groups = (index.shape[0],) if index.dim() == 3 else ()
+    by_row = lent.take((*groups, source.shape[0], hidden)).zero_()
+    by_row.view(-1, hidden).index_add_(0, _rows_of_groups(index, source.shape[0]), flat.reshape(-1, hidden))
+    grad_source = None
+    if needed:
+        grad_source = by_row @ weight
+        grad_source = grad_source.sum(0) if groups else grad_source
+    return grad_source, (source.expand(*groups, *source.shape) if groups else source, by_row)
+
+
+def _grad_weights(
+    run: CellRun,
+    input_side: tuple[Tensor, Tensor],
+    start: Tensor | None,
+    states: Tensor,
+    first: Tensor,
+    second: Tensor,
+    grad_first: Tensor,
+    grad_second: Tensor,
+    grad_out: Tensor,
+) -> list[Tensor]:
+    """Gradients of the six weights of each group, in their order."""
+    result: list[Tensor] = []
+    items, by_item = input_side
+    inside, size = items.shape[-1], states.shape[-1]
+    for g in range(run.groups) if run.groups else (...,):
+        grad_in = first.new_empty(first.shape[-1], inside + size)
+        torch.mm(by_item[g].mT, items[g], out=grad_in[:, :inside])
+        g_first, state = grad_first[g], states[g]
+        into_state = grad_in[:, inside:]
+        torch.mm(g_first[1:].flatten(0, 1).mT, state[:-1].flatten(0, 1), out=into_state)
+        if start is not None:
+            into_state.addmm_(g_first[0].mT, start[g])
+        g_second, g_out = grad_second[g].flatten(0, 1), grad_out[g].flatten(0, 1)
+        g_first = g_first.flatten(0, 1)
+        result += [grad_in, g_first.sum(0)]
+        result += [g_second.mT @ first[g].flatten(0, 1), g_second.sum(0)]
+        result += [g_out.mT @ second[g].flatten(0, 1), g_out.sum(0)]
+    return result
 
 
 def _differentiable_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     """For second derivatives: the gradient of the plain operations, itself a graph."""
     inputs: tuple[Any, ...] = ctx.saved_tensors
-    wanted = [tensor for tensor, need in zip(inputs, ctx.needs_input_grad, strict=False) if need]
-    p, index, start, w_state, w_hidden, b_hidden, w_out, b_out, noise = inputs
-    result = plain_cell(p, index, start, w_state, w_hidden, b_hidden, w_out, b_out, noise, ctx.scale, ctx.emit_all)
+    source, index, noise, start, *weights = inputs
+    needed: tuple[bool, ...] = ctx.needs_input_grad[1:]
+    wanted = [tensor for tensor, need in zip(inputs, needed, strict=True) if need]
+    result = plain_cell(ctx.run, source, index, noise, start, *weights)
     gradients = iter(torch.autograd.grad(result, wanted, grad, create_graph=True, allow_unused=True))
-    return (*(next(gradients) if need else None for need in ctx.needs_input_grad[:9]), None, None)
+    return (None, *(next(gradients) if need else None for need in needed))

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from qvr_core.runtime import layout
@@ -15,7 +14,7 @@ from qvr_core.runtime.combinators import ParallelArrow
 from qvr_core.runtime.deterministic import EmbedArrow
 from qvr_core.runtime.drawing import plus, require_innovations
 from qvr_core.runtime.families.continuous import LOG_SQRT_2PI
-from qvr_core.runtime.fused import run_cell
+from qvr_core.runtime.fused import CellRun, run_cell
 from qvr_core.runtime.kernel import KernelArrow
 from qvr_core.runtime.leaves import adopt
 from qvr_core.runtime.scan import LAST, ScanArrow, StartState
@@ -54,6 +53,13 @@ class FusedScan(ScanArrow):
     def after(self, embedding: EmbedArrow) -> FusedScan:
         """This scan with the table in front of it made part of it."""
         return FusedScan(self.node, self.kernel[0], self.start[0], self.start_name, embedding)
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        """The cell's weights in the order of `fused.run_cell`."""
+        net = self.kernel[0].net
+        layers = (net.input, net.hidden, net.output)
+        return tuple(weight for layer in layers for weight in (layer.weight, layer.bias))
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -148,9 +154,7 @@ def draw_side_by_side(
     fresh = _noise(scans, noises, rows, length, generator)
     if emit_all or not want_log_prob:
         states = _advance(scans, x, fresh, length)
-        made = [
-            _drawn(scan, state, fresh, group) for group, (scan, state) in enumerate(zip(scans, states, strict=True))
-        ]
+        made = [_drawn(scan, state, own) for scan, state, own in zip(scans, states, fresh, strict=True)]
         if want_log_prob:
             for scan, drawn in zip(scans, made, strict=True):
                 drawn.log_prob = scan.log_prob(x, drawn.value, drawn.noise)
@@ -158,14 +162,14 @@ def draw_side_by_side(
         return made
     states = _advance(scans, x, fresh, length - 1) if length > 1 else [scan.start_state(rows, fresh) for scan in scans]
     made = []
-    for group, (scan, state) in enumerate(zip(scans, states, strict=True)):
-        last = fresh[-1, group]
+    for scan, state, own in zip(scans, states, fresh, strict=True):
+        last = own[-1]
         loc, scale = scan.kernel[0].params(_last_input(scan, x, state))
-        drawn = _drawn(scan, loc + scale * last, fresh, group)
+        drawn = _drawn(scan, loc + scale * last, own)
         final = _standard(last)
         drawn.log_prob = final - scale.log().sum(-1)
         if length > 1:
-            drawn.log_innovations = _standard(fresh[:-1, group].transpose(0, 1))
+            drawn.log_innovations = _standard(own[:-1].transpose(0, 1))
         drawn.log_noise = plus(final, drawn.log_innovations)
         made.append(drawn)
     return made
@@ -180,7 +184,7 @@ def densities_side_by_side(
     given = [(noise or {}).get(scan.kernel[0].path) for scan, noise in zip(scans, innovations, strict=True)]
     if length > 1:
         each = [u.transpose(0, 1) for u in given if u is not None]
-        states = _advance(scans, x, torch.stack(each, dim=1) if len(each) > 1 else each[0].unsqueeze(1), length - 1)
+        states = _advance(scans, x, torch.stack(each), length - 1)
     else:
         states = [scan.start_state(rows, layout.parts(values[0])[0]) for scan in scans]
     for scan, state, y, u in zip(scans, states, values, given, strict=True):
@@ -206,24 +210,25 @@ def _last_input(scan: FusedScan, x: Value, state: Value) -> Value:
 def _noise(
     scans: Sequence[FusedScan], noises: Sequence[Noise | None], rows: int, length: int, generator: Generator | None
 ) -> Tensor:
-    """Noise (L, G, B, S) in reading order: what is given, and fresh where nothing is."""
-    size, weight = scans[0].size, scans[0].kernel[0].net.input.weight
+    """Noise (G, L, B, S) in reading order: what is given, and fresh where nothing is."""
+    weight = scans[0].kernel[0].net.input.weight
     made = [_given_noise(scan, noise, length) for scan, noise in zip(scans, noises, strict=True)]
+
+    def fresh(*shape: int) -> Tensor:
+        size = scans[0].size
+        return torch.randn((*shape, rows, size), generator=generator, dtype=weight.dtype, device=weight.device)
+
     if all(pieces is None for pieces in made):
-        shape = (length, len(scans), rows, size)
-        return torch.randn(shape, generator=generator, dtype=weight.dtype, device=weight.device)
+        return fresh(len(scans), length)
     columns: list[Tensor] = []
     for pieces in made:
         steps, last = pieces if pieces is not None else (None, None)
         if steps is None:
-            count = length if last is None else length - 1
-            steps = torch.randn((count, rows, size), generator=generator, dtype=weight.dtype, device=weight.device)
+            steps = fresh(length if last is None else length - 1)
         if steps.shape[0] < length:
-            if last is None:
-                last = torch.randn((rows, size), generator=generator, dtype=weight.dtype, device=weight.device)
-            steps = torch.cat([steps, last.unsqueeze(0)])
+            steps = torch.cat([steps, fresh(1) if last is None else last.unsqueeze(0)])
         columns.append(steps)
-    return columns[0].unsqueeze(1) if len(columns) == 1 else torch.stack(columns, dim=1)
+    return columns[0].unsqueeze(0) if len(columns) == 1 else torch.stack(columns)
 
 
 def _given_noise(scan: FusedScan, noise: Noise | None, length: int) -> tuple[Tensor | None, Tensor | None] | None:
@@ -240,9 +245,9 @@ def _given_noise(scan: FusedScan, noise: Noise | None, length: int) -> tuple[Ten
     return (None if steps is None else steps.transpose(0, 1)), last
 
 
-def _drawn(scan: FusedScan, state: Tensor, fresh: Tensor, group: int) -> Drawn:
+def _drawn(scan: FusedScan, state: Tensor, own: Tensor) -> Drawn:
+    """`own` is the noise of this scan, (L, B, S)."""
     path = scan.kernel[0].path
-    own = fresh[:, group]
     if scan.emit_all:
         return Drawn(state, {path: own.transpose(0, 1)}, None, None)
     noise = {path + LAST: own[-1]}
@@ -252,37 +257,21 @@ def _drawn(scan: FusedScan, state: Tensor, fresh: Tensor, group: int) -> Drawn:
 
 
 def _advance(scans: Sequence[FusedScan], x: Value, noise: Tensor, steps: int) -> list[Tensor]:
-    """Run the first `steps` steps: each scan's state (B, S), or all its states (B, L, S) by position."""
-    rows = layout.parts(x)[0].shape[0]
+    """Run the first `steps` steps on noise (G, L, B, S): each scan's state (B, S), or all of them (B, L, S)."""
     single = len(scans) == 1
-    emit_all = scans[0].emit_all
-    nets = [scan.kernel[0].net for scan in scans]
-    inside = scans[0].inside
-    projected, index = _project(scans, x, steps)
-    starts = [scan.start_state(rows, noise) for scan in scans]
-    noise = noise[:steps, 0] if single else noise[:steps]
-
-    def side(tensors: Sequence[Tensor]) -> Tensor:
-        return tensors[0] if single else torch.stack(tuple(tensors))
-
-    result = run_cell(
-        projected,
-        index,
-        side([layout.parts(start)[0] for start in starts]),
-        side([net.input.weight[:, inside:] for net in nets]),
-        side([net.hidden.weight for net in nets]),
-        side([net.hidden.bias for net in nets]),
-        side([net.output.weight for net in nets]),
-        side([net.output.bias for net in nets]),
-        noise,
-        scans[0].kernel[0].head.scale,
-        emit_all,
-    )
-    if single:
-        groups = [result]
-    else:
-        groups = list(result.unbind(1 if emit_all else 0))
-    if not emit_all:
+    rows = noise.shape[2]
+    source, index = _items(scans, x, steps)
+    start = None
+    if any(scan.start[0] is not None for scan in scans):
+        starts = [layout.parts(scan.start_state(rows, noise))[0] for scan in scans]
+        start = starts[0] if single else torch.stack(starts)
+    if steps < noise.shape[1]:
+        noise = noise[:, :steps]
+    weights = [weight for scan in scans for weight in scan.weights]
+    run = CellRun(scans[0].kernel[0].head.scale, scans[0].emit_all, 0 if single else len(scans))
+    result = run_cell(run, source, index, noise[0] if single else noise, start, *weights)
+    groups = [result] if single else list(result.unbind(0))
+    if not run.emit_all:
         return groups
     return [
         (states.flip(0) if scan.backward_ else states).transpose(0, 1)
@@ -290,31 +279,19 @@ def _advance(scans: Sequence[FusedScan], x: Value, noise: Tensor, steps: int) ->
     ]
 
 
-def _project(scans: Sequence[FusedScan], x: Value, steps: int) -> tuple[Tensor, Tensor | None]:
-    """The items' share of the first layer in reading order: (L, [G,] B, H), or a table (V, H) and rows of it."""
-    nets = [scan.kernel[0].net for scan in scans]
-    inside = scans[0].inside
-    tokens = layout.parts(x)[0]
+def _items(scans: Sequence[FusedScan], x: Value, steps: int) -> tuple[Tensor, Tensor | None]:
+    """The items in reading order: features ([G,] L, B, M), or a table and the rows to take ([G,] L, B)."""
     embeddings = [scan.embedding[0] for scan in scans]
-    if all(e is not None and e.weight.shape[0] <= tokens.numel() for e in embeddings) and isinstance(x, Tensor):
-        tables = [
-            F.linear(e.weight, net.input.weight[:, :inside], net.input.bias)
-            for e, net in zip(embeddings, nets, strict=True)
-            if e is not None
-        ]
-        forward = tokens.mT
-        rows: list[Tensor] = []
-        offset = 0
-        for scan, table in zip(scans, tables, strict=True):
-            index = (forward.flip(0) if scan.backward_ else forward)[:steps]
-            rows.append(index + offset if offset else index)
-            offset += table.shape[0]
-        return (tables[0], rows[0]) if len(scans) == 1 else (torch.cat(tables), torch.stack(rows, dim=1))
-    read: list[Tensor] = []
-    shared: Tensor | None = None
-    for index, (scan, net) in enumerate(zip(scans, nets, strict=True)):
-        if shared is None or embeddings[index] is not embeddings[0]:
-            shared = scan.features(x)
-        share = F.linear(shared, net.input.weight[:, :inside], net.input.bias).transpose(0, 1)
-        read.append((share.flip(0) if scan.backward_ else share)[:steps])
-    return (read[0].contiguous() if len(scans) == 1 else torch.stack(read, dim=1)), None
+    shared = embeddings[0]
+    if shared is not None and isinstance(x, Tensor) and all(e is shared for e in embeddings):
+        return shared.weight, _in_reading_order(scans, [x.mT] * len(scans), steps)
+    if all(e is shared for e in embeddings):
+        each = [scans[0].features(x).transpose(0, 1)] * len(scans)
+    else:
+        each = [scan.features(x).transpose(0, 1) for scan in scans]
+    return _in_reading_order(scans, each, steps), None
+
+
+def _in_reading_order(scans: Sequence[FusedScan], each: Sequence[Tensor], steps: int) -> Tensor:
+    read = [(part.flip(0) if scan.backward_ else part)[:steps] for scan, part in zip(scans, each, strict=True)]
+    return read[0] if len(read) == 1 else torch.stack(read)

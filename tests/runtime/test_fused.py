@@ -10,23 +10,29 @@ from tests.runtime import nodes as n
 from tests.runtime.test_arrows import bidirectional
 
 
-def arguments(length, rows, hidden, size, groups=None, dtype=torch.float64):
+def arguments(length, rows, hidden, size, groups=0, dtype=torch.float64):
+    """Items, noise, start and the weights of each group; with width 3 of an item."""
     group = (groups,) if groups else ()
-    shapes = [
-        (length, *group, rows, hidden), (*group, rows, size), (*group, hidden, size), (*group, hidden, hidden),
-        (*group, hidden), (*group, 2 * size, hidden), (*group, 2 * size), (length, *group, rows, size),
-    ]  # fmt: skip
+    shapes = [(*group, length, rows, 3), (*group, length, rows, size), (*group, rows, size)]
+    for _ in range(max(1, groups)):
+        shapes += [(hidden, 3 + size), (hidden,), (hidden, hidden), (hidden,), (2 * size, hidden), (2 * size,)]
     return [(torch.randn(*shape, dtype=dtype) * hidden**-0.5).requires_grad_() for shape in shapes]
 
 
-@pytest.mark.parametrize("groups", [None, 2])
+def call(path, given, groups=0, emit_all=False):
+    items, *rest = given
+    return path(fused.CellRun(0.3, emit_all, groups), items, None, *rest)
+
+
+@pytest.mark.parametrize("groups", [0, 2])
 @pytest.mark.parametrize("emit_all", [False, True])
+@pytest.mark.parametrize("rows", [5, 70])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_hand_derived_backward_equals_autograd(groups, emit_all, dtype):
-    given = arguments(40, 5, 16, 6, groups, dtype)
+def test_hand_derived_backward_equals_autograd(groups, emit_all, rows, dtype):
+    given = arguments(40, rows, 16, 6, groups, dtype)
 
     def run(path):
-        value = path(given[0], None, *given[1:], 0.3, emit_all)
+        value = call(path, given, groups, emit_all)
         weights = torch.linspace(-1, 1, value.numel(), dtype=dtype).view_as(value)
         return value, torch.autograd.grad((value * weights).sum(), given)
 
@@ -36,29 +42,43 @@ def test_hand_derived_backward_equals_autograd(groups, emit_all, dtype):
         assert (gradient - reference).abs().max() <= 1e-5 * reference.abs().max()
 
 
-@pytest.mark.parametrize("groups", [None, 2])
+@pytest.mark.parametrize("groups", [0, 2])
 def test_second_derivatives(groups):
     given = arguments(2, 2, 3, 2, groups)
-    assert torch.autograd.gradgradcheck(lambda p, *rest: fused.run_cell(p, None, *rest, 0.3, True), given)
+    assert torch.autograd.gradgradcheck(lambda *each: call(fused.run_cell, each, groups, True), given)
 
 
-def test_rows_of_a_table():
-    given = arguments(6, 3, 4, 2)
-    table = torch.randn(9, 4, dtype=torch.float64, requires_grad=True)
-    index = torch.randint(0, 9, (6, 3))
-    values = [fused.run_cell(table, index, *given[1:], 0.3, False)]
-    values.append(fused.plain_cell(table[index], None, *given[1:], 0.3, False))
+@pytest.mark.parametrize("groups", [0, 2])
+@pytest.mark.parametrize("size", [9, 40])
+def test_rows_of_a_table(groups, size):
+    """A table of 9 rows is projected itself, one of 40 is not."""
+    _, *given = arguments(6, 3, 4, 2, groups)
+    table = torch.randn(size, 3, dtype=torch.float64, requires_grad=True)
+    index = torch.randint(0, size, (groups, 6, 3) if groups else (6, 3))
+    run = fused.CellRun(0.3, False, groups)
+    values = [fused.run_cell(run, table, index, *given), fused.plain_cell(run, table[index], None, *given)]
     assert torch.allclose(*values)
-    gradients = [torch.autograd.grad(value.sum(), [table, *given[1:]]) for value in values]
+    gradients = [torch.autograd.grad(value.sum(), [table, *given]) for value in values]
+    assert all(torch.allclose(a, b) for a, b in zip(*gradients, strict=True))
+
+
+def test_without_a_start_it_is_zero():
+    items, noise, start, *weights = arguments(6, 3, 4, 2)
+    run = fused.CellRun(0.3, False, 0)
+    values = [
+        fused.run_cell(run, items, None, noise, None, *weights),
+        fused.run_cell(run, items, None, noise, start * 0, *weights),
+    ]
+    assert torch.allclose(*values)
+    gradients = [torch.autograd.grad(value.sum(), [items, noise, *weights]) for value in values]
     assert all(torch.allclose(a, b) for a, b in zip(*gradients, strict=True))
 
 
 def test_lent_buffers_survive_interleaved_calls():
     first, second = arguments(6, 3, 4, 2), arguments(6, 3, 4, 2)
-    one = fused.run_cell(first[0], None, *first[1:], 0.3, False)
-    two = fused.run_cell(second[0], None, *second[1:], 0.3, False)
+    one, two = call(fused.run_cell, first), call(fused.run_cell, second)
     for value, given in ((one, first), (two, second)):
-        expected = torch.autograd.grad(fused.plain_cell(given[0], None, *given[1:], 0.3, False).sum(), given)
+        expected = torch.autograd.grad(call(fused.plain_cell, given).sum(), given)
         for _ in range(2):
             gradients = torch.autograd.grad(value.sum(), given, retain_graph=True)
             assert all(torch.allclose(a, b) for a, b in zip(gradients, expected, strict=True))
