@@ -96,6 +96,8 @@ def _variable(name: Name, ctx: StepContext) -> Expr:
     if name.text in ctx.aliases:
         return ctx.aliases[name.text]
     binding = ctx.find(name.text)
+    if binding is not None and binding.constant is not None:
+        return Constant(type=SCALAR, origin=origin, value=binding.constant)
     if binding is not None:
         return Bound(type=binding.type, origin=origin, name=name.text)
     entry = ctx.scope.lookup(name.text)

@@ -106,7 +106,7 @@ def arrow_of(name: Name, scope: Scope) -> Arrow:
     origin = scope.origin(name.span)
     if isinstance(entry, ArrowEntry):
         return Ref(
-            name=name.text,
+            name=entry.name,
             domain=entry.domain,
             codomain=entry.codomain,
             sort=entry.sort,

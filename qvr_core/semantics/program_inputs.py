@@ -217,7 +217,9 @@ def _number_parameter(parameter: Parameter, kind: str, given: Argument | None, s
     if kind == "Nat":
         known = given if isinstance(given, int) else None
         scope.local_sizes[name] = Linear(0, ((f"{RIGID}{name}", 1),)) if known is None else known
-    return Binding("parameter", SCALAR, Named(Unknown(), kind), scope.origin(parameter.name.span))
+    constant = given if isinstance(given, int | float) else None
+    origin = scope.origin(parameter.name.span)
+    return Binding("parameter", SCALAR, Named(Unknown(), kind), origin, constant=constant)
 
 
 # ---------------------------------------------------------------- options
