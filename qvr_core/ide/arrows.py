@@ -156,7 +156,10 @@ def _kernel_parameters(kernel: m.Kernel) -> int:
     if kernel.family is None:
         raw = _product(_finite_sizes(codomain))
     elif kernel.family in FAMILIES:
-        raw = raw_width(FAMILIES[kernel.family], codomain, dict(kernel.options))
+        try:
+            raw = raw_width(FAMILIES[kernel.family], codomain, dict(kernel.options))
+        except (TypeError, ValueError):
+            raise _UnknownSize from None  # the family does not fit its codomain, which is a diagnostic of its own
     else:
         return 0
     finite = [_size(factor.size) for factor in factors_of(domain) if isinstance(factor, Finite)]

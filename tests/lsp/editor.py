@@ -55,7 +55,12 @@ class Editor:
             stderr=asyncio.subprocess.DEVNULL,
             limit=1 << 26,
             cwd=cwd,
-            env={**os.environ, "QVR_LOG_FILE": os.devnull, "PYTHONPATH": str(ROOT), **(env or {})},
+            env={
+                **os.environ,
+                "QVR_LOG_FILE": os.environ.get("QVR_TEST_LOG", os.devnull),
+                "PYTHONPATH": str(ROOT),
+                **(env or {}),
+            },
         )
         return cls(process)
 

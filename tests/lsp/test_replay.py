@@ -20,7 +20,8 @@ EDITS = 2000
 BURST = 20
 LINE_END = re.compile(r"\r\n|\n|\r")
 PIECES = (
-    "a", "_", "x1", " ", "  ", "\n", "\r\n", "\r", "    ", "\t", "(", ")", "[", "]", ",", ":", "=", ">>", " @ ", "~",
+    "a", "_", "x1", " ", "  ", "\n", "\r\n", "\r", "    ", "\t", "(", ")", "[", "]", ",", ":", "=", ">>", " @ ",
+    "~",
     "->", "<-", "#", "#!", '"', "3", "0.5", "_", "é", "🦄", "👩‍🔬", "\u2028", "\x0c", "\x85", "object ", "morphism ", "let ",
     "program ", "export ", "sample ", "observe ", "return ", "Real 3", "FinSet 4", "role=", "scan(", "fan(", "Normal",
     "object A : Real 3\n", "    let z = h\n",
@@ -60,10 +61,12 @@ def units(text: str, encoding: str) -> int:
 
 
 def random_edit(text: Text, dice: random.Random, undo: list[tuple[int, int, str]]) -> dict[str, Any]:
+    places = text.places()
     if undo and dice.random() < 0.45:
         start, end, old = undo.pop()
-        return text.edit(start, end, old)
-    places = text.places()
+        if start in places and end in places:
+            return text.edit(start, end, old)
+        undo.clear()
     index = dice.randrange(len(places))
     start = places[index]
     end = places[min(len(places) - 1, index + (0 if dice.random() < 0.6 else dice.randint(1, 30)))]
