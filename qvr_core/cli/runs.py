@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from qvr_core.cli.files import stop
@@ -63,7 +63,7 @@ def listing(
             )
         )
         return
-    table = Table("run", "program", "how", "status", "loss", "")
+    table = Table(Column("run", no_wrap=True), "program", "how", "status", "loss", "")
     for run in runs:
         loss = "" if run.last_loss is None else f"{run.last_loss:.4f}"
         status = Text(run.status, STYLES.get(run.status, ""))

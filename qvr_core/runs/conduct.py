@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
 
 from qvr_core.analysis import Analyzer, Snapshot
@@ -13,8 +13,9 @@ from qvr_core.runs.emitter import Emitter
 from qvr_core.runs.environment import environment
 from qvr_core.runs.failures import check_failure, failure
 from qvr_core.runs.files import write_json
+from qvr_core.runs.nuts import fit_nuts
 from qvr_core.runs.prepare import Prepared, prepare
-from qvr_core.runs.protocol import ENDINGS, Event, Job, Started
+from qvr_core.runs.protocol import Event, Job, Started
 from qvr_core.runs.settings import main_program
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.svi import SviFit
@@ -38,11 +39,8 @@ def conduct(job: Job, stop: Stop, stream: IO[bytes]) -> int:
             emitter.emit(wrong)
             return 1
         prepared = prepare(job, snapshot)
-        for event in events(prepared, stop):
-            emitter.emit(event)
-            if isinstance(event, ENDINGS):
-                return 0
-        raise AssertionError("an engine ended without a last event")
+        fit(prepared, stop, emitter.emit)
+        return 0
     except Exception as error:
         traceback.print_exc(file=sys.stderr)
         program = prepared.program if prepared is not None else _program(job, snapshot)
@@ -54,11 +52,25 @@ def _program(job: Job, snapshot: Snapshot) -> Program | None:
     return snapshot.model.programs.get(job.program or main_program(snapshot.model) or "")
 
 
-def events(prepared: Prepared, stop: Stop) -> Iterator[Event]:
-    """All events of a prepared run."""
-    fit = SviFit(prepared, stop)
-    notes = list(fit.restore()) if prepared.job.resume else []
-    yield Started(
+def fit(prepared: Prepared, stop: Stop, emit: Callable[[Event], None]) -> None:
+    """Run a prepared job; every event goes to `emit`, the last one included."""
+    config = prepared.job.config
+    if config.algorithm == "nuts":
+        emit(started(prepared, config.warmup + config.samples, None))
+        fit_nuts(prepared, stop, emit)
+        return
+    engine = SviFit(prepared, stop)
+    notes = list(engine.restore()) if prepared.job.resume else []
+    emit(started(prepared, config.steps, engine.step or None))
+    for event in notes:
+        emit(event)
+    for event in engine.run():
+        emit(event)
+
+
+def started(prepared: Prepared, steps: int, resumed_from: int | None) -> Started:
+    """The first event."""
+    return Started(
         run_id=prepared.job.run_id,
         program=prepared.program.name,
         algorithm=prepared.job.config.algorithm,
@@ -66,11 +78,9 @@ def events(prepared: Prepared, stop: Stop) -> Iterator[Event]:
         pid=os.getpid(),
         device=str(prepared.device),
         parameters=sum(p.numel() for p in prepared.model.parameters()),
-        steps=prepared.job.config.steps,
+        steps=steps,
         data=prepared.description,
         baselines=prepared.baselines,
         memory=prepared.memory,
-        resumed_from=fit.step or None,
+        resumed_from=resumed_from,
     )
-    yield from notes
-    yield from fit.run()

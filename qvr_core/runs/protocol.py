@@ -88,7 +88,7 @@ class Started(Frozen):
     device: str
     parameters: int
     steps: int
-    """Steps, or draws of all chains together."""
+    """Optimiser steps, or draws of each chain with its warm-up."""
     data: str
     """The data in words, for people."""
     baselines: Baselines | None = None

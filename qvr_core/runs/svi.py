@@ -18,8 +18,19 @@ from qvr_core.runs.checkpoint import Checkpoint
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.held_out import held_out_figure
 from qvr_core.runs.order import RowOrder
+from qvr_core.runs.posterior import table
 from qvr_core.runs.prepare import Prepared, latents_are_local
-from qvr_core.runs.protocol import Cancelled, CheckpointWritten, Event, Finished, HeldOut, Losses, Message, Progress
+from qvr_core.runs.protocol import (
+    Cancelled,
+    CheckpointWritten,
+    Event,
+    Finished,
+    HeldOut,
+    Losses,
+    Message,
+    PosteriorRow,
+    Progress,
+)
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.worker import Stop
 
@@ -40,6 +51,7 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adagrad": torch.optim.Adagrad,
 }
 END_SHARE = 0.01
+POSTERIOR_DRAWS = 1000
 
 
 def rate(schedule: str, start: float, step: int, steps: int) -> float:
@@ -88,7 +100,7 @@ class SviFit:
     def _guide(self) -> Guide:
         name = self.config.guide
         if name == "auto":
-            local = self.prepared.text or latents_are_local(self.prepared.program.steps)
+            local = not self.prepared.needs.statistical and latents_are_local(self.prepared.program.steps)
             name = "prior" if local else "normal"
         observed = {need.name for need in self.prepared.needs.observed}
         return GUIDES[name](self.model, observed_names=observed).to(self.prepared.device)
@@ -203,7 +215,27 @@ class SviFit:
         if self.prepared.held_out is not None:
             figure = self._held_out()
             yield figure
-        yield Finished(step=self.step, seconds=self.seconds, losses=self._summary(), held_out=figure, reason=reason)
+        posterior = self._posterior()
+        yield Finished(
+            step=self.step,
+            seconds=self.seconds,
+            losses=self._summary(),
+            posterior=posterior,
+            held_out=figure,
+            reason=reason,
+        )
+
+    def _posterior(self) -> tuple[PosteriorRow, ...]:
+        """What the guide says of the latents that all rows share; they are drawn without touching the fit."""
+        prepared = self.prepared
+        if not prepared.needs.statistical:
+            return ()
+        latents = [name for name, site in self.model.sites.items() if not site.info.observed]
+        with torch.random.fork_rng():
+            torch.manual_seed(self.config.seed)
+            _, observations = prepared.move(prepared.train.batch(torch.zeros(1, dtype=torch.int64)))
+            draws = inference.Predictive(self.model, self.guide, num_samples=POSTERIOR_DRAWS, return_sites=latents)
+            return tuple(table(draws(None, observations)))
 
     def _progress(self, value: float, norm: float, step_time: float) -> Progress:
         left = self.config.steps - self.step
