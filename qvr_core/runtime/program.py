@@ -18,7 +18,7 @@ from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.execution import Execution, Request, SiteInfo, SiteNoise, SiteRecord, Wanted
 from qvr_core.runtime.family_site import FamilySite
 from qvr_core.runtime.frame import Frame
-from qvr_core.runtime.layout import Where, from_parts, join, parts, prepare, regroup
+from qvr_core.runtime.layout import Where, blocks, from_parts, join, parts, prepare, regroup
 from qvr_core.runtime.leaves import adopt
 from qvr_core.runtime.marginalize import Marginalize
 from qvr_core.runtime.repetition import n_steps as run_n_steps
@@ -108,7 +108,7 @@ class ProgramModule(ArrowModule):
         prepared: `x` is a value in normal form and has been checked.
         """
         value = x if prepared else self.input(x)
-        count = self._rows(value, rows, values, noise, unconstrained)
+        count = self._rows(value, self._unread_rows(x) if rows is None else rows, values, noise, unconstrained)
         request = Request(
             count, observations or {}, values or {}, noise or {}, unconstrained or {}, generator, want_log_prob, scored
         )
@@ -138,6 +138,12 @@ class ProgramModule(ArrowModule):
 
     _last: Tensor | None = None
     _prepared: Value | None = None
+
+    def _unread_rows(self, x: object) -> int | None:
+        """Rows of an input that no step reads: a real one still says how many there are, an index says nothing."""
+        if self.program.uses_input or not isinstance(x, Tensor) or x.dim() < 2:
+            return None
+        return x.shape[0] if all(not block.finite for block in blocks(self.domain.space)) else None
 
     def _rows(
         self,
