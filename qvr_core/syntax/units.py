@@ -166,16 +166,33 @@ def _explained(tokens: list[Token], failure: Failure, start: str) -> tuple[Synta
     fix, node = _repaired(tokens, failure, signs, start)
     if token.kind == "UNDERSCORE":
         return problem("syntax-error", "`_` stands for an open size or a dropped name, nothing else", span), node
+    rest = Span(token.start, tokens[-1].start)
     if _looks_like_option(tokens, failure):
-        end = tokens[-1].start
-        fix = ("Put it in brackets", ((Span(token.start, token.start), "["), (Span(end, end), "]")))
-        return problem("syntax-error", "options stand in brackets: `[key=value]`", span, fix), node
+        return problem("syntax-error", "options stand in brackets: `[key=value]`", span, _wrapped(rest, "[]")), node
+    if tokens[0].kind == "RETURN" and at > 1 and tokens[1].kind != "LPAR":
+        if token.kind == "COMMA":
+            fix = _wrapped(Span(tokens[1].start, rest.end), "()")
+            return problem("syntax-error", "several values are returned in parentheses", span, fix), None
+        return problem("syntax-error", "`return` takes a name: give the expression one with `let`", span), None
+    if start == "lexicon_entry" and at == 0 and token.kind == "NAME":
+        quoted = [Token("STRING", f'"{token.text}"', *span), *tokens[1:]]
+        fix = _wrapped(span, '""')
+        return problem("syntax-error", "a word of a lexicon stands in quotes", span, fix), _quietly(quoted, start)
     if what:
         found = "" if at_end else f", not {_shown(token)}"
         return problem("syntax-error", f"expected {what}{place}{found}", span, fix), node
-    joined = "COMPOSE" in acceptable(grammar, failure.states) and token.kind == "NAME"
-    hint = "; `>>` and `@` join arrows" if joined else ""
-    return problem("syntax-error", f"{_shown(token)} is not expected{place}{hint}", span, fix), node
+    message = f"{_shown(token)} is not expected{place}"
+    if token.kind == "NAME" and "COMPOSE" in acceptable(grammar, failure.states):
+        return problem("syntax-error", f"{message}; `>>` and `@` join arrows", span), None
+    return problem("syntax-error", message, span, fix), node
+
+
+def _wrapped(span: Span, brackets: str) -> tuple[str, tuple[tuple[Span, str], ...]]:
+    """The fix that puts signs around a span."""
+    before, after_it = brackets
+    named = {"[": "brackets", "(": "parentheses", '"': "quotes"}[before]
+    around = ((Span(span.start, span.start), before), (Span(span.end, span.end), after_it))
+    return f"Put it in {named}", around
 
 
 def _looks_like_option(tokens: list[Token], failure: Failure) -> bool:
@@ -210,7 +227,7 @@ def _repaired(
     if token.kind != "$END" and not signs:
         node = _quietly([*tokens[:at], *tokens[at + 1 :]], start)
         if node is not None:
-            return ("Remove it", ((span, ""),)), node
+            return ("Remove it", ((span, ""),)), node if _is_sign(token) else None
     return None, None
 
 
