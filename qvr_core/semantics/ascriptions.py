@@ -54,6 +54,9 @@ def ascribe(
 ) -> Ascribed:
     """Decide what the ascription means, in the order of the language, and check it."""
     over = options.over
+    if options.via is not None or options.at is not None:
+        indexed = (name for argument in drawn.arguments for name in argument.value.type.indexed)
+        ctx.plates.update(name for name in indexed if name is not None)
     if space is None or tree is None:
         if options.iid_over is not None:
             return _plate(kind, drawn, options.iid_over, place, options, ctx)
@@ -221,6 +224,10 @@ def _plate(
 ) -> Ascribed:
     plates = _axes_of(space)
     own = drawn.type
+    if kind != "sample":
+        ctx.plates.update(name for _, name in plates if name is not None)
+    for argument in drawn.arguments:
+        ctx.plates.update(name for name in argument.value.type.indexed if name is not None)
     shape = axes(own)
     _check_sized(kind, drawn, place, ctx)
     if own.space is None or isinstance(own.space, Unknown) or shape is None:

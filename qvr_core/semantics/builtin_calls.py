@@ -103,6 +103,8 @@ def _shape(
 ) -> ValueType:
     types = [arg.type for arg in args]
     where = ctx.scope.origin(expr.func.span)
+    if function.rule != "pointwise":
+        ctx.plates.update(name for kind in types for name in kind.indexed if name is not None)
     match function.rule:
         case "pointwise":
             kind = elementwise(list(zip(args, texts, strict=False)), where, ctx)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qvr_core.semantics.broadcasting import Clash, axes, broadcast, tied_pairs
+from qvr_core.semantics.broadcasting import Clash, axes, broadcast, is_data, tied_pairs
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import structure
 from qvr_core.semantics.environment import StepContext
@@ -43,6 +43,9 @@ def elementwise(operands: Sequence[Operand], where: Origin, ctx: StepContext) ->
     """The shape of elementwise arithmetic; a clash is reported at `where` with both sides in words."""
     types = [expr.type for expr, _ in operands]
     kind = broadcast(types)
+    if any(is_data(each) for each in types):
+        # what meets data may well run along it
+        ctx.plates.update(name for each in types for name in each.indexed if name is not None)
     if isinstance(kind, Clash):
         _report_clash(operands, kind, where, ctx)
         return ValueType(Unknown(), rows=any(t.rows for t in types))

@@ -67,6 +67,8 @@ class StepContext:
     reaches: set[str] = field(default_factory=set[str])
     uses_input: bool = False
     effects: set[str] = field(default_factory=set[str])
+    plates: set[str] = field(default_factory=set[str])
+    """Finite sets that something runs over, picks from or is reduced over here."""
     aliases: dict[str, Expr] = field(default_factory=dict[str, Expr])
     """What the parameters of lambdas that are being expanded stand for."""
     locals: dict[str, Binding] = field(default_factory=dict[str, Binding])

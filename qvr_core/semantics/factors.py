@@ -25,6 +25,7 @@ def check_factor(expr: FactorExpr, ctx: StepContext, check: Check) -> Expr:
         for _, space in indices
     ]
     named = tuple((name.text, space.space) for name, space in indices)
+    ctx.plates.update(name for _, name in front if name is not None)
     origin = ctx.scope.origin(expr.span)
     if isinstance(expr.body, tuple):
         cases = tuple((int(case.index.value), check(case.value, ctx)) for case in expr.body)

@@ -62,6 +62,8 @@ def _whole(index: Expr) -> int | None:
 
 def _check_axis(axis: Axis, index: Expr, tree: Arith, expr: Gather, ctx: StepContext) -> None:
     size, name = axis
+    if name is not None:
+        ctx.plates.add(name)
     base = words(expr.base, "the value")
     literal = _whole(index)
     if literal is not None:

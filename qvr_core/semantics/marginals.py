@@ -154,6 +154,7 @@ def _ascribe(
     if not is_finite(space.space) or isinstance(drawn.type.space, Seq):
         return Ascription.PLATE, ValueType(Unknown(), rows=drawn.rows), space
     plates = [(f.size, f.nominal) for f in factors_of(space.space) if isinstance(f, Finite)]
+    ctx.plates.update(name for _, name in plates if name is not None)
     if drawn.type.space is None:
         return Ascription.PLATE, ValueType(None, rows=drawn.rows), space
     scalar = element if isinstance(element, Finite | Unknown) else Real((1,))

@@ -13,7 +13,7 @@ from qvr_core.semantics.codes import RESERVED_NAME
 from qvr_core.semantics.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.environment import WHOLE_INPUT, Binding, FreeName
 from qvr_core.semantics.families import FAMILIES
-from qvr_core.semantics.model import DataName, LetModel, SampleModel, ValueType
+from qvr_core.semantics.model import Ascription, DataName, LetModel, SampleModel, ValueType
 from qvr_core.semantics.program_codes import (
     BOUND_TWICE,
     HIDDEN_GLOBAL,
@@ -21,6 +21,7 @@ from qvr_core.semantics.program_codes import (
     UNBOUND_ARGUMENT,
     UNOBSERVED_SITE,
     UNUSED_BINDING,
+    UNUSED_PLATE,
     USED_BEFORE_BOUND,
 )
 from qvr_core.semantics.scope import Scope
@@ -242,3 +243,21 @@ def _report_lonely(
             readers[read] -= 1
             if readers[read] <= 0 and read in optional:
                 pending.append(optional[read])
+
+
+def check_plates(
+    blocks: Sequence[Block], bindings: Mapping[str, Binding], returned: Sequence[str], scope: Scope
+) -> None:
+    """Plates of values that nothing runs over or picks from."""
+    used = frozenset[str]().union(*(block.plates for block in blocks))
+    used |= {plate for name in returned if name in bindings for plate in bindings[name].type.indexed if plate}
+    for block in blocks:
+        for name, result in block.optional.items():
+            site = result.model.site if isinstance(result.model, SampleModel) else None
+            if site is None or site.ascription is not Ascription.PLATE or site.ascribed is None:
+                continue
+            plates = [plate for plate in result.binds[name].type.indexed if plate is not None]
+            if plates and used.isdisjoint(plates):
+                over = site.ascribed.written
+                message = f"`{name}` has a value for each `{over}`, but nothing picks one or runs over them"
+                scope.report(UNUSED_PLATE, message, result.binds[name].origin)

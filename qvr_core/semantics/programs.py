@@ -26,7 +26,7 @@ from qvr_core.semantics.program_inputs import (
     input_bindings,
     model_inputs,
 )
-from qvr_core.semantics.program_rules import Bound, bind_all, check_free, check_local_name, check_unused
+from qvr_core.semantics.program_rules import Bound, bind_all, check_free, check_local_name, check_plates, check_unused
 from qvr_core.semantics.returns import Returned, check_return
 from qvr_core.semantics.scope import Globals, Scope
 from qvr_core.semantics.spaces import Named
@@ -209,6 +209,7 @@ def _check_whole(typed: Reading, returned: Returned | None, scope: Scope) -> Non
         return
     names = [name for _, name in returned.items]
     check_unused(typed.blocks, typed.inputs, names, "Score" in typed.effects, scope)
+    check_plates(typed.blocks, typed.bindings, names, scope)
 
 
 def _check_effects(declared: frozenset[str], span: Span, done: frozenset[str], scope: Scope) -> None:

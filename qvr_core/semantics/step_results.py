@@ -73,6 +73,7 @@ class StepResult:
     lifts: frozenset[str]
     uses_input: bool
     effects: frozenset[str]
+    plates: frozenset[str]
 
     def untouched(self, names: set[str], globals_: set[str]) -> bool:
         """True where nothing that the step reads is among the names and globals that changed."""
@@ -128,6 +129,7 @@ class Block:
     lifts: frozenset[str]
     uses_input: bool
     effects: frozenset[str]
+    plates: frozenset[str]
     sampled: bool
     density: Density
     """Draws of all sites together; kind 'none' and 'score' where one of them is."""
@@ -168,6 +170,7 @@ def make_block(results: list[StepResult]) -> Block:
         lifts=frozenset[str]().union(*(result.lifts for result in results)),
         uses_input=any(result.uses_input for result in results),
         effects=frozenset[str]().union(*(result.effects for result in results)),
+        plates=frozenset[str]().union(*(result.plates for result in results)),
         sampled=any(map(_is_sampled, results)),
         density=_joint_density(results),
     )

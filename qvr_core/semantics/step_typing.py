@@ -156,4 +156,5 @@ def _check(
         lifts=frozenset(ctx.lifts),
         uses_input=ctx.uses_input,
         effects=frozenset(ctx.effects),
+        plates=frozenset(ctx.plates),
     )
