@@ -103,7 +103,8 @@ def edge(source: str, target: str, wire: Wire, ordinal: int) -> str:
     attributes = {
         "id": quoted(f"wire:{source}:{target}:{ordinal}"),
         "class": quoted(" ".join(["wire", wire.kind, *(["mismatch"] if wire.mismatch else [])])),
-        "label": quoted(wire.label),
+        # spaces keep the letters off the wire where it runs downwards
+        "label": quoted(f" {wire.label} " if wire.label else ""),
         "tooltip": quoted(wire.mismatch or wire.label),
     }
     if wire.kind != "value":

@@ -9,6 +9,11 @@ export interface Page {
   worker?: boolean;
 }
 
+export function icons(extension: vscode.Uri): { light: vscode.Uri; dark: vscode.Uri } {
+  const file = (name: string) => vscode.Uri.joinPath(extension, "icons", name);
+  return { light: file("file-light.svg"), dark: file("file-dark.svg") };
+}
+
 export function html(webview: vscode.Webview, extension: vscode.Uri, page: Page): string {
   const nonce = randomBytes(16).toString("base64url");
   const script = webview.asWebviewUri(vscode.Uri.joinPath(extension, "dist", "webviews", page.script));

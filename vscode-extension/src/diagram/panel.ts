@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import type { Server } from "../client";
 import { nodesAt } from "../nodes";
 import { DIAGRAM, type DiagramAnswer, type DiagramParams } from "../protocol";
-import { html } from "../webview";
+import { html, icons } from "../webview";
 import type { FromDiagram, ToDiagram } from "./messages";
 import { saveDiagram } from "./save";
 
@@ -31,7 +31,7 @@ class DiagramPanel {
     extension: vscode.Uri,
   ) {
     panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(extension, "dist")] };
-    panel.iconPath = vscode.Uri.joinPath(extension, "icons", "activity.svg");
+    panel.iconPath = icons(extension);
     panel.webview.onDidReceiveMessage((message: FromDiagram) => void this.receive(message));
     panel.webview.html = html(panel.webview, extension, { script: "diagram.js", title: "Diagram", worker: true });
   }

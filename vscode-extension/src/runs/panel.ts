@@ -1,7 +1,7 @@
 /** The run panel: one webview per run, fed with the run's events. */
 import * as vscode from "vscode";
 import type { RunEvent } from "../protocol";
-import { html } from "../webview";
+import { html, icons } from "../webview";
 import type { FromRun, ToRun } from "./messages";
 import type { Runs } from "./runs";
 import type { RunState } from "./state";
@@ -21,7 +21,7 @@ class RunPanel {
     extension: vscode.Uri,
   ) {
     panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(extension, "dist")] };
-    panel.iconPath = vscode.Uri.joinPath(extension, "icons", "activity.svg");
+    panel.iconPath = icons(extension);
     panel.webview.onDidReceiveMessage((message: FromRun) => void this.receive(message));
     panel.webview.html = html(panel.webview, extension, { script: "run.js", title: "Run" });
   }

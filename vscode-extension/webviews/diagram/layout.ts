@@ -1,6 +1,13 @@
 /** DOT to SVG through the worker; only the newest wish is answered. */
 import source from "worker:./worker.ts";
 
+export interface Wanted {
+  turn: number;
+  dot: string;
+  width: number;
+  height: number;
+}
+
 interface Done {
   turn: number;
   svg?: string;
@@ -25,8 +32,9 @@ export class Layout {
     this.worker.onerror = (event) => this.failed(event.message || "the layout worker did not start");
   }
 
-  draw(dot: string): void {
+  draw(dot: string, { clientWidth, clientHeight }: HTMLElement): void {
     this.turn += 1;
-    this.worker.postMessage({ turn: this.turn, dot });
+    const wanted: Wanted = { turn: this.turn, dot, width: clientWidth, height: clientHeight };
+    this.worker.postMessage(wanted);
   }
 }

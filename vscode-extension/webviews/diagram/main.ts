@@ -44,14 +44,13 @@ document.getElementById("root")?.append(
 
 let answer: DiagramAnswer | undefined;
 let highlighted: string[] = [];
-let tall = false;
 const view = new View(frame, (zoom) => keep({ zoom }));
 const layout = new Layout(draw, (message) => tell(`The diagram could not be laid out: ${message}`));
 view.restore(vscode.getState()?.zoom);
+let resized = 0;
 new ResizeObserver(() => {
-  if (answer && frame.clientHeight > frame.clientWidth * 1.1 !== tall) {
-    lay(answer);
-  }
+  clearTimeout(resized);
+  resized = setTimeout(() => answer && layout.draw(answer.dot, frame), 200);
 }).observe(frame);
 
 window.addEventListener("message", ({ data }: MessageEvent<ToDiagram>) => {
@@ -83,13 +82,7 @@ function show(next: DiagramAnswer, state: DiagramState, wireLabels: boolean): vo
   document.body.classList.toggle("no-labels", !wireLabels);
   names.replaceChildren(...next.names.map((name) => el("option", { value: name, selected: name === next.name }, name)));
   text.replaceChildren(...outline(next, (node) => send({ type: "reveal", node })));
-  lay(next);
-}
-
-/** A tall panel reads from top to bottom, a wide one from left to right. */
-function lay(shown: DiagramAnswer): void {
-  tall = frame.clientHeight > frame.clientWidth * 1.1;
-  layout.draw(tall ? shown.dot.replace("rankdir=LR", "rankdir=TB") : shown.dot);
+  layout.draw(next.dot, frame);
 }
 
 function draw(svg: string): void {
@@ -106,9 +99,23 @@ function draw(svg: string): void {
     prepare(group);
   }
   view.show(parsed);
+  parsed.querySelectorAll<SVGGElement>("g.node").forEach(centre);
   mark(false);
   find();
   send({ type: "drawn", svg });
+}
+
+/** Graphviz places the lines of a label by widths of its own: put them in the middle of what is really drawn. */
+function centre(group: SVGGElement): void {
+  const shape = group.querySelector<SVGGraphicsElement>("path, ellipse, polygon");
+  if (!shape) {
+    return;
+  }
+  const { x, width } = shape.getBBox();
+  for (const line of group.querySelectorAll("text")) {
+    line.setAttribute("text-anchor", "middle");
+    line.setAttribute("x", String(x + width / 2));
+  }
 }
 
 function prepare(group: SVGGElement): void {

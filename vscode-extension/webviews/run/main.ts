@@ -36,7 +36,7 @@ const figures = el("section", { class: "figures" });
 const table = el("section", {});
 const notes = el("ul", { class: "notes" });
 document.getElementById("root")?.append(
-  el("header", {}, title, status, el("span", { class: "space" }), cancel, resume, button("rerun", "Run again…"), button("source", "Program"), button("folder", "Folder")),
+  el("header", {}, title, status, el("span", { class: "space" }), cancel, resume, button("rerun", "Rerun…"), button("source", "Program"), button("folder", "Folder")),
   facts,
   bar,
   line,
@@ -137,7 +137,7 @@ function drawChart(shown: RunState): void {
   const raw: Line = { label: "−ELBO", values: series.loss, colour: "--vscode-charts-blue", width: 1, faint: true };
   const lines: Line[] = nuts
     ? [{ label: "acceptance", values: series.acceptance, colour: "--vscode-charts-green", width: 1.6 }]
-    : [...(smoothed ? [] : [raw]), { label: "smoothed", values: series.smoothed, colour: "--vscode-charts-orange", width: 2 }];
+    : [...(smoothed ? [] : [raw]), { label: "smoothed", values: series.smoothed, colour: "--vscode-charts-purple", width: 2 }];
   chart.draw(series.steps, lines, logScale && !nuts, nuts ? "acceptance" : "−ELBO per row, nats");
 }
 
