@@ -156,8 +156,10 @@ class FileChecker:
                     dirty |= self.readers.get(name, set())
                 continue
             owners.sort(key=self.layout.start_line)
-            if owners[0] != self._providers.get(name):
-                dirty.add(owners[0])
+            provider = self._providers.get(name)
+            if owners[0] != provider:
+                # the one before does not count any more, so its sizes do not either
+                dirty |= {uid for uid in (owners[0], provider) if uid in self.records}
         return dirty
 
     def _damage_circles(self) -> set[int]:

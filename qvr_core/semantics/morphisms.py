@@ -274,13 +274,14 @@ def _over_sequence(role: str, decl: MorphismDecl, domain: Named, codomain: Named
 
 
 def _attention(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:
+    declared = domain
     domain, codomain = _over_sequence("attention", decl, domain, codomain, scope)
     heads = settings.count("heads") or 1
     size = width(domain.space)
     if not is_unknown(domain.space) and not isinstance(size, Linear) and size % heads:
         scope.report(
             INVALID_OPTION,
-            f"`heads` must divide the width, but {heads} does not divide {show(codomain)}",
+            f"`heads` must divide the width, but {heads} does not divide {show(declared)}",
             settings.span("heads"),
         )
     return Attention(
@@ -314,12 +315,6 @@ def _latent(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settin
         _demand("latent", "codomain", "finite", codomain, decl.codomain, decl, scope)
     head = read_head(decl.init, scope) if decl.init is not None else None
     scale = settings.number("scale")
-    if head is not None and scale is not None and head.arguments is not None:
-        scope.report(
-            USELESS_OPTION,
-            "`scale` has no effect here: the prior gives the spread",
-            settings.options["scale"].key.span,
-        )
     return Latent(
         name=scope.owner,
         domain=domain,
@@ -365,13 +360,13 @@ def _given(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -> 
     if arrow.sort is not Sort.TENSOR and not isinstance(arrow, Damaged):
         scope.report(SORT_MISMATCH, f"{text} is no tensor arrow: an observed arrow is a given matrix", init.span)
         return None, None
-    _side("reads", arrow.domain, domain, init.span, text, scope)
-    _side("gives", arrow.codomain, codomain, init.span, text, scope)
+    if _side("reads", arrow.domain, domain, init.span, text, scope):
+        _side("gives", arrow.codomain, codomain, init.span, text, scope)
     return None, arrow
 
 
-def _side(verb: str, given: Named, wanted: Named, span: Span, text: str, scope: Scope) -> None:
-    scope.require_fit(given, wanted, span, ROLE_MISMATCH, f"{text} {verb}", f"`{scope.owner}` is declared with")
+def _side(verb: str, given: Named, wanted: Named, span: Span, text: str, scope: Scope) -> bool:
+    return scope.require_fit(given, wanted, span, ROLE_MISMATCH, f"{text} {verb}", f"`{scope.owner}` is declared with")
 
 
 def _discretize(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:

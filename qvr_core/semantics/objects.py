@@ -230,7 +230,7 @@ def _enumeration(expr: EnumExpr, scope: Scope) -> Space:
 def _sequence(expr: SeqExpr, item: Space, scope: Scope) -> Space:
     if has_seq(item):
         scope.report(INVALID_SPACE, "a sequence of sequences has no meaning here", expr.span)
-        return item
+        return Unknown()
     return item if is_unknown(item) else Seq(item)
 
 
