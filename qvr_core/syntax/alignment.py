@@ -62,7 +62,8 @@ def _align(layout: Layout, run: list[int], printed: dict[int, list[str]]) -> Non
     if _in_columns([(line.find(":"), len(line[: line.find(":")].rstrip()) + 1) for line in old]):
         width = max(map(len, heads))
         heads = [head.ljust(width) for head in heads]
-    if isinstance(nodes[0], tree.MorphismDecl):
+    # Arrows can only stand in a column if the colons before them do.
+    if isinstance(nodes[0], tree.MorphismDecl) and len(set(map(len, heads))) == 1:
         arrows = [_arrow_column(layout, i) for i in run]
         if _in_columns(arrows):
             domains = [to_text(node.domain) for node in nodes]
