@@ -16,9 +16,11 @@ from torch import Tensor, nn
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
 from qvr_core.runtime.arrow import ArrowModule
 from qvr_core.runtime.build import Builder
+from qvr_core.runtime.deduction import DeductionModule, deduction_of
 from qvr_core.runtime.errors import RuntimeProblem
 from qvr_core.runtime.export import as_program
 from qvr_core.runtime.program import ProgramModule, build_program
+from qvr_core.runtime.templates import Template
 from qvr_core.semantics.diagnostics import Severity
 from qvr_core.semantics.model import Model
 from qvr_core.syntax.tree import Statement
@@ -81,15 +83,17 @@ class Program:
         self._builder = Builder(self.model, data, build_program)
         self._morphism: ArrowModule | None = self._exported()
         self.programs: dict[str, ProgramModule] = {}
-        self.templates: dict[str, Any] = {}
+        self.templates: dict[str, Template] = {}
         for name, program in self.model.programs.items():
             if program.template:
-                self.templates[name] = None
+                self.templates[name] = Template(program, snapshot, self._builder)
             else:
                 built = self._builder.named(name)
                 assert isinstance(built, ProgramModule)
                 self.programs[name] = built
-        self.deductions: dict[str, Any] = {}
+        self.deductions: dict[str, DeductionModule] = {
+            name: deduction_of(self._builder, name) for name in self.model.deductions
+        }
 
     def _exported(self) -> ArrowModule | None:
         """The first export; without one the last program or let."""

@@ -66,6 +66,8 @@ def compile_expr(expr: Expr, parts: Parts) -> Evaluate:
             return _apply(expr, parts)
         case Builtin(function="parse"):
             return _parse(expr, parts)
+        case Builtin(function="compose"):
+            return _compose(expr, parts)
         case Builtin():
             return _builtin(expr, parts)
         case Index():
@@ -257,6 +259,13 @@ def _size(space: Space) -> int:
 def _parse(expr: Builtin, parts: Parts) -> Evaluate:
     deduction, sentence = (compile_expr(arg, parts) for arg in expr.args)
     return lambda frame: Cell(deduction(frame).value.parse(sentence(frame).value), False)
+
+
+def _compose(expr: Builtin, parts: Parts) -> Evaluate:
+    from qvr_core.runtime.deduction import ComposedDeduction
+
+    items = [compile_expr(arg, parts) for arg in expr.args]
+    return lambda frame: Cell(ComposedDeduction([item(frame).value for item in items]), False)
 
 
 def _method(expr: Method, parts: Parts) -> Evaluate:

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from qvr_core.runtime.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value, missing_innovations, repeat_rows
 from qvr_core.runtime.arrow_site import ArrowSite, SiteArrow
@@ -32,7 +32,7 @@ class _Parts:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
-        self.used: list[ArrowModule] = []
+        self.used: list[nn.Module] = []
 
     def arrow(self, node: Arrow) -> ArrowModule:
         module = self.builder.arrow(node)
@@ -40,9 +40,9 @@ class _Parts:
         return module
 
     def deduction(self, name: str) -> Any:
-        from qvr_core.runtime.deduction import DeductionModule
+        from qvr_core.runtime.deduction import deduction_of
 
-        module = DeductionModule(self.builder.model.deductions[name], self.builder.model)
+        module = deduction_of(self.builder, name)
         self.used.append(module)
         return module
 

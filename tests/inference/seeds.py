@@ -1,9 +1,10 @@
-"""The seeds' programs and snippets, cut out of their text: `quivers` is read as `qvr_core`, and nothing else changes."""
+"""The seeds' programs and snippets, cut out of their text: `quivers` is read as `qvr_core`, nothing else changes."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def _seed(text: str) -> Seed:
     source = _program(lines)
     name = next(line.split()[1] for line in source.splitlines() if line.startswith("export"))
     starts = [lines.index(section) for section in SECTIONS]
-    snippets = [_code(lines[start:end]) for start, end in zip(starts, starts[1:], strict=False)]
+    snippets = [_code(lines[start:end]) for start, end in itertools.pairwise(starts)]
     return Seed(name, source, *snippets)
 
 
