@@ -12,8 +12,8 @@ from functools import lru_cache
 from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS, Logical, code_end, logical_line, next_code
 from qvr_core.syntax.layout import shape as shape_of
 from qvr_core.syntax.problems import Replacement, problem
+from qvr_core.syntax.recovery import near_word
 from qvr_core.syntax.tree import Span, SyntaxProblem
-from qvr_core.syntax.units import near_word
 
 BLOCKS = {"program": "program", "deduction": "deduction", "composition": "composition"}
 INDENT = "    "

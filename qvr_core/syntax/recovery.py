@@ -1,0 +1,208 @@
+"""Damaged units: what was meant, how to say what is wrong, and the one small repair that makes sense of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from qvr_core.syntax.builder import ACTIONS
+from qvr_core.syntax.expectations import JOINTS, after, literal_of, wanted
+from qvr_core.syntax.lalr import Failure, Token, acceptable, run
+from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS
+from qvr_core.syntax.lexer import CLOSERS, OPENERS
+from qvr_core.syntax.problems import problem
+from qvr_core.syntax.tables import table
+from qvr_core.syntax.tree import Span, SyntaxProblem
+
+KEYWORDS = {"statement": STATEMENT_WORDS, "step": STEP_WORDS, "deduction_item": ITEM_WORDS}
+NOUNS = {"statement": "statement", "step": "step", "deduction_item": "line of a deduction"}
+
+_CLOSING = {kind: text for text, kind in CLOSERS.items()}
+
+
+def near_word(word: str, words: Sequence[str]) -> str:
+    """The one of `words` that a misspelt word means, '' if it is like none."""
+    near = get_close_matches(word, words, n=1, cutoff=0.7) if word not in words else [word]
+    return near[0] if near else ""
+
+
+# ---------------------------------------------------------------- recovery inside a unit
+
+
+def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
+    """The problem of a unit that starts with no keyword, and the keyword that was meant ('' if none is near)."""
+    first = tokens[0]
+    span = Span(first.start, first.end)
+    meant = near_word(first.text, KEYWORDS[start])
+    if meant:
+        tokens[0] = first._replace(kind=table().literals[meant], text=meant)
+        fix = (f"Replace it with `{meant}`", ((span, meant),))
+        message = f"`{first.text}` is no {NOUNS[start]}; did you mean `{meant}`?"
+        return problem("unknown-statement", message, span, fix), meant
+    if start == "step" and first.kind == "NAME" and tokens[1].kind in ("EQUAL", "DRAW", "DRAW_EXPR", "TILDE"):
+        meant = "let" if tokens[1].kind == "EQUAL" else "sample"
+        at = first.start
+        tokens.insert(0, Token(meant.upper(), meant, at, at))
+        fix = (f"Write `{meant} {first.text}`", ((Span(at, at), f"{meant} "),))
+        message = f"a step starts with a word that says what it does, such as `{meant}`"
+        return problem("unknown-statement", message, span, fix), meant
+    if start == "statement" and first.text in STEP_WORDS:
+        message = f"`{first.text}` is a step and stands in the body of a program"
+        return problem("misplaced-step", message, span), ""
+    listed = ", ".join([f"`{word}`" for word in KEYWORDS[start]])
+    return problem("unknown-statement", f"a {NOUNS[start]} starts with one of {listed}", span), ""
+
+
+def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> list[Token]:
+    """Tokens with every bracket closed: what is missing is put in, what closes nothing is left out, with a problem."""
+    open_: list[Token] = []
+    result: list[Token] = []
+
+    def close_unclosed(place: int) -> None:
+        opener = open_.pop()
+        closing = OPENERS[opener.kind]
+        message = f"this `{opener.text}` is never closed"
+        problems.append(problem("unclosed-bracket", message, Span(opener.start, opener.end)))
+        result.append(Token(CLOSERS[closing], closing, place, place))
+
+    for token in tokens:
+        if token.kind in OPENERS:
+            open_.append(token)
+        elif token.kind in _CLOSING:
+            if not any(OPENERS[opener.kind] == token.text for opener in open_):
+                problems.append(_unmatched(token, open_[-1] if open_ else None))
+                if not open_:
+                    continue
+                closing = OPENERS[open_.pop().kind]
+                result.append(Token(CLOSERS[closing], closing, token.start, token.end))
+                continue
+            while OPENERS[open_[-1].kind] != token.text:
+                close_unclosed(token.start)
+            open_.pop()
+        elif token.kind == "$END":
+            while open_:
+                close_unclosed(token.start)
+        result.append(token)
+    return result
+
+
+def _unmatched(token: Token, opener: Token | None) -> SyntaxProblem:
+    span = Span(token.start, token.end)
+    if opener is None:
+        return problem("unmatched-bracket", f"this `{token.text}` closes nothing", span, ("Remove it", ((span, ""),)))
+    meant = OPENERS[opener.kind]
+    fix = (f"Replace it with `{meant}`", ((span, meant),))
+    return problem("unmatched-bracket", f"`{token.text}` cannot close `{opener.text}`", span, fix)
+
+
+def explained(tokens: list[Token], failure: Failure, start: str) -> tuple[SyntaxProblem, Any]:
+    """The problem at the offending token, and the node that the repair of one token gives, if there is just one."""
+    grammar = table()
+    at = failure.position
+    token = tokens[at]
+    previous = tokens[at - 1] if at else None
+    what, signs = wanted(grammar, failure.states)
+    place = after(grammar, failure.states, signs[-1] if signs else None, previous)
+    at_end = token.kind == "$END"
+    span = Span(previous.start, previous.end) if at_end and previous else Span(token.start, token.end)
+    fix, node = _repaired(tokens, failure, signs, start)
+    if token.kind == "UNDERSCORE":
+        return problem("syntax-error", "`_` stands for an open size or a dropped name, nothing else", span), node
+    rest = Span(token.start, tokens[-1].start)
+    if _looks_like_option(tokens, failure):
+        return problem("syntax-error", "options stand in brackets: `[key=value]`", span, _wrapped(rest, "[]")), node
+    if tokens[0].kind == "RETURN" and at > 1 and tokens[1].kind != "LPAR":
+        if token.kind == "COMMA":
+            fix = _wrapped(Span(tokens[1].start, rest.end), "()")
+            return problem("syntax-error", "several values are returned in parentheses", span, fix), None
+        return problem("syntax-error", "`return` takes a name: give the expression one with `let`", span), None
+    if start == "lexicon_entry" and at == 0 and token.kind == "NAME":
+        quoted = [Token("STRING", f'"{token.text}"', *span), *tokens[1:]]
+        fix = _wrapped(span, '""')
+        return problem("syntax-error", "a word of a lexicon stands in quotes", span, fix), _quietly(quoted, start)
+    if what:
+        found = "" if at_end else f", not {_shown(token)}"
+        return problem("syntax-error", f"expected {what}{place}{found}", span, fix), node
+    message = f"{_shown(token)} is not expected{place}"
+    if token.kind == "NAME" and "COMPOSE" in acceptable(grammar, failure.states):
+        return problem("syntax-error", f"{message}; `>>` and `@` join arrows", span), None
+    return problem("syntax-error", message, span, fix), node
+
+
+def _wrapped(span: Span, brackets: str) -> tuple[str, tuple[tuple[Span, str], ...]]:
+    """The fix that puts signs around a span."""
+    before, after_it = brackets
+    named = {"[": "brackets", "(": "parentheses", '"': "quotes"}[before]
+    around = ((Span(span.start, span.start), before), (Span(span.end, span.end), after_it))
+    return f"Put it in {named}", around
+
+
+def _looks_like_option(tokens: list[Token], failure: Failure) -> bool:
+    at = failure.position
+    follows = at + 1 < len(tokens) and tokens[at].kind == "NAME" and tokens[at + 1].kind == "EQUAL"
+    return follows and "LSQB" in acceptable(table(), failure.states) and "$END" in acceptable(table(), failure.states)
+
+
+def _repaired(
+    tokens: list[Token], failure: Failure, signs: tuple[str, ...], start: str
+) -> tuple[tuple[str, tuple[tuple[Span, str], ...]] | None, Any]:
+    """The one repair of one token that makes sense of the unit: a sign put in its place or before it, or it removed."""
+    grammar = table()
+    at = failure.position
+    token = tokens[at]
+    span = Span(token.start, token.end)
+    found = _replacements(tokens, at, failure, start) if _is_sign(token) else []
+    near = [r for r in found if r[0].startswith(token.text)] or [r for r in found if grammar.literals[r[0]] in signs]
+    near = sorted(near or found, key=lambda r: grammar.literals[r[0]] not in JOINTS)
+    if len(near) == 1 or (near and grammar.literals[near[0][0]] in JOINTS):
+        literal, node = near[0]
+        return (f"Replace it with `{literal}`", ((span, literal),)), node
+    inserted = [
+        (literal_of(grammar, kind), node)
+        for kind in signs
+        if at and (node := _with(tokens, at, at, kind, start)) is not None
+    ]
+    if len(inserted) == 1:
+        literal, node = inserted[0]
+        end = tokens[at - 1].end
+        return (f"Insert `{literal}`", ((Span(end, end), literal if literal == "," else f" {literal}"),)), node
+    if token.kind != "$END" and not signs:
+        node = _quietly([*tokens[:at], *tokens[at + 1 :]], start)
+        if node is not None:
+            return ("Remove it", ((span, ""),)), node if _is_sign(token) else None
+    return None, None
+
+
+def _is_sign(token: Token) -> bool:
+    return not token.text[:1].isalnum() and token.kind not in ("$END", "STRING", "UNDERSCORE")
+
+
+def _replacements(tokens: list[Token], at: int, failure: Failure, start: str) -> list[tuple[str, Any]]:
+    """The signs that make sense of the unit in place of the token at `at`, each with the node it gives."""
+    grammar = table()
+    return [
+        (literal, node)
+        for kind in sorted(acceptable(grammar, failure.states))
+        if (literal := literal_of(grammar, kind)) and not literal.isalpha()
+        if (node := _with(tokens, at, at + 1, kind, start)) is not None
+    ]
+
+
+def _with(tokens: list[Token], first: int, last: int, kind: str, start: str) -> Any:
+    """The node of the unit with the tokens `first` … `last` replaced by one of that kind; None where there is none."""
+    place = tokens[first].start
+    end = tokens[last].start if last == first else tokens[last - 1].end
+    token = Token(kind, literal_of(table(), kind), place, end)
+    return _quietly([*tokens[:first], token, *tokens[last:]], start)
+
+
+def _quietly(tokens: list[Token], start: str) -> Any:
+    result = run(table(), ACTIONS, tokens, start)
+    return None if isinstance(result, Failure) else result
+
+
+def _shown(token: Token) -> str:
+    if token.kind == "$END":
+        return "the end of the line"
+    return f"`{token.text}`" if len(token.text) < 40 else f"`{token.text[:37]}…`"
