@@ -22,7 +22,7 @@ from qvr_core.runs.store import NoSuchRun, RunStore
 
 app = typer.Typer(help="Fit a program.", no_args_is_help=True)
 
-FIXED = ("file", "program", "settings", "as_json", "plot", "resume", "explain")
+FIXED = ("file", "program", "settings", "as_json", "plot", "resume", "explain", "nproc")
 
 
 def _command(algorithm: str) -> Callable[..., None]:
@@ -42,6 +42,7 @@ def _command(algorithm: str) -> Callable[..., None]:
         _parameter("plot", Path | None, option(None, "--plot", help="Draw the loss into this image at the end.")),
         _parameter("resume", str | None, option(None, "--resume", help="Go on with this run (`last`: the newest).")),
         _parameter("explain", bool, option(False, "--explain", help="Show every setting and where it comes from.")),
+        _parameter("nproc", int, option(1, "--nproc", min=1, help="Processes on this machine that share each step.")),
     ]
     for key, info in RunConfig.model_fields.items():
         if key != "algorithm":
@@ -72,15 +73,23 @@ def execute(
     plot: Path | None,
     resume: str | None,
     explain: bool,
+    nproc: int,
 ) -> None:
     """Run a program to its end; exit status 1 where it failed or crashed."""
     if (file is None) == (resume is None):
         stop("name a file to run, or a run to --resume")
-    if resume is not None:
-        job = _resumed(resume, flags)
-    else:
+    if nproc > 1:
+        raise typer.Exit(_under_torchrun(nproc))
+
+    def make_job() -> Job:
+        if resume is not None:
+            return _resumed(resume, flags)
         assert file is not None
-        job = _fresh(file, program, settings, flags, explain)
+        return _fresh(file, program, settings, flags, explain)
+
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        raise typer.Exit(_as_one_of_many(make_job, as_json=as_json, device=flags.get("device", "cpu")))
+    job = make_job()
     ending = asyncio.run(watch(job, as_json=as_json))
     if plot is not None:
         from qvr_core.runs.plots import plot_losses
@@ -88,6 +97,30 @@ def execute(
         plot_losses([job.run_id], RunStore(_root(job)), plot)
     if isinstance(ending, Failed | Crashed):
         raise typer.Exit(1)
+
+
+def _under_torchrun(nproc: int) -> int:
+    """The same command, in `nproc` processes."""
+    import subprocess
+
+    arguments = sys.argv[1:]
+    at = next(i for i, word in enumerate(arguments) if word.startswith("--nproc"))
+    rest = arguments[:at] + arguments[at + (1 if "=" in arguments[at] else 2) :]
+    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={nproc}"]
+    return subprocess.run([sys.executable, *launcher, "-m", "qvr_core.cli", *rest], check=False).returncode
+
+
+def _as_one_of_many(make_job: Callable[[], Job], *, as_json: bool, device: str) -> int:
+    """This process is one of those that `torchrun` started; the leading one shows the run."""
+    from qvr_core.cli.display import JsonLines, Screen
+    from qvr_core.runs.together import run_together
+
+    if os.environ.get("RANK") != "0":
+        return run_together(make_job, lambda event: None, device)
+    job = make_job()
+    view = JsonLines() if as_json else Screen(job)
+    with view:
+        return run_together(lambda: job, view.show, device)
 
 
 def _root(job: Job) -> Path:

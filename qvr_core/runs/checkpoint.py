@@ -125,22 +125,6 @@ def restore_module(prefix: str, module: torch.nn.Module, tensors: Mapping[str, T
     module.load_state_dict(dict(_under(f"{prefix}.", tensors)))
 
 
-def generator_tensors() -> dict[str, Tensor]:
-    """The state of torch's generators: this process' CPU generator, and those of its GPUs."""
-    states = {"random.cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states |= {f"random.cuda.{i}": s for i, s in enumerate(torch.cuda.get_rng_state_all())}
-    return states
-
-
-def restore_generators(tensors: Mapping[str, Tensor]) -> None:
-    """Undo `generator_tensors`."""
-    torch.set_rng_state(tensors["random.cpu"])
-    for name, state in _under("random.cuda.", tensors):
-        if torch.cuda.is_available() and int(name) < torch.cuda.device_count():
-            torch.cuda.set_rng_state(state, int(name))
-
-
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
     for name, tensor in tensors.items():
         if name.startswith(prefix):

@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from qvr_core.analysis import Analyzer, Snapshot
 from qvr_core.runs.emitter import Emitter
@@ -19,47 +19,57 @@ from qvr_core.runs.protocol import Event, Job, Started
 from qvr_core.runs.settings import main_program
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.svi import SviFit
+from qvr_core.runs.team import Team, join
 from qvr_core.semantics.model import Program
 
 if TYPE_CHECKING:
     from qvr_core.runs.worker import Stop
 
 
-def conduct(job: Job, stop: Stop, stream: IO[bytes]) -> int:
-    """Run a job, writing its events to `stream`; the process' exit status."""
+def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
+    """Run a job and hand its events to `send`; the process' exit status.
+
+    In a team (`torchrun`) every process calls this; only the leading one sends and stores.
+    """
     directory = RunDirectory.of(job)
-    emitter = Emitter(directory, stream)
+    team = join(job.config.device)
+    emit = Emitter(directory, send).emit if team.leads else ignore
     snapshot = Analyzer(job.text).snapshot()
     prepared: Prepared | None = None
     try:
-        directory.enter()
-        write_json(directory.path / "environment.json", environment(job))
+        if team.leads:
+            directory.enter()
+            write_json(directory.path / "environment.json", environment(job))
         wrong = check_failure(snapshot, job.text)
         if wrong is not None:
-            emitter.emit(wrong)
+            emit(wrong)
             return 1
         prepared = prepare(job, snapshot)
-        fit(prepared, stop, emitter.emit)
+        fit(prepared, stop, team, emit)
         return 0
     except Exception as error:
         traceback.print_exc(file=sys.stderr)
         program = prepared.program if prepared is not None else _program(job, snapshot)
-        emitter.emit(failure(error, snapshot=snapshot, program=program, text=job.text))
+        emit(failure(error, snapshot=snapshot, program=program, text=job.text))
         return 1
+
+
+def ignore(event: Event) -> None:
+    """Where the events of a process that does not lead go."""
 
 
 def _program(job: Job, snapshot: Snapshot) -> Program | None:
     return snapshot.model.programs.get(job.program or main_program(snapshot.model) or "")
 
 
-def fit(prepared: Prepared, stop: Stop, emit: Callable[[Event], None]) -> None:
+def fit(prepared: Prepared, stop: Stop, team: Team, emit: Callable[[Event], None]) -> None:
     """Run a prepared job; every event goes to `emit`, the last one included."""
     config = prepared.job.config
     if config.algorithm == "nuts":
         emit(started(prepared, config.warmup + config.samples, None))
         fit_nuts(prepared, stop, emit)
         return
-    engine = SviFit(prepared, stop)
+    engine = SviFit(prepared, stop, team)
     notes = list(engine.restore()) if prepared.job.resume else []
     emit(started(prepared, config.steps, engine.step or None))
     for event in notes:

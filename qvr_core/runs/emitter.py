@@ -1,10 +1,9 @@
-"""Events on their way out of the worker: stored, written to stdout, progress merged to ten a second."""
+"""Events on their way out of the worker: stored, sent, progress merged to ten a second."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import IO
 
 from qvr_core.runs.protocol import ENDINGS, Event, Message, Progress
 from qvr_core.runs.store import RunDirectory
@@ -14,15 +13,17 @@ STORED_INTERVAL = 1.0
 
 
 class Emitter:
-    """Writes events to a stream and to the run directory.
+    """Hands events to `send` and writes them to the run directory.
 
     Of progress events that come faster than ten a second only the newest goes out, and only one a second is stored;
     what is held back goes out before the next event of another kind.
     """
 
-    def __init__(self, directory: RunDirectory, stream: IO[bytes], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, directory: RunDirectory, send: Callable[[Event], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._directory = directory
-        self._stream = stream
+        self._send = send
         self._clock = clock
         self._sent = self._stored = -1e9
         self._held: Progress | None = None
@@ -37,21 +38,17 @@ class Emitter:
                 return
             self._held = None
             self._sent = now
-            self._write(event)
+            self._send(event)
             if now - self._stored >= STORED_INTERVAL:
                 self._stored = now
                 self._store(event)
             return
         if self._held is not None:
             held, self._held = self._held, None
-            self._write(held)
+            self._send(held)
             self._store(held)
         self._store(event)
-        self._write(event)
-
-    def _write(self, event: Event) -> None:
-        self._stream.write(event.encoded().encode("utf-8", "surrogatepass"))
-        self._stream.flush()
+        self._send(event)
 
     def _store(self, event: Event) -> None:
         """A disk that is full must not end the run: it is said once, and checkpoints tell the rest."""
@@ -63,4 +60,4 @@ class Emitter:
                 self._directory.end(event)
         except OSError as error:
             self._store_works = False
-            self._write(Message(level="warning", text=f"events are no longer stored: {error}"))
+            self._send(Message(level="warning", text=f"events are no longer stored: {error}"))

@@ -40,4 +40,8 @@ class RowOrder:
 
     def generator(self, number: int) -> torch.Generator:
         """A generator of its own for a step (or an epoch)."""
-        return torch.Generator().manual_seed((self.seed * 1_000_003 + number * 7_919 + 17) % (1 << 63))
+        return torch.Generator().manual_seed(self.seed_of(number))
+
+    def seed_of(self, number: int) -> int:
+        """A seed of its own for a step (or an epoch)."""
+        return (self.seed * 1_000_003 + number * 7_919 + 17) % (1 << 63)

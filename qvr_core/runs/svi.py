@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from qvr_core import inference
 from qvr_core.inference.guides.base import Guide
@@ -19,7 +20,7 @@ from qvr_core.runs.failures import Refused
 from qvr_core.runs.held_out import held_out_figure
 from qvr_core.runs.order import RowOrder
 from qvr_core.runs.posterior import table
-from qvr_core.runs.prepare import Prepared, latents_are_local
+from qvr_core.runs.prepare import Batch, Prepared, latents_are_local
 from qvr_core.runs.protocol import (
     Cancelled,
     CheckpointWritten,
@@ -32,7 +33,9 @@ from qvr_core.runs.protocol import (
     Progress,
 )
 from qvr_core.runs.store import RunDirectory
+from qvr_core.runs.team import Team
 from qvr_core.runs.worker import Stop
+from qvr_core.runtime.program import ProgramModule
 
 SMOOTHING = 0.98
 GUIDES = {
@@ -68,11 +71,25 @@ def rate(schedule: str, start: float, step: int, steps: int) -> float:
             return start
 
 
+class Bound(nn.Module):
+    """The objective as a module whose forward pass is the loss: what data-parallel training wraps."""
+
+    def __init__(self, model: ProgramModule, guide: Guide, objective: inference.ELBO | inference.IWAEBound) -> None:
+        super().__init__()
+        self.model = model
+        self.guide = guide
+        self.objective = objective
+
+    def forward(self, x: Any, observations: Any) -> Tensor:
+        return self.objective(self.model, self.guide, x, observations)
+
+
 class SviFit:
     """One fit: model, guide, optimiser, and where it stands."""
 
-    def __init__(self, prepared: Prepared, stop: Stop) -> None:
+    def __init__(self, prepared: Prepared, stop: Stop, team: Team | None = None) -> None:
         self.prepared = prepared
+        self.team = team or Team()
         self.config = prepared.job.config
         self.directory = RunDirectory.of(prepared.job)
         self.stop = stop
@@ -89,6 +106,9 @@ class SviFit:
             if self.config.objective == "elbo"
             else inference.IWAEBound(num_particles=self.config.particles)
         )
+        self.bound: nn.Module = Bound(self.model, self.guide, self.objective)
+        if self.team.size > 1:
+            self.bound = DistributedDataParallel(self.bound, static_graph=True)
         self.order = RowOrder(prepared.train.rows, self.config.batch_size, self.config.seed, self.config.shuffle)
         self.step = 0
         self.skipped = 0
@@ -96,6 +116,11 @@ class SviFit:
         self.smoothed: float | None = None
         self.losses: list[float] = []
         self.reported_held_out = 0
+        self.cancelled = False
+        self.late = False
+
+    def _late(self) -> bool:
+        return self.config.time_limit is not None and self.seconds >= self.config.time_limit
 
     def _guide(self) -> Guide:
         name = self.config.guide
@@ -107,14 +132,20 @@ class SviFit:
 
     # ------------------------------------------------------------ one step
 
+    def batch(self, step: int) -> tuple[Batch, float]:
+        """This process' part of a step's batch, and its weight in the mean over all processes."""
+        rows = self.order.rows_of(step)
+        own = self.team.share(rows)
+        weight = len(own) * self.team.size / len(rows)
+        return self.prepared.move(self.prepared.train.batch(own, self.order.generator(step))), weight
+
     def loss(self, step: int) -> Tensor:
-        """−ELBO per row of a step's batch."""
-        generator = self.order.generator(step)
-        batch = self.prepared.train.batch(self.order.rows_of(step), generator)
-        x, observations = self.prepared.move(batch)
+        """−ELBO per row of a step's batch.  Its noise is a function of the seed, the step and the process."""
+        (x, observations), weight = self.batch(step)
+        torch.manual_seed(self.order.seed_of(step) + self.team.rank)
         enabled = self.config.precision == "bfloat16"
         with torch.autocast(self.prepared.device.type, torch.bfloat16, enabled=enabled):
-            return self.objective(self.model, self.guide, x, observations)
+            return weight * self.bound(x, observations)
 
     def advance(self) -> tuple[float, float]:
         """One optimiser step; loss and gradient norm.  A step whose gradient is not finite changes nothing."""
@@ -122,7 +153,10 @@ class SviFit:
             group["lr"] = rate(self.config.schedule, self.config.learning_rate, self.step, self.config.steps)
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.loss(self.step)
-        value = loss.item()
+        # One message: the loss, and whether any process was asked to end; so all of them end at the same step.
+        total, cancelled, late = self.team.total(loss.item(), self.stop.cancelled.is_set(), self._late())
+        value = total / self.team.size
+        self.cancelled, self.late = bool(cancelled), bool(late)
         norm = math.nan
         if math.isfinite(value):
             loss.backward()
@@ -140,7 +174,6 @@ class SviFit:
             **checkpoints.module_tensors("model", self.model),
             **checkpoints.module_tensors("guide", self.guide),
             **checkpoints.optimizer_tensors(self.optimizer),
-            **checkpoints.generator_tensors(),
             "losses": torch.tensor(self.losses, dtype=torch.float64),
         }
         groups: list[Any] = [
@@ -152,6 +185,7 @@ class SviFit:
             "smoothed": self.smoothed,
             "skipped": self.skipped,
             "reported_held_out": self.reported_held_out,
+            "baseline": getattr(self.objective, "_baseline", None),
         }
         path = checkpoints.save(self.directory.checkpoints, Checkpoint(self.step, tensors, state))
         return CheckpointWritten(step=self.step, path=str(path))
@@ -168,13 +202,13 @@ class SviFit:
         checkpoints.restore_module("model", self.model, found.tensors)
         checkpoints.restore_module("guide", self.guide, found.tensors)
         checkpoints.restore_optimizer(self.optimizer, found.tensors, found.state["groups"])
-        checkpoints.restore_generators(found.tensors)
         self.step = found.step
         self.losses = found.tensors["losses"].tolist()
         self.seconds = found.state["seconds"]
         self.smoothed = found.state["smoothed"]
         self.skipped = found.state["skipped"]
         self.reported_held_out = found.state["reported_held_out"]
+        self.objective._baseline = found.state["baseline"]  # pyright: ignore[reportPrivateUsage]
         yield Message(level="info", text=f"resumed from step {self.step}")
 
     # ------------------------------------------------------------ the run
@@ -185,11 +219,13 @@ class SviFit:
         reason: str | None = None
         last_save = self.step
         while self.step < self.config.steps:
-            if self.stop.cancelled.is_set():
-                yield (written := self.save())
-                yield Cancelled(step=self.step, seconds=self.seconds, checkpoint=written.path)
+            if self.cancelled:
+                written = list(self._try_save())
+                yield from written
+                path = next((event.path for event in written if isinstance(event, CheckpointWritten)), None)
+                yield Cancelled(step=self.step, seconds=self.seconds, checkpoint=path)
                 return
-            if self.config.time_limit is not None and self.seconds >= self.config.time_limit:
+            if self.late:
                 reason = f"the time limit of {self.config.time_limit:g} s"
                 break
             began = time.perf_counter()
@@ -212,7 +248,7 @@ class SviFit:
         if last_save != self.step or not self.losses:
             yield from self._try_save()
         figure = None
-        if self.prepared.held_out is not None:
+        if self.prepared.held_out is not None and self.team.leads:
             figure = self._held_out()
             yield figure
         posterior = self._posterior()
@@ -252,6 +288,8 @@ class SviFit:
         )
 
     def _try_save(self) -> Iterator[Event]:
+        if not self.team.leads:
+            return
         try:
             yield self.save()
         except OSError as error:
@@ -261,9 +299,9 @@ class SviFit:
         """Stop with the first site that is to blame, or count the step and say so."""
         self.skipped += 1
         step = self.step - 1
-        batch = self.prepared.train.batch(self.order.rows_of(step), self.order.generator(step))
-        with torch.random.fork_rng():
-            problem = first_non_finite(self.model, self.guide, *self.prepared.move(batch))
+        (x, observations), _ = self.batch(step)
+        torch.manual_seed(self.order.seed_of(step) + self.team.rank)
+        problem = first_non_finite(self.model, self.guide, x, observations)
         if self.config.nan == "stop":
             advice = 'lower learning_rate, set clip_gradient = 10.0, or leave such steps out with nan = "skip"'
             raise Refused("not-finite", f"step {self.step}: {problem}; {advice}", site=problem.site)
@@ -271,7 +309,7 @@ class SviFit:
 
     def _held_out_on_the_way(self) -> Iterator[Event]:
         due = [seconds for seconds in sorted(self.config.held_out_after) if self.seconds >= seconds]
-        if len(due) > self.reported_held_out and self.prepared.held_out is not None:
+        if len(due) > self.reported_held_out and self.team.leads and self.prepared.held_out is not None:
             self.reported_held_out = len(due)
             yield self._held_out()
 

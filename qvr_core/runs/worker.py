@@ -15,7 +15,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from qvr_core.runs.protocol import Event
 
 # Seconds that a worker whose client is gone has to write its checkpoint.
 ORPHAN_GRACE = 2.0
@@ -56,7 +59,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, stop.cancel)
     signal.signal(signal.SIGTERM, stop.cancel)
     threading.Thread(target=_listen, args=(lines, stop), daemon=True).start()
-    status = conduct(job, stop, events)
+
+    def send(event: Event) -> None:
+        events.write(event.encoded().encode("utf-8", "surrogatepass"))
+        events.flush()
+
+    status = conduct(job, stop, send)
     sys.stderr.flush()
     # Everything is written: tearing torch down would only cost time.
     os._exit(status)

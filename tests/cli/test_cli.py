@@ -62,7 +62,8 @@ def test_people_see_the_line_and_what_mends_it() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [("check",), ("check", "none.qvr"), ("check", "--jsn", "x"), ("nonsense",), ("run", "svi"),
-     ("run", "svi", "none.qvr"), ("run", "svi", "examples/seq2seq.qvr", "--steps", "many"), ("runs", "show", "none"), ("diagram",)],
+     ("run", "svi", "none.qvr"), ("run", "svi", "examples/seq2seq.qvr", "--steps", "many"),
+     ("runs", "show", "none"), ("diagram",)],
 )  # fmt: skip
 def test_wrong_usage_is_status_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
     done = qvr(*arguments, cwd=tmp_path if arguments[:1] == ("runs",) else ROOT)

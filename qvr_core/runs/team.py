@@ -1,0 +1,59 @@
+"""Processes that fit one program together, as `torchrun` starts them: data-parallel by torch.distributed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, distributed
+
+
+@dataclass(frozen=True)
+class Team:
+    """This process' place.  A team of one never communicates."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def leads(self) -> bool:
+        """True for the one process that writes events and checkpoints."""
+        return self.rank == 0
+
+    def share(self, rows: Tensor) -> Tensor:
+        """This process' rows of a batch.  Raises ValueError where there are fewer rows than processes."""
+        if self.size == 1:
+            return rows
+        if len(rows) < self.size:
+            raise ValueError(f"a batch of {len(rows)} rows cannot be shared by {self.size} processes")
+        return rows[self.rank :: self.size]
+
+    def total(self, *values: float) -> tuple[float, ...]:
+        """The sum of each value over all processes, the same number everywhere."""
+        if self.size == 1:
+            return values
+        device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
+        packed = torch.tensor(values, dtype=torch.float64, device=device)
+        distributed.all_reduce(packed)
+        return tuple(packed.tolist())
+
+
+def started_by_torchrun() -> bool:
+    """True in a process that `torchrun` has started."""
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ and "MASTER_ADDR" in os.environ
+
+
+def join(device: str) -> Team:
+    """Meet the other processes; a team of one without `torchrun`.  NCCL on GPUs, gloo elsewhere."""
+    if not started_by_torchrun():
+        return Team()
+    if not distributed.is_initialized():
+        distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    return Team(distributed.get_rank(), distributed.get_world_size())
+
+
+def leave() -> None:
+    """Undo `join`."""
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
