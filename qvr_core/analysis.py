@@ -9,6 +9,7 @@ from typing import Any
 from qvr_core.semantics.catalogue import syntax_code
 from qvr_core.semantics.checker import FileChecker
 from qvr_core.semantics.declaration_sites import site_span
+from qvr_core.semantics.declarations import Node
 from qvr_core.semantics.diagnostics import (
     Code,
     Diagnostic,
@@ -185,6 +186,11 @@ class Snapshot:
         if self._model is None:
             self._model = _model(self)
         return self._model
+
+    def node(self, name: str) -> Node | None:
+        """What the model says of one declared name, without the work of making the whole model."""
+        checked = self._state.checked.get(self.owners.get(name, -1))
+        return checked.nodes.get(name) if checked is not None else None
 
     @property
     def entries(self) -> Mapping[str, Any]:
