@@ -7,10 +7,12 @@ analysed the first time in a thread, so that other requests are answered meanwhi
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.analysis import Analyzer, Snapshot
@@ -28,7 +30,7 @@ log = logging.getLogger("qvr.documents")
 LARGE = 20_000
 
 # Seconds that a thread may hold the interpreter before another one that waits gets it (Python's default is 5 ms).
-FAIR_SWITCH = 0.0005
+FAIR_SWITCH, ORDINARY_SWITCH = 0.0005, 0.005
 
 # The first character of each line that is not blank.
 COMMENTED = re.compile(r"^[^\S\r\n]*[^\s#]", re.MULTILINE)
@@ -143,12 +145,8 @@ class Document:
 
     async def _first_analysis(self) -> None:
         text = self._text
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(FAIR_SWITCH)
-        try:
+        with Analysing.one():
             analyzer = await asyncio.get_running_loop().run_in_executor(None, analysed, text)
-        finally:
-            sys.setswitchinterval(interval)
         self._analyzer = analyzer
         self._text = ""
         waiting, self._waiting = self._waiting, []
@@ -176,6 +174,32 @@ class Document:
 
     def close(self) -> None:
         self._closed = True
+        if self._starting is not None:
+            # What was set aside by the first analysis is garbage now.
+            self._analyzer, self._starting = None, None
+            asyncio.get_running_loop().call_later(1, thaw)
+
+
+class Analysing:
+    """First analyses that are under way.  Meanwhile the event loop gets its turn soon, and no garbage collection goes
+    through trees that are still growing.  What has been built is then set aside: later ones need not either."""
+
+    count = 0
+
+    @classmethod
+    @contextmanager
+    def one(cls) -> Iterator[None]:
+        cls.count += 1
+        sys.setswitchinterval(FAIR_SWITCH)
+        gc.disable()
+        try:
+            yield
+        finally:
+            cls.count -= 1
+            if cls.count == 0:
+                sys.setswitchinterval(ORDINARY_SWITCH)
+                gc.freeze()
+                gc.enable()
 
 
 def analyzer_of(text: str) -> Analyzer:
@@ -192,6 +216,14 @@ def analysed(text: str) -> Analyzer:
     analyzer = analyzer_of(text)
     analyzer.snapshot().diagnostics()
     return analyzer
+
+
+def thaw() -> None:
+    """Collect what was set aside and is no longer used; what is left is set aside again."""
+    if Analysing.count == 0:
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
 
 
 class Documents:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
@@ -12,8 +13,9 @@ from qvr_core.ide.hover import STEP_OPTIONS, builtin_text, combinator_text, fami
 from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, KEYWORDS, POSTFIX
 from qvr_core.ide.names import VALUE_OPTIONS
 from qvr_core.ide.outline import declaration_detail
-from qvr_core.ide.symbols import binding_kind, bindings, declared
+from qvr_core.ide.symbols import Declared, binding_kind, bindings, lookup
 from qvr_core.ide.typing import codomain_of_text, fits, parsed, space_of, space_of_text
+from qvr_core.ide.view import model_of
 from qvr_core.semantics import model as m
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.display import structure
@@ -158,7 +160,7 @@ def _statement(snapshot: Snapshot, place: Context) -> Items:
     match place.keyword:
         case "object":
             if _seen(place, "COLON"):
-                yield from _objects(snapshot)
+                yield from _objects(snapshot, place)
                 yield from _spaces()
         case "morphism" | "program" | "deduction":
             yield from _header(snapshot, place, bracket)
@@ -185,7 +187,7 @@ def _header(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Item
     if _seen(place, "TILDE"):
         yield from _after_tilde(snapshot, place, bracket)
     elif _seen(place, "COLON"):
-        yield from _objects(snapshot)
+        yield from _objects(snapshot, place)
         yield from _spaces()
 
 
@@ -195,7 +197,7 @@ def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) ->
         yield from _parameters(bracket)
         return
     if role == "observed":
-        yield from _arrows(snapshot, None)
+        yield from _arrows(snapshot, place, None)
         yield from _combinators()
         return
     codomain = _codomain(snapshot, place)
@@ -222,11 +224,48 @@ def _codomain(snapshot: Snapshot, place: Context) -> Space | None:
     end = next(
         (token.start for token in place.tokens if token.start > arrow.end and token.kind in ("LSQB", "TILDE")), None
     )
-    return space_of_text(place.text[arrow.end : end], snapshot.model)
+    return space_of_text(place.text[arrow.end : end], model_of(snapshot))
 
 
-def _objects(snapshot: Snapshot) -> Items:
-    for name, held in declared(snapshot).items():
+# In a file of more names than this, an answer holds the nearest ones, or those that begin as the word does.
+MANY = 300
+
+
+def partial_answer(snapshot: Snapshot) -> bool:
+    """Whether there are more names than are offered at once: more may come when more of the word is written."""
+    return len(snapshot.owners) > MANY
+
+
+def _names(snapshot: Snapshot, place: Context) -> Iterator[tuple[str, Declared]]:
+    """Top-level names: all of them in a small file, else at most `MANY`."""
+    if not partial_answer(snapshot):
+        chosen: Iterable[str] = snapshot.owners
+    elif place.partial:
+        word = place.partial.lower()
+        chosen = islice((name for name in snapshot.owners if name.lower().startswith(word)), MANY)
+    else:
+        chosen = islice(_nearest(snapshot, place), MANY)
+    for name in chosen:
+        held = lookup(snapshot, name)
+        if held is not None:
+            yield name, held
+
+
+def _nearest(snapshot: Snapshot, place: Context) -> Iterator[str]:
+    """Top-level names by how far from the cursor they are declared."""
+    statements = snapshot.statements
+    above = below = snapshot.layout.index_at(place.line)
+    while above >= 0 or below + 1 < len(statements):
+        if above >= 0:
+            yield from (name.text for name in statements[above].header.unit.declares)
+            above -= 1
+        if below + 1 < len(statements):
+            below += 1
+            yield from (name.text for name in statements[below].header.unit.declares)
+
+
+def _objects(snapshot: Snapshot, place: Context) -> Items:
+    for name, held in _names(snapshot, place):
         if held.kind == "object":
             detail = declaration_detail(snapshot, name, "object")
             yield Completion(name, "object", detail, held.statement.doc, rank=BEST)
@@ -316,7 +355,7 @@ def _option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
         yield from _values(snapshot, place)
         return
     if place.start == "step" and key in ("over", "iid_over"):
-        yield from _objects(snapshot)
+        yield from _objects(snapshot, place)
         return
     words = WORD_VALUES.get(key, ())
     role = ROLES.get(_role(place))
@@ -347,7 +386,7 @@ def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> 
         yield from (Completion(word, "enum", rank=BEST) for word in words)
         return
     if call == "identity":
-        yield from _objects(snapshot)
+        yield from _objects(snapshot, place)
         return
     if call in COMBINATORS and bracket is not None and bracket.position > 0 and not bracket.since:
         for key in (key for owner, key in CALL_WORDS if owner == call):
@@ -355,7 +394,7 @@ def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> 
         if call != "fan":
             return
     own = place.tokens[1].text if place.keyword in ("let", "define") and len(place.tokens) > 1 else ""
-    yield from _arrows(snapshot, _given(snapshot, place), _accepts(call), skip=own)
+    yield from _arrows(snapshot, place, _given(snapshot, place), _accepts(call), skip=own)
     yield from _combinators()
 
 
@@ -373,7 +412,7 @@ def _given(snapshot: Snapshot, place: Context) -> Space | None:
         if depth < 0 or (depth == 0 and token.kind in ("EQUAL", "COMMA", "EXPORT")):
             start = token.end
             break
-    return codomain_of_text(place.text[start : place.last.start], snapshot.model)
+    return codomain_of_text(place.text[start : place.last.start], model_of(snapshot))
 
 
 def _accepts(call: str) -> Callable[[m.Arrow | m.Program], bool]:
@@ -397,6 +436,7 @@ def _is_cell(arrow: m.Arrow | m.Program) -> bool:
 
 def _arrows(
     snapshot: Snapshot,
+    place: Context,
     given: Space | None,
     accepts: Callable[[m.Arrow | m.Program], bool] = lambda arrow: True,
     *,
@@ -404,8 +444,8 @@ def _arrows(
     call: bool = False,
 ) -> Items:
     """Arrows by name; those that fit come first."""
-    model = snapshot.model
-    for name, held in declared(snapshot).items():
+    model = model_of(snapshot)
+    for name, held in _names(snapshot, place):
         if held.kind not in ("morphism", "let", "program") or name == skip:
             continue
         detail = declaration_detail(snapshot, name, held.kind)
@@ -445,7 +485,7 @@ COMBINATOR_SNIPPETS = {
 def _attributes(snapshot: Snapshot, place: Context) -> Items:
     yield from (Completion(name, "method", summary, rank=GOOD) for name, (_, summary) in POSTFIX.items())
     base = place.tokens[-2].text if len(place.tokens) > 1 else ""
-    arrow = arrow_named(snapshot.model, base)
+    arrow = arrow_named(model_of(snapshot), base)
     if arrow is not None and isinstance(arrow.codomain.space, Product):
         for name, factor in zip(arrow.codomain.space.names, arrow.codomain.space.factors, strict=True):
             if name is not None:
@@ -471,10 +511,10 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
                 yield from _parameters(bracket)
             yield from _arithmetic(snapshot, place)
         case _ if place.last is not None and place.last.kind == "DRAW":
-            yield from _arrows(snapshot, None, call=True)
+            yield from _arrows(snapshot, place, None, call=True)
             yield from _families()
         case _ if _seen(place, "COLON") and not drawn:
-            yield from _objects(snapshot)
+            yield from _objects(snapshot, place)
             yield from _spaces()
         case _:
             return
@@ -511,15 +551,19 @@ def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
         yield from (Completion(call.partition("(")[0], "method", call, insert=call, rank=GOOD) for call in methods)
         return
     yield from _values(snapshot, place)
-    yield from _arrows(snapshot, None, lambda arrow: arrow.sort is not m.Sort.SAMPLED)
+    yield from _arrows(snapshot, place, None, lambda arrow: arrow.sort is not m.Sort.SAMPLED)
     yield from _functions()
 
 
 def _values(snapshot: Snapshot, place: Context) -> Items:
     """Bound names first, then the data names that the file already uses."""
     yield from _bound(place)
-    data: Iterable[m.DataName] = (item for program in snapshot.model.programs.values() for item in program.data)
-    for item in data:
+    if partial_answer(snapshot):
+        own = place.statement.header.unit.declares if place.statement is not None else ()
+        programs = [program for name in own if (program := model_of(snapshot).programs.get(name.text)) is not None]
+    else:
+        programs = list(snapshot.model.programs.values())
+    for item in (item for program in programs for item in program.data):
         yield Completion(item.name, "data", "data, supplied at run time", rank=GOOD)
 
 

@@ -53,7 +53,7 @@ class Context:
     text: str
     accepted: frozenset[str] | None
     brackets: tuple[Bracket, ...]
-    column: int
+    line: int
 
     @property
     def begins(self) -> bool:
@@ -78,10 +78,10 @@ def context_at(snapshot: Snapshot, cursor: Cursor) -> Context:
     if placed is None or (begin.line < cursor.line and not _continues(snapshot, begin, cursor)):
         # A line of its own: what it may become is decided by its indentation.
         indent = len(line) - len(line.lstrip())
-        return _context(_line_start(statement, indent), statement, None, line, indent)
+        return _context(_line_start(statement, indent), statement, None, line, cursor.line)
     text = _slice(snapshot.lines, begin, cursor)
     assert statement is not None
-    return _context(start_symbol(statement, placed), statement, placed, text, begin.column)
+    return _context(start_symbol(statement, placed), statement, placed, text, cursor.line)
 
 
 def _unit_before(snapshot: Snapshot, cursor: Cursor) -> tuple[Statement | None, Placed[Any] | None, Cursor]:
@@ -141,14 +141,12 @@ def start_symbol(statement: Statement, placed: Placed[Any]) -> str:
     return symbol
 
 
-def _context(start: str, statement: Statement | None, placed: Placed[Any] | None, text: str, column: int) -> Context:
+def _context(start: str, statement: Statement | None, placed: Placed[Any] | None, text: str, line: int) -> Context:
     match = PARTIAL.search(text)
     partial = match[0] if match else ""
     before = text[: len(text) - len(partial)]
     tokens = tuple(tokenize(before, start or "statement")[0][:-1])
-    return Context(
-        start, statement, placed, tokens, partial, before, _accepted(start, tokens), _brackets(tokens), column
-    )
+    return Context(start, statement, placed, tokens, partial, before, _accepted(start, tokens), _brackets(tokens), line)
 
 
 def _accepted(start: str, tokens: tuple[Token, ...]) -> frozenset[str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Action, TextEdit
@@ -28,6 +29,25 @@ def actions_of(found: LocatedDiagnostic) -> list[Action]:
 
 def edits_of(fix: LocatedFix) -> tuple[TextEdit, ...]:
     return tuple(TextEdit(edit.range, edit.text) for edit in fix.edits)
+
+
+def mends(before: Snapshot, after: Snapshot, action: Action) -> bool:
+    """Whether a fix leaves one problem less and no new one.  A mistake may hide another, and of several ways out of it
+    not each leads out: what would only change one problem into another is not offered."""
+    old, new = _counted(before), _counted(after)
+    if new - old:
+        return False
+    if new.total() < old.total():
+        return True
+    return _hints(after)[action.code] < _hints(before)[action.code]
+
+
+def _counted(snapshot: Snapshot) -> Counter[str]:
+    return Counter(item.code.name for item in snapshot.diagnostics() if item.severity is not Severity.HINT)
+
+
+def _hints(snapshot: Snapshot) -> Counter[str]:
+    return Counter(item.code.name for item in snapshot.diagnostics() if item.severity is Severity.HINT)
 
 
 def fix_all(snapshot: Snapshot) -> tuple[TextEdit, ...]:

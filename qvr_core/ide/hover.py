@@ -9,6 +9,7 @@ from qvr_core.ide import arrows
 from qvr_core.ide.answers import Hover
 from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, KEYWORDS, POSTFIX
 from qvr_core.ide.symbols import Found, Symbol, lookup, place_of, references, symbol_at
+from qvr_core.ide.view import model_of
 from qvr_core.semantics import model as m
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.diagnostics import Origin
@@ -107,7 +108,7 @@ def _doc(snapshot: Snapshot, symbol: Symbol) -> str:
 
 def object_text(snapshot: Snapshot, symbol: Symbol) -> str:
     """An object: its space, size, and where it is used."""
-    held = snapshot.model.objects.get(symbol.name)
+    held = model_of(snapshot).objects.get(symbol.name)
     if held is None:
         return paragraphs(f"object `{symbol.name}`, which has an error", _doc(snapshot, symbol))
     lines = [f"object {held.name} : {structure(held.space.space)}"]
@@ -134,7 +135,7 @@ def _uses(snapshot: Snapshot, symbol: Symbol) -> str:
 
 def arrow_text(snapshot: Snapshot, name: str) -> str:
     """A morphism, let or program: type, sort, shapes, parameters, density, doc."""
-    model = snapshot.model
+    model = model_of(snapshot)
     symbol = Symbol("", name)
     if name in model.replicated:
         return _replicated(snapshot, model.replicated[name])
@@ -216,7 +217,7 @@ def _scan_note(scan: m.Scan) -> str:
 
 
 def _replicated(snapshot: Snapshot, family: m.Replicated) -> str:
-    first = snapshot.model.arrows.get(family.copies[0]) if family.copies else None
+    first = model_of(snapshot).arrows.get(family.copies[0]) if family.copies else None
     if first is None:
         return f"`{family.name}`: {len(family.copies)} copies"
     count = arrows.own_parameters(first)
@@ -251,7 +252,7 @@ def program_text(snapshot: Snapshot, program: m.Program) -> str:
         if names
     ]
     data = ", ".join(f"`{item.name}`" for item in program.data)
-    count = arrows.parameter_count(snapshot.model, program)
+    count = arrows.parameter_count(model_of(snapshot), program)
     template = ", ".join(f"`{item.name} : {item.kind}`" for item in program.template)
     return paragraphs(
         code(f"program {program.name} : {program.domain.written} {program.sort.value} {program.codomain.written}"),
@@ -271,7 +272,7 @@ def _rows(program: m.Program) -> str:
 
 
 def _deduction(snapshot: Snapshot, symbol: Symbol) -> str:
-    held = snapshot.model.deductions.get(symbol.name)
+    held = model_of(snapshot).deductions.get(symbol.name)
     if held is None:
         return f"deduction `{symbol.name}`"
     learnable = sum(rule.learnable for rule in held.rules) + sum(entry.learnable for entry in held.lexicon)
@@ -288,7 +289,7 @@ def _deduction(snapshot: Snapshot, symbol: Symbol) -> str:
 
 def _program_of(snapshot: Snapshot, statement: Statement) -> m.Program | None:
     names = statement.header.unit.declares
-    return snapshot.model.programs.get(names[0].text) if names else None
+    return model_of(snapshot).programs.get(names[0].text) if names else None
 
 
 def _bound(snapshot: Snapshot, found: Found) -> str:
@@ -487,7 +488,7 @@ def _attribute(name: str) -> str:
 
 def _size_value(snapshot: Snapshot, found: Found) -> str:
     names = found.placed.unit.declares
-    held = snapshot.model.objects.get(names[0].text) if names else None
+    held = model_of(snapshot).objects.get(names[0].text) if names else None
     return f"Here: {structure(held.space.space)}" if held is not None else ""
 
 
@@ -537,9 +538,9 @@ SIGNS = {
 
 def _let_of(snapshot: Snapshot, statement: Statement) -> m.Arrow | None:
     names = statement.header.unit.declares
-    if names and names[0].text in snapshot.model.lets:
-        return snapshot.model.lets[names[0].text].arrow
-    for export in snapshot.model.exports:
+    if names and names[0].text in model_of(snapshot).lets:
+        return model_of(snapshot).lets[names[0].text].arrow
+    for export in snapshot.model.exports if statement.header.unit.keyword == "export" else ():
         if export.origin.unit == statement.header.uid:
             return export.arrow
     return None

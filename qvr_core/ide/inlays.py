@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide import arrows
 from qvr_core.ide.answers import InlayHint, TextEdit
 from qvr_core.ide.symbols import units
-from qvr_core.ide.view import statements_between
+from qvr_core.ide.view import model_of, statements_between
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import space_text
@@ -53,7 +53,7 @@ def _cursor(snapshot: Snapshot, uid: int, offset: int) -> Cursor:
 def _let(snapshot: Snapshot, statement: Statement) -> Hints:
     node = statement.header.unit.node
     assert isinstance(node, t.LetDecl)
-    held = snapshot.model.lets.get(node.name.text)
+    held = model_of(snapshot).lets.get(node.name.text)
     if held is None or isinstance(held.arrow, m.Damaged):
         return
     arrow, uid = held.arrow, statement.header.uid

@@ -20,6 +20,7 @@ from qvr_core.ide.symbols import (
     units,
     writes,
 )
+from qvr_core.ide.view import model_of
 from qvr_core.semantics import model as m
 from qvr_core.semantics.spaces import Named
 from qvr_core.syntax.source import Cursor, Range
@@ -54,7 +55,7 @@ def type_definition(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
 
 
 def _spaces(snapshot: Snapshot, found: Found) -> list[Named]:
-    model, name = snapshot.model, found.symbol.name
+    model, name = model_of(snapshot), found.symbol.name
     match found.symbol.kind:
         case "morphism" if found.occurrence.text in model.arrows:
             arrow = model.arrows[found.occurrence.text]
@@ -78,7 +79,7 @@ def _bound_spaces(snapshot: Snapshot, found: Found) -> list[Named]:
     from qvr_core.ide.arrows import all_steps
 
     names = found.statement.header.unit.declares
-    program = snapshot.model.programs.get(names[0].text) if names else None
+    program = model_of(snapshot).programs.get(names[0].text) if names else None
     if program is None:
         return []
     spaces = [item.space for item in program.inputs if item.name == found.symbol.name]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide.answers import DocumentSymbol
 from qvr_core.ide.names import Occurrence, names_of
 from qvr_core.ide.symbols import KINDS, units
+from qvr_core.ide.view import model_of
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.syntax import tree as t
@@ -56,7 +57,7 @@ def _item_kind(occurrence: Occurrence) -> str:
 
 def declaration_detail(snapshot: Snapshot, name: str, kind: str) -> str:
     """The type of a declaration, in one short line."""
-    model = snapshot.model
+    model = model_of(snapshot)
     if kind == "object" and name in model.objects:
         return model.objects[name].space.written
     arrow: m.Arrow | m.Program | None = None
@@ -174,7 +175,7 @@ def drawable_at(snapshot: Snapshot, cursor: Cursor) -> str | None:
     if isinstance(node, t.ExportDecl) and isinstance(node.value, t.ArrowRef):
         return node.value.name.text
     names = statement.header.unit.declares
-    model = snapshot.model
+    model = model_of(snapshot)
     if names and (names[0].text in model.lets or names[0].text in model.programs or names[0].text in model.arrows):
         return names[0].text
     return None

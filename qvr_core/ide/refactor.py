@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide import arrows
 from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.symbols import Found, lookup, place_of, references, symbol_at
-from qvr_core.ide.view import first_line
+from qvr_core.ide.view import first_line, model_of
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin, Severity
 from qvr_core.semantics.spaces import Linear, sizes
@@ -131,7 +131,7 @@ def _inline(snapshot: Snapshot, cursor: Cursor) -> Iterator[Action]:
     if not isinstance(node, t.LetDecl):
         return
     uses = [use for use in references(snapshot, found.symbol) if use.occurrence.part != "declare"]
-    model = snapshot.model.lets.get(found.symbol.name)
+    model = model_of(snapshot).lets.get(found.symbol.name)
     in_lets = all(isinstance(use.placed.unit.node, t.LetDecl | t.ExportDecl) for use in uses)
     if not uses or model is None or not in_lets:
         return  # a step draws from a name, not from an expression
@@ -188,7 +188,7 @@ def _hole(snapshot: Snapshot, statement: Statement, placed: Placed[Any], span: S
     if not isinstance(node, t.ObjectDecl):
         return
     written = [part for part in nodes(node.space) if isinstance(part, t.Size)]
-    held = snapshot.model.objects.get(node.names[0].text)
+    held = model_of(snapshot).objects.get(node.names[0].text)
     solved = list(sizes(held.space.space)) if held is not None else []
     for index, size in enumerate(written):
         if not (size.span.start <= span.start and span.end <= size.span.end):

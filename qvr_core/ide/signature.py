@@ -10,6 +10,7 @@ from qvr_core.ide.completion import STEP_OPTION_KEYS
 from qvr_core.ide.context import Bracket, Context, context_at
 from qvr_core.ide.hover import STEP_OPTIONS
 from qvr_core.ide.keywords import COMBINATORS
+from qvr_core.ide.view import model_of
 from qvr_core.semantics import model as m
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.display import structure
@@ -39,7 +40,7 @@ def _signature(snapshot: Snapshot, place: Context, bracket: Bracket) -> Signatur
             return _family(name, bracket)
         if name in COMBINATORS:
             return _combinator(name, bracket)
-        arrow = arrow_named(snapshot.model, name)
+        arrow = arrow_named(model_of(snapshot), name)
         if arrow is not None:
             return _arrow(name, arrow, bracket)
         if name in BUILTINS:

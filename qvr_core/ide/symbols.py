@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.names import Occurrence, names_of
-from qvr_core.ide.view import statement_named
+from qvr_core.ide.view import model_of, statement_named
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.syntax import tree as t
@@ -88,28 +88,6 @@ def lookup(snapshot: Snapshot, name: str) -> Declared | None:
         if kind is not None and occurrence.part == "declare" and occurrence.text == name:
             return Declared(kind, statement, occurrence)
     return None
-
-
-_tables: dict[int, tuple[Snapshot, dict[str, Declared]]] = {}
-
-
-def declared(snapshot: Snapshot) -> dict[str, Declared]:
-    """Every top-level name.  The first declaration counts where a name is declared twice."""
-    held = _tables.get(id(snapshot))
-    if held is not None and held[0] is snapshot:
-        return held[1]
-    table: dict[str, Declared] = {}
-    for statement in snapshot.statements:
-        unit = statement.header.unit
-        kind = KINDS.get(unit.keyword)
-        if kind is not None:
-            for occurrence in names_of(unit):
-                if occurrence.part == "declare":
-                    table.setdefault(occurrence.text, Declared(kind, statement, occurrence))
-    if len(_tables) > 8:
-        _tables.clear()
-    _tables[id(snapshot)] = (snapshot, table)
-    return table
 
 
 _bindings: dict[int, tuple[Statement, dict[str, tuple[Placed[Any], Occurrence]]]] = {}
@@ -193,7 +171,7 @@ def _of_file(snapshot: Snapshot, name: str) -> Symbol | None:
         return Symbol(held.kind, name)
     # A copy of a replicated morphism goes by its family's declaration.
     base, _, index = name.rpartition("_")
-    if index.isdigit() and base in snapshot.model.replicated:
+    if index.isdigit() and base in model_of(snapshot).replicated:
         return Symbol("morphism", base)
     return None
 

@@ -9,7 +9,7 @@ from qvr_core.ide.answers import SemanticToken
 from qvr_core.ide.arrows import arrow_named
 from qvr_core.ide.names import Occurrence, names_of
 from qvr_core.ide.symbols import Symbol, bindings, symbol_of, units, writes
-from qvr_core.ide.view import statements_between
+from qvr_core.ide.view import model_of, statements_between
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.model import Arrow, Model, Program, Sort
 from qvr_core.syntax.source import Range
@@ -62,6 +62,7 @@ def tokens(snapshot: Snapshot, stretch: Range) -> list[SemanticToken]:
 
 def statement_tokens(snapshot: Snapshot, statement: Statement) -> Iterator[SemanticToken]:
     """The tokens of one statement, in the order of the text."""
+    model = model_of(snapshot)
     for placed in units(statement):
         for occurrence in names_of(placed.unit):
             symbol = symbol_of(snapshot, statement, placed, occurrence)
@@ -69,7 +70,7 @@ def statement_tokens(snapshot: Snapshot, statement: Statement) -> Iterator[Seman
             if kind is not None:
                 start, end = snapshot.range(Origin(placed.uid, occurrence.span))
                 if start.line == end.line:
-                    modifiers = _modifiers(snapshot.model, statement, symbol, occurrence)
+                    modifiers = _modifiers(model, statement, symbol, occurrence)
                     yield SemanticToken(start.line, start.column, end.column - start.column, kind, modifiers)
 
 

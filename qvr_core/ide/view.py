@@ -1,10 +1,12 @@
-"""Statements of a snapshot by place and by name."""
+"""Statements of a snapshot by place and by name, and its model by name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from qvr_core.semantics import model as m
+from qvr_core.semantics.model import Model
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree import Statement
 
@@ -42,3 +44,42 @@ def first_line(snapshot: Snapshot, cursor: Cursor) -> int:
     while line > 0 and snapshot.lines[line - 1].startswith("#"):
         line -= 1
     return line
+
+
+class _Declared(Mapping[str, Any]):
+    """The declared names of some kinds, each looked up when it is asked for."""
+
+    def __init__(self, snapshot: Snapshot, kinds: tuple[type, ...], *, others: bool = False) -> None:
+        self._snapshot = snapshot
+        self._kinds = kinds
+        self._others = others
+
+    def __getitem__(self, name: str) -> Any:
+        node = self._snapshot.node(name)
+        if node is None or isinstance(node, self._kinds) == self._others:
+            raise KeyError(name)
+        return node
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._snapshot.owners if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+_NO_ARROWS = (m.ObjectModel, m.Replicated, m.LetArrow, m.Program, m.Composition, m.Deduction)
+
+
+def model_of(snapshot: Snapshot) -> Model:
+    """The model for those who ask for single names: nothing is gone through.  It has no exports and no order."""
+    return Model(
+        objects=_Declared(snapshot, (m.ObjectModel,)),
+        arrows=_Declared(snapshot, _NO_ARROWS, others=True),
+        replicated=_Declared(snapshot, (m.Replicated,)),
+        lets=_Declared(snapshot, (m.LetArrow,)),
+        programs=_Declared(snapshot, (m.Program,)),
+        compositions=_Declared(snapshot, (m.Composition,)),
+        deductions=_Declared(snapshot, (m.Deduction,)),
+        exports=(),
+        order=(),
+    )

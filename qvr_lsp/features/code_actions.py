@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import Action, TextEdit
-from qvr_core.ide.fixes import fix_all, quick_fixes
+from qvr_core.ide.fixes import fix_all, mends, quick_fixes
 from qvr_core.ide.refactor import organize, refactorings
-from qvr_core.semantics.diagnostics import Severity
 from qvr_lsp.documents import Document
 from qvr_lsp.features.diagnostics import one
 from qvr_lsp.features.resolving import on_document
@@ -42,14 +40,10 @@ def code_actions(server: Server, document: Document, params: Json) -> list[Json]
 
 
 def helps(document: Document, action: Action) -> bool:
-    """Whether a fix makes no new problem.  One diagnostic may offer several ways out, and not each leads out here."""
-    if action.preferred or len(document.lines) > TRIED_LINES:
+    """Whether a fix does good: tried on the text itself."""
+    if len(document.lines) > TRIED_LINES:
         return True
-    before = Counter(item.code.name for item in document.snapshot.diagnostics() if item.severity is not Severity.HINT)
-    after = Counter(
-        item.code.name for item in document.trial(action.edits).diagnostics() if item.severity is not Severity.HINT
-    )
-    return not after - before
+    return mends(document.snapshot, document.trial(action.edits), action)
 
 
 def wanted(only: Any, kind: str) -> bool:

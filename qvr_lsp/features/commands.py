@@ -64,7 +64,7 @@ def main_program(source: Document | str) -> str | None:
     else:
         return None
     names = [export.name for export in model.exports if export.name in model.programs]
-    return names[0] if names else next(reversed(model.programs), None)
+    return names[0] if names else next(reversed(list(model.programs)), None)
 
 
 async def cancel_run(server: Server, argument: Json) -> Json:

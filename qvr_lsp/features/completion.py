@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
-from qvr_core.ide.completion import complete
+from qvr_core.ide.completion import complete, partial_answer
 from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import Json
@@ -45,7 +45,7 @@ def completion(server: Server, document: Document, params: Json) -> Json:
     found = complete(document.snapshot, document.cursor(params["position"]))
     _documentation.clear()
     return {
-        "isIncomplete": False,
+        "isIncomplete": partial_answer(document.snapshot),
         "items": [item(proposal, number, snippets=snippets) for number, proposal in enumerate(found)],
     }
 

@@ -1,0 +1,193 @@
+"""The language server's budgets (TOOLING.md 1), measured by a fake editor over stdio.
+
+Files are the declarations of the seq2seq example, repeated under fresh names.  Times are medians and 95th percentiles
+in milliseconds, from the moment the message is written until the answer has been read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.roles import ROLES
+from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
+from tests.lsp.editor import EXAMPLES, Editor, at
+
+NAME = re.compile(r"\b([A-Za-z_]\w*)\b")
+KEPT = {*keyword_kinds(), *COMBINATORS, *FAMILIES, *ROLES, *(key for role in ROLES.values() for key in role.options)}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured quantity beside its budget, both in milliseconds (or megabytes)."""
+
+    what: str
+    size: str
+    values: tuple[float, ...]
+    budget: tuple[float, ...]
+    unit: str = "ms"
+
+    @property
+    def met(self) -> bool:
+        return all(value <= limit for value, limit in zip(self.values, self.budget, strict=True))
+
+
+def seq2seq(lines: int) -> str:
+    """The declarations of seq2seq under fresh names until there are `lines` lines."""
+    body = [
+        line
+        for line in (EXAMPLES / "seq2seq.qvr").read_text().split("\n")
+        if line.strip() and not line.startswith(("#", "export"))
+    ]
+    parts: list[str] = []
+    while len(parts) < lines:
+        number = len(parts) // len(body)
+        parts += [NAME.sub(lambda m: m[1] if m[1] in KEPT else f"{m[1]}_{number}", line) for line in body]  # noqa: B023
+    return "\n".join(parts[:lines]) + "\n"
+
+
+def long_program(steps: int) -> str:
+    """One program of many steps."""
+    body = ["    sample x0 <- Normal(0.0, 1.0)"]
+    body += [f"    let x{n} = tanh(x{n - 1}) * 0.5 + x{max(0, n - 7)}" for n in range(1, steps)]
+    tail = f"    observe y <- Normal(x{steps - 1}, 1.0)\n    return y\n"
+    return "object R : Real 1\nprogram long : R -> R\n" + "\n".join(body) + "\n" + tail
+
+
+def spread(times: list[float]) -> tuple[float, float]:
+    """Median and 95th percentile, in milliseconds."""
+    return statistics.median(times) * 1e3, statistics.quantiles(times, n=20)[-1] * 1e3
+
+
+async def timed(work: Callable[[], Awaitable[object]]) -> float:
+    begun = time.perf_counter()
+    await work()
+    return time.perf_counter() - begun
+
+
+async def keystrokes(editor: Editor, uri: str, line: int, column: int, count: int, letter: str = "x") -> list[float]:
+    """Type and delete one letter, and wait for the diagnostics each time."""
+    times: list[float] = []
+    start = {"line": line, "character": column}
+    for number in range(count):
+        if number % 2 == 0:
+            change = {"range": {"start": start, "end": start}, "text": letter}
+        else:
+            change = {"range": {"start": start, "end": {"line": line, "character": column + 1}}, "text": ""}
+        begun = time.perf_counter()
+        version = editor.change(uri, change)
+        await editor.published(uri, version)
+        times.append(time.perf_counter() - begun)
+    return times
+
+
+async def questions(editor: Editor, uri: str, lines: list[str], count: int) -> list[float]:
+    """Hover, definition and completion in turn, each after an edit far away: nothing may be answered from memory."""
+    times: list[float] = []
+    places = [(n, line.index(">>")) for n, line in enumerate(lines) if ">>" in line and line.startswith("let")]
+    for number in range(count):
+        line, column = places[number * 7919 % len(places)]
+        method = ("textDocument/hover", "textDocument/definition", "textDocument/completion")[number % 3]
+        where = column + 3 if method != "textDocument/hover" else column - 2
+        await keystrokes(editor, uri, len(lines) - 1, 0, 2)
+        times.append(await timed(lambda: editor.request(method, at(uri, line, where))))  # noqa: B023
+    return times
+
+
+async def first_analysis(editor: Editor, uri: str, text: str) -> tuple[float, float]:
+    """Seconds until the diagnostics of an opened file, and the longest wait of another file's hover meanwhile."""
+    small = "file:///bench/other.qvr"
+    editor.open(small, "object A : Real 3\nmorphism f : A -> A [role=linear]\n")
+    await editor.published(small)
+    begun = time.perf_counter()
+    editor.open(uri, text)
+    opened = asyncio.ensure_future(editor.published(uri))
+    longest = 0.0
+    while not opened.done():
+        longest = max(longest, await timed(lambda: editor.hover(small, 1, 9)))
+        await asyncio.sleep(0.002)
+    return time.perf_counter() - begun, longest
+
+
+BUDGETS = {
+    60: ((3, 8), (2, 6), 30, 90),
+    1000: ((4, 10), (3, 10), 300, 110),
+    10_000: ((8, 25), (5, 15), 3000, 300),
+}
+
+
+async def measure(quick: bool) -> list[Figure]:
+    count = 60 if quick else 200
+    figures: list[Figure] = []
+    starts: list[float] = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        editor = await Editor.start()
+        await editor.initialize()
+        starts.append(time.perf_counter() - begun)
+        await editor.stop()
+    figures.append(Figure("spawn to `initialize` answered", "", (statistics.median(starts) * 1e3,), (600,)))
+    for size, (stroke, question, first, memory) in BUDGETS.items():
+        editor = await Editor.start()
+        await editor.initialize()
+        # The first small file loads the analyser; a file that is opened later finds it there.
+        editor.open("file:///bench/warm.qvr", seq2seq(10))
+        await editor.published("file:///bench/warm.qvr")
+        text, uri = seq2seq(size), f"file:///bench/size_{size}.qvr"
+        lines = text.split("\n")
+        seconds, longest = await first_analysis(editor, uri, text)
+        label = f"{size:,} lines"
+        figures.append(Figure("first analysis after open", label, (seconds * 1e3,), (first,)))
+        figures.append(Figure("longest hover meanwhile, in another file", label, (longest * 1e3,), (120,)))
+        middle = next(n for n in range(size // 2, size) if lines[n].startswith("object"))
+        name = lines[middle].index(":") - 1
+        figures.append(
+            Figure(
+                "keystroke to diagnostics", label, spread(await keystrokes(editor, uri, middle, name, count)), stroke
+            )
+        )
+        asked = await questions(editor, uri, lines, count)
+        figures.append(Figure("hover, definition, completion", label, spread(asked), question))
+        figures.append(Figure("server memory", label, (editor.memory() / 1e6,), (memory,), "MB"))
+        await editor.stop()
+    editor = await Editor.start()
+    await editor.initialize()
+    text, uri = long_program(1000), "file:///bench/long.qvr"
+    editor.open(uri, text)
+    await editor.published(uri)
+    column = text.split("\n")[500].index("0.5") + 3
+    times = await keystrokes(editor, uri, 500, column, count, "1")
+    figures.append(Figure("keystroke in one program", "1,000 steps", spread(times), (12, 30)))
+    await editor.stop()
+    return figures
+
+
+def table(figures: list[Figure]) -> str:
+    rows = [("", "size", "measured", "budget", "")]
+    for figure in figures:
+        values = " / ".join(f"{value:.1f}" for value in figure.values)
+        limits = " / ".join(f"{limit:g}" for limit in figure.budget)
+        unit = figure.unit
+        rows.append((figure.what, figure.size, f"{values} {unit}", f"{limits} {unit}", "" if figure.met else "MISSED"))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the table; 1 where a budget is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    options = parser.parse_args(argv)
+    figures = asyncio.run(measure(options.quick))
+    print(table(figures))
+    return 0 if all(figure.met for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
