@@ -135,11 +135,17 @@ def block_tree(lines: Sequence[str], found: Extent) -> Block:
         root.problems.append(problem("stray-indent", message, Span(-width, 0), fix))
     placed = [root]
     levels: list[tuple[int, Block]] = []
+    seen: set[int] = set()
     body_kind = "program" if found.kind == "unknown" else found.kind
+    words = ITEM_WORDS if body_kind == "deduction" else STEP_WORDS
+    sound = next((logical for logical in body if logical.shape.word in words), None)
+    if sound is not None and body_kind != "composition":
+        # The block stands in the column of its first line that is one, whatever stands askew above.
+        levels.append((sound.shape.width, root))
     for logical in body:
         block = Block(start_symbol(body_kind, lines, logical.first), logical)
         placed.append(block)
-        _attach(block, root, levels, found)
+        _attach(block, root, levels, seen, found)
     _add_tab_problems(lines, placed, found)
     if found.kind != "unknown":
         _check_blocks(root)
@@ -158,8 +164,11 @@ def start_symbol(kind: str, lines: Sequence[str], first: int) -> str:
     return "lexicon_entry" if quoted else "deduction_item"
 
 
-def _attach(block: Block, root: Block, levels: list[tuple[int, Block]], found: Extent) -> None:
-    """Put a line where its indentation says, or where it most likely belongs, with a problem."""
+def _attach(block: Block, root: Block, levels: list[tuple[int, Block]], seen: set[int], found: Extent) -> None:
+    """Put a line where its indentation says, or where it most likely belongs, with a problem.
+
+    A line out of its column is one mistake: those below it may stand in its column or, as `seen`, in the one before.
+    """
     shape = block.line.shape
     width = shape.width
     silent = shape.tabs or found.kind == "unknown"
@@ -175,10 +184,12 @@ def _attach(block: Block, root: Block, levels: list[tuple[int, Block]], found: E
     ):
         levels.append((width, before))
     elif width > levels[-1][0]:
-        if not silent:
+        if not silent and width not in seen:
             span = Span(levels[-1][0] - width, 0)
             message = "this line is indented deeper than the block it stands in"
             block.problems.append(problem("stray-indent", message, span, ("Align it", ((span, ""),))))
+        if not silent:
+            levels.append((width, levels[-1][1]))
     elif width < levels[-1][0]:
         while len(levels) > 1 and levels[-1][0] > width:
             levels.pop()
@@ -187,6 +198,9 @@ def _attach(block: Block, root: Block, levels: list[tuple[int, Block]], found: E
             fix = ("Align it", ((span, " " * levels[-1][0]),))
             message = "this line's indentation matches no open block"
             block.problems.append(problem("bad-dedent", message, span, fix))
+            if len(levels) == 1:
+                seen.add(levels[0][0])
+                levels[0] = (width, root)
     elif shape.word in ITEM_WORDS and block.start == "deduction_item" and len(levels) > 1:
         del levels[1:]
     parent = levels[-1][1]

@@ -32,6 +32,9 @@ def units_of(statement: Statement) -> Iterator[Placed[Any]]:
         pending.extend(reversed(placed.children))
 
 
+PLACE_PROBLEMS = frozenset({"stray-indent", "bad-dedent", "misplaced-return"})
+
+
 class UidPool:
     """Hands out uids for the units of one statement."""
 
@@ -58,9 +61,16 @@ def place_block(
     """Parse the units of a block, whose statement starts at line `top`, and give each its uid."""
     unit = parse_unit(block.start, unit_text(lines, block))
     uid = pool.uid(unit, block.line.first == top)
-    if any(problem.code == "stray-indent" for problem in block.problems) and unit.node is None:
-        unit = replace(unit, problems=())
-    problems = [(uid, problem) for problem in block.problems]
+    layout = block.problems
+    # One mistake is one problem: a line that cannot be read is not also blamed for its place, nor the other way round.
+    if any(problem.severity == "error" for problem in unit.problems):
+        if unit.node is None and any(problem.code == "stray-indent" for problem in layout):
+            unit = replace(unit, problems=())
+        else:
+            if any(problem.code == "misplaced-return" for problem in layout):
+                unit = replace(unit, node=None)
+            layout = [problem for problem in layout if problem.code not in PLACE_PROBLEMS]
+    problems = [(uid, problem) for problem in layout]
     children: list[Placed[Any]] = []
     for child in block.children:
         placed, found = place_block(lines, child, top, pool)

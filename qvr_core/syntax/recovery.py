@@ -19,6 +19,7 @@ KEYWORDS = {"statement": STATEMENT_WORDS, "step": STEP_WORDS, "deduction_item": 
 NOUNS = {"statement": "statement", "step": "step", "deduction_item": "line of a deduction"}
 
 _CLOSING = {kind: text for text, kind in CLOSERS.items()}
+_JOINING = frozenset({"COMPOSE", "AT", "PLUS", "MINUS", "STAR", "SLASH", "CARET", "COMPARISON", "TILDE", "LSQB"})
 
 
 def near_word(word: str, words: Sequence[str]) -> str:
@@ -40,22 +41,45 @@ def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
         fix = (f"Replace it with `{meant}`", ((span, meant),))
         message = f"`{first.text}` is no {NOUNS[start]}; did you mean `{meant}`?"
         return problem("unknown-statement", message, span, fix), meant
-    if start == "step" and first.kind == "NAME" and tokens[1].kind in ("EQUAL", "DRAW", "DRAW_EXPR", "TILDE"):
-        meant = "let" if tokens[1].kind == "EQUAL" else "sample"
-        at = first.start
-        tokens.insert(0, Token(meant.upper(), meant, at, at))
-        fix = (f"Write `{meant} {first.text}`", ((Span(at, at), f"{meant} "),))
-        message = f"a step starts with a word that says what it does, such as `{meant}`"
-        return problem("unknown-statement", message, span, fix), meant
     if start == "statement" and first.text in STEP_WORDS:
         message = f"`{first.text}` is a step and stands in the body of a program"
         return problem("misplaced-step", message, span), ""
+    meant = _left_out(tokens, start) if first.kind in ("NAME", "LPAR") else ""
+    if meant:
+        at = first.start
+        tokens.insert(0, Token(table().literals[meant], meant, at, at))
+        fix = (f"Write `{meant}` before it", ((Span(at, at), f"{meant} "),))
+        message = f"a {NOUNS[start]} starts with a word that says what it does; is `{meant}` left out?"
+        return problem("unknown-statement", message, span, fix), meant
     listed = ", ".join([f"`{word}`" for word in KEYWORDS[start]])
     return problem("unknown-statement", f"a {NOUNS[start]} starts with one of {listed}", span), ""
 
 
-def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> list[Token]:
-    """Tokens with every bracket closed: what is missing is put in, what closes nothing is left out, with a problem."""
+def _left_out(tokens: list[Token], start: str) -> str:
+    """The keyword that would make sense of a unit which starts without one, by the signs it has."""
+    kinds = [token.kind for token in tokens]
+    has = set(kinds)
+    if start == "step":
+        if has & {"DRAW", "DRAW_EXPR"}:
+            return "sample"
+        if "EQUAL" in has and kinds[1] in ("EQUAL", "COMMA", "NAME"):
+            return "let"
+        return "return" if kinds == ["NAME", "$END"] or (kinds[0] == "LPAR" and kinds[-2] == "RPAR") else ""
+    if start == "statement" and kinds[1] == "EQUAL":
+        return "let"
+    if start == "statement" and "COLON" in has:
+        if "ARROW" not in has:
+            return "object"
+        return "morphism" if has & {"LSQB", "TILDE"} else "program"
+    return "rule" if "TURNSTILE" in has else ""
+
+
+def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> tuple[list[Token], bool]:
+    """Tokens with every bracket closed: what is missing is put in, what closes nothing is left out, with a problem.
+
+    Also says whether the tree of these tokens can be trusted: not where it is open how far a bracket was to reach.
+    """
+    sure = True
     open_: list[Token] = []
     result: list[Token] = []
 
@@ -73,6 +97,7 @@ def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> list[Token]:
             if not any(OPENERS[opener.kind] == token.text for opener in open_):
                 problems.append(_unmatched(token, open_[-1] if open_ else None))
                 if not open_:
+                    sure = False
                     continue
                 closing = OPENERS[open_.pop().kind]
                 result.append(Token(CLOSERS[closing], closing, token.start, token.end))
@@ -82,9 +107,11 @@ def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> list[Token]:
             open_.pop()
         elif token.kind == "$END":
             while open_:
+                inside = tokens[tokens.index(open_[-1]) : -1]
+                sure = sure and not any(t.kind in _JOINING for t in inside)
                 close_unclosed(token.start)
         result.append(token)
-    return result
+    return result, sure
 
 
 def _unmatched(token: Token, opener: Token | None) -> SyntaxProblem:
@@ -124,6 +151,9 @@ def explained(tokens: list[Token], failure: Failure, start: str) -> tuple[Syntax
     if what:
         found = "" if at_end else f", not {_shown(token)}"
         return problem("syntax-error", f"expected {what}{place}{found}", span, fix), node
+    if token.kind == "NAME" and "TILDE" in acceptable(grammar, failure.states):
+        fix, node = _repaired(tokens, failure, ("TILDE",), start)
+        return problem("syntax-error", f"expected `~`{place}, not {_shown(token)}", span, fix), node
     message = f"{_shown(token)} is not expected{place}"
     if token.kind == "NAME" and "COMPOSE" in acceptable(grammar, failure.states):
         return problem("syntax-error", f"{message}; `>>` and `@` join arrows", span), None

@@ -37,8 +37,10 @@ def parse_unit(start: str, text: str) -> Unit[Any]:
             return Unit(text, None, tuple(problems), first.text, ())
     # the string that runs to the end of the line has taken the closing brackets along
     unclosed = any(p.code == "unclosed-string" for p in problems)
-    tokens = balanced(tokens, [] if unclosed else problems)
+    tokens, sure = balanced(tokens, [] if unclosed else problems)
     node, failure = _parse(tokens, start, problems)
+    if not sure:
+        node = None
     if failure is not None and not any(p.severity == "error" for p in problems):
         found, node = explained(tokens, failure, start)
         problems.append(found)
