@@ -233,7 +233,7 @@ def _plate(
     if own.space is None or isinstance(own.space, Unknown) or shape is None:
         return Ascribed(Ascription.PLATE, space, ValueType(own.space, rows=own.rows), options.over)
     # `via` and `at` pick each row's element of the arguments
-    for argument in drawn.arguments if options.via is None and options.at is None else ():
+    for argument in () if options.via or options.at or options.damaged else drawn.arguments:
         _check_plate(kind, argument, plates, space, ctx)
     element = _element(own, plates)
     event = None if isinstance(element, Real) else own.event

@@ -32,7 +32,7 @@ from qvr_core.semantics.program_codes import (
 )
 from qvr_core.semantics.sites import TypedSite, check_site
 from qvr_core.semantics.spaces import Finite, Named, Real, Seq, Space, Unknown, factors_of, is_finite, is_real, item_of
-from qvr_core.semantics.step_options import StepOptions, read_step_options
+from qvr_core.semantics.step_options import STEP_KEYS, StepOptions, read_step_options
 from qvr_core.semantics.steps import Bindings, check_step, site_binding
 from qvr_core.syntax.tree import (
     Item,
@@ -197,7 +197,7 @@ def _body(children: Sequence[Placed[Item]], over: Named | None, nested: Bindings
         elif isinstance(node, SampleStep | ObserveStep | LetStep | ScoreStep):
             model, bound = check_step(node, ctx)
             body.append(model)
-            if isinstance(model, ObserveModel):
+            if isinstance(model, ObserveModel) and isinstance(node, ObserveStep):
                 _check_via(model, over, node, ctx)
         ctx.bindings.update(bound)
         nested.extend(bound)
@@ -209,10 +209,13 @@ def damaged_binding(ctx: StepContext, span: Span) -> Binding:
     return Binding("damaged", ValueType(Unknown()), Named(Unknown(), "?"), ctx.scope.origin(span))
 
 
-def _check_via(model: ObserveModel, over: Named | None, step: object, ctx: StepContext) -> None:
+def _check_via(model: ObserveModel, over: Named | None, step: ObserveStep, ctx: StepContext) -> None:
     """With groups, every observe says its rows' group, unless its rows are the groups themselves."""
     site = model.site
-    if over is None or site.via is not None or not isinstance(step, ObserveStep):
+    known = step.options is None or not any(
+        option.key.text not in STEP_KEYS["observe"] for option in step.options.items
+    )
+    if over is None or site.via is not None or not known:
         return
     rows = site.ascribed
     if rows is not None and rows.space == over.space:

@@ -43,7 +43,6 @@ FACTOR_CASES = Code("factor-cases", _ERROR, "A factor's table does not have one 
 
 # ---------------------------------------------------------------- the program as a whole
 MISSING_RETURN = Code("missing-return", _ERROR, "A program does not say what it returns.")
-MISPLACED_RETURN = Code("misplaced-return", _ERROR, "Only the last line of a program may return.")
 RETURN_MISMATCH = Code("return-mismatch", _ERROR, "The returned value does not fit the codomain.")
 RETURNED_GLOBAL = Code("returned-global", _HINT, "The returned value is shared by all rows and does not fit.")
 PROGRAM_INPUTS = Code("program-inputs", _ERROR, "The inputs do not match the factors of the domain.")

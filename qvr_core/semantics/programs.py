@@ -205,7 +205,7 @@ def _last_line(placed: Placed[Item]) -> Origin:
 def _check_whole(typed: Reading, returned: Returned | None, scope: Scope) -> None:
     """Hints about what nothing uses; a program with mistakes is left alone, they may be why."""
     wrong = scope.unknown_names or any(d.code.severity is Severity.ERROR for d in scope.diagnostics)
-    if wrong or returned is None:
+    if wrong or returned is None or any(equation.wrong for equation in scope.equations):
         return
     names = [name for _, name in returned.items]
     check_unused(typed.blocks, typed.inputs, names, "Score" in typed.effects, scope)

@@ -58,16 +58,20 @@ class StepOptions:
     mask: Expr | None = None
     weight: Expr | None = None
     at: Expr | None = None
+    damaged: bool = False
+    """True where an option was not understood: it may be what is missing."""
 
 
 def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> StepOptions:
     """The options of a step of `kind`; reports unknown keys and impossible values."""
     objects: dict[str, Named] = {}
+    damaged = False
     values: dict[str, Expr] = {}
     for option in options.items if options is not None else ():
         key = option.key.text
         if key not in STEP_KEYS[kind]:
             _unknown_key(kind, option, ctx)
+            damaged = True
         elif key in objects or key in values:
             ctx.scope.report(STEP_OPTION, f"`{key}` is given twice", option.key.span)
         elif key == "reduction":
@@ -87,6 +91,7 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
         values.get("mask"),
         values.get("weight"),
         values.get("at"),
+        damaged,
     )
 
 

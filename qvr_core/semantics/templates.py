@@ -129,7 +129,7 @@ def _instance(
         values[one.key.text], argument = found
         arguments.append((one.key.text, argument))
     missing = [key for key in parameters if key not in {one.key.text for one in given}]
-    if missing:
+    if missing and good:
         words = ", ".join(f"`{key}`" for key in missing)
         related = (Related(f"`{entry.name}` is declared here", DeclarationSite(entry.name)),)
         scope.report(TEMPLATE_ARGUMENTS, f"`{entry.name}` needs {words}: `{missing[0]}=…`", name.span, related)
