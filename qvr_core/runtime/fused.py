@@ -18,8 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from qvr_core.runtime.cell_buffers import CellBuffers, lend_cell_buffers
 from qvr_core.runtime.families.heads import FLOOR, SOFTPLUS_SHIFT
-from qvr_core.runtime.workspace import Workspace
 
 MANY = 1024
 """Numbers in one step's layer from which the sigmoid's speed outweighs one more operation."""
@@ -98,27 +98,21 @@ class _FusedCell(torch.autograd.Function):
         *weights: Tensor,
     ) -> Tensor:
         w_in, b_in, w_hidden, b_hidden, w_out, b_out = _side_by_side(run, weights)
-        *group, length, rows, size = noise.shape
+        rows, size = noise.shape[-2:]
         hidden, inside = w_hidden.shape[-1], w_in.shape[-1] - size
+        loan = lend_cell_buffers(tuple(noise.shape[:-1]), hidden, size, noise)
+        lent = loan.buffers
+        items = _project(lent, source, index, w_in[..., :inside], b_in)
+        torch.mul(noise, run.scale, out=lent.scaled)
         affine = torch.baddbmm if run.groups else torch.addmm
-        lent = Workspace(noise)
-        projected, items = _projected(lent, source, index, w_in[..., :inside], b_in, (*group, length, rows))
-        first, second = (lent.take((*group, length, rows, hidden)) for _ in range(2))
-        out = lent.take((*group, length, rows, 2 * size))
-        spread, scaled = (lent.take((*group, length, rows, size)) for _ in range(2))
-        torch.mul(noise, run.scale, out=scaled)
-        shape = (*group, length, rows, size)
-        # what the caller sees is never lent
-        states = noise.new_empty(shape) if run.emit_all else lent.take(shape)
         inner_bias, outer_bias = b_hidden.unsqueeze(-2), b_out.unsqueeze(-2).clone()
         outer_bias[..., size:] += SOFTPLUS_SHIFT
         by_sigmoid = rows * hidden * max(1, run.groups) >= MANY
         twice = 2.0 if by_sigmoid else 1.0
         tanh_ = _tanh_by_sigmoid if by_sigmoid else torch.tanh_
         into_first, into_second, into_out = w_in[..., inside:].mT, w_hidden.mT, w_out.mT
-        buffers = (projected, first, second, out, out[..., :size], out[..., size:], spread, scaled, states)
         before = start
-        for p, a, b, o, mean, raw, sp, e, after in zip(*(t.unbind(-3) for t in buffers), strict=True):
+        for p, a, b, o, mean, raw, sp, e, after in lent.steps:
             if before is None:
                 torch.mul(p, twice, out=a)
             else:
@@ -129,77 +123,68 @@ class _FusedCell(torch.autograd.Function):
             _softplus_into(raw, out=sp).add_(FLOOR)
             torch.addcmul(mean, sp, e, out=after)
             before = after
-        ctx.run = run
+        ctx.run, ctx.loan, ctx.inner = run, loan, (w_in, w_hidden, w_out, items)
         ctx.save_for_backward(source, index, noise, start, *weights)
-        ctx.lent, ctx.inner = lent, (w_in, w_hidden, w_out, items, first, second, out, spread, scaled, states)
-        return states if run.emit_all else states.select(-3, -1).clone()
+        # what the caller sees is never lent
+        return (lent.states if run.emit_all else lent.steps[-1][-1]).clone()
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         if torch.is_grad_enabled():
             return _differentiable_backward(ctx, grad)
-        run, lent = ctx.run, ctx.lent
+        run: CellRun = ctx.run
+        lent: CellBuffers = ctx.loan.buffers
+        back = lent.back
         source, index, _, start, *_ = ctx.saved_tensors
-        w_in, w_hidden, w_out, items, first, second, out, spread, scaled, states = ctx.inner
-        size = scaled.shape[-1]
-        inside = w_in.shape[-1] - size
-        multiply = torch.bmm if run.groups else torch.mm
-        through = torch.sigmoid(out[..., size:], out=lent.take(scaled.shape)).mul_(scaled)
-        one = first.new_ones(())
-        slope_first = torch.addcmul(one, first, first, value=-1.0, out=lent.take(first.shape))
-        slope_second = torch.addcmul(one, second, second, value=-1.0, out=lent.take(second.shape))
-        grad_out, grad_second, grad_first = (lent.take(t.shape) for t in (out, second, first))
-        grad_mean = grad_out[..., :size].unbind(-3)
+        w_in, w_hidden, w_out, items = ctx.inner
+        inside = w_in.shape[-1] - lent.size
         into_state = w_in[..., inside:]
-        buffers = (grad_out, grad_out[..., size:], grad_second, grad_first, through, slope_second, slope_first)
-        steps = list(zip(grad_mean, *(t.unbind(-3) for t in buffers), strict=True))
+        multiply, affine = (torch.bmm, torch.baddbmm) if run.groups else (torch.mm, torch.addmm)
+        torch.sigmoid(lent.out[..., lent.size :], out=back.slope_raw).mul_(lent.scaled)
+        one = lent.first.new_ones(())
+        torch.addcmul(one, lent.first, lent.first, value=-1.0, out=back.slope_first)
+        torch.addcmul(one, lent.second, lent.second, value=-1.0, out=back.slope_second)
         emitted = grad.unbind(-3) if run.emit_all else None
-        carried = None if run.emit_all else grad
-        for t in range(len(steps) - 1, -1, -1):
-            g_mean, g_out, g_raw, g_second, g_first, slope, slope2, slope1 = steps[t]
-            if carried is None:
-                g_mean.copy_(emitted[t])  # pyright: ignore[reportOptionalSubscript]
-            elif emitted is not None:
-                torch.add(carried, emitted[t], out=g_mean)
-            else:
-                g_mean.copy_(carried)
+        back.steps[-1][0].copy_(grad if emitted is None else emitted[-1])
+        for t in range(len(back.steps) - 1, -1, -1):
+            g_mean, g_out, g_raw, g_second, g_first, slope, slope2, slope1 = back.steps[t]
             torch.mul(g_mean, slope, out=g_raw)
             multiply(g_out, w_out, out=g_second).mul_(slope2)
             multiply(g_second, w_hidden, out=g_first).mul_(slope1)
-            if t or start is not None:
-                carried = multiply(g_first, into_state)
+            if t and emitted is None:
+                multiply(g_first, into_state, out=back.steps[t - 1][0])
+            elif t and emitted is not None:
+                affine(emitted[t - 1], g_first, into_state, out=back.steps[t - 1][0])
         need_source, need_noise, need_start = (ctx.needs_input_grad[i] for i in (1, 3, 4))
-        grad_source, input_side = _grad_items(lent, source, index, items, grad_first, w_in[..., :inside], need_source)
-        grads = _grad_weights(run, input_side, start, states, first, second, grad_first, grad_second, grad_out)
-        grad_noise = (grad_out[..., :size] * spread).mul_(run.scale) if need_noise else None
-        return (None, grad_source, None, grad_noise, carried if need_start else None, *grads)
+        grad_start = multiply(back.steps[0][4], into_state) if need_start else None
+        grad_source, input_side = _grad_items(lent, source, index, items, w_in[..., :inside], need_source)
+        grads = _grad_weights(run, input_side, start, lent)
+        grad_noise = (back.out[..., : lent.size] * lent.spread).mul_(run.scale) if need_noise else None
+        return (None, grad_source, None, grad_noise, grad_start, *grads)
 
 
-def _projected(
-    lent: Workspace, source: Tensor, index: Tensor | None, weight: Tensor, bias: Tensor, shape: tuple[int, ...]
-) -> tuple[Tensor, Tensor | None]:
-    """x W_xᵀ + c₁ ([G,] L, B, H), and the items ([G,] L · B, M) where they were needed for it.
+def _project(lent: CellBuffers, source: Tensor, index: Tensor | None, weight: Tensor, bias: Tensor) -> Tensor | None:
+    """x W_xᵀ + c₁ into `lent.projected`; gives the items ([G,] L · B, M) where they were needed for it.
 
     A table with fewer rows than there are items is projected itself, and its projected rows are taken.
     """
-    *group, length, rows = shape
-    count, hidden = length * rows, weight.shape[-2]
+    *group, length, rows = lent.shape
+    count, hidden = length * rows, lent.hidden
     affine = torch.baddbmm if group else torch.addmm
     bias = bias.unsqueeze(-2)
     if index is None or source.shape[0] > count:
         if index is None:
             items = source.reshape(*group, count, source.shape[-1])
         else:
-            items = lent.take((*group, count, source.shape[-1]))
+            items = lent.get("items", (*group, count, source.shape[-1]))
             torch.index_select(source, 0, index.reshape(-1), out=items.view(-1, source.shape[-1]))
-        projected = affine(bias, items, weight.mT, out=lent.take((*group, count, hidden)))
-        return projected.view(*shape, hidden), items
+        affine(bias, items, weight.mT, out=lent.projected.view(*group, count, hidden))
+        return items
     table = source.expand(*group, *source.shape) if group else source
-    whole = affine(bias, table, weight.mT, out=lent.take((*group, source.shape[0], hidden)))
-    projected = lent.take((*group, count, hidden))
+    whole = affine(bias, table, weight.mT, out=lent.get("table", (*group, source.shape[0], hidden)))
     taken = _rows_of_groups(index, source.shape[0])
-    torch.index_select(whole.view(-1, hidden), 0, taken, out=projected.view(-1, hidden))
-    return projected.view(*shape, hidden), None
+    torch.index_select(whole.view(-1, hidden), 0, taken, out=lent.projected.view(-1, hidden))
+    return None
 
 
 def _rows_of_groups(index: Tensor, size: int) -> Tensor:
@@ -211,30 +196,24 @@ def _rows_of_groups(index: Tensor, size: int) -> Tensor:
 
 
 def _grad_items(
-    lent: Workspace,
-    source: Tensor,
-    index: Tensor | None,
-    items: Tensor | None,
-    grad_first: Tensor,
-    weight: Tensor,
-    needed: bool,
+    lent: CellBuffers, source: Tensor, index: Tensor | None, items: Tensor | None, weight: Tensor, needed: bool
 ) -> tuple[Tensor | None, tuple[Tensor, Tensor]]:
     """The gradient of the items or table, and what the input's weights get theirs from: (values, gradients)."""
-    hidden = grad_first.shape[-1]
-    flat = grad_first.flatten(-3, -2)
+    flat = lent.back.first.flatten(-3, -2)
     if items is not None:
         if not needed:
             return None, (items, flat)
         if index is None:
             return (flat @ weight).view_as(source), (items, flat)
         multiply = torch.bmm if flat.dim() == 3 else torch.mm
-        each = multiply(flat, weight, out=lent.take(items.shape))
+        each = multiply(flat, weight, out=lent.get("grad items", tuple(items.shape)))
         grad_source = torch.zeros_like(source)
         return grad_source.index_add_(0, index.reshape(-1), each.view(-1, source.shape[-1])), (items, flat)
     assert index is not None
-    groups = (index.shape[0],) if index.dim() == 3 else ()
-    by_row = lent.take((*groups, source.shape[0], hidden)).zero_()
-    by_row.view(-1, hidden).index_add_(0, _rows_of_groups(index, source.shape[0]), flat.reshape(-1, hidden))
+    groups = lent.shape[:-2]
+    by_row = lent.get("grad table", (*groups, source.shape[0], lent.hidden)).zero_()
+    taken = _rows_of_groups(index, source.shape[0])
+    by_row.view(-1, lent.hidden).index_add_(0, taken, flat.reshape(-1, lent.hidden))
     grad_source = None
     if needed:
         grad_source = by_row @ weight
@@ -243,33 +222,24 @@ def _grad_items(
 
 
 def _grad_weights(
-    run: CellRun,
-    input_side: tuple[Tensor, Tensor],
-    start: Tensor | None,
-    states: Tensor,
-    first: Tensor,
-    second: Tensor,
-    grad_first: Tensor,
-    grad_second: Tensor,
-    grad_out: Tensor,
+    run: CellRun, input_side: tuple[Tensor, Tensor], start: Tensor | None, lent: CellBuffers
 ) -> list[Tensor]:
     """Gradients of the six weights of each group, in their order."""
     result: list[Tensor] = []
     items, by_item = input_side
-    inside, size = items.shape[-1], states.shape[-1]
+    inside, back = items.shape[-1], lent.back
     for g in range(run.groups) if run.groups else (...,):
-        grad_in = first.new_empty(first.shape[-1], inside + size)
+        grad_in = lent.first.new_empty(lent.hidden, inside + lent.size)
         torch.mm(by_item[g].mT, items[g], out=grad_in[:, :inside])
-        g_first, state = grad_first[g], states[g]
+        g_first, states = back.first[g], lent.states[g]
         into_state = grad_in[:, inside:]
-        torch.mm(g_first[1:].flatten(0, 1).mT, state[:-1].flatten(0, 1), out=into_state)
+        torch.mm(g_first[1:].flatten(0, 1).mT, states[:-1].flatten(0, 1), out=into_state)
         if start is not None:
             into_state.addmm_(g_first[0].mT, start[g])
-        g_second, g_out = grad_second[g].flatten(0, 1), grad_out[g].flatten(0, 1)
-        g_first = g_first.flatten(0, 1)
+        g_first, g_second, g_out = (t[g].flatten(0, 1) for t in (back.first, back.second, back.out))
         result += [grad_in, g_first.sum(0)]
-        result += [g_second.mT @ first[g].flatten(0, 1), g_second.sum(0)]
-        result += [g_out.mT @ second[g].flatten(0, 1), g_out.sum(0)]
+        result += [g_second.mT @ lent.first[g].flatten(0, 1), g_second.sum(0)]
+        result += [g_out.mT @ lent.second[g].flatten(0, 1), g_out.sum(0)]
     return result
 
 
