@@ -7,8 +7,8 @@ the parameters are.  A family step moves in unconstrained space, through its bij
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from torch import Tensor
 from qvr_core.runtime.arrow import NoiseSpec
 from qvr_core.runtime.bijectors import Support, constrain, unconstrain, unconstrained_shape
 from qvr_core.runtime.errors import DiscreteLatent, NoDensity
-from qvr_core.runtime.execution import SiteInfo
+from qvr_core.runtime.execution import Execution, SiteInfo
 from qvr_core.runtime.family_site import family_support
 from qvr_core.runtime.program import ProgramModule
 from qvr_core.semantics.families import FAMILIES
@@ -88,6 +88,18 @@ def coordinates(
             shape = None if info.event is None else unconstrained_shape(info.support, info.event)
             found.append(Coordinate(name, "", "family", shape, support))
     return found
+
+
+def measured(found: Sequence[Coordinate], run: Execution) -> list[Coordinate]:
+    """Coordinates with the shapes that they have in a run; those that it does not have (no earlier step) are gone."""
+    made: list[Coordinate] = []
+    for coordinate in found:
+        site = run.sites[coordinate.site]
+        value = site.value if coordinate.kind == "family" else site.noise.get(coordinate.path)
+        if isinstance(value, Tensor):
+            shape = unconstrained_shape(coordinate.support.kind, tuple(value.shape[1:]))
+            made.append(replace(coordinate, shape=shape))
+    return made
 
 
 def _movable(model: ProgramModule, name: str, info: SiteInfo, purpose: str) -> None:

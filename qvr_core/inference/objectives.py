@@ -53,7 +53,11 @@ class _Bound:
         shape = (self.num_particles, rows)
         return log_weights.reshape(shape), None if score is None else score.reshape(shape)
 
-    def _reduce(self, loss: Tensor) -> Tensor:
+    def _reduce(self, loss: Tensor, model: ProgramModule) -> Tensor:
+        """Per row, or over rows; the priors of tensors are one term of the whole."""
+        prior = model.log_prior()
+        if prior is not None:
+            loss = loss - prior / loss.numel()
         return loss.mean() if self.reduction == "mean" else loss.sum()
 
     def _centred(self, loss: Tensor) -> Tensor:
@@ -92,7 +96,7 @@ def weigh(
     )
     total = proposal.log_ratio(run)
     for site in run.sites.values():
-        if site.observed and site.log_prob is not None:
+        if site.observed and site.log_prob is not None and site.kind != "prior":
             total = total + site.log_prob
     if not isinstance(total, Tensor):
         raise InputProblem(f"program `{model.name}` observes nothing and has no latent that the guide moves")
@@ -123,7 +127,7 @@ class ELBO(_Bound):
         if score is not None:
             surrogate = score * self._centred(loss)
             loss = loss + surrogate - surrogate.detach()
-        return self._reduce(loss.mean(0))
+        return self._reduce(loss.mean(0), model)
 
 
 class IWAEBound(_Bound):
@@ -147,4 +151,4 @@ class IWAEBound(_Bound):
             # every particle's draw changes the one bound of its row
             surrogate = score.sum(0) * (loss.detach() - loss.detach().mean())
             loss = loss + surrogate - surrogate.detach()
-        return self._reduce(loss)
+        return self._reduce(loss, model)

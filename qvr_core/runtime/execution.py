@@ -15,7 +15,7 @@ from torch import Tensor
 from qvr_core.runtime.arrow import NoiseSpec, Value
 from qvr_core.semantics.model import Density
 
-SiteKind = Literal["sample", "observe", "score", "marginalize"]
+SiteKind = Literal["sample", "observe", "score", "marginalize", "prior"]
 Wanted = bool | Literal["observed"]
 """Which log densities an execution computes: all, none, or those of observed, scored and discrete sites."""
 
@@ -33,7 +33,7 @@ class SiteRecord:
 
     `log_prob` (B,) is log p(value | everything before it, innovations); `log_innovations` (B,) is that of the
     innovations.  `noise` holds every draw that was made, the final one included.  An observe inside `marginalize` has
-    no density of its own: it is part of the record of kind 'marginalize'.
+    no density of its own: it is part of the record of kind 'marginalize'.  Kind 'prior' is that of a latent tensor.
     """
 
     name: str

@@ -23,7 +23,8 @@ from qvr_core.runtime.leaves import adopt
 from qvr_core.runtime.marginalize import Marginalize
 from qvr_core.runtime.repetition import n_steps as run_n_steps
 from qvr_core.runtime.steps import make_steps
-from qvr_core.semantics.model import Arrow, Program, Sort
+from qvr_core.runtime.tensors import LatentTensor
+from qvr_core.semantics.model import Arrow, Density, Program, Sort
 from qvr_core.semantics.spaces import Product
 
 
@@ -75,6 +76,11 @@ class ProgramModule(ArrowModule):
         adopt(self, made.used)
         self._names_of_inputs = [entry.name for entry in program.inputs]
         self._spaces_of_inputs = [entry.space.space for entry in program.inputs]
+        self.priors = {
+            name: leaf
+            for name, leaf in self.leaves.items()
+            if isinstance(leaf, LatentTensor) and leaf.prior is not None
+        }
         self.returned = [name for _, name in program.returns]
         self.has_density = program.density.kind not in ("none", "deterministic")
         self._checked: tuple[int, int] | None = None
@@ -118,7 +124,21 @@ class ProgramModule(ArrowModule):
         with run_n_steps(n_steps) if n_steps is not None else nullcontext():
             for step in self.steps:
                 step.run(frame)
+        if self.priors and want_log_prob:
+            self._add_priors(frame, value is not None)
         return Execution(frame.sites, self._output(frame), count)
+
+    def _add_priors(self, frame: Frame, by_rows: bool) -> None:
+        """A tensor's prior is one term of the whole: rows share it."""
+        for name, tensor in self.priors.items():
+            share = tensor.log_prior() / (frame.rows if by_rows else 1)
+            frame.sites[name] = SiteRecord(
+                name, "prior", True, tensor.matrix(), share.expand(frame.rows), None, {}, Density("exact")
+            )
+
+    def log_prior(self) -> Tensor | None:
+        """log density of all tensors under their priors, a scalar; None where none has one."""
+        return _sum([tensor.log_prior() for tensor in self.priors.values()])
 
     def input(self, x: object) -> Value | None:
         """The input in normal form, checked; None where the program does not use it."""

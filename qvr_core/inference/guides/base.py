@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Generator, Tensor, nn
 
-from qvr_core.inference.coordinates import Coordinate, coordinates, standard_normal
+from qvr_core.inference.coordinates import Coordinate, coordinates, measured, standard_normal
 from qvr_core.runtime.arrow import Noise, NoiseSpec
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.execution import Execution
@@ -80,12 +80,27 @@ class Guide(nn.Module):
 
 
 class CoordinateGuide(Guide):
-    """A guide on the coordinates of the latents, one density per block."""
+    """A guide on the coordinates of the latents, one density per block.
 
-    def __init__(self, model: ProgramModule, observed_names: Collection[str] = ()) -> None:
+    With `x` or `observations` the shapes are those of a run on them, so that every position of a sequence has its own
+    parameters; without, positions share theirs.
+    """
+
+    def __init__(
+        self,
+        model: ProgramModule,
+        observed_names: Collection[str] = (),
+        *,
+        x: object = None,
+        observations: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(model, observed_names)
         self.gradient: Gradient = "sampled"
         self.blocks = coordinates(model, self.observed, innovations=False, purpose=type(self).__name__)
+        if x is not None or observations is not None:
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                run = model.execute(x, observations=observations, want_log_prob=False)
+            self.blocks = measured(self.blocks, run)
 
     def shape_of(self, block: Coordinate) -> tuple[int, ...]:
         """A block's shape without rows; where only data tells it, one number shared by all its elements."""

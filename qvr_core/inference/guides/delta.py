@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from torch import Generator, Tensor, nn
 
@@ -14,8 +15,15 @@ from qvr_core.runtime.program import ProgramModule
 class AutoDeltaGuide(CoordinateGuide):
     """One point per latent, shared across rows, starting at zero noise (the model's median) or unconstrained zero."""
 
-    def __init__(self, model: ProgramModule, observed_names: Collection[str] = ()) -> None:
-        super().__init__(model, observed_names)
+    def __init__(
+        self,
+        model: ProgramModule,
+        observed_names: Collection[str] = (),
+        *,
+        x: object = None,
+        observations: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(model, observed_names, x=x, observations=observations)
         like = default_tensor(model)
         self.loc = nn.ParameterDict(
             {block.key: nn.Parameter(like.new_zeros(self.shape_of(block))) for block in self.blocks}

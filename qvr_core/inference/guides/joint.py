@@ -22,9 +22,15 @@ class JointGuide(CoordinateGuide):
     """Draws all latents of a row as one vector of width `self.width`."""
 
     def __init__(
-        self, model: ProgramModule, observed_names: Collection[str] = (), *, init_scale: float = FAMILY_SCALE
+        self,
+        model: ProgramModule,
+        observed_names: Collection[str] = (),
+        *,
+        x: object = None,
+        observations: Mapping[str, Any] | None = None,
+        init_scale: float = FAMILY_SCALE,
     ) -> None:
-        super().__init__(model, observed_names)
+        super().__init__(model, observed_names, x=x, observations=observations)
         self.slices: dict[str, slice] = {}
         self.width = 0
         scales: list[float] = []
@@ -32,7 +38,7 @@ class JointGuide(CoordinateGuide):
             if block.shape is None:
                 raise InputProblem(
                     f"`{block.site}`: {type(self).__name__} must know the shape of every latent, and only data tells "
-                    "that of this one; use AutoNormalGuide",
+                    "that of this one: pass x or observations",
                     site=block.site,
                 )
             count = math.prod(block.shape)
@@ -61,7 +67,7 @@ class JointGuide(CoordinateGuide):
         flat = self._drawn[:, self.slices[block.key]]
         if math.prod(shape[1:]) != flat.shape[1]:
             raise InputProblem(
-                f"`{block.site}` runs along a sequence: a joint guide cannot follow its length; use AutoNormalGuide",
+                f"`{block.site}` does not have the shape that the guide was made for: pass x when the guide is made",
                 site=block.site,
             )
         z = flat.reshape(shape)
@@ -76,9 +82,15 @@ class AutoMultivariateNormalGuide(JointGuide):
     """A Normal with full covariance over all latents, shared across rows."""
 
     def __init__(
-        self, model: ProgramModule, observed_names: Collection[str] = (), *, init_scale: float = FAMILY_SCALE
+        self,
+        model: ProgramModule,
+        observed_names: Collection[str] = (),
+        *,
+        x: object = None,
+        observations: Mapping[str, Any] | None = None,
+        init_scale: float = FAMILY_SCALE,
     ) -> None:
-        super().__init__(model, observed_names, init_scale=init_scale)
+        super().__init__(model, observed_names, x=x, observations=observations, init_scale=init_scale)
         self.log_diagonal = nn.Parameter(self.start.log())
         self.lower = nn.Parameter(torch.zeros(self.width, self.width, dtype=self.start.dtype))
 
@@ -106,10 +118,12 @@ class AutoLowRankMultivariateNormalGuide(JointGuide):
         model: ProgramModule,
         observed_names: Collection[str] = (),
         *,
+        x: object = None,
+        observations: Mapping[str, Any] | None = None,
         rank: int | None = None,
         init_scale: float = FAMILY_SCALE,
     ) -> None:
-        super().__init__(model, observed_names, init_scale=init_scale)
+        super().__init__(model, observed_names, x=x, observations=observations, init_scale=init_scale)
         self.rank = rank if rank is not None else max(1, round(math.sqrt(self.width)))
         self.log_scale = nn.Parameter((self.start * math.sqrt(0.5)).log())
         spread = torch.randn(self.width, self.rank, dtype=self.start.dtype) * math.sqrt(0.5 / self.rank)
@@ -144,7 +158,7 @@ class AutoLaplaceGuide(AutoDeltaGuide):
         Innovations, where the program has some, are held at one draw.  Raises `InputProblem` where the curvature is not
         positive, that is, where the mode has not been reached.
         """
-        normal = AutoMultivariateNormalGuide(model, self.observed)
+        normal = AutoMultivariateNormalGuide(model, self.observed, x=x, observations=observations)
         value = model.input(x)
         held = model.innovations(x) if value is not None else {}
 

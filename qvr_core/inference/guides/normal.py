@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -24,9 +25,15 @@ class AutoNormalGuide(CoordinateGuide):
     """
 
     def __init__(
-        self, model: ProgramModule, observed_names: Collection[str] = (), *, init_scale: float = FAMILY_SCALE
+        self,
+        model: ProgramModule,
+        observed_names: Collection[str] = (),
+        *,
+        x: object = None,
+        observations: Mapping[str, Any] | None = None,
+        init_scale: float = FAMILY_SCALE,
     ) -> None:
-        super().__init__(model, observed_names)
+        super().__init__(model, observed_names, x=x, observations=observations)
         like = default_tensor(model)
         self.raw_loc = nn.ParameterDict()
         self.raw_log_scale = nn.ParameterDict()

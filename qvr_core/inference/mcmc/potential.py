@@ -10,10 +10,9 @@ from typing import Any, Protocol
 import torch
 from torch import Generator, Tensor
 
-from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates, standard_normal
+from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates, measured, standard_normal
 from qvr_core.inference.lifting import LiftedModel, substituted
 from qvr_core.runtime.arrow import repeat_rows
-from qvr_core.runtime.bijectors import unconstrained_shape
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.execution import Execution
 from qvr_core.runtime.layout import parts
@@ -46,12 +45,16 @@ class Potential(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A coordinate's place in the flat vector; `shape` is that of one row."""
+    """A coordinate's place in the flat vector."""
 
     coordinate: Coordinate
-    shape: tuple[int, ...]
     start: int
     stop: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The block's shape in one row."""
+        return self.coordinate.shape or ()
 
 
 class ProgramPotential:
@@ -70,7 +73,7 @@ class ProgramPotential:
         found = coordinates(model, frozenset(observations), innovations=True, purpose="NUTS")
         with torch.no_grad():
             run = model.execute(self.value, observations=observations, want_log_prob=False, prepared=True)
-        self.blocks = _place(found, run)
+        self.blocks = _place(measured(found, run))
         self.width = self.rows * (self.blocks[-1].stop if self.blocks else 0)
         if self.width == 0:
             raise InputProblem(f"`{model.name}` has no latent to sample: everything is observed")
@@ -127,6 +130,8 @@ class ProgramPotential:
                     if site.log_jacobian is not None:
                         total = total + site.log_jacobian
                 elif site.observed:
+                    if site.kind == "prior":
+                        continue
                     if site.log_prob is not None:
                         total = total + site.log_prob
                     if name in self.scored and site.log_innovations is not None:
@@ -212,6 +217,8 @@ class LiftedPotential:
         with substituted(self.lifted.model, self.parameters(q), self.lifted.owners):
             if self.inner is not None:
                 _, rest = self.inner.run(q[self.own :].unsqueeze(0))
+                prior = self.lifted.model.log_prior()
+                rest = rest.sum() if prior is None else rest.sum() + prior
             else:
                 run = self.lifted.model.execute(self.x, observations=self.observations, prepared=True)
                 rest = run.log_joint()
@@ -267,21 +274,13 @@ class LiftedPotential:
         return {name: torch.stack(values) for name, values in found.items()}
 
 
-def _place(found: Sequence[Coordinate], run: Execution) -> list[Block]:
-    """Blocks in order, with the shapes that this input gives them."""
+def _place(found: Sequence[Coordinate]) -> list[Block]:
+    """Blocks in order."""
     blocks: list[Block] = []
     start = 0
     for coordinate in found:
-        site = run.sites[coordinate.site]
-        if coordinate.kind == "family":
-            assert isinstance(site.value, Tensor)
-            shape = unconstrained_shape(coordinate.support.kind, tuple(site.value.shape[1:]))
-        elif coordinate.path not in site.noise:
-            continue
-        else:
-            shape = unconstrained_shape(coordinate.support.kind, tuple(site.noise[coordinate.path].shape[1:]))
-        stop = start + math.prod(shape)
-        blocks.append(Block(coordinate, shape, start, stop))
+        stop = start + math.prod(coordinate.shape or ())
+        blocks.append(Block(coordinate, start, stop))
         start = stop
     return blocks
 

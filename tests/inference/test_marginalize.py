@@ -1,0 +1,113 @@
+"""Summed-out latents against brute-force enumeration and quadrature against dense sums."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+import torch
+from torch.distributions import Categorical, Normal, Poisson
+
+from qvr_core.dsl import loads
+from qvr_core.inference import AutoNormalGuide, trace
+from qvr_core.runtime.errors import InputProblem, RuntimeProblem
+from tests.inference import posteriors
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+
+
+def likelihood(text: str, values: dict, observations: dict) -> float:
+    """The summed-out term of a program, at given latents."""
+    model = loads(text).morphism
+    run = model.execute(None, values=values, observations=observations)
+    (site,) = [site for site in run.sites.values() if site.kind == "marginalize"]
+    assert site.log_prob.shape == (1,)
+    return float(site.log_prob)
+
+
+def test_grouped_sum_equals_enumeration() -> None:
+    g = torch.tensor([0, 0, 1, 2, 2, 2, 3, 3, 1, 0, 2])
+    y, n = torch.randn(11), torch.randint(0, 4, (11,))
+    w, mu = torch.tensor([0.2, 0.5, 0.3]), torch.tensor([-1.0, 0.5, 2.0])
+    found = likelihood(posteriors.GROUPED_MIXTURE, {"w": w[None], "mu": mu[None]}, {"y": y, "n": n, "g": g})
+    terms = []
+    for z in itertools.product(range(3), repeat=4):
+        m = mu[torch.tensor(z)][g]
+        each = Normal(m, 0.8).log_prob(y).sum() + Poisson((0.3 * m).exp()).log_prob(n.float()).sum()
+        terms.append(each + Categorical(w).log_prob(torch.tensor(z)).sum())
+    assert found == pytest.approx(float(torch.stack(terms).logsumexp(0)), rel=1e-5)
+
+
+def test_nested_sum_equals_enumeration() -> None:
+    g, y = torch.tensor([0, 0, 1, 2, 2, 1, 0]), torch.randn(7)
+    mu, nu = torch.tensor([-1.0, 2.0]), torch.tensor([-0.5, 0.0, 0.8])
+    p, q = torch.tensor([0.3, 0.7]), torch.tensor([0.2, 0.5, 0.3])
+    found = likelihood(posteriors.NESTED_MIXTURE, {"mu": mu[None], "nu": nu[None]}, {"y": y, "g": g})
+    total = 0.0
+    for group in range(3):
+        rows = y[g == group]
+        terms = [
+            p[z].log() + q[t].log() + Normal(mu[z] + nu[t], 0.8).log_prob(rows).sum()
+            for z in range(2)
+            for t in range(3)
+        ]
+        total += float(torch.stack(terms).logsumexp(0))
+    assert found == pytest.approx(total, rel=1e-5)
+
+
+def test_sum_per_row_is_a_mixture_density() -> None:
+    y, mu = torch.randn(6), torch.tensor([-1.0, 1.5])
+    found = likelihood(posteriors.ROW_MIXTURE, {"mu": mu[None]}, {"y": y})
+    p = torch.tensor([0.4, 0.6])
+    expected = (p.log() + Normal(mu, 1.0).log_prob(y[:, None])).logsumexp(-1).sum()
+    assert found == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_interval_is_integrated() -> None:
+    y = torch.randn(6)
+    found = likelihood(posteriors.QUADRATURE, {"s": torch.tensor([0.4])}, {"y": y})
+    normal = Normal(0.0, 0.4)
+    exact = ((normal.cdf(y + 1.0) - normal.cdf(y - 2.0)) / 3.0).log().sum()
+    assert found == pytest.approx(float(exact), rel=1e-4)
+
+
+def test_particles_do_not_mix() -> None:
+    model = loads(posteriors.ROW_MIXTURE).morphism
+    y, mu = torch.randn(6), torch.randn(5, 2)
+    together = model.execute(None, values={"mu": mu}, observations={"y": y}).log_joint()
+    apart = torch.stack([model.execute(None, values={"mu": m[None]}, observations={"y": y}).log_joint() for m in mu])
+    torch.testing.assert_close(together, apart.squeeze(-1))
+
+
+def test_blocks_draw_data_that_they_can_score() -> None:
+    model = loads(posteriors.GROUPED_MIXTURE).morphism
+    g = torch.tensor([0, 0, 1, 2, 2, 2, 3, 3, 1, 0, 2])
+    drawn = trace(model, None, {"g": g})
+    assert drawn.sites["y"].value.shape[-1] == 11
+    assert math.isfinite(float(drawn.log_joint))
+
+
+def test_a_row_without_a_group_is_told() -> None:
+    text = posteriors.GROUPED_MIXTURE.replace(" [via=g]\n        observe n", "\n        observe n")
+    with pytest.raises(RuntimeProblem, match="via="):
+        loads(text).morphism.execute(
+            None, observations={"y": torch.randn(11), "n": torch.ones(11), "g": torch.zeros(11)}
+        )
+
+
+def test_lengths_must_agree() -> None:
+    model = loads(posteriors.GROUPED_MIXTURE).morphism
+    with pytest.raises(InputProblem, match="site `y`"):
+        model.execute(
+            None, observations={"y": torch.randn(10), "n": torch.ones(11), "g": torch.zeros(11, dtype=torch.long)}
+        )
+
+
+def test_a_guide_moves_what_is_left() -> None:
+    guide = AutoNormalGuide(loads(posteriors.ROW_MIXTURE).morphism, observed_names={"y"})
+    assert [block.site for block in guide.blocks] == ["mu"]
