@@ -44,7 +44,7 @@ def check_composition(statement: Statement, scope: Scope) -> Composition:
     """The selected or defined composition; reports unknown names, wrong arities and missing operations."""
     header = statement.header.unit.node
     assert isinstance(header, CompositionHeader)
-    kind = "algebra" if header.kind is None else header.kind.text
+    kind = _kind(header, scope)
     rules = [child for child in statement.header.children if isinstance(child.unit.node, CompositionRule)]
     operations: dict[str, tuple[tuple[str, ...], Expr]] = {}
     places: dict[str, Name] = {}
@@ -59,9 +59,11 @@ def check_composition(statement: Statement, scope: Scope) -> Composition:
             places[rule.name.text] = rule.name
             operations[rule.name.text] = _operation(rule, scope)
     scope.unit = statement.uid
-    damaged = any(child.unit.node is None for child in statement.header.children)
+    # a rule that cannot be read may be the one that is missing
+    damaged = len(places) < len(rules) or any(child.unit.node is None for child in statement.header.children)
     if operations or rules:
-        missing = [name for name in KINDS[kind] if name not in operations]
+        written = {child.unit.node.name.text for child in rules if isinstance(child.unit.node, CompositionRule)}
+        missing = [name for name in KINDS[kind] if name not in written]
         if missing and not damaged:
             words = ", ".join(f"`{name}`" for name in missing)
             article = "an" if kind[0] in "aeiou" else "a"
@@ -69,6 +71,19 @@ def check_composition(statement: Statement, scope: Scope) -> Composition:
     elif header.name.text not in BUILTIN_COMPOSITIONS and not damaged:
         _unknown(header.name, scope)
     return Composition(name=header.name.text, kind=kind, operations=operations, origin=scope.origin(header.name.span))
+
+
+def _kind(header: CompositionHeader, scope: Scope) -> str:
+    """What a composition promises to be; an algebra where the word is not known."""
+    name = header.kind
+    if name is None or name.text in KINDS:
+        return "algebra" if name is None else name.text
+    near = closest(name.text, KINDS)
+    message = f"a composition is no `{name.text}`"
+    message += f"; did you mean `{near}`?" if near else f"; it is one of {', '.join(KINDS)}"
+    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(name.span), near),), True),)
+    scope.report(COMPOSITION_RULE, message, name.span, fixes=fixes)
+    return "algebra"
 
 
 def _unknown(name: Name, scope: Scope) -> None:

@@ -91,6 +91,8 @@ class FileRules:
     def _can_be_unused(self, name: str, owner: int) -> bool:
         header = self.file.records[owner].statement.header
         declared = any(name == own.text for own in header.unit.declares)
+        if any(problem.severity == "error" for problem in header.unit.problems):
+            return False  # whoever is in the middle of writing it will use it
         return declared and header.unit.keyword in ("object", "morphism", "let", "define") and name[0] != "_"
 
     def _copies(self, name: str) -> tuple[str, ...]:
