@@ -59,8 +59,9 @@ def check_composition(statement: Statement, scope: Scope) -> Composition:
             places[rule.name.text] = rule.name
             operations[rule.name.text] = _operation(rule, scope)
     scope.unit = statement.uid
-    # a rule that cannot be read may be the one that is missing
+    # a rule that cannot be read may be the one that is missing, and a kind that cannot may ask for less
     damaged = len(places) < len(rules) or any(child.unit.node is None for child in statement.header.children)
+    damaged = damaged or (header.kind is not None and header.kind.text not in KINDS)
     if operations or rules:
         written = {child.unit.node.name.text for child in rules if isinstance(child.unit.node, CompositionRule)}
         missing = [name for name in KINDS[kind] if name not in written]

@@ -123,11 +123,10 @@ def _rule(rule: RuleItem, reading: _Reading) -> RuleModel:
     if before is not origin:
         related = (Related(f"`{rule.name.text}` is here", before),)
         scope.report(DUPLICATE_RULE, f"there are two rules called `{rule.name.text}`", origin, related)
-    for item in (*rule.premises, rule.conclusion):
-        _check_arity(item, reading)
+    regular = all([_check_arity(item, reading) for item in (*rule.premises, rule.conclusion)])
     bound = {name.text for premise in rule.premises for name in _variables(premise, frozenset(), reading)}
     for name in _variables(rule.conclusion, frozenset(), reading):
-        if name.text not in bound:
+        if regular and name.text not in bound:
             _unbound(name, bound, reading)
             bound.add(name.text)
     attributes = _attributes(rule.attributes, reading)
@@ -164,15 +163,16 @@ def _unbound(name: Name, bound: set[str], reading: _Reading) -> None:
     reading.scope.report(UNBOUND_VARIABLE, message, place, fixes=fixes)
 
 
-def _check_arity(item: Term, reading: _Reading) -> None:
+def _check_arity(item: Term, reading: _Reading) -> bool:
     if not isinstance(item.head, Name) or item.args is None:
-        return
+        return True
     count, origin = len(item.args), reading.scope.origin(item.span)
     known = reading.arities.setdefault(item.head.text, (count, origin))
     if known[0] != count:
         have = f"{count} slot" if count == 1 else f"{count} slots"
         message = f"`{item.head.text}` has {have} here, but {known[0]} elsewhere"
         reading.scope.report(ITEM_ARITY, message, item.head.span, (Related("as here", known[1]),))
+    return known[0] == count
 
 
 def _term(term: Term, inside: frozenset[str], reading: _Reading) -> TermModel:

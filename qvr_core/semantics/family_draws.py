@@ -88,7 +88,9 @@ def _match(family: Family, arg: ArithArg, index: int, ctx: StepContext) -> tuple
         if index < len(parameters):
             return parameters[index], parameters[index].name, parameters[index].constraint
         if index == len(parameters):
-            ctx.scope.report(FAMILY_ARGUMENTS, f"`{family.name}` takes {signature(family)}", arg.span)
+            most = f"{index} argument" if index == 1 else f"{index} arguments"
+            message = f"`{family.name}` takes at most {most}, {signature(family)}"
+            ctx.scope.report(FAMILY_ARGUMENTS, message, arg.span)
         return None
     key = arg.key.text
     if (named := named_parameter(family, key)) is not None:

@@ -43,8 +43,8 @@ FACTOR_CASES = Code("factor-cases", _ERROR, "A factor's table does not have one 
 
 # ---------------------------------------------------------------- the program as a whole
 MISSING_RETURN = Code("missing-return", _ERROR, "A program does not say what it returns.")
-RETURN_MISMATCH = Code("return-mismatch", _ERROR, "The returned value does not fit the codomain.")
-RETURNED_GLOBAL = Code("returned-global", _HINT, "The returned value is shared by all rows and does not fit.")
+WRONG_RETURN = Code("wrong-return", _ERROR, "The returned value does not fit the codomain.")
+RETURN_MISMATCH = Code("return-mismatch", _HINT, "The returned value is shared by all rows and does not fit.")
 PROGRAM_INPUTS = Code("program-inputs", _ERROR, "The inputs do not match the factors of the domain.")
 EFFECT_MISMATCH = Code("effect-mismatch", _ERROR, "The body has an effect that the program does not declare.")
 UNUSED_EFFECT = Code("unused-effect", _HINT, "A declared effect that the body does not have.")

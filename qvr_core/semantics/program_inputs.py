@@ -240,21 +240,24 @@ def declared_effects(header: ProgramHeader, scope: Scope) -> tuple[frozenset[str
             )
             scope.report(PROGRAM_OPTION, message, option.key.span, fixes=fixes)
             continue
-        found = _effects(option, scope), option
+        effects = _effects(option, scope)
+        found = None if effects is None else (effects, option)
     return found
 
 
-def _effects(option: Option, scope: Scope) -> frozenset[str]:
+def _effects(option: Option, scope: Scope) -> frozenset[str] | None:
     value = option.value
     items = value.items if isinstance(value, ListValue) else () if value is None else (value,)
     names: set[str] = set()
+    good = True
     for item in items:
         if isinstance(item, Word) and item.text in EFFECTS:
             names.add(item.text)
             continue
+        good = False
         text = item.text if isinstance(item, Word) else "this"
         near = closest(text, EFFECTS)
         message = f"there is no effect `{text}`" + (f"; did you mean `{near}`?" if near else f": {', '.join(EFFECTS)}")
         fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(item.span), near),), True),)
         scope.report(EFFECT_MISMATCH, message, item.span, fixes=fixes)
-    return frozenset(names)
+    return frozenset(names) if good else None

@@ -10,7 +10,7 @@ from qvr_core.semantics.broadcasting import flattened
 from qvr_core.semantics.diagnostics import Related
 from qvr_core.semantics.display import structure
 from qvr_core.semantics.environment import Binding
-from qvr_core.semantics.program_codes import PATTERN_MISMATCH, RETURN_MISMATCH, RETURNED_GLOBAL, USED_BEFORE_BOUND
+from qvr_core.semantics.program_codes import PATTERN_MISMATCH, RETURN_MISMATCH, USED_BEFORE_BOUND, WRONG_RETURN
 from qvr_core.semantics.scope import Scope, show
 from qvr_core.semantics.spaces import Named, Product, Space, Unknown, has_seq, item_of, product, sequence_of
 from qvr_core.syntax.tree import Name, ReturnStep, Span
@@ -99,14 +99,14 @@ def _effective(
     if not rows:
         if known and not fits(given.space, wanted.space):
             message = f"what is returned, {show(given)}, is shared by all rows and is no `{codomain.written}`"
-            scope.report(RETURNED_GLOBAL, message, span)
+            scope.report(RETURN_MISMATCH, message, span)
         return _named_factors(given, wanted) if known and fits(given.space, wanted.space) else given
     gives = f"`{step.items[0].name.text}` is" if len(step.items) == 1 else "what is returned is"
     if has_seq(given.space):
         plain = Named(item_of(given.space), given.written.removeprefix("Seq "))
-        scope.require_fit(plain, codomain, span, RETURN_MISMATCH, gives, "the program returns")
+        scope.require_fit(plain, codomain, span, WRONG_RETURN, gives, "the program returns")
     else:
-        scope.require_fit(given, wanted, span, RETURN_MISMATCH, gives, "the program returns")
+        scope.require_fit(given, wanted, span, WRONG_RETURN, gives, "the program returns")
     return _named_factors(given, wanted)
 
 

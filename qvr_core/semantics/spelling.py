@@ -37,7 +37,8 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
 
     Up to a third of the letters may differ; other capitals count as no edit.  Among equals the first one wins.
     """
-    limit = max(1, min(3, len(word) // 3))
+    # any letter is one edit away from any other
+    limit = max(1, min(3, len(word) // 3)) if len(word) > 1 else 0
     folded = word.lower()
     best, best_distance = None, limit + 1
     for candidate in candidates:

@@ -92,7 +92,7 @@ def _parts(pattern: Pattern, kind: ValueType, gives: str, ctx: StepContext) -> l
         return unknown
     factors = space.factors if isinstance(space, Product) else (space,)
     if len(factors) != count:
-        have = f"{len(factors)} values" if isinstance(space, Product) else "one value"
+        have = f"{len(factors)} parts" if isinstance(space, Product) else "one part"
         names = f"{count} name" + ("s" if count > 1 else "")
         ctx.scope.report(PATTERN_MISMATCH, f"{gives} {have}, but there are {names} here", pattern.span)
         return unknown

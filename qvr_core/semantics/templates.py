@@ -51,6 +51,8 @@ def instantiate(
 ) -> tuple[Program, tuple[ModelArgument, ...]] | None:
     """The program of `template(alpha=1.0, f=cell)` in an arrow expression; None where the arguments are wrong."""
     given = [_from_arrow_arg(arg, scope) for arg in expr.args]
+    if None in given:
+        return None
     return _instance(entry, [one for one in given if one is not None], expr.func, scope)
 
 
