@@ -33,6 +33,8 @@ class Extent:
     reach: int
     stripped: bool = False
     stray: bool = False
+    aligned: bool = True
+    """Whether nothing is wrong with the layout; known once the tree of the block has been built."""
 
     @property
     def span(self) -> int:
@@ -151,6 +153,7 @@ def block_tree(lines: Sequence[str], found: Extent) -> Block:
         _check_blocks(root)
     if found.stripped and found.kind == "program":
         _add_stripped_problem(lines, root, body)
+    found.aligned = not any(block.problems for block in placed)
     return root
 
 

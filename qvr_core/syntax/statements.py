@@ -247,6 +247,8 @@ class Document(Layout):
             tail = begin + len(cut)
             self._starts[tail:] = [line + delta for line in self._starts[tail:]]
         for (_, found, _), record in zip(cut, records, strict=True):
+            # The same text has the same layout, wherever it stands now.
+            found.aligned = record.extent.aligned
             record.extent = found
             if found.reach > found.end:
                 self._far.add(record.statement.uid)
@@ -313,7 +315,7 @@ class Document(Layout):
             return None
         record, top = self._records[i], self._starts[i]
         statement = record.statement
-        if statement.problems:
+        if not record.extent.aligned:
             return None
         k = same_structure(self.lines, record.extent, top, line, old)
         if k is None:

@@ -22,7 +22,7 @@ from qvr_core.syntax.tree import Name, Span, SyntaxProblem, Unit
 DEEPEST = 100
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def parse_unit(start: str, text: str) -> Unit[Any]:
     """Parse a unit from a start symbol of the grammar.  Never raises, whatever the text."""
     tokens, problems = tokenize(text, start)
