@@ -42,6 +42,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qvr.server")
 
+# Analysed before the first file is: the grammar's tables are read, and what is imported late is there.
+FIRST_TEXT = """\
+object A : FinSet 2
+object B : Real 2
+morphism f : A -> B [role=embed]
+morphism g : B -> A ~ Categorical
+let h = f >> identity(B)
+program p : A -> A
+    sample x : B <- Normal(0.0, 1.0)
+    let z = tanh(x) * 2.0
+    observe y <- g(h)
+    return y
+export p
+"""
+
 
 class Server:
     """One editor's session."""
@@ -179,10 +194,16 @@ class Server:
         modules = ["qvr_lsp.documents", *sorted({f"qvr_lsp.features.{m.partition(':')[0]}" for m in METHODS.values()})]
 
         def step() -> None:
-            if modules and self._state == "running":
+            if self._state != "running":
+                return
+            if modules:
                 with contextlib.suppress(ImportError):
                     import_module(modules.pop(0))
                 asyncio.get_running_loop().call_soon(step)
+            else:
+                from qvr_lsp.documents import analysed
+
+                analysed(FIRST_TEXT)
 
         step()
 

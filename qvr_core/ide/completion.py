@@ -228,7 +228,7 @@ def _codomain(snapshot: Snapshot, place: Context) -> Space | None:
 
 
 # In a file of more names than this, an answer holds the nearest ones, or those that begin as the word does.
-MANY = 300
+MANY = 200
 
 
 def partial_answer(snapshot: Snapshot) -> bool:

@@ -22,7 +22,8 @@ LINE_END = re.compile(r"\r\n|\n|\r")
 PIECES = (
     "a", "_", "x1", " ", "  ", "\n", "\r\n", "\r", "    ", "\t", "(", ")", "[", "]", ",", ":", "=", ">>", " @ ",
     "~",
-    "->", "<-", "#", "#!", '"', "3", "0.5", "_", "é", "🦄", "👩‍🔬", "\u2028", "\x0c", "\x85", "object ", "morphism ", "let ",
+    "->", "<-", "#", "#!",
+    '"', "3", "0.5", "_", "é", "🦄", "👩‍🔬", "\u2028", "\x0c", "\x85", "object ", "morphism ", "let ",
     "program ", "export ", "sample ", "observe ", "return ", "Real 3", "FinSet 4", "role=", "scan(", "fan(", "Normal",
     "object A : Real 3\n", "    let z = h\n",
 )  # fmt: skip

@@ -114,3 +114,10 @@ async def test_own_requests_get_their_answers() -> None:
     await asyncio.sleep(0)
     wire.feed({"jsonrpc": "2.0", "id": wire.sent[0]["id"], "result": 5})
     assert await asked == 5
+
+
+def test_protocol_page_is_what_the_server_says() -> None:
+    """`python scripts/protocol.py` brings it up to date."""
+    from scripts.protocol import PAGE, page
+
+    assert PAGE.read_text() == page()

@@ -1,0 +1,277 @@
+"""Every method of the protocol, as VS Code and as Neovim would ask, with the protocol's own types (pytest-lsp)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import pytest_lsp
+from lsprotocol import types
+from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
+
+from tests.lsp.editor import EXAMPLES, ROOT, place
+
+BIDIRECTIONAL = EXAMPLES / "bidirectional_rnn_lm.qvr"
+TEXT = BIDIRECTIONAL.read_text()
+URI = BIDIRECTIONAL.as_uri()
+FOLDER = EXAMPLES
+
+
+# What the server asks of an editor that says it can do it.
+ASKED = (types.CLIENT_REGISTER_CAPABILITY, types.WORKSPACE_CODE_LENS_REFRESH, types.WORKSPACE_INLAY_HINT_REFRESH)
+
+
+def client_factory() -> LanguageClient:
+    """A client that also takes our own notifications."""
+    client = make_test_lsp_client()
+    for method in ("qvr/status", "qvr/runEvent", *ASKED):
+        client.feature(method)(lambda params: None)
+    return client
+
+
+@pytest_lsp.fixture(
+    scope="module",
+    params=["visual-studio-code", "neovim"],
+    config=ClientServerConfig(
+        server_command=[sys.executable, "-m", "qvr_lsp.server"],
+        server_env={**os.environ, "QVR_LOG_FILE": os.devnull, "PYTHONPATH": str(ROOT)},
+        client_factory=client_factory,
+    ),
+)
+async def client(request: pytest.FixtureRequest, lsp_client: LanguageClient):
+    await lsp_client.initialize_session(
+        types.InitializeParams(
+            capabilities=client_capabilities(request.param),
+            process_id=os.getpid(),
+            root_uri=FOLDER.as_uri(),
+            workspace_folders=[types.WorkspaceFolder(uri=FOLDER.as_uri(), name="examples")],
+        )
+    )
+    item = types.TextDocumentItem(uri=URI, language_id="qvr", version=1, text=TEXT)
+    lsp_client.text_document_did_open(types.DidOpenTextDocumentParams(text_document=item))
+    await lsp_client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    yield
+    await lsp_client.shutdown_session()
+
+
+DOCUMENT = types.TextDocumentIdentifier(uri=URI)
+WHOLE = types.Range(start=types.Position(0, 0), end=types.Position(len(TEXT.split("\n")), 0))
+
+
+def position(needle: str, shift: int = 0) -> types.Position:
+    return types.Position(*place(TEXT, needle, shift))
+
+
+def lines_at(stretch: types.Range) -> str:
+    return TEXT.split("\n")[stretch.start.line][stretch.start.character : stretch.end.character]
+
+
+async def test_published_diagnostics(client: LanguageClient) -> None:
+    assert all(item.severity != types.DiagnosticSeverity.Error for item in client.diagnostics[URI])
+
+
+async def test_hover(client: LanguageClient) -> None:
+    found = await client.text_document_hover_async(types.HoverParams(DOCUMENT, position("let backbone", 5)))
+    assert found is not None
+    assert isinstance(found.contents, types.MarkupContent)
+    assert "backbone : Seq Token -> " in found.contents.value
+
+
+async def test_completion_and_resolve(client: LanguageClient) -> None:
+    found = await client.text_document_completion_async(types.CompletionParams(DOCUMENT, position("role=", 5)))
+    assert isinstance(found, types.CompletionList)
+    labels = [item.label for item in found.items]
+    assert {"kernel", "embed", "linear"} <= set(labels)
+    item = next(item for item in found.items if item.label == "kernel")
+    resolved = await client.completion_item_resolve_async(item)
+    assert resolved.documentation is not None
+
+
+async def test_signature_help(client: LanguageClient) -> None:
+    found = await client.text_document_signature_help_async(types.SignatureHelpParams(DOCUMENT, position("scan(", 5)))
+    assert found is not None
+    assert found.signatures[0].label.startswith("scan(")
+
+
+async def test_definition_declaration_type_definition(client: LanguageClient) -> None:
+    where = position("let backbone = ", 20)
+    for ask in (
+        client.text_document_definition_async(types.DefinitionParams(DOCUMENT, where)),
+        client.text_document_declaration_async(types.DeclarationParams(DOCUMENT, where)),
+    ):
+        found = await ask
+        assert isinstance(found, list)
+        assert isinstance(found[0], types.Location)
+        assert TEXT.split("\n")[found[0].range.start.line].startswith("let forward_path")
+    found = await client.text_document_type_definition_async(types.TypeDefinitionParams(DOCUMENT, where))
+    assert isinstance(found, list)
+    assert all(TEXT.split("\n")[item.range.start.line].startswith("object") for item in found)
+
+
+async def test_references_and_highlights(client: LanguageClient) -> None:
+    where = position("object Token", 8)
+    found = await client.text_document_references_async(
+        types.ReferenceParams(types.ReferenceContext(include_declaration=True), DOCUMENT, where)
+    )
+    assert found is not None
+    assert {lines_at(item.range) for item in found} == {"Token"}
+    marks = await client.text_document_document_highlight_async(types.DocumentHighlightParams(DOCUMENT, where))
+    assert marks is not None
+    assert len(marks) == len(found)
+
+
+async def test_document_and_workspace_symbols(client: LanguageClient) -> None:
+    found = await client.text_document_document_symbol_async(types.DocumentSymbolParams(DOCUMENT))
+    assert found is not None
+    assert any(item.name == "backbone" for item in found)
+    program = next(item for item in found if item.name == "bidirectional_rnn_lm")
+    assert isinstance(program, types.DocumentSymbol)
+    assert program.children
+    everywhere = await client.workspace_symbol_async(types.WorkspaceSymbolParams(query="rnn_lm"))
+    assert everywhere is not None
+    assert {"bidirectional_rnn_lm", "vanilla_rnn_lm"} <= {item.name for item in everywhere}
+
+
+async def test_inlay_hints(client: LanguageClient) -> None:
+    found = await client.text_document_inlay_hint_async(types.InlayHintParams(DOCUMENT, WHOLE))
+    assert found is not None
+    labels = [item.label for item in found]
+    assert any(isinstance(label, str) and label.startswith(": Seq Token") for label in labels)
+
+
+async def test_semantic_tokens(client: LanguageClient) -> None:
+    full = await client.text_document_semantic_tokens_full_async(types.SemanticTokensParams(DOCUMENT))
+    assert full is not None
+    assert len(full.data) % 5 == 0
+    assert full.result_id is not None
+    delta = await client.text_document_semantic_tokens_full_delta_async(
+        types.SemanticTokensDeltaParams(DOCUMENT, full.result_id)
+    )
+    assert isinstance(delta, types.SemanticTokensDelta)
+    assert not delta.edits
+    part = await client.text_document_semantic_tokens_range_async(types.SemanticTokensRangeParams(DOCUMENT, WHOLE))
+    assert part is not None
+    assert part.data == full.data
+
+
+async def test_code_actions(client: LanguageClient) -> None:
+    start = position("let backbone")
+    found = await client.text_document_code_action_async(
+        types.CodeActionParams(DOCUMENT, types.Range(start, start), types.CodeActionContext(diagnostics=[]))
+    )
+    assert found is not None
+    only = types.CodeActionContext(diagnostics=[], only=[types.CodeActionKind.SourceFixAll])
+    await client.text_document_code_action_async(types.CodeActionParams(DOCUMENT, WHOLE, only))
+
+
+async def test_code_lenses(client: LanguageClient) -> None:
+    found = await client.text_document_code_lens_async(types.CodeLensParams(DOCUMENT))
+    assert found is not None
+    assert [lens.command.title for lens in found[:3] if lens.command] == ["▶ SVI", "▶ NUTS", "◫ Diagram"]
+
+
+async def test_rename(client: LanguageClient) -> None:
+    where = position("let backbone", 5)
+    prepared = await client.text_document_prepare_rename_async(types.PrepareRenameParams(DOCUMENT, where))
+    assert prepared is not None
+    found = await client.text_document_rename_async(types.RenameParams(DOCUMENT, where, "spine"))
+    assert found is not None
+    assert found.changes is not None
+    assert {edit.new_text for edit in found.changes[URI]} == {"spine"}
+
+
+async def test_call_hierarchy(client: LanguageClient) -> None:
+    items = await client.text_document_prepare_call_hierarchy_async(
+        types.CallHierarchyPrepareParams(DOCUMENT, position("let backbone", 5))
+    )
+    assert items is not None
+    incoming = await client.call_hierarchy_incoming_calls_async(types.CallHierarchyIncomingCallsParams(items[0]))
+    assert incoming is not None
+    assert [call.from_.name for call in incoming] == ["bidirectional_rnn_lm"]
+    outgoing = await client.call_hierarchy_outgoing_calls_async(types.CallHierarchyOutgoingCallsParams(items[0]))
+    assert outgoing is not None
+    assert "forward_path" in [call.to.name for call in outgoing]
+
+
+async def test_folding_selection_linked_editing_links(client: LanguageClient) -> None:
+    folds = await client.text_document_folding_range_async(types.FoldingRangeParams(DOCUMENT))
+    assert folds
+    chains = await client.text_document_selection_range_async(
+        types.SelectionRangeParams(DOCUMENT, [position("scan(", 5)])
+    )
+    assert chains is not None
+    assert chains[0].parent is not None
+    linked = await client.text_document_linked_editing_range_async(
+        types.LinkedEditingRangeParams(DOCUMENT, position("sample ", 7))
+    )
+    assert linked is not None
+    assert len(linked.ranges) > 1
+    assert await client.text_document_document_link_async(types.DocumentLinkParams(DOCUMENT)) is not None
+
+
+async def test_formatting(client: LanguageClient) -> None:
+    options = types.FormattingOptions(tab_size=4, insert_spaces=True)
+    assert await client.text_document_formatting_async(types.DocumentFormattingParams(DOCUMENT, options)) is not None
+    partial = types.DocumentRangeFormattingParams(DOCUMENT, WHOLE, options)
+    assert await client.text_document_range_formatting_async(partial) is not None
+    typed = types.DocumentOnTypeFormattingParams(DOCUMENT, types.Position(2, 0), "\n", options)
+    assert await client.text_document_on_type_formatting_async(typed) is not None
+
+
+async def test_pulled_diagnostics(client: LanguageClient) -> None:
+    found = await client.text_document_diagnostic_async(types.DocumentDiagnosticParams(DOCUMENT))
+    assert isinstance(found, types.RelatedFullDocumentDiagnosticReport)
+    again = await client.text_document_diagnostic_async(
+        types.DocumentDiagnosticParams(DOCUMENT, previous_result_id=found.result_id)
+    )
+    assert isinstance(again, types.RelatedUnchangedDocumentDiagnosticReport)
+    everywhere = await client.workspace_diagnostic_async(types.WorkspaceDiagnosticParams(previous_result_ids=[]))
+    names = {Path(item.uri).name for item in everywhere.items}
+    assert {"bidirectional_rnn_lm.qvr", "widths_do_not_add_up.qvr"} <= names
+
+
+async def test_settings_folders_and_files(client: LanguageClient) -> None:
+    client.workspace_did_change_configuration(
+        types.DidChangeConfigurationParams(settings={"qvr": {"inlayHints": {"letTypes": False}}})
+    )
+    found = await client.text_document_inlay_hint_async(types.InlayHintParams(DOCUMENT, WHOLE))
+    if client.capabilities.workspace is None or not client.capabilities.workspace.configuration:
+        assert found is not None
+        assert not [item for item in found if str(item.label).startswith(": ")]
+    client.workspace_did_change_configuration(
+        types.DidChangeConfigurationParams(settings={"qvr": {"inlayHints": {"letTypes": True}}})
+    )
+    client.workspace_did_change_watched_files(
+        types.DidChangeWatchedFilesParams(
+            [types.FileEvent(f"{FOLDER.as_uri()}/qvr.toml", types.FileChangeType.Changed)]
+        )
+    )
+    event = types.WorkspaceFoldersChangeEvent(added=[types.WorkspaceFolder("file:///tmp", "tmp")], removed=[])
+    client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
+    event = types.WorkspaceFoldersChangeEvent(added=[], removed=[types.WorkspaceFolder("file:///tmp", "tmp")])
+    client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
+    client.set_trace(types.SetTraceParams(types.TraceValue.Off))
+
+
+async def test_commands(client: LanguageClient, tmp_path: Path) -> None:
+    found = await client.workspace_execute_command_async(
+        types.ExecuteCommandParams("qvr.diagram", [{"uri": URI, "name": "backbone", "format": "dot"}])
+    )
+    assert found["text"].startswith("digraph") if isinstance(found, dict) else found.text.startswith("digraph")
+    target = tmp_path / "diagram.mmd"
+    await client.workspace_execute_command_async(
+        types.ExecuteCommandParams("qvr.exportDiagram", [{"uri": URI, "path": str(target)}])
+    )
+    assert target.read_text().startswith("flowchart LR")
+    assert (
+        await client.workspace_execute_command_async(types.ExecuteCommandParams("qvr.runs", [{"uri": URI}])) is not None
+    )
+
+
+async def test_own_requests(client: LanguageClient) -> None:
+    model = await client.protocol.send_request_async("qvr/model", {"textDocument": {"uri": URI}})
+    assert model.model.lets.backbone.arrow.node == "Compose"
+    status = await client.protocol.send_request_async("qvr/status", {})
+    assert status.health == "ok"
