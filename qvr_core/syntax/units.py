@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
@@ -14,10 +14,12 @@ from qvr_core.syntax.builder import ACTIONS
 from qvr_core.syntax.lalr import Failure, Token, reductions, run
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds, tokenize
 from qvr_core.syntax.problems import problem
-from qvr_core.syntax.recovery import KEYWORDS, balanced, explained, opener
+from qvr_core.syntax.recovery import KEYWORDS, balanced, explained, near_word, opener
 from qvr_core.syntax.tables import table
 from qvr_core.syntax.tree import Name, Span, SyntaxProblem, Unit
 
+# What a typed parameter of a program may be.
+KINDS = ("FinSet", "Real", "Nat", "Object", "Mor")
 # Every layer walks the tree by recursion; deeper trees would break Python's stack.
 DEEPEST = 100
 
@@ -47,6 +49,8 @@ def parse_unit(start: str, text: str) -> Unit[Any]:
     if len(tokens) > DEEPEST and _depth(node) > DEEPEST:
         problems.append(problem("too-deep", "this is nested too deeply; name parts of it", node.span))
         node = None
+    if isinstance(node, tree.ProgramHeader) and node.parameters:
+        node = _with_known_kinds(node, node.parameters, problems)
     problems += _warnings(tokens, node)
     names = _declared(node) if node is not None else _guessed(tokens, keyword)
     problems += _clashes(names, problems)
@@ -71,6 +75,24 @@ def _parse(tokens: list[Token], start: str, problems: list[SyntaxProblem]) -> tu
         message = f"`{token.text}` is a reserved word and cannot be used as a name"
         clashes.append(problem("reserved-name", message, Span(token.start, token.end)))
         tokens[result.position] = token._replace(kind="NAME")
+
+
+def _with_known_kinds(
+    node: tree.ProgramHeader, parameters: tuple[tree.Parameter, ...], problems: list[SyntaxProblem]
+) -> tree.ProgramHeader:
+    """The header with every parameter of an unknown kind as a plain input, and a problem for each."""
+    known: list[tree.Parameter] = []
+    for parameter in parameters:
+        kind = parameter.kind
+        if kind is None or (kind.text in KINDS and (parameter.mor is not None) == (kind.text == "Mor")):
+            known.append(parameter)
+            continue
+        meant = near_word(kind.text.capitalize(), KINDS)
+        fix = (f"Replace it with `{meant}`", ((kind.span, meant),)) if meant in KINDS[:4] else None
+        message = f"a parameter is `FinSet`, `Real`, `Nat`, `Object` or `Mor[A, B]`, not `{kind.text}`"
+        problems.append(problem("syntax-error", message, kind.span, fix))
+        known.append(replace(parameter, kind=None, mor=None))
+    return replace(node, parameters=tuple(known))
 
 
 def _depth(node: Any) -> int:

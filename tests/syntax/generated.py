@@ -45,6 +45,9 @@ def sentence(source: random.Random, start: str, budget: int = 40) -> str:
         if rule == "bounds":
             words.append(source.choice(("[low=0.0]", "[low = -1, high=2.5]", "[high=1.0,]")))
             return
+        if rule == "kind":
+            words.append(source.choice(("FinSet", "Real", "Nat", "Object", "Mor[A, B,]")))
+            return
         options = rules[rule]
         # Deep down only the shallowest productions, so that every sentence ends.
         if depth > 12 or len(words) > budget:

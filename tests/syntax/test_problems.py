@@ -55,6 +55,9 @@ CASES = [
     ("⟦f⟧ = a >> b", "unknown-statement", "is `let` left out"),
     ("⟦f⟧ : A -> B [role=embed]", "unknown-statement", "is `morphism` left out"),
     (" ⟦A⟧ : FinSet 3", "unknown-statement", "is `object` left out"),
+    ("program p(a : ⟦Foo⟧) : A -> B\n    return a", "syntax-error", "a parameter is"),
+    ("program p(a : ⟦Mor⟧) : A -> B\n    return a", "syntax-error", "a parameter is"),
+    ("program p(a : ⟦Map⟧[A, B]) : A -> B\n    return a", "syntax-error", "a parameter is"),
     ("⟦p⟧(x) : A -> B\n    return x", "unknown-statement", "is `program` left out"),
     ("morphism f : A -> B ⟦Normal⟧", "syntax-error", "expected `~`"),
     (
@@ -145,6 +148,7 @@ def _apply_fix(text: str) -> str:
             "program p : A -> B\n    sample x <- f\n  let y = x\n    return y",
             "program p : A -> B\n    sample x <- f\n    let y = x\n    return y",
         ),
+        ("program p(a : real) : A -> B\n    return a", "program p(a : Real) : A -> B\n    return a"),
         ("program p : A -> B\n    x = 3\n    return x", "program p : A -> B\n    let x = 3\n    return x"),
     ],
 )
