@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from qvr_core.syntax.placing import statement_uid, units_of
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.statements import Document, Layout
 from qvr_core.syntax.tree import Placed
+from qvr_core.syntax.units import parse_unit
 from tests.syntax.samples import PIECES, RNN, SAMPLES, STRIPPED
 
 SAMPLE = st.sampled_from(list(SAMPLES.values()))
@@ -175,6 +177,14 @@ def test_long_and_deep_texts_are_read_in_time(text: str) -> None:
     document.problems()
     document.edit(Cursor(0, 0), Cursor(0, 1), "x")
     assert time.perf_counter() - start < 4
+
+
+def test_threads_may_parse_at_once() -> None:
+    texts = [text.replace("a", f"a{n}") for n in range(8) for text in SAMPLES.values()]
+    with ThreadPoolExecutor(8) as pool:
+        pictures = list(pool.map(lambda text: picture(Document(text)), texts))
+    parse_unit.cache_clear()
+    assert pictures == [picture(Document(text)) for text in texts]
 
 
 # ---------------------------------------------------------------- uids
