@@ -118,7 +118,7 @@ def importing() -> list[Row]:
     return [("import and first analysis", seconds, 0.25, "s"), ("memory after it", megabytes, 60.0, "MB")]
 
 
-def main() -> int:
+def main(argv: list[str] | None = None) -> int:
     """Print every figure with the ratio to its budget; 1 where one is missed."""
     print("Front end, in process (median, processor time)")
     missed = 0
