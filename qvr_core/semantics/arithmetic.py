@@ -5,7 +5,7 @@ from __future__ import annotations
 from qvr_core.semantics.broadcasting import DATA, SCALAR, Clash, axes, broadcast, from_axes, with_axes
 from qvr_core.semantics.builtins import BUILTINS, COMPARISONS, OPERATORS
 from qvr_core.semantics.codes import BARE_REPLICATED
-from qvr_core.semantics.elementwise import elementwise, words
+from qvr_core.semantics.elementwise import elementwise, plate_aligned, words
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.factors import check_factor
 from qvr_core.semantics.families import FAMILIES
@@ -165,6 +165,7 @@ def _size(name: Name, entry: ObjectEntry, ctx: StepContext) -> Expr:
 def _binary(expr: Binary, ctx: StepContext) -> Expr:
     function = OPERATORS[expr.operator]
     left, right = _labelled(expr, ctx) if function in COMPARISONS else _both(expr, ctx)
+    left, right = plate_aligned((left, right))
     where = ctx.scope.origin(expr.operator_span)
     kind = elementwise(
         [(left, words(expr.left, "the left side")), (right, words(expr.right, "the right side"))], where, ctx

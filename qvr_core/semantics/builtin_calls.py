@@ -17,7 +17,7 @@ from qvr_core.semantics.broadcasting import (
 )
 from qvr_core.semantics.builtins import BuiltinFunction, arity_words
 from qvr_core.semantics.diagnostics import Edit, Fix, Origin
-from qvr_core.semantics.elementwise import Check, elementwise, words
+from qvr_core.semantics.elementwise import Check, elementwise, plate_aligned, words
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.model import Builtin, Constant, DeductionRef, Expr, ListOf, ValueType
 from qvr_core.semantics.program_codes import ARITHMETIC_MISMATCH, FUNCTION_ARGUMENTS
@@ -55,6 +55,7 @@ def check_builtin(
     given = [arg for arg in expr.args if arg.key is None or not _is_keyword(function, arg)]
     positional = [check(arg.value, ctx) for arg in given]
     args = tuple(positional) if first is None else (first, *positional)
+    args = tuple(plate_aligned(args)) if function.rule == "pointwise" else args
     keywords = tuple(
         (arg.key.text, check(arg.value, ctx)) for arg in expr.args if arg.key is not None and _is_keyword(function, arg)
     )

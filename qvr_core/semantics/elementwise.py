@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qvr_core.semantics.broadcasting import Clash, axes, broadcast, is_data, tied_pairs
+from qvr_core.semantics.broadcasting import Clash, axes, broadcast, event_axes, is_data, tied_pairs
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import structure
 from qvr_core.semantics.environment import StepContext
-from qvr_core.semantics.model import Bound, Expr, ValueType
+from qvr_core.semantics.model import Bound, Builtin, Expr, ValueType
 from qvr_core.semantics.program_codes import ARITHMETIC_MISMATCH
-from qvr_core.semantics.spaces import Dim, Named, Real, Space, Unknown
+from qvr_core.semantics.spaces import REAL_LINE, Dim, Named, Real, Space, Unknown
 from qvr_core.syntax.tree import Arith, ArithCall, Gather, ParenArith, Variable
 
 Check = Callable[[Arith, StepContext], Expr]
@@ -37,6 +37,36 @@ def words(expr: Arith, otherwise: str) -> str:
     if isinstance(expr, ArithCall):
         return f"`{expr.func.text}(…)`"
     return f"`{expr.base.name.text}[…]`" if isinstance(expr, Gather) and isinstance(expr.base, Variable) else otherwise
+
+
+def plate_aligned(values: Sequence[Expr]) -> list[Expr]:
+    """Values over the same plates, of which some are vectors and some scalars, made to go together element by element.
+
+    A scalar per element of a plate gets an axis of length 1 behind it: `Normal(mu[z], tau[z])` with vectors `mu`.
+    """
+    if not any(value.type.indexed for value in values):
+        return list(values)
+    ranks = [_event_rank(value) for value in values]
+    deepest = max(range(len(values)), key=lambda index: ranks[index])
+    plates = values[deepest].type.indexed
+    if ranks[deepest] < 1 or not plates:
+        return list(values)
+    return [
+        _deepened(value, ranks[deepest]) if rank == 0 and value.type.indexed == plates else value
+        for value, rank in zip(values, ranks, strict=True)
+    ]
+
+
+def _event_rank(value: Expr) -> int:
+    own = event_axes(value.type)
+    return -1 if own is None else len(own)
+
+
+def _deepened(value: Expr, times: int) -> Expr:
+    scalar = ValueType(REAL_LINE, rows=value.type.rows)
+    for _ in range(times):
+        value = Builtin(type=scalar, origin=value.origin, function="unsqueeze", args=(value,))
+    return value
 
 
 def elementwise(operands: Sequence[Operand], where: Origin, ctx: StepContext) -> ValueType:

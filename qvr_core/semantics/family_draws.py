@@ -9,7 +9,7 @@ from qvr_core.semantics.arithmetic import check_arith
 from qvr_core.semantics.broadcasting import SCALAR, axes, data_like, from_axes, with_axes
 from qvr_core.semantics.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.diagnostics import Edit, Fix
-from qvr_core.semantics.elementwise import elementwise, words
+from qvr_core.semantics.elementwise import elementwise, plate_aligned, words
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.families import Family, Parameter
 from qvr_core.semantics.heads import literal_problem, named_parameter, signature
@@ -43,7 +43,7 @@ class TypedFamily:
 
 def check_family(draw: Draw, family: Family, over: Named | None, ctx: StepContext) -> TypedFamily:
     """The typed draw; reports missing, surplus, unknown and impossible arguments."""
-    arguments = _arguments(draw, family, ctx)
+    arguments = _aligned(_arguments(draw, family, ctx))
     model = FamilyDraw(
         family=family.name,
         args=tuple((argument.name, argument.value) for argument in arguments),
@@ -53,6 +53,13 @@ def check_family(draw: Draw, family: Family, over: Named | None, ctx: StepContex
     kind = _draw_type(family, arguments, over, size, draw, ctx)
     rows = any(argument.value.type.rows for argument in arguments)
     return TypedFamily(family, tuple(arguments), model, replace(kind, rows=rows), rows, size)
+
+
+def _aligned(arguments: list[FamilyArgument]) -> list[FamilyArgument]:
+    if any(argument.parameter.shape != "element" for argument in arguments):
+        return arguments
+    values = plate_aligned([argument.value for argument in arguments])
+    return [replace(argument, value=value) for argument, value in zip(arguments, values, strict=True)]
 
 
 # ---------------------------------------------------------------- arguments
