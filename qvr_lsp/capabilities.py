@@ -64,7 +64,8 @@ class ClientCapabilities:
         return value
 
     def has(self, path: str) -> bool:
-        return bool(self.get(path))
+        """Whether it is there at all: an object counts, empty or not."""
+        return self.get(path) not in (None, False)
 
 
 def choose_encoding(client: ClientCapabilities) -> Encoding:

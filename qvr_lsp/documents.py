@@ -219,11 +219,13 @@ def analysed(text: str) -> Analyzer:
 
 
 def thaw() -> None:
-    """Collect what was set aside and is no longer used; what is left is set aside again."""
-    if Analysing.count == 0:
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()
+    """Collect what was set aside and is no longer used, when no analysis is under way; set the rest aside again."""
+    if Analysing.count:
+        asyncio.get_running_loop().call_later(1, thaw)
+        return
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 class Documents:

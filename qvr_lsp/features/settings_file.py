@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from qvr_core.ide.symbols import Symbol, declarations, place_of
 from qvr_core.ide.view import statement_named
 from qvr_core.runs.config import RunConfig, Settings
-from qvr_core.runs.settings import check_settings, find_settings
-from qvr_core.runs.toml_ranges import locate
+from qvr_core.runs.settings import check_settings
 from qvr_core.syntax.source import Cursor, Range, SourceText
 from qvr_lsp import positions
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
@@ -218,23 +217,19 @@ def _locations(server: Server, uri: str, snapshot: Snapshot, symbol: Symbol) -> 
 
 
 def rename_table(server: Server, path: Path, old: str, new: str) -> dict[str, list[Json]]:
-    """The edits of qvr.toml that rename a program's table."""
-    found = find_settings(path.parent) if path.parent.is_dir() else None
+    """The edits of qvr.toml that rename a program's table, and the tables inside it."""
     held = server.workspace.settings_text(path)
-    if found is None or held is None:
+    if held is None:
         return {}
-    text = held[1]
-    try:
-        place = locate(text).get(("run", old))
-    except (ValueError, IndexError):
-        return {}
-    if place is None:
-        return {}
-    source = SourceText(text)
-    stretch = Range(_cursor(text, place.key.start), _cursor(text, place.key.end))
-    return {uri_of(found): [{"range": positions.to_range(source.lines, stretch, server.encoding), "newText": new}]}
-
-
-def _cursor(text: str, offset: int) -> Cursor:
-    start = text.rfind("\n", 0, offset) + 1
-    return Cursor(text.count("\n", 0, offset), offset - start)
+    found, text = held
+    named = re.compile(rf"^\s*\[*\s*run\s*\.\s*\"?({re.escape(old)})\"?(?=[\s.\]=])")
+    lines = SourceText(text).lines
+    edits = [
+        {
+            "range": _range(server, lines, Range(Cursor(number, match.start(1)), Cursor(number, match.end(1)))),
+            "newText": new,
+        }
+        for number, line in enumerate(lines)
+        if (match := named.match(line))
+    ]
+    return {uri_of(found): edits} if edits else {}
