@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from qvr_core.diagrams.drawing import Bundle, Drawing, End, split
+from qvr_core.diagrams.drawing import Bundle, Drawing, End, split, spread
 from qvr_core.diagrams.graph import Box, Node, Wire, connect
 from qvr_core.diagrams.labels import arrow_name, arrow_type, caption, columns
 from qvr_core.semantics import model as m
@@ -210,8 +210,9 @@ def scan(drawing: Drawing, arrow: m.Scan, bundle: Bundle, place: Origin | None) 
         else:
             state = drawing.add(Node(id="state", kind="state", label="state", detail=caption(arrow.state)))
             ends = expand(drawing, arrow.cell, (*bundle, End(state, arrow.state)), place)
-            for made in dict.fromkeys(end.node for end in ends):
-                feedback(drawing, made, state, arrow.state)
+            parts = spread(arrow.state)
+            for end, part in zip(ends, parts if len(parts) == len(ends) else [arrow.state] * len(ends), strict=True):
+                feedback(drawing, end.node, state, part)
             return ends if len(ends) > 1 else (replace(ends[0], space=arrow.codomain),) if ends else ()
     return (replace(end, space=arrow.codomain),)
 

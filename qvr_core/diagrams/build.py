@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from qvr_core.diagrams import programs
 from qvr_core.diagrams.arrows import expand
 from qvr_core.diagrams.collapse import collapsed
-from qvr_core.diagrams.drawing import Bundle, Drawing, End
+from qvr_core.diagrams.drawing import Bundle, Drawing, End, spread
 from qvr_core.diagrams.graph import Node, Sheet, mark_shared, put
 from qvr_core.diagrams.labels import arrow_type, caption
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.spaces import Named, Product, Seq
+from qvr_core.semantics.spaces import Named
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -96,22 +96,6 @@ def inputs(drawing: Drawing, domain: Named, origin: Origin) -> Bundle:
         )
         ends.append(End(node, space))
     return tuple(ends)
-
-
-def spread(named: Named) -> list[Named]:
-    match named.space:
-        case Product(factors=factors, names=names):
-            return [
-                Named(factor, name or f"{named.written}.{index}")
-                for index, (factor, name) in enumerate(zip(factors, names, strict=True))
-            ]
-        case Seq(item=Product(factors=factors, names=names)):
-            return [
-                Named(Seq(factor), f"Seq {name or index}")
-                for index, (factor, name) in enumerate(zip(factors, names, strict=True))
-            ]
-        case _:
-            return [named]
 
 
 def draw_program(drawing: Drawing, program: m.Program) -> Sheet:

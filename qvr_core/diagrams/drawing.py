@@ -13,7 +13,7 @@ from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import size_text, space_text
 from qvr_core.semantics.fits import fit
-from qvr_core.semantics.spaces import Named, factors_of, item_of, product
+from qvr_core.semantics.spaces import Named, Product, Seq, factors_of, item_of, product
 
 if TYPE_CHECKING:
     from qvr_core.diagrams.graph import Diagram
@@ -122,15 +122,35 @@ class Drawing:
 
 
 def split(bundle: Bundle, parts: Sequence[Named]) -> list[Bundle]:
-    """Share a bundle out among `parts` of a product: by factors, else by width; a single end goes to each part."""
+    """Share a bundle out among `parts` of a product: by factors, else by width; otherwise each part gets it whole."""
     counts = [len(factors_of(item_of(part.space))) for part in parts]
     if sum(counts) == len(bundle):
         return taken(bundle, counts)
+    single = tuple(End(end.node, factor, end.site) for end in bundle for factor in spread(end.space))
+    if sum(counts) == len(single):
+        return taken(single, counts)
     if len(parts) == len(bundle):
         return [(end,) for end in bundle]
     wanted, found = [columns(part.space) for part in parts], [columns(end.space.space) for end in bundle]
     shares = by_width(wanted, found)
     return taken(bundle, shares) if shares else [bundle for _ in parts]
+
+
+def spread(named: Named) -> list[Named]:
+    """The factors of a product by their names."""
+    match named.space:
+        case Product(factors=factors, names=names):
+            return [
+                Named(factor, name or f"{named.written}.{index}")
+                for index, (factor, name) in enumerate(zip(factors, names, strict=True))
+            ]
+        case Seq(item=Product(factors=factors, names=names)):
+            return [
+                Named(Seq(factor), f"Seq {name or index}")
+                for index, (factor, name) in enumerate(zip(factors, names, strict=True))
+            ]
+        case _:
+            return [named]
 
 
 def taken(bundle: Bundle, counts: Sequence[int]) -> list[Bundle]:
