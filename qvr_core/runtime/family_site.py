@@ -130,6 +130,13 @@ class FamilySite:
         wide = self.plate
         if batch[: len(wide)] == wide:
             return batch
+        if (
+            batch
+            and len(batch) < len(wide)
+            and all(b in (1, w) for b, w in zip(batch, wide[-len(batch) :], strict=True))
+        ):
+            # over the last of several plates
+            return wide
         # one entry per plate element, or the same for all
         aligned = len(batch) >= len(wide) and all(b in (1, w) for b, w in zip(batch, wide, strict=False))
         return (*wide, *batch[len(wide) :]) if aligned else (*wide, *batch)

@@ -98,7 +98,7 @@ def _value(
         _require_size(drawn, wanted, space, place, ctx)
     plates: list[Axis] = []
     if options.iid_over is not None:
-        plates = _axes_of(options.iid_over)
+        plates = axes_of(options.iid_over)
     bound = with_axes(plates, space.space, like=[ValueType(None, rows=drawn.rows)], event=drawn.type.event)
     return Ascribed(Ascription.VALUE, space, bound, options.over)
 
@@ -222,7 +222,7 @@ def _check_sized(kind: str, drawn: TypedFamily, place: Span, ctx: StepContext) -
 def _plate(
     kind: str, drawn: TypedFamily, space: Named, place: Span, options: StepOptions, ctx: StepContext
 ) -> Ascribed:
-    plates = _axes_of(space)
+    plates = axes_of(space)
     own = drawn.type
     if kind != "sample":
         ctx.plates.update(name for _, name in plates if name is not None)
@@ -256,7 +256,7 @@ def _check_plate(kind: str, argument: FamilyArgument, plates: list[Axis], space:
         given = plate_axes(argument.value.type)
     else:
         given = axes(argument.value.type) or []
-    if not given or len(plates) > 1:
+    if not given or (len(plates) > 1 and any(name == plate for _, name in given for _, plate in plates)):
         return
     (size, name), (wanted, wanted_name) = given[-1], plates[-1]
     if size is None or wanted is None or size == 1:
@@ -274,7 +274,8 @@ def _check_plate(kind: str, argument: FamilyArgument, plates: list[Axis], space:
     ctx.scope.report(PLATE_MISMATCH, message, argument.tree.span, _declared(space, ctx))
 
 
-def _axes_of(space: Named) -> list[Axis]:
+def axes_of(space: Named) -> list[Axis]:
+    """The axes of a plate over a finite set, or over a product of such."""
     found: list[Axis] = []
     for factor in factors_of(item_of(space.space)):
         found.append((factor.size, factor.nominal) if isinstance(factor, Finite) else (None, None))

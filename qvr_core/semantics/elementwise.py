@@ -52,7 +52,7 @@ def plate_aligned(values: Sequence[Expr]) -> list[Expr]:
     if ranks[deepest] < 1 or not plates:
         return list(values)
     return [
-        _deepened(value, ranks[deepest]) if rank == 0 and value.type.indexed == plates else value
+        deepened(value, ranks[deepest]) if rank == 0 and value.type.indexed == plates else value
         for value, rank in zip(values, ranks, strict=True)
     ]
 
@@ -62,7 +62,8 @@ def _event_rank(value: Expr) -> int:
     return -1 if own is None else len(own)
 
 
-def _deepened(value: Expr, times: int) -> Expr:
+def deepened(value: Expr, times: int) -> Expr:
+    """The value with axes of length 1 behind its own."""
     scalar = ValueType(REAL_LINE, rows=value.type.rows)
     for _ in range(times):
         value = Builtin(type=scalar, origin=value.origin, function="unsqueeze", args=(value,))

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic import check_arith
-from qvr_core.semantics.broadcasting import SCALAR, axes, data_like, from_axes, with_axes
+from qvr_core.semantics.broadcasting import SCALAR, Axis, axes, data_like, from_axes, with_axes
 from qvr_core.semantics.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.diagnostics import Edit, Fix
-from qvr_core.semantics.elementwise import elementwise, plate_aligned, words
+from qvr_core.semantics.elementwise import deepened, elementwise, plate_aligned, words
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.families import Family, Parameter
 from qvr_core.semantics.heads import literal_problem, named_parameter, signature
@@ -41,9 +41,14 @@ class TypedFamily:
     size: Dim | None
 
 
-def check_family(draw: Draw, family: Family, over: Named | None, ctx: StepContext) -> TypedFamily:
-    """The typed draw; reports missing, surplus, unknown and impossible arguments."""
-    arguments = _aligned(_arguments(draw, family, ctx))
+def check_family(
+    draw: Draw, family: Family, over: Named | None, ctx: StepContext, plates: Sequence[Axis] = ()
+) -> TypedFamily:
+    """The typed draw; reports missing, surplus, unknown and impossible arguments.
+
+    `plates` are those of the type beside the draw: arguments over the first of several are laid along them.
+    """
+    arguments = _aligned(_laid_along(_arguments(draw, family, ctx), plates))
     model = FamilyDraw(
         family=family.name,
         args=tuple((argument.name, argument.value) for argument in arguments),
@@ -53,6 +58,20 @@ def check_family(draw: Draw, family: Family, over: Named | None, ctx: StepContex
     kind = _draw_type(family, arguments, over, size, draw, ctx)
     rows = any(argument.value.type.rows for argument in arguments)
     return TypedFamily(family, tuple(arguments), model, replace(kind, rows=rows), rows, size)
+
+
+def _laid_along(arguments: list[FamilyArgument], plates: Sequence[Axis]) -> list[FamilyArgument]:
+    """Arguments over the first of several plates get an axis of length 1 for each of the others."""
+    names = tuple(name for _, name in plates)
+    return [_laid(argument, names) if len(names) > 1 else argument for argument in arguments]
+
+
+def _laid(argument: FamilyArgument, names: tuple[str | None, ...]) -> FamilyArgument:
+    own, shape = argument.value.type.indexed, axes(argument.value.type)
+    missing = len(names) - len(own)
+    if not own or missing <= 0 or shape is None or len(shape) > len(own) or own == names[missing:]:
+        return argument
+    return replace(argument, value=deepened(argument.value, missing)) if own == names[: len(own)] else argument
 
 
 def _aligned(arguments: list[FamilyArgument]) -> list[FamilyArgument]:

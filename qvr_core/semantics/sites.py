@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arrow_draws import check_arrow_draw
-from qvr_core.semantics.ascriptions import ascribe
+from qvr_core.semantics.ascriptions import ascribe, axes_of
 from qvr_core.semantics.density import EXACT
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import structure
@@ -16,7 +16,7 @@ from qvr_core.semantics.model import ArrowDraw, Ascription, Density, DrawModel, 
 from qvr_core.semantics.objects import check_object_expr
 from qvr_core.semantics.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY
 from qvr_core.semantics.scope import UNKNOWN
-from qvr_core.semantics.spaces import Named, Seq, Unknown, has_seq, item_of
+from qvr_core.semantics.spaces import Named, Seq, Unknown, has_seq, is_finite, item_of
 from qvr_core.semantics.step_options import StepOptions, read_step_options
 from qvr_core.syntax.tree import Draw, MarginalizeStep, Name, ObjectExpr, ObserveStep, SampleStep
 
@@ -39,7 +39,8 @@ def check_site(kind: str, name: Name, step: SampleStep | ObserveStep | Marginali
     family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
     if family is None:
         return _from_arrow(kind, name, step.draw, space, step.space, options, origin, ctx)
-    drawn = check_family(step.draw, family, options.over, ctx)
+    plates = axes_of(space) if space is not None and is_finite(space.space) else []
+    drawn = check_family(step.draw, family, options.over, ctx, plates)
     decided = ascribe(kind, drawn, space, step.space, options, step.draw.name.span, ctx)
     row_local = kind == "sample" and not drawn.rows
     options = replace(options, over=decided.over)
