@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qvr_core.semantics.broadcasting import Clash, axes, broadcast, event_axes, is_data, tied_pairs
+from qvr_core.semantics.broadcasting import Axis, Clash, axes, broadcast, is_data, tied_pairs
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import structure
 from qvr_core.semantics.environment import StepContext
@@ -40,26 +40,24 @@ def words(expr: Arith, otherwise: str) -> str:
 
 
 def plate_aligned(values: Sequence[Expr]) -> list[Expr]:
-    """Values over the same plates, of which some are vectors and some scalars, made to go together element by element.
+    """Values over the same plates, of which some have further axes, made to go together element by element.
 
-    A scalar per element of a plate gets an axis of length 1 behind it: `Normal(mu[z], tau[z])` with vectors `mu`.
+    A scalar per element of a plate gets axes of length 1 behind it: `Normal(mu[z], tau[z])` with vectors `mu`.
     """
     if not any(value.type.indexed for value in values):
         return list(values)
-    ranks = [_event_rank(value) for value in values]
-    deepest = max(range(len(values)), key=lambda index: ranks[index])
-    plates = values[deepest].type.indexed
-    if ranks[deepest] < 1 or not plates:
-        return list(values)
-    return [
-        deepened(value, ranks[deepest]) if rank == 0 and value.type.indexed == plates else value
-        for value, rank in zip(values, ranks, strict=True)
-    ]
+    shapes = [axes(value.type) for value in values]
+    none: list[Axis] = []
+    longest = max((shape for shape in shapes if shape is not None), key=len, default=none)
+    return [_laid_along(value, shape, longest) for value, shape in zip(values, shapes, strict=True)]
 
 
-def _event_rank(value: Expr) -> int:
-    own = event_axes(value.type)
-    return -1 if own is None else len(own)
+def _laid_along(value: Expr, shape: list[Axis] | None, longest: list[Axis]) -> Expr:
+    if not shape or len(shape) > len(value.type.indexed) or len(shape) >= len(longest):
+        return value
+    missing = len(longest) - len(shape)
+    leading = shape == longest[: len(shape)] and shape != longest[missing:]
+    return deepened(value, missing) if leading else value
 
 
 def deepened(value: Expr, times: int) -> Expr:
