@@ -44,8 +44,6 @@ class Runs:
         self._server = server
         self._runs: dict[str, Run] = {}
         self._overviews: dict[tuple[Path, str], tuple[tuple[int, str, int], Overview | None]] = {}
-        self.failures: dict[str, tuple[str, Failed]] = {}
-        """Last failure per document, with the text that failed: shown on its line while the text is that one."""
 
     async def start(self, *, uri: str, path: Path, text: str, program: str | None, options: Json) -> Json:
         """Start a run of a text as it stands in the editor.  Raises RpcError for options that are none."""
@@ -77,7 +75,7 @@ class Runs:
         progress = await self._server.progress.create(lambda: self._server.spawn(self.cancel(job.run_id)))
         run = Run(job, uri, progress)
         self._runs[job.run_id] = run
-        self.failures.pop(uri, None)
+        self._server.failures.pop(uri, None)
         title = f"{job.config.algorithm.upper()} {job.program or Path(job.path).stem}"
         progress.begin(title, message="starting", cancellable=True)
         try:
@@ -105,7 +103,7 @@ class Runs:
             run.status, run.ending = event.event, event
             run.progress.end(event.event)
             if isinstance(event, Failed) and event.range is not None:
-                self.failures[run.uri] = (run.job.text, event)
+                self._server.failures[run.uri] = (run.job.text, event)
                 self._server.documents.republish(run.uri)
             self._refresh()
         elif event.event == "started":

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import logging
 import os
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +35,16 @@ from qvr_lsp.settings import Settings
 from qvr_lsp.transports import serve_stdio, serve_tcp, serve_websocket
 
 if TYPE_CHECKING:
+    from qvr_core.runs.protocol import Failed
     from qvr_lsp.documents import Documents
     from qvr_lsp.progress import ProgressTokens
     from qvr_lsp.runs import Runs
     from qvr_lsp.workspace import Workspace
 
 log = logging.getLogger("qvr.server")
+
+# Seconds after the start when the rest is loaded: the first file's diagnostics are out by then.
+WARM_AFTER = 0.5
 
 # Analysed before the first file is: the grammar's tables are read, and what is imported late is there.
 FIRST_TEXT = """\
@@ -70,25 +74,37 @@ class Server:
         self._end = end
         self._state = "new"
         self._handlers: dict[str, Callable[[Server, Any], Any]] = {}
+        self.failures: dict[str, tuple[str, Failed]] = {}
+        """The last failed run of each document, with the text that failed."""
         self._background: set[asyncio.Future[Any]] = set()
 
     # ------------------------------------------------------------ what features use
 
-    @property
+    # Each part is made on its first use: importing what is behind it takes longer than starting.
+
+    @cached_property
     def documents(self) -> Documents:
-        return self._parts()[0]
+        from qvr_lsp.documents import Documents
 
-    @property
+        return Documents(self)
+
+    @cached_property
     def workspace(self) -> Workspace:
-        return self._parts()[1]
+        from qvr_lsp.workspace import Workspace
 
-    @property
+        return Workspace(self)
+
+    @cached_property
     def progress(self) -> ProgressTokens:
-        return self._parts()[2]
+        from qvr_lsp.progress import ProgressTokens
 
-    @property
+        return ProgressTokens(self)
+
+    @cached_property
     def runs(self) -> Runs:
-        return self._parts()[3]
+        from qvr_lsp.runs import Runs
+
+        return Runs(self)
 
     def spawn(self, work: Any) -> None:
         """Run a coroutine to its end, in the background; a failure is logged."""
@@ -100,17 +116,6 @@ class Server:
         self._background.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("background work failed", exc_info=error)
-
-    def _parts(self) -> tuple[Documents, Workspace, ProgressTokens, Runs]:
-        """The state behind the features, made on first use: importing the analyser takes longer than starting."""
-        if not hasattr(self, "_made"):
-            from qvr_lsp.documents import Documents
-            from qvr_lsp.progress import ProgressTokens
-            from qvr_lsp.runs import Runs
-            from qvr_lsp.workspace import Workspace
-
-            self._made = (Documents(self), Workspace(self), ProgressTokens(self), Runs(self))
-        return self._made
 
     # ------------------------------------------------------------ dispatch
 
@@ -190,22 +195,18 @@ class Server:
         }
 
     def _warm(self) -> None:
-        """Load what the first request will need, one module each turn of the loop."""
-        modules = ["qvr_lsp.documents", *sorted({f"qvr_lsp.features.{m.partition(':')[0]}" for m in METHODS.values()})]
+        """Load what the first file needs at once, and all else in a thread, while the editor is still busy."""
+        from qvr_lsp.documents import analysed
 
-        def step() -> None:
-            if self._state != "running":
-                return
-            if modules:
-                with contextlib.suppress(ImportError):
-                    import_module(modules.pop(0))
-                asyncio.get_running_loop().call_soon(step)
-            else:
-                from qvr_lsp.documents import analysed
+        analysed(FIRST_TEXT)
+        names = [*sorted({f"qvr_lsp.features.{name.partition(':')[0]}" for name in METHODS.values()}), "qvr_lsp.runs"]
 
-                analysed(FIRST_TEXT)
+        def load() -> None:
+            for name in names:
+                import_module(name)
 
-        step()
+        loop = asyncio.get_running_loop()
+        loop.call_later(WARM_AFTER, lambda: loop.run_in_executor(None, load))
 
     def _initialized(self) -> Any:
         from qvr_lsp.features.configuration import register_watchers
@@ -219,7 +220,7 @@ class Server:
 
     async def close(self) -> int:
         """Stop everything this session started."""
-        if hasattr(self, "_made"):
+        if "runs" in self.__dict__:
             self.runs.stop_all()
         for task in list(self._background):
             task.cancel()

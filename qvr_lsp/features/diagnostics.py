@@ -105,7 +105,7 @@ def page_of(code: str) -> str | None:
 
 def failures(server: Server, document: Document) -> list[Json]:
     """The last failed run of a document on its line, as long as the text is the one that failed."""
-    held = server.runs.failures.get(document.uri)
+    held = server.failures.get(document.uri)
     if held is None or held[1].range is None or held[0] != document.text:
         return []
     failed = held[1]
