@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 
         @property
         def records(self) -> Mapping[int, Node]: ...
+
+
+def _reached(start: int, step: Callable[[int], Iterator[int]]) -> set[int]:
+    """Everything that `step` leads to, however often it is taken."""
+    seen: set[int] = set()
+    pending = [start]
+    while pending:
+        for other in step(pending.pop()):
+            if other not in seen:
+                seen.add(other)
+                pending.append(other)
+    return seen
 
 
 FEW = 50
@@ -65,20 +77,14 @@ class Circles:
         """The strongly connected statements around `uid`; none where it does not reach itself."""
         if not any(name in self.file.users for name in self.file.records[uid].names):
             return set()
-        forward = self._reached(uid)
-        if uid not in forward:
-            return set()
-        return {other for other in forward if other == uid or uid in self._reached(other)}
+        forward = _reached(uid, self._successors)
+        return forward & _reached(uid, self._predecessors) if uid in forward else set()
 
-    def _reached(self, uid: int) -> set[int]:
-        seen: set[int] = set()
-        pending = [uid]
-        while pending:
-            for other in self._successors(pending.pop()):
-                if other not in seen:
-                    seen.add(other)
-                    pending.append(other)
-        return seen
+    def _predecessors(self, uid: int) -> Iterator[int]:
+        owners = self.file.owners
+        for name in self.file.records[uid].names:
+            if owners[name][0] == uid:
+                yield from self.file.users.get(name, ())
 
     def _peeled(self) -> set[int]:
         """Statements that are left when those that refer to nothing are taken away again and again."""

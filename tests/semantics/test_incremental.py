@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import Enum
 from pathlib import Path
 
 import pytest
 
 from qvr_core.analysis import Analyzer, Cursor, Snapshot
-from qvr_core.semantics.display import space_text
+from qvr_core.semantics.display import dim_text, space_text
 from qvr_core.semantics.scope import ArrowEntry, FamilyEntry, ObjectEntry
+from qvr_core.semantics.spaces import Linear
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("*.qvr"))]
@@ -39,8 +43,25 @@ WORDS = [
 ]  # fmt: skip
 
 
+def bare(node: object) -> object:
+    """A part of the model without its places: they count units, whose numbers depend on the edits."""
+    match node:
+        case Linear():
+            return dim_text(node)
+        case int() | str() | float() | None | Enum():
+            return node
+        case Mapping():
+            return {key: bare(value) for key, value in node.items()}
+        case tuple() | list() | frozenset():
+            return [bare(item) for item in (sorted(node) if isinstance(node, frozenset) else node)]
+        case _:
+            kept = [item.name for item in fields(node) if item.name not in ("origin", "operators")]  # type: ignore[arg-type]
+            return (type(node).__name__, *(bare(getattr(node, name)) for name in kept))
+
+
 def told(snapshot: Snapshot) -> list[object]:
-    """All that a user is told: diagnostics with places and fixes, and what each name means."""
+    """All that a user is told: diagnostics with places and fixes, what each name means, and the whole model."""
+    model = bare(snapshot.model)
     diagnostics = [(d.code.name, d.range, d.message, d.related, d.fixes) for d in snapshot.diagnostics()]
     names: list[object] = []
     for name, entry in sorted(snapshot.entries.items()):
@@ -54,7 +75,7 @@ def told(snapshot: Snapshot) -> list[object]:
             case _:
                 what = None
         names.append((name, type(entry).__name__, what))
-    return [diagnostics, names, list(snapshot.model.order), [hole[2] for hole in snapshot.holes()]]
+    return [diagnostics, names, list(snapshot.model.order), [hole[2] for hole in snapshot.holes()], model]
 
 
 def position(text: str, offset: int) -> Cursor:
