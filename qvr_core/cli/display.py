@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
-from rich.table import Table
+from rich.table import Column, Table
 
 from qvr_core.runs.protocol import (
     Cancelled,
@@ -158,7 +158,7 @@ def held_out_line(event: HeldOut) -> str:
 
 def posterior_table(event: Finished) -> Table:
     """Mean, sd, quantiles, R-hat and effective sample size of every scalar."""
-    table = Table("name", "mean", "sd", "5 %", "median", "95 %", "R-hat", "ESS")
+    table = Table(Column("name", no_wrap=True), "mean", "sd", "5 %", "median", "95 %", "R-hat", "ESS")
     for row in event.posterior:
         numbers = (row.mean, row.sd, row.q05, row.median, row.q95, row.r_hat)
         ess = "" if row.ess is None else f"{row.ess:.0f}"

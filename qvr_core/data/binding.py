@@ -90,7 +90,7 @@ def tensor_of(columns: Columns, need: Need, names: Mapping[str, str]) -> Tensor:
         array = _array(columns, column, need)
     checked = _checked(columns, column, need, array)
     if checked.dtype.kind == "f":
-        tensor = torch.as_tensor(checked, dtype=torch.get_default_dtype())
+        tensor = torch.tensor(checked, dtype=torch.get_default_dtype())
         return tensor[:, None] if need.role == "input" and need.kind == "real" and tensor.ndim == 1 else tensor
     return torch.as_tensor(checked.astype(np.int64))
 
@@ -217,6 +217,7 @@ def _check_width(columns: Columns, column: str, need: Need, array: NDArray[Any])
 
 
 def _misfit(columns: Columns, column: str, need: Need, message: str, row: int | None, remedy: str) -> DataProblem:
+    row = None if row is None else row + columns.first
     return DataProblem(message, path=columns.path, column=column, row=row, site=need.name, remedy=remedy)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from qvr_core.data.problems import DataProblem
 
+NULLS = ["", "NA", "null"]
 LABELS = "Number the labels from 0, or declare the set as an enumeration `{first, second, …}`"
 
 
@@ -25,6 +26,8 @@ class Columns:
     path: str
     source: str
     columns: Mapping[str, pl.Series | NDArray[Any]]
+    first: int = 0
+    """Rows of the file before these."""
 
     @property
     def table(self) -> bool:
@@ -53,6 +56,15 @@ class Columns:
 
 def read_columns(path: str, source: str) -> Columns:
     """Read a file.  Raises `DataProblem` for everything that can be wrong with it."""
+    read_head(path)
+    columns = READERS[source](path)
+    if source != "npz" and columns.rows in (None, 0):
+        raise DataProblem("the table has no rows", path=path, remedy="It needs at least one row below its header")
+    return columns
+
+
+def read_head(path: str) -> None:
+    """Raise `DataProblem` where a file cannot be read at all, or holds nothing."""
     file = Path(path)
     try:
         if file.is_dir():
@@ -66,18 +78,14 @@ def read_columns(path: str, source: str) -> Columns:
                 raise DataProblem("the file is empty", path=path, remedy="It needs a header and at least one row")
     except PermissionError as error:
         raise DataProblem("the file may not be read", path=path, remedy="Check its permissions") from error
-    columns = READERS[source](path)
-    if source != "npz" and columns.rows in (None, 0):
-        raise DataProblem("the table has no rows", path=path, remedy="It needs at least one row below its header")
-    return columns
 
 
 def _csv(path: str) -> Columns:
     _check_utf8(path)
     try:
-        frame = pl.read_csv(path, infer_schema_length=None, null_values=["", "NA", "null"])
+        frame = pl.read_csv(path, infer_schema_length=None, null_values=NULLS)
     except pl.exceptions.PolarsError as error:
-        raise _ragged_or_broken(path, error) from error
+        raise ragged_or_broken(path, "csv", error) from error
     duplicated = [name for name in frame.columns if "_duplicated_" in name]
     if duplicated:
         name = duplicated[0].partition("_duplicated_")[0]
@@ -109,10 +117,22 @@ def _check_utf8(path: str) -> None:
                 )
 
 
-def _ragged_or_broken(path: str, error: Exception) -> DataProblem:
-    """Find the first row with another number of fields than the header."""
+def ragged_or_broken(path: str, source: str, error: Exception) -> DataProblem:
+    """What is wrong with a table that polars cannot read."""
+    match source:
+        case "csv":
+            return _broken_csv(path, error)
+        case "ndjson":
+            return _broken_json(path, error)
+        case _:
+            return _broken_parquet(path, error)
+
+
+def _broken_csv(path: str, error: Exception) -> DataProblem:
+    """Find what is not text, or the first row with another number of fields than the header."""
     import csv
 
+    _check_utf8(path)
     with open(path, newline="", encoding="utf-8") as file:
         reader = csv.reader(file)
         width = len(next(reader, []))
@@ -133,10 +153,13 @@ def _parquet(path: str) -> Columns:
     try:
         frame = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataProblem(
-            f"this is not a whole parquet file: {_first_line(error)}", path=path, remedy="Write it again"
-        ) from error
+        raise _broken_parquet(path, error) from error
     return Columns(path, "parquet", {name: frame[name] for name in frame.columns})
+
+
+def _broken_parquet(path: str, error: Exception) -> DataProblem:
+    message = f"this is not a whole parquet file: {_first_line(error)}"
+    return DataProblem(message, path=path, remedy="Write it again")
 
 
 def _ndjson(path: str) -> Columns:

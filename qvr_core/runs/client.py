@@ -77,13 +77,17 @@ class WorkerProcess:
         assert self._finished is not None, "this worker has no job"
         return await asyncio.shield(self._finished)
 
+    async def send(self, control: Control) -> None:
+        """Ask something of a worker that has a job; nothing happens where it is gone."""
+        await self._send(control.encoded())
+
     async def cancel(self) -> Event | None:
         """End the worker: message, SIGINT, SIGTERM, SIGKILL, within 3 s.  The run's last event, where it had a job."""
         self._cancelled = True
         if self.job is None:
             self._close_stdin()
         else:
-            await self._send(Control(control="cancel").encoded())
+            await self.send(Control(control="cancel"))
         waited = 0.0
         for after, rung in CANCEL_LADDER:
             if await self._gone(after - waited):

@@ -41,7 +41,11 @@ class RunConfig(BaseModel):
 
     # stochastic variational inference
     steps: Count = Field(default=2000, description="Optimiser steps.")
-    batch_size: Count = Field(default=64, description="Rows in each step; all rows where the data has no more.")
+    batch_size: Count | None = Field(
+        default=None,
+        description="Rows in each step. By default 64 where the program reads its rows, and all rows where it does "
+        "not; fewer there means a random part of the observations, scaled up to stand for all of them.",
+    )
     learning_rate: Positive = Field(default=1e-3, description="Learning rate at the start.")
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop", "adagrad"] = Field(
         default="adam", description="A torch optimiser."
@@ -142,6 +146,11 @@ class RunConfig(BaseModel):
         if not re.fullmatch(r"cpu|mps|cuda(:[0-9]+)?", value):
             raise ValueError(f"unknown device `{value}`: `cpu`, `cuda`, `cuda:<number>` or `mps`")
         return value
+
+    @property
+    def batch_rows(self) -> int:
+        """Rows in a step of a program that reads its rows."""
+        return self.batch_size or 64
 
     @property
     def source(self) -> str:

@@ -15,14 +15,15 @@ from qvr_core.analysis import Snapshot
 from qvr_core.data import text as texts
 from qvr_core.data.binding import RowsOf, Whole, bind
 from qvr_core.data.needs import Needs, needs_of, reads_both_ways
+from qvr_core.data.records import STREAMED, records
 from qvr_core.data.synthetic import synthetic
-from qvr_core.data.tables import read_columns
+from qvr_core.data.tables import read_columns, read_head
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.memory import Estimate, check_fits, estimate
 from qvr_core.runs.protocol import Baselines, Job
 from qvr_core.runs.settings import main_program
 from qvr_core.runtime.program import ProgramModule
-from qvr_core.semantics.model import MarginalizeModel, Program, SampleModel, StepModel
+from qvr_core.semantics.model import Ascription, MarginalizeModel, Program, SampleModel, StepModel
 
 ONE_THREAD = 64 * 2**20
 """Bytes of parameters, optimiser and activations below which one thread is faster than several."""
@@ -118,7 +119,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
         snapshot.model,
         program,
         config,
-        rows=1 if needs.statistical else config.batch_size,
+        rows=config.batch_rows,
         sequence=any(need.sequence for need in needs.inputs),
     )
     check_fits(needed, config.memory_limit)
@@ -131,11 +132,40 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     if config.source == "synthetic":
         train, description = _synthetic(job, program, needs)
     else:
-        columns = read_columns(data_path(job), config.source)
-        train = bind(columns, needs, config.columns)
-        size = f"{columns.rows:,} rows" if columns.rows is not None else f"{len(columns.columns)} arrays"
-        description = f"{columns.path}: {size}"
+        train, description = _table(job, program, needs)
     return Prepared(job, snapshot, program, needs, model, device, train, None, None, description, needed.total)
+
+
+def _table(job: Job, program: Program, needs: Needs) -> tuple[Rows, str]:
+    """A file of rows; in parts where it is large, or where a statistical program asks for a part in each step."""
+    config, path = job.config, data_path(job)
+    in_parts = needs.statistical and config.batch_size is not None and config.algorithm == "svi"
+    large = os.path.isfile(path) and os.path.getsize(path) > STREAMED and not needs.statistical
+    if config.source == "npz" or not (in_parts or large):
+        columns = read_columns(path, config.source)
+        size = f"{columns.rows:,} rows" if columns.rows is not None else f"{len(columns.columns)} arrays"
+        return bind(columns, needs, config.columns), f"{columns.path}: {size}"
+    if in_parts:
+        _check_parts(program, needs)
+    read_head(path)
+    made = records(path, config.source, needs, config.columns, Path(job.directory).parents[1] / "cache")
+    return made, f"{path}: {made.rows:,} rows, {config.batch_rows:,} in a step"
+
+
+def _check_parts(program: Program, needs: Needs) -> None:
+    """A part of the rows can stand for all only where no latent has the rows' plate."""
+    plates = {
+        step.site.ascribed.written
+        for step in program.steps
+        if isinstance(step, SampleModel) and step.site.ascription is Ascription.PLATE and step.site.ascribed
+    }
+    for need in needs.observed:
+        if need.plate is not None and need.plate[0] in plates:
+            message = (
+                f"batch_size takes a random part of the rows in each step, but `{need.name}` is indexed by "
+                f"`{need.plate[0]}`, which has a latent for every row"
+            )
+            raise Refused("batch", message, site=need.name, fixes=("Leave batch_size out",))
 
 
 def _synthetic(job: Job, program: Program, needs: Needs) -> tuple[RowsOf | Whole, str]:

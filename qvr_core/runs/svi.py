@@ -12,13 +12,16 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from qvr_core import inference
+from qvr_core.data.records import Records
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.nonfinite import first_non_finite
+from qvr_core.inference.svi import Objective
 from qvr_core.runs import checkpoint as checkpoints
 from qvr_core.runs.checkpoint import Checkpoint
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.held_out import held_out_figure
 from qvr_core.runs.order import RowOrder
+from qvr_core.runs.parts import ScaledELBO
 from qvr_core.runs.posterior import table
 from qvr_core.runs.prepare import Batch, Prepared, latents_are_local
 from qvr_core.runs.protocol import (
@@ -54,6 +57,8 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adagrad": torch.optim.Adagrad,
 }
 END_SHARE = 0.01
+# The running mean that centres score-function gradients is state of the objective.
+BASELINE = "_baseline"
 POSTERIOR_DRAWS = 1000
 
 
@@ -74,7 +79,7 @@ def rate(schedule: str, start: float, step: int, steps: int) -> float:
 class Bound(nn.Module):
     """The objective as a module whose forward pass is the loss: what data-parallel training wraps."""
 
-    def __init__(self, model: ProgramModule, guide: Guide, objective: inference.ELBO | inference.IWAEBound) -> None:
+    def __init__(self, model: ProgramModule, guide: Guide, objective: Objective) -> None:
         super().__init__()
         self.model = model
         self.guide = guide
@@ -101,15 +106,11 @@ class SviFit:
         if not self.parameters:
             raise Refused("nothing-to-fit", f"`{prepared.program.name}` has no parameters and no latents to fit")
         self.optimizer = OPTIMIZERS[self.config.optimizer](self.parameters, lr=self.config.learning_rate)  # pyright: ignore[reportCallIssue]
-        self.objective = (
-            inference.ELBO(num_particles=self.config.particles)
-            if self.config.objective == "elbo"
-            else inference.IWAEBound(num_particles=self.config.particles)
-        )
+        self.objective = self._objective()
         self.bound: nn.Module = Bound(self.model, self.guide, self.objective)
         if self.team.size > 1:
             self.bound = DistributedDataParallel(self.bound, static_graph=True)
-        self.order = RowOrder(prepared.train.rows, self.config.batch_size, self.config.seed, self.config.shuffle)
+        self.order = RowOrder(prepared.train.rows, self.config.batch_rows, self.config.seed, self.config.shuffle)
         self.step = 0
         self.skipped = 0
         self.seconds = 0.0
@@ -121,6 +122,14 @@ class SviFit:
 
     def _late(self) -> bool:
         return self.config.time_limit is not None and self.seconds >= self.config.time_limit
+
+    def _objective(self) -> inference.ELBO | inference.IWAEBound | ScaledELBO:
+        particles = self.config.particles
+        if isinstance(self.prepared.train, Records) and self.prepared.needs.statistical:
+            if self.config.objective != "elbo":
+                raise Refused("objective", f"{self.config.objective} needs all rows in each step: leave batch_size out")
+            return ScaledELBO(particles, self.prepared.train.rows)
+        return inference.ELBO(particles) if self.config.objective == "elbo" else inference.IWAEBound(particles)
 
     def _guide(self) -> Guide:
         name = self.config.guide
@@ -185,7 +194,7 @@ class SviFit:
             "smoothed": self.smoothed,
             "skipped": self.skipped,
             "reported_held_out": self.reported_held_out,
-            "baseline": getattr(self.objective, "_baseline", None),
+            "baseline": getattr(self.objective, BASELINE, None),
         }
         path = checkpoints.save(self.directory.checkpoints, Checkpoint(self.step, tensors, state))
         return CheckpointWritten(step=self.step, path=str(path))
@@ -208,7 +217,7 @@ class SviFit:
         self.smoothed = found.state["smoothed"]
         self.skipped = found.state["skipped"]
         self.reported_held_out = found.state["reported_held_out"]
-        self.objective._baseline = found.state["baseline"]  # pyright: ignore[reportPrivateUsage]
+        setattr(self.objective, BASELINE, found.state["baseline"])
         yield Message(level="info", text=f"resumed from step {self.step}")
 
     # ------------------------------------------------------------ the run

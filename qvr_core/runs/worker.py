@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import os
 import select
 import signal
@@ -43,6 +44,9 @@ def main() -> None:
     _follow_parent()
     if _client_gone():
         return
+
+    # The first optimiser would load torch._dynamo, which takes seconds; an idle worker has it ready.
+    importlib.import_module("torch._dynamo")
 
     from qvr_core.runs.conduct import conduct
 

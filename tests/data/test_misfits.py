@@ -183,7 +183,7 @@ def test_text_misfit(name: str, tmp_path: Path) -> None:
 def test_characters_want_utf8(tmp_path: Path) -> None:
     file = tmp_path / "t.txt"
     file.write_bytes(b"abc\xff")
-    with pytest.raises(DataProblem, match='byte 3 is not UTF-8.*unit = "byte"'):
+    with pytest.raises(DataProblem, match=r'byte 3 is not UTF-8.*unit = "byte"'):
         read_corpus(str(file), "character")
 
 

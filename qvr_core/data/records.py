@@ -1,0 +1,170 @@
+"""Tables larger than memory: checked and copied once, row by row, into a file of fixed-size records.
+
+A step then reads its rows by their numbers; what is held is one chunk while copying and one batch while fitting.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import polars as pl
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from qvr_core.data.binding import tensor_of
+from qvr_core.data.needs import Need, Needs
+from qvr_core.data.problems import DataProblem
+from qvr_core.data.tables import NULLS, Columns, ragged_or_broken
+
+BLOCK = 4 * 2**20
+STREAMED = 64 * 2**20
+"""Files above this many bytes are copied to records instead of being read at once."""
+
+
+class Records:
+    """Rows of a table on disk.
+
+    `batch` gives what the program reads: the input (None for a statistical program) and observations, in the shapes
+    that `binding.bind` gives.  Columns in `whole` are kept as numbers of any kind and are whole ones.
+    """
+
+    def __init__(self, path: Path, layout: np.dtype[Any], whole: frozenset[str], needs: Needs) -> None:
+        self.path = path
+        self.layout = layout
+        self.whole = whole
+        self.needs = needs
+        self.rows = path.stat().st_size // layout.itemsize
+        self._file = os.open(path, os.O_RDONLY)
+        if hasattr(os, "posix_fadvise"):
+            # Rows are drawn at random: reading ahead would fill the cache with what is not wanted.
+            os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
+
+    def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
+        """The rows of these numbers."""
+        size = self.layout.itemsize
+        raw = b"".join([os.pread(self._file, size, row * size) for row in rows.tolist()])
+        values = np.frombuffer(raw, self.layout)
+        found = {name: self._tensor(name, values) for name in self.layout.names or ()}
+        inputs = [found.pop(need.name) for need in self.needs.inputs]
+        x = None if not inputs else inputs[0] if len(inputs) == 1 else tuple(inputs)
+        return x, found
+
+    def _tensor(self, name: str, values: NDArray[Any]) -> Tensor:
+        tensor = torch.from_numpy(values[name].copy())
+        if name in self.whole:
+            return tensor.long()
+        return tensor.to(torch.get_default_dtype()) if tensor.is_floating_point() else tensor
+
+    def __del__(self) -> None:
+        os.close(self._file)
+
+
+def records(path: str, source: str, needs: Needs, names: Mapping[str, str], folder: Path) -> Records:
+    """The records of a table, made in `folder` unless they stand there already.  Raises `DataProblem`."""
+    wanted = [*needs.inputs, *needs.observed, *needs.data]
+    state = os.stat(path)
+    key = json.dumps([os.path.abspath(path), state.st_size, state.st_mtime_ns, dict(names), list(map(str, wanted))])
+    target = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.records"
+    layout_file = target.with_suffix(".json")
+    if target.exists() and layout_file.exists():
+        described, whole = json.loads(layout_file.read_text())
+        return Records(target, _layout(described), frozenset(whole), needs)
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        layout, whole = _copy(_chunks(path, source), wanted, names, partial)
+        if layout is None:
+            raise DataProblem("the table has no rows", path=path, remedy="It needs at least one row below its header")
+        described = [[name, layout[name].base.str, list(layout[name].shape)] for name in layout.names or ()]
+        layout_file.write_text(json.dumps([described, sorted(whole)]))
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return Records(target, layout, whole, needs)
+
+
+def _copy(
+    chunks: Iterable[Columns], wanted: list[Need], names: Mapping[str, str], target: Path
+) -> tuple[np.dtype[Any] | None, frozenset[str]]:
+    """Write all chunks; the layout, and the columns of any kind that hold whole numbers only."""
+    layout: np.dtype[Any] | None = None
+    whole = {need.name for need in wanted if need.kind == "any"}
+    with open(target, "wb") as file:
+        for chunk in chunks:
+            columns = {need.name: tensor_of(chunk, need, names).numpy() for need in wanted}
+            for need in wanted:
+                if need.kind == "any":
+                    columns[need.name] = values = columns[need.name].astype(np.float64)
+                    if need.name in whole and not np.array_equal(values, np.floor(values)):
+                        whole.discard(need.name)
+            layout = layout or np.dtype([(name, array.dtype, array.shape[1:]) for name, array in columns.items()])
+            file.write(_packed(columns, layout).tobytes())
+    return layout, frozenset(whole)
+
+
+def _layout(written: list[Any]) -> np.dtype[Any]:
+    return np.dtype([(name, kind, tuple(shape)) for name, kind, shape in written])
+
+
+def _packed(columns: Mapping[str, NDArray[Any]], layout: np.dtype[Any]) -> NDArray[Any]:
+    rows = np.empty(len(next(iter(columns.values()))), layout)
+    for name, array in columns.items():
+        rows[name] = array
+    return rows
+
+
+def _chunks(path: str, source: str) -> Iterator[Columns]:
+    """Stretches of a table, each knowing the number of its first row."""
+    first = 0
+    try:
+        for part in FRAMES[source](path):
+            yield Columns(path, source, {name.strip(): part[name] for name in part.columns}, first)
+            first += len(part)
+    except pl.exceptions.PolarsError as error:
+        raise ragged_or_broken(path, source, error) from error
+
+
+def _csv(path: str) -> Iterator[pl.DataFrame]:
+    """Everything as text: a value that is no number is then found with its row."""
+    with open(path, "rb") as file:
+        header = file.readline()
+        for block in _blocks(file, quotes=True):
+            yield pl.read_csv(header + block, infer_schema=False, null_values=NULLS)
+
+
+def _ndjson(path: str) -> Iterator[pl.DataFrame]:
+    with open(path, "rb") as file:
+        for block in _blocks(file, quotes=False):
+            yield pl.read_ndjson(block, infer_schema_length=None)
+
+
+def _parquet(path: str) -> Iterator[pl.DataFrame]:
+    yield from pl.scan_parquet(path).collect_batches(chunk_size=BLOCK // 64)
+
+
+def _blocks(file: IO[bytes], *, quotes: bool) -> Iterator[bytes]:
+    """Whole lines, some `BLOCK` bytes at a time; a line end inside quotes ends no line.
+
+    Polars' own scan maps the file into memory, which then counts as this process'.
+    """
+    held = b""
+    while block := file.read(BLOCK):
+        held += block
+        cut = held.rfind(b"\n") + 1
+        while quotes and cut and held.count(b'"', 0, cut) % 2:
+            cut = held.rfind(b"\n", 0, cut - 1) + 1
+        if cut:
+            yield held[:cut]
+            held = held[cut:]
+    if held.strip():
+        yield held
+
+
+FRAMES: dict[str, Callable[[str], Iterator[pl.DataFrame]]] = {"csv": _csv, "ndjson": _ndjson, "parquet": _parquet}

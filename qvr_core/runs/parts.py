@@ -1,0 +1,39 @@
+"""The ELBO of a statistical program from a random part of its observations (Hoffman et al. 2013)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from qvr_core.inference.guides.base import Guide
+from qvr_core.runtime.program import ProgramModule
+
+
+class ScaledELBO:
+    """−ELBO where every observed term stands for `scale` times as many rows: unbiased for that of all rows."""
+
+    def __init__(self, num_particles: int, rows: int) -> None:
+        self.num_particles = num_particles
+        self.rows = rows
+
+    def __call__(self, model: ProgramModule, guide: Guide, x: object, observations: Mapping[str, Any]) -> Tensor:
+        count = self.num_particles
+        part = next(len(observations[name]) for name, site in model.sites.items() if site.info.observed)
+        proposal = guide.propose(count, None, gradient="analytic")
+        run = model.execute(
+            None,
+            observations=observations,
+            noise=proposal.noise,
+            unconstrained=proposal.unconstrained,
+            want_log_prob="observed",
+            scored=proposal.scored,
+            rows=count,
+        )
+        total: Tensor | float = proposal.log_ratio(run)
+        for site in run.sites.values():
+            if site.observed and site.log_prob is not None:
+                total = total + self.rows / part * site.log_prob
+        assert isinstance(total, Tensor)
+        return -total.mean()
