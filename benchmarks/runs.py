@@ -124,19 +124,35 @@ def regression(folder: Path, rows: int, steps: int) -> tuple[float, float]:
             table.write_csv(out, include_header=start == 0)
     program = folder / "regression.qvr"
     program.write_text(REGRESSION)
-    code = "import resource, sys\nfrom qvr_core.runs.worker import main, os\nreal = os._exit\n" \
-           "def end(status):\n" \
-           "    print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr, flush=True)\n" \
-           "    real(status)\nos._exit = end\nmain()"  # fmt: skip
     asked = RunConfig.model_validate({"data": f"csv:{file}", "batch_size": 1024, "steps": steps, "threads": 1})
     made = RunStore(folder).create(path=str(program), text=REGRESSION, program=None, config=asked, base=str(folder))
+    peak = 0
+
+    def look(event: Event) -> None:
+        nonlocal peak
+        if isinstance(event, Progress) and worker is not None:
+            peak = max(peak, high_water(worker.pid))
+
+    worker: WorkerProcess | None = None
+
+    async def whole() -> None:
+        nonlocal worker
+        worker = await WorkerProcess.spawn()
+        await worker.run(made, look)
+        assert isinstance(await worker.wait(), Finished)
+
     began = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=made.encoded(), capture_output=True, text=True, check=True
-    )
-    seconds = time.perf_counter() - began
-    peak = int(done.stderr.rpartition("peak ")[2].split()[0])
-    return rows / seconds, peak / 1024
+    asyncio.run(whole())
+    return rows / (time.perf_counter() - began), peak / 1024
+
+
+def high_water(pid: int) -> int:
+    """The most memory that a process has held, in kB (Linux; 0 elsewhere or where it is gone)."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
 
 
 def main(argv: list[str] | None = None) -> int:
