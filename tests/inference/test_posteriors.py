@@ -245,7 +245,7 @@ def test_elbo_of_a_linear_gaussian_scan_meets_the_kalman_filter() -> None:
     model = loads(posteriors.KALMAN).morphism
     values = dict(model.named_parameters())
     with torch.no_grad():
-        for name, p in values.items():
+        for p in values.values():
             p.zero_()
         values["cell.output.weight"][0, 1] = 0.8
         values["emit.output.weight"][0, 0] = 1.3

@@ -56,11 +56,31 @@ def leapfrog(potential: Potential, mass: Mass, state: State, momentum: Tensor, s
 
 def chosen(mask: Tensor, new: State, old: State) -> State:
     """`new` for the chains of the mask, else `old`."""
+    if len(mask) == 1:
+        return new if bool(mask) else old
     wide = mask.unsqueeze(-1)
     return State(
         torch.where(wide, new.q, old.q),
         torch.where(mask, new.log_density, old.log_density),
         torch.where(wide, new.gradient, old.gradient),
+    )
+
+
+def picked(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:
+    """`new` (C, …) for the chains of the mask, else `old`."""
+    if len(mask) == 1:
+        return new if bool(mask) else old
+    return torch.where(mask.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
+
+
+def uniforms(generators: Sequence[Generator], mask: Tensor) -> Tensor:
+    """One uniform number per chain (C,), drawn for the chains of the mask only: a chain's draws are its own."""
+    return torch.tensor(
+        [
+            float(torch.rand((), generator=generator, dtype=torch.float64)) if going else 0.5
+            for generator, going in zip(generators, mask.tolist(), strict=True)
+        ],
+        dtype=torch.float64,
     )
 
 

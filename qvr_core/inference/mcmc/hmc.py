@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor
 
-from qvr_core.inference.mcmc.hamiltonian import MAX_ENERGY_ERROR, State, Transition, chosen, kinetic, leapfrog
+from qvr_core.inference.mcmc.hamiltonian import MAX_ENERGY_ERROR, State, Transition, chosen, kinetic, leapfrog, uniforms
 from qvr_core.inference.mcmc.mass import Mass
 from qvr_core.inference.mcmc.potential import Potential
 
@@ -50,7 +50,8 @@ class HMCKernel:
     ) -> Transition:
         """One draw per chain."""
         # a step size that wavers a little keeps periodic trajectories apart
-        wobble = torch.stack([torch.rand((), generator=g, dtype=torch.float64) for g in generators])
+        everyone = torch.ones(len(generators), dtype=torch.bool)
+        wobble = uniforms(generators, everyone)
         step = (step_size * (0.9 + 0.2 * wobble)).to(state.q.dtype).unsqueeze(-1)
         momentum = mass.momentum(generators)
         start = state.log_density - kinetic(momentum, mass.velocity(momentum))
@@ -59,8 +60,7 @@ class HMCKernel:
         for _ in range(count):
             new, end = leapfrog(potential, mass, new, end, step)
         change = torch.nan_to_num(new.log_density - kinetic(end, mass.velocity(end)) - start, nan=-math.inf)
-        draw = torch.stack([torch.rand((), generator=g, dtype=torch.float64) for g in generators])
-        taken = chosen(draw.log() < change, new, state)
+        taken = chosen(uniforms(generators, everyone).log() < change, new, state)
         chains = change.shape[0]
         return Transition(
             taken,

@@ -19,6 +19,8 @@ from qvr_core.inference.mcmc.hamiltonian import (
     chosen,
     kinetic,
     leapfrog,
+    picked,
+    uniforms,
 )
 from qvr_core.inference.mcmc.mass import Mass
 from qvr_core.inference.mcmc.potential import Potential
@@ -57,10 +59,6 @@ class NUTSKernel:
         return _Tree(potential, mass, state, step_size, generators).grow(self.max_tree_depth)
 
 
-def _uniforms(generators: Sequence[Generator]) -> Tensor:
-    return torch.stack([torch.rand((), generator=g, dtype=torch.float64) for g in generators])
-
-
 def _turning(mass: Mass, left: Tensor, right: Tensor, total: Tensor) -> Tensor:
     """The generalised U-turn criterion on momenta (C, D): has either end stopped to move outwards?"""
     middle = total - 0.5 * (left + right)
@@ -89,7 +87,6 @@ class _Tree:
         self.total = momentum
         self.proposal = state
         chains = state.q.shape[0]
-        self.one = chains == 1
         self.log_weight = torch.zeros(chains, dtype=torch.float64)
         self.going = torch.ones(chains, dtype=torch.bool)
         self.diverging = torch.zeros(chains, dtype=torch.bool)
@@ -107,24 +104,23 @@ class _Tree:
         return Transition(self.proposal, rate, self.diverging, self.steps, self.depth)
 
     def _double(self, depth: int) -> None:
-        forward = _uniforms(self.generators) < 0.5
-        wide = forward.unsqueeze(-1)
-        end = chosen(forward, self.right, self.left)
-        momentum = torch.where(wide, self.right_momentum, self.left_momentum)
-        signed = torch.where(wide, self.step, -self.step)
         before = self.going
+        forward = uniforms(self.generators, before) < 0.5
+        end = chosen(forward, self.right, self.left)
+        momentum = picked(forward, self.right_momentum, self.left_momentum)
+        signed = picked(forward, self.step, -self.step)
         end, momentum, subtree, weight, total, ok = self._subtree(end, momentum, signed, depth)
         # biased progressive sampling between the old trajectory and the new half
-        take = before & ok & (_uniforms(self.generators).log() < weight - self.log_weight)
-        self.proposal = chosen(take, subtree, self.proposal)
         grown = before & ok
-        self.log_weight = torch.where(grown, torch.logaddexp(self.log_weight, weight), self.log_weight)
-        self.total = torch.where(grown.unsqueeze(-1), self.total + total, self.total)
+        take = grown & (uniforms(self.generators, before).log() < weight - self.log_weight)
+        self.proposal = chosen(take, subtree, self.proposal)
+        self.log_weight = picked(grown, torch.logaddexp(self.log_weight, weight), self.log_weight)
+        self.total = picked(grown, self.total + total, self.total)
         goes_right, goes_left = before & forward, before & ~forward
         self.right = chosen(goes_right, end, self.right)
         self.left = chosen(goes_left, end, self.left)
-        self.right_momentum = torch.where(goes_right.unsqueeze(-1), momentum, self.right_momentum)
-        self.left_momentum = torch.where(goes_left.unsqueeze(-1), momentum, self.left_momentum)
+        self.right_momentum = picked(goes_right, momentum, self.right_momentum)
+        self.left_momentum = picked(goes_left, momentum, self.left_momentum)
         self.depth = self.depth + before.long()
         turned = _turning(self.mass, self.left_momentum, self.right_momentum, self.total)
         self.going = grown & ~turned
@@ -149,12 +145,12 @@ class _Tree:
             bad = alive & (change < -MAX_ENERGY_ERROR)
             self.diverging = self.diverging | bad
             state = chosen(alive, new, state)
-            momentum = torch.where(alive.unsqueeze(-1), next_momentum, momentum)
-            total = torch.where(alive.unsqueeze(-1), total + next_momentum, total)
+            momentum = picked(alive, next_momentum, momentum)
+            total = picked(alive, total + next_momentum, total)
             joint = torch.logaddexp(weight, change)
-            take = alive & (_uniforms(self.generators).log() < change - joint)
+            take = alive & (uniforms(self.generators, alive).log() < change - joint)
             subtree = chosen(take, new, subtree)
-            weight = torch.where(alive, joint, weight)
+            weight = picked(alive, joint, weight)
             alive = alive & ~bad
             alive = alive & ~self._turned(checkpoints, leaf, momentum, total)
             if not bool(alive.any()):
