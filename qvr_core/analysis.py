@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from qvr_core.semantics.catalogue import syntax_code
 from qvr_core.semantics.checker import FileChecker
-from qvr_core.semantics.declaration_sites import site_span
 from qvr_core.semantics.declarations import Node
-from qvr_core.semantics.diagnostics import (
-    Code,
-    Diagnostic,
-    Edit,
-    Fix,
-    Origin,
-    Place,
-    Severity,
-)
+from qvr_core.semantics.diagnostics import Place
+from qvr_core.semantics.located import LocatedDiagnostic, LocatedFix, Places, Remembered, TextEdit, located
 from qvr_core.semantics.model import (
     Composition,
     Deduction,
@@ -36,44 +27,6 @@ from qvr_core.syntax.tree import Placed, Statement, SyntaxProblem
 START = Range(Cursor(0, 0), Cursor(0, 0))
 
 
-@dataclass(frozen=True, slots=True)
-class TextEdit:
-    """Replace what stands in `range` by `text`."""
-
-    range: Range
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class LocatedFix:
-    """A quick fix with its edits at absolute places."""
-
-    title: str
-    edits: tuple[TextEdit, ...]
-    preferred: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LocatedRelated:
-    message: str
-    range: Range
-
-
-@dataclass(frozen=True, slots=True)
-class LocatedDiagnostic:
-    """A diagnostic at its place in the text as it is now."""
-
-    code: Code
-    message: str
-    range: Range
-    related: tuple[LocatedRelated, ...]
-    fixes: tuple[LocatedFix, ...]
-
-    @property
-    def severity(self) -> Severity:
-        return self.code.severity
-
-
 class Analyzer:
     """Owns one document."""
 
@@ -82,6 +35,7 @@ class Analyzer:
         self._checker = FileChecker(self.document)
         self._syntax: dict[int, tuple[tuple[int, SyntaxProblem], ...]] = {}
         self._snapshot: Snapshot | None = None
+        self._remembered: Remembered = {}
         uids = tuple(statement.uid for statement in self.document.statements)
         self._take((), uids, ())
 
@@ -108,7 +62,7 @@ class Analyzer:
     def snapshot(self) -> Snapshot:
         """The document as it is now; later edits do not touch it."""
         if self._snapshot is None:
-            self._snapshot = Snapshot(self.document, self._checker, self._syntax)
+            self._snapshot = Snapshot(self.document, self._checker, self._syntax, self._remembered)
         return self._snapshot
 
 
@@ -127,12 +81,15 @@ class Snapshot:
         document: Document,
         checker: FileChecker,
         syntax: Mapping[int, tuple[tuple[int, SyntaxProblem], ...]],
+        remembered: Remembered,
     ) -> None:
         self.layout = document.frozen()
         self.lines = self.layout.lines
         self.statements = self.layout.statements
         self._state = checker.state()
         self.owners = self._state.owners
+        self._places = Places(self.layout, self.owners)
+        self._remembered = remembered
         self._found = tuple(checker.diagnostics())
         self._syntax = tuple(item for problems in syntax.values() for item in problems)
         self._located: tuple[LocatedDiagnostic, ...] | None = None
@@ -147,14 +104,7 @@ class Snapshot:
 
     def find(self, place: Place) -> Range | None:
         """The stretch of text that a place names now, None where it is gone."""
-        try:
-            if isinstance(place, Origin):
-                return self.layout.range(place.unit, place.span)
-            header = self.layout.statement_of(self.owners[place.name]).header
-            span = site_span(header.unit, place)
-            return None if span is None else self.layout.range(header.uid, span)
-        except KeyError:
-            return None
+        return self._places.find(place)
 
     def statement_at(self, cursor: Cursor) -> Statement | None:
         """The statement whose lines hold the cursor."""
@@ -214,75 +164,8 @@ class Snapshot:
     def diagnostics(self) -> tuple[LocatedDiagnostic, ...]:
         """Everything that is wrong with the text, in its order."""
         if self._located is None:
-            located = [self._located_problem(uid, problem) for uid, problem in self._syntax]
-            located += [found for item in self._found if (found := self._locate(item)) is not None]
-            self._located = tuple(sorted(located, key=_order))
+            self._located = located(self._found, self._syntax, self._places, self._remembered)
         return self._located
-
-    def _located_problem(self, uid: int, problem: SyntaxProblem) -> LocatedDiagnostic:
-        fixes: tuple[LocatedFix, ...] = ()
-        if problem.fix is not None:
-            title, edits = problem.fix
-            located = tuple(TextEdit(self.layout.range(uid, span), text) for span, text in edits)
-            fixes = (LocatedFix(title, located, True),)
-        return LocatedDiagnostic(syntax_code(problem), problem.message, self.layout.range(uid, problem.span), (), fixes)
-
-    def _locate(self, item: Diagnostic) -> LocatedDiagnostic | None:
-        where = self.find(item.place)
-        if where is None:
-            return None
-        related = [
-            LocatedRelated(one.message, there) for one in item.related if (there := self.find(one.place)) is not None
-        ]
-        fixes = [found for fix in item.fixes if (found := self._located_fix(fix)) is not None]
-        return LocatedDiagnostic(item.code, item.message, where, tuple(related), tuple(fixes))
-
-    def _located_fix(self, fix: Fix) -> LocatedFix | None:
-        edits: list[TextEdit] = []
-        for edit in fix.edits:
-            found = self._located_edit(edit)
-            if found is None:
-                return None
-            edits.append(found)
-        return LocatedFix(fix.title, tuple(edits), fix.preferred)
-
-    def _located_edit(self, edit: Edit) -> TextEdit | None:
-        where = self.find(edit.place)
-        if where is None:
-            return None
-        match edit.where:
-            case "before":
-                return TextEdit(Range(where.start, where.start), edit.text)
-            case "after":
-                return TextEdit(Range(where.end, where.end), edit.text)
-            case "line-before":
-                at = Cursor(self._statement_lines(where)[0], 0)
-                return TextEdit(Range(at, at), edit.text + "\n")
-            case "line-after":
-                last = self._statement_lines(where)[1] - 1
-                at = Cursor(last, len(self.lines[last]))
-                return TextEdit(Range(at, at), "\n" + edit.text)
-            case "line":
-                first, behind = self._statement_lines(where)
-                return TextEdit(self._whole_lines(first, behind), edit.text)
-            case _:
-                return TextEdit(where, edit.text)
-
-    def _statement_lines(self, where: Range) -> tuple[int, int]:
-        statement = self.layout.statement_at(where.start.line)
-        if statement is None:
-            return where.start.line, where.end.line + 1
-        return self.layout.start_line(statement.uid), self.layout.end_line(statement.uid)
-
-    def _whole_lines(self, first: int, behind: int) -> Range:
-        if behind < len(self.lines):
-            return Range(Cursor(first, 0), Cursor(behind, 0))
-        start = Cursor(first - 1, len(self.lines[first - 1])) if first else Cursor(0, 0)
-        return Range(start, Cursor(behind - 1, len(self.lines[behind - 1])))
-
-
-def _order(item: LocatedDiagnostic) -> tuple[Range, int, str, str]:
-    return (item.range, item.code.severity.value, item.code.name, item.message)
 
 
 # ---------------------------------------------------------------- the model

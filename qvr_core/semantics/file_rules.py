@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from qvr_core.semantics.codes import DUPLICATE_EXPORT, DUPLICATE_NAME, UNFANNED_REPLICA, UNKNOWN_NAME, UNUSED
 from qvr_core.semantics.declarations import COMPOSITION, Checked
@@ -11,7 +11,7 @@ from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Edit, Fi
 from qvr_core.semantics.scope import ArrowEntry, Entry, FamilyEntry, ObjectEntry, TemplateEntry, UnknownName
 from qvr_core.semantics.spelling import closest
 from qvr_core.syntax.statements import Layout
-from qvr_core.syntax.tree import CompositionHeader, ExportDecl, LetDecl, Span, Statement
+from qvr_core.syntax.tree import CompositionHeader, ExportDecl, LetDecl, Placed, Span, Statement
 
 if TYPE_CHECKING:
 
@@ -52,6 +52,7 @@ class FileRules:
         self.duplicated: set[str] = set()
         self._unused: set[str] = set()
         self._unfanned: set[str] = set()
+        self._shown: dict[str, tuple[Placed[Any], Diagnostic]] = {}
         self._spellings: dict[tuple[str, str], str | None] = {}
 
     def register(self, statement: Statement) -> None:
@@ -134,15 +135,21 @@ class FileRules:
             if owner == exempt:
                 continue
             header = self.file.records[owner].statement.header
-            place = self._name_origin(owner, name)
-            fixes: tuple[Fix, ...] = ()
-            if len(header.unit.declares) == 1 and header.unit.node is not None:
-                whole = Origin(header.uid, Span(0, len(header.unit.text)))
-                fixes = (Fix(f"Remove `{name}`", (Edit(whole, "", "line"),)),)
-            yield Diagnostic(UNUSED, f"`{name}` is never used", place, fixes=fixes)
+            shown = self._shown.get(name)
+            if shown is None or shown[0] is not header:
+                shown = self._shown[name] = (header, self._unused_name(name, header))
+            yield shown[1]
         for name in self._unfanned:
             message = f"`{name}` is replicated, but neither `fan({name})` nor `scan({name})` uses all its copies"
             yield Diagnostic(UNFANNED_REPLICA, message, self._name_origin(self.file.owners[name][0], name))
+
+    def _unused_name(self, name: str, header: Placed[Any]) -> Diagnostic:
+        span = next(own.span for own in header.unit.declares if own.text == name)
+        fixes: tuple[Fix, ...] = ()
+        if len(header.unit.declares) == 1 and header.unit.node is not None:
+            whole = Origin(header.uid, Span(0, len(header.unit.text)))
+            fixes = (Fix(f"Remove `{name}`", (Edit(whole, "", "line"),)),)
+        return Diagnostic(UNUSED, f"`{name}` is never used", Origin(header.uid, span), fixes=fixes)
 
     def _last_let(self) -> int | None:
         return max(self.lets, key=self.file.layout.start_line, default=None)
