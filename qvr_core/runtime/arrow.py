@@ -107,6 +107,17 @@ class ArrowModule(nn.Module):
         """
         return Drawn(self.forward(x), {}, None, None)
 
+    def draw_inside(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: torch.Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        """A draw on the way to another one: like `draw`, but only `log_noise` of its densities is needed."""
+        return self.draw(x, noise, generator=generator, want_log_prob=want_log_prob)
+
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         """(log p(y | x, innovations), log p(innovations | x)), each (B,), exact and deterministic.
 

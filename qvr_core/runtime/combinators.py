@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from torch import Generator, Tensor
 
@@ -10,6 +11,7 @@ from qvr_core.runtime import layout
 from qvr_core.runtime.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.runtime.drawing import Parts, plus, require_innovations
 from qvr_core.runtime.errors import NoDensity
+from qvr_core.runtime.gaussian_chain import GaussianStage, draw_chain, gaussian_stage, standard_density
 from qvr_core.runtime.leaves import adopt
 from qvr_core.semantics.spaces import Named
 
@@ -32,7 +34,22 @@ class ComposeArrow(ArrowModule):
         self.has_density = self.sampled and self.last_sampled == len(flat) - 1 and flat[-1].has_density
         self.pointwise = all(stage.pointwise for stage in flat)
         self.tabular = self.has_density and flat[-1].tabular
+        self.chains = self._find_chains()
         adopt(self, flat)
+
+    def _find_chains(self) -> dict[int, list[GaussianStage]]:
+        """Runs of stages that go as one function, by their first index."""
+        found: dict[int, list[GaussianStage]] = {}
+        run: list[GaussianStage] = []
+        for index, arrow in enumerate(self.stages):
+            stage = stage_of(arrow)
+            if stage is None:
+                run = []
+                continue
+            if not run:
+                found[index] = run
+            run.append(replace(stage, paths=self.parts.outer_paths(index, stage.paths)))
+        return found
 
     def forward(self, x: Value) -> Value:
         for stage in self.stages:
@@ -60,26 +77,55 @@ class ComposeArrow(ArrowModule):
         generator: Generator | None = None,
         want_log_prob: bool = True,
     ) -> Drawn:
+        if not want_log_prob or not self.has_density:
+            return self.draw_inside(x, noise, generator=generator, want_log_prob=want_log_prob)
+        last = len(self.stages) - 1
+        before = self._through(x, last, noise, generator, True)
+        drawn = self.parts.draw(last, before.value, noise, generator, True)
+        return Drawn(
+            drawn.value,
+            before.noise | drawn.noise,
+            drawn.log_prob,
+            plus(before.log_noise, drawn.log_innovations),
+            plus(before.log_noise, drawn.log_noise),
+            plus(before.score_log_prob, drawn.score_log_prob),
+        )
+
+    def draw_inside(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        drawn = self._through(x, len(self.stages), noise, generator, want_log_prob)
+        if not self.has_density:
+            drawn.log_innovations = drawn.log_noise
+        return drawn
+
+    def _through(
+        self, x: Value, stop: int, noise: Noise | None, generator: Generator | None, want_log_noise: bool
+    ) -> Drawn:
+        """The value before stage `stop`, with the noise on its way and its log density."""
         made: dict[str, Tensor] = {}
         log_noise: Tensor | None = None
         score: Tensor | None = None
-        drawn = Drawn(x, made, None, None)
-        for index in range(len(self.stages)):
-            drawn = self.parts.draw(index, x, noise, generator, want_log_prob)
-            x = drawn.value
-            made.update(drawn.noise)
-            score = plus(score, drawn.score_log_prob)
-            if index < len(self.stages) - 1:
-                log_noise = plus(log_noise, drawn.log_noise)
-        result = Drawn(x, made, None, None, score_log_prob=score)
-        if want_log_prob:
-            result.log_noise = plus(log_noise, drawn.log_noise)
-            if self.has_density:
-                result.log_prob = drawn.log_prob
-                result.log_innovations = plus(log_noise, drawn.log_innovations)
+        index = 0
+        while index < stop:
+            chain = self.chains.get(index)
+            if chain is not None and isinstance(x, Tensor) and x.dim() == 2:
+                values, fresh = draw_chain([chain[: stop - index]], [x], [noise], generator)
+                x, index = values[0], index + min(len(chain), stop - index)
+                inner = standard_density(fresh) if want_log_noise else None
             else:
-                result.log_innovations = result.log_noise
-        return result
+                drawn = self.parts.draw(index, x, noise, generator, want_log_noise, inside=True)
+                x, fresh, inner = drawn.value, drawn.noise, drawn.log_noise
+                score = plus(score, drawn.score_log_prob)
+                index += 1
+            made.update(fresh)
+            log_noise = plus(log_noise, inner)
+        return Drawn(x, made, None, None, log_noise, score)
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         if not self.has_density:
@@ -100,12 +146,41 @@ class ComposeArrow(ArrowModule):
         before = self.stages[:-1]
         if any(stage.sampled for stage in before) and not _given(self.parts.paths, innovations):
             require_innovations(self, x, innovations)
-        log_noise: Tensor | None = None
-        for index in range(len(before)):
-            drawn = self.parts.draw(index, x, innovations, None, True)
-            x = drawn.value
-            log_noise = plus(log_noise, drawn.log_noise)
-        return x, log_noise
+        drawn = self._through(x, len(before), innovations, None, True)
+        return drawn.value, drawn.log_noise
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A branch that is a chain after deterministic arrows."""
+
+    before: tuple[ArrowModule, ...]
+    stages: list[GaussianStage]
+
+    def input(self, x: Value) -> Value:
+        """What reaches the chain."""
+        for arrow in self.before:
+            x = arrow(x)
+        return x
+
+
+def stage_of(arrow: ArrowModule) -> GaussianStage | None:
+    """A kernel, or a fan of kernels of one shape, as a stage of a chain."""
+    if isinstance(arrow, ParallelArrow):
+        return gaussian_stage(arrow.branches, arrow.paths) if arrow.shared_input else None
+    return gaussian_stage([arrow], arrow.paths)
+
+
+def lane_of(branch: ArrowModule) -> Lane | None:
+    """A branch as a lane."""
+    stages = branch.stages if isinstance(branch, ComposeArrow) else (branch,)
+    count = next((index for index, stage in enumerate(stages) if stage.sampled), len(stages))
+    if isinstance(branch, ComposeArrow):
+        chain = branch.chains.get(count, [])
+    else:
+        alone = stage_of(branch)
+        chain = [] if alone is None else [alone]
+    return Lane(stages[:count], chain) if chain and count + len(chain) == len(stages) else None
 
 
 def _given(paths: Sequence[str], innovations: Noise | None) -> bool:
@@ -140,7 +215,37 @@ class ParallelArrow(ArrowModule):
         self.has_density = self.sampled and all(branch.sampled and branch.has_density for branch in self.branches)
         self.pointwise = all(branch.pointwise for branch in self.branches)
         self.tabular = self.has_density and all(branch.tabular for branch in self.branches)
+        self.lanes = self._find_lanes()
         adopt(self, self.branches)
+
+    def _find_lanes(self) -> list[Lane] | None:
+        """The branches as lanes of one chain, where all of them are chains of the same shapes."""
+        lanes = [lane_of(branch) for branch in self.branches]
+        known = [lane for lane in lanes if lane is not None]
+        if len(known) < len(lanes) or len({tuple(stage.shape for stage in lane.stages) for lane in known}) != 1:
+            return None
+        return [
+            replace(lane, stages=[replace(s, paths=self.parts.outer_paths(index, s.paths)) for s in lane.stages])
+            for index, lane in enumerate(known)
+        ]
+
+    def draw_inside(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        if self.lanes is None:
+            return self._draw_each(x, noise, generator, want_log_prob, inside=True)
+        inputs = [lane.input(part) for lane, part in zip(self.lanes, self.inputs(x), strict=True)]
+        flat = [value for value in inputs if isinstance(value, Tensor) and value.dim() == 2]
+        if len(flat) < len(inputs):
+            return self._draw_each(x, noise, generator, want_log_prob, inside=True)
+        values, made = draw_chain([lane.stages for lane in self.lanes], flat, [noise] * len(flat), generator)
+        log_noise = standard_density(made) if want_log_prob else None
+        return Drawn(layout.join(values), made, None, None, log_noise)
 
     def as_innovation(self) -> ArrowModule:
         changed = [branch.as_innovation() for branch in self.branches]
@@ -186,11 +291,18 @@ class ParallelArrow(ArrowModule):
         generator: Generator | None = None,
         want_log_prob: bool = True,
     ) -> Drawn:
+        if not want_log_prob:
+            return self.draw_inside(x, noise, generator=generator, want_log_prob=False)
+        return self._draw_each(x, noise, generator, True, inside=False)
+
+    def _draw_each(
+        self, x: Value, noise: Noise | None, generator: Generator | None, want_log_prob: bool, *, inside: bool
+    ) -> Drawn:
         made: dict[str, Tensor] = {}
         values: list[Value] = []
         total = Drawn(x, made, None, None)
         for index, part in enumerate(self.inputs(x)):
-            drawn = self.parts.draw(index, part, noise, generator, want_log_prob)
+            drawn = self.parts.draw(index, part, noise, generator, want_log_prob, inside=inside)
             values.append(drawn.value)
             made.update(drawn.noise)
             total.log_prob = plus(total.log_prob, drawn.log_prob)

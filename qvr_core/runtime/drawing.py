@@ -49,19 +49,27 @@ class Parts:
             for spec in self.arrows[index].noise_specs(x)
         ]
 
+    def outer_paths(self, index: int, paths: Sequence[str]) -> tuple[str, ...]:
+        """Paths of part `index` under the names of the whole."""
+        renamed = self.inner[index]
+        return tuple(paths) if renamed is None else tuple(renamed[path] for path in paths)
+
     def draw(
-        self, index: int, x: Value, noise: Noise | None, generator: Generator | None, want_log_prob: bool
+        self,
+        index: int,
+        x: Value,
+        noise: Noise | None,
+        generator: Generator | None,
+        want_log_prob: bool,
+        *,
+        inside: bool = False,
     ) -> Drawn:
-        """A draw of part `index`, its noise under the names of the whole."""
+        """A draw of part `index`, its noise under the names of the whole; `inside` ones may leave log_prob out."""
         arrow = self.arrows[index]
         if not arrow.sampled:
             return Drawn(arrow(x), {}, None, None)
-        drawn = arrow.draw(
-            x,
-            self.noise_of(index, noise),
-            generator=generator,
-            want_log_prob=want_log_prob,
-        )
+        call = arrow.draw_inside if inside else arrow.draw
+        drawn = call(x, self.noise_of(index, noise), generator=generator, want_log_prob=want_log_prob)
         drawn.noise = self.outer(index, drawn.noise)
         return drawn
 

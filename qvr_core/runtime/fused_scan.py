@@ -55,13 +55,6 @@ class FusedScan(ScanArrow):
         return FusedScan(self.node, self.kernel[0], self.start[0], self.start_name, embedding)
 
     @property
-    def weights(self) -> tuple[Tensor, ...]:
-        """The cell's weights in the order of `fused.run_cell`."""
-        net = self.kernel[0].net
-        layers = (net.input, net.hidden, net.output)
-        return tuple(weight for layer in layers for weight in (layer.weight, layer.bias))
-
-    @property
     def shape(self) -> tuple[object, ...]:
         """Scans of equal shape can run side by side."""
         cell = self.kernel[0]
@@ -211,7 +204,7 @@ def _noise(
     scans: Sequence[FusedScan], noises: Sequence[Noise | None], rows: int, length: int, generator: Generator | None
 ) -> Tensor:
     """Noise (G, L, B, S) in reading order: what is given, and fresh where nothing is."""
-    weight = scans[0].kernel[0].net.input.weight
+    weight = scans[0].kernel[0].net.weights()[0]
     made = [_given_noise(scan, noise, length) for scan, noise in zip(scans, noises, strict=True)]
 
     def fresh(*shape: int) -> Tensor:
@@ -267,7 +260,7 @@ def _advance(scans: Sequence[FusedScan], x: Value, noise: Tensor, steps: int) ->
         start = starts[0] if single else torch.stack(starts)
     if steps < noise.shape[1]:
         noise = noise[:, :steps]
-    weights = [weight for scan in scans for weight in scan.weights]
+    weights = [weight for scan in scans for weight in scan.kernel[0].net.weights()]
     run = CellRun(scans[0].kernel[0].head.scale, scans[0].emit_all, 0 if single else len(scans))
     result = run_cell(run, source, index, noise[0] if single else noise, start, *weights)
     groups = [result] if single else list(result.unbind(0))

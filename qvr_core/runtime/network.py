@@ -59,6 +59,13 @@ class Network(nn.Module):
         self.output = linear_layer(hidden_dim if self.tanh else width, out, 1.0)
         with torch.no_grad():
             self.output.weight[zero_rows] = 0.0
+        # attribute access on modules costs a microsecond; this is the way to a layer's current weights without it
+        layers = (self.input, self.hidden, self.output) if self.tanh else (self.output,)
+        self.tables = tuple(vars(layer)["_parameters"] for layer in layers)
+
+    def weights(self) -> list[Tensor]:
+        """Weight and bias of each layer, in order."""
+        return [weight for table in self.tables for weight in table.values()]
 
     def forward(self, x: Value) -> Tensor:
         if self.finite:
