@@ -32,3 +32,13 @@ def test_every_code_has_a_page_with_a_wrong_example_and_a_mended_one(code: str) 
 @pytest.mark.parametrize("code", CATALOGUE)
 def test_every_code_has_a_case(code: str) -> None:
     assert any(mark.code == code for case in CASES for mark in case.marks)
+
+
+def test_the_index_of_the_pages_lists_every_code() -> None:
+    index = (PAGES / "README.md").read_text(encoding="utf-8")
+    missing = [
+        code.name
+        for code in CATALOGUE.values()
+        if f"| [`{code.name}`]({code.name}.md) | {code.severity.name.lower()} | {code.summary} |" not in index
+    ]
+    assert not missing
