@@ -273,12 +273,12 @@ def main(argv: list[str] | None = None) -> None:
     logs.to_file()
     code = 1
     try:
-        code = asyncio.run(serve(options))
+        # Not `asyncio.run`: that would wait for threads, and a first analysis can take seconds.
+        code = asyncio.new_event_loop().run_until_complete(serve(options))
     except KeyboardInterrupt:
         pass
     finally:
         sys.stderr.flush()
-        # Threads that still wait for stdin, or for a first analysis, must not delay the end.
         os._exit(code)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import DocumentSymbol
-from qvr_core.ide.outline import outline
+from qvr_core.ide.outline import outline, statement_symbols
+from qvr_core.syntax.source import Range
 from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.features.resolving import in_slices, on_document
 from qvr_lsp.positions import to_range
 from qvr_lsp.rpc import Json
 from qvr_lsp.uris import uri_of
@@ -34,28 +36,31 @@ MAX_SYMBOLS = 500
 
 
 @on_document
-def document_symbols(server: Server, document: Document, params: Json) -> list[Json]:
-    found = outline(document.snapshot)
+async def document_symbols(server: Server, document: Document, params: Json) -> list[Json]:
+    snapshot = document.snapshot
+    found = tuple(await in_slices(snapshot.statements, lambda statement: statement_symbols(snapshot, statement)))
+    # Places of this snapshot: the text may have been edited meanwhile.
+    where = partial(to_range, snapshot.lines, encoding=server.encoding)
     if server.client.has("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"):
-        return [tree(document, symbol) for symbol in found]
+        return [tree(where, symbol) for symbol in found]
     return [
         {
             "name": symbol.name,
             "kind": KINDS[symbol.kind],
-            "location": {"uri": document.uri, "range": document.range(symbol.range)},
+            "location": {"uri": document.uri, "range": where(symbol.range)},
             **({"containerName": container} if container else {}),
         }
         for symbol, container in flat(found)
     ]
 
 
-def tree(document: Document, symbol: DocumentSymbol) -> Json:
+def tree(where: Callable[[Range], Json], symbol: DocumentSymbol) -> Json:
     made: Json = {
         "name": symbol.name,
         "kind": KINDS[symbol.kind],
-        "range": document.range(symbol.range),
-        "selectionRange": document.range(symbol.name_range),
-        "children": [tree(document, child) for child in symbol.children],
+        "range": where(symbol.range),
+        "selectionRange": where(symbol.name_range),
+        "children": [tree(where, child) for child in symbol.children],
     }
     return {**made, "detail": symbol.detail} if symbol.detail else made
 

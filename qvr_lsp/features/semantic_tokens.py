@@ -5,7 +5,6 @@ The tokens of a large file are made a stretch at a time, so that other requests 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from qvr_core.ide.tokens import statement_tokens, tokens
 from qvr_core.syntax.source import column_to_units
 from qvr_lsp.capabilities import TOKEN_MODIFIERS, TOKEN_TYPES
 from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.features.resolving import in_slices, on_document
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -22,29 +21,16 @@ if TYPE_CHECKING:
 
 TYPES = {name: number for number, name in enumerate(TOKEN_TYPES)}
 MODIFIERS = {name: 1 << number for number, name in enumerate(TOKEN_MODIFIERS)}
-SLICE = 100
 
 
 @on_document
-def full(server: Server, document: Document, params: Json) -> Any:
-    snapshot = document.snapshot
-    if len(snapshot.statements) <= SLICE:
-        found = [token for statement in snapshot.statements for token in statement_tokens(snapshot, statement)]
-        return answer(server, document, encoded(found, snapshot.lines, server.encoding))
-    return _sliced(server, document)
-
-
-async def _sliced(server: Server, document: Document) -> Json:
+async def full(server: Server, document: Document, params: Json) -> Json:
     return answer(server, document, await _all(server, document))
 
 
 async def _all(server: Server, document: Document) -> list[int]:
     snapshot = document.snapshot
-    found: list[SemanticToken] = []
-    for number, statement in enumerate(snapshot.statements):
-        if number % SLICE == SLICE - 1:
-            await asyncio.sleep(0)
-        found += statement_tokens(snapshot, statement)
+    found = await in_slices(snapshot.statements, lambda statement: statement_tokens(snapshot, statement))
     return encoded(found, snapshot.lines, server.encoding)
 
 

@@ -335,3 +335,15 @@ async def test_web_pages_of_other_sites_may_not_connect() -> None:
     assert b"400" in await reader.readuntil(b"\r\n\r\n")
     process.kill()
     await process.wait()
+
+
+async def test_end_does_not_wait_for_an_analysis() -> None:
+    editor = await Editor.start()
+    await editor.initialize()
+    editor.open(URI, "".join(f"object A{n} : Real {n + 1}\nobject B{n} : A{n} * A{n}\n" for n in range(40_000)))
+    await asyncio.sleep(0.6)
+    assert editor.process.stdin is not None
+    editor.process.stdin.close()
+    begun = time.monotonic()
+    await asyncio.wait_for(editor.process.wait(), 5)
+    assert time.monotonic() - begun < 1.5
