@@ -16,6 +16,7 @@ pytestmark = [
     pytest.mark.skipif(os.environ.get("QVR_E2E") == "skip", reason="QVR_E2E=skip"),
 ]
 ROOT = Path(__file__).resolve().parents[2]
+DRIVE = Path(__file__).parent / "neovim" / "drive.lua"
 
 
 def test_neovim(tmp_path: Path) -> None:
@@ -28,8 +29,7 @@ def test_neovim(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     done = subprocess.run(
-        [*command, "--clean", "--headless", "-l", str(Path(__file__).parent / "neovim" / "drive.lua")]
-        + [str(plugin), sys.executable, str(tmp_path)],
+        [*command, "--clean", "--headless", "-l", str(DRIVE), str(plugin), sys.executable, str(tmp_path)],
         env={**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home), "XDG_CACHE_HOME": str(home)},
         cwd=tmp_path,
         capture_output=True,

@@ -20,6 +20,7 @@ const WINDOW_MS = 180_000;
 
 export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined;
+  private command: string | undefined;
   private crashes: number[] = [];
   private turn: Promise<void> = Promise.resolve();
   private readonly started = new vscode.EventEmitter<LanguageClient>();
@@ -31,6 +32,11 @@ export class Server implements vscode.Disposable {
     private readonly status: Status,
     private readonly middleware: Middleware,
   ) {}
+
+  /** The interpreter that the server runs in. */
+  get interpreter(): string | undefined {
+    return this.command;
+  }
 
   /** The running client; waits for a start that is under way. */
   async running(): Promise<LanguageClient | undefined> {
@@ -76,6 +82,7 @@ export class Server implements vscode.Disposable {
     this.log.info(`interpreter ${found.command} (from ${found.why}), qvr-lsp ${found.version}`);
     const client = new LanguageClient("qvr", "QVR", this.serverOptions(found.command), this.clientOptions());
     this.client = client;
+    this.command = found.command;
     client.onDidChangeState(({ newState }) => {
       if (newState === State.Running) {
         this.status.show({ state: "ready", interpreter: found.command, why: found.why, version: found.version });

@@ -225,6 +225,16 @@ try {
     assert.match(figures, /bits per byte/);
     assert.match(figures, /unigram entropy/);
     assert.ok((await page.locator(".notifications-toasts", { hasText: "bits per byte" }).count()) > 0);
+  });
+
+  await step("generate text from the finished run", async () => {
+    const frame = await runPanel();
+    await frame.getByRole("button", { name: "Generate text" }).click();
+    const words = await eventually("text", async () => {
+      const shown = await frame.locator(".written").innerText();
+      return shown.length > 20 ? shown : undefined;
+    }, 60_000); // prettier-ignore
+    assert.equal(await frame.locator(".written.error").count(), 0, words);
     await session.closePanel();
   });
 

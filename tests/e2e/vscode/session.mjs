@@ -115,14 +115,26 @@ export class Session {
     await this.page.keyboard.press("Enter");
   }
 
+  /** Press a key until the quick input opens: a webview that has just gone away swallows the first press. */
+  async summon(key) {
+    const input = this.page.locator(".quick-input-widget:visible input").first();
+    await eventually(`the quick input after ${key}`, async () => {
+      if (!(await input.isVisible())) {
+        await this.page.keyboard.press(key);
+        await this.page.waitForTimeout(400);
+      }
+      return input.isVisible();
+    });
+  }
+
   async command(title) {
-    await this.page.keyboard.press("F1");
+    await this.summon("F1");
     await this.quick(`>${title}`);
   }
 
   /** Put the cursor at a one-based line and column of the active editor. */
   async goTo(line, column) {
-    await this.page.keyboard.press("Control+G");
+    await this.summon("Control+G");
     await this.quick(`:${line}:${column}`);
     await this.page.waitForTimeout(150);
   }
@@ -134,6 +146,7 @@ export class Session {
   }
 
   async focusEditor() {
+    await this.page.locator(".editor-group-container").first().locator(".tab.active").click();
     await this.page.keyboard.press("Control+1");
   }
 

@@ -5,8 +5,9 @@ import type { RunState } from "./state";
 export type ToRun =
   | { type: "run"; run: RunState }
   | { type: "events"; events: RunEvent[] }
-  | { type: "status"; status: RunState["status"] };
+  | { type: "status"; status: RunState["status"] }
+  | { type: "sample"; text: string; failed: boolean };
 
 export type FromRun =
   | { type: "ready" }
-  | { type: "cancel" | "resume" | "rerun" | "folder" | "source" };
+  | { type: "cancel" | "resume" | "rerun" | "folder" | "source" | "sample" };

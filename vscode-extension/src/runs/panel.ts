@@ -66,6 +66,13 @@ class RunPanel {
       case "folder":
         await vscode.commands.executeCommand("qvr.openRunFolder", { runId: this.runId });
         break;
+      case "sample":
+        try {
+          this.send({ type: "sample", text: await this.runs.sample(this.runId), failed: false });
+        } catch (error) {
+          this.send({ type: "sample", text: error instanceof Error ? error.message : String(error), failed: true });
+        }
+        break;
       case "source": {
         const uri = this.runs.get(this.runId)?.uri;
         if (uri) {

@@ -5,6 +5,7 @@ import type { Server } from "../client";
 import { RUN_EVENT, RUNS, type RunEvent, type RunEventParams, type RunOverview, type RunRequest, type RunStarted } from "../protocol";
 import { withData } from "./ask";
 import { readEvents } from "./history";
+import { sample } from "./sample";
 import { emptyRun, isOver, summary, take, type RunState } from "./state";
 
 interface Active {
@@ -76,6 +77,16 @@ export class Runs implements vscode.Disposable {
       this.changed.fire({ run: known, event: undefined });
       this.opened.fire(known);
     }
+  }
+
+  /** Text that a fitted language model writes. */
+  async sample(runId: string): Promise<string> {
+    const run = await this.load(runId);
+    const python = vscode.workspace.getConfiguration("qvr").get("run.python", "") || this.server.interpreter;
+    if (!run || !python) {
+      throw new Error("the language server is not running");
+    }
+    return sample(python, runId, run.directory, Math.floor(Math.random() * 2 ** 31));
   }
 
   /** A run by its id, read from its directory where this window has not followed it. */

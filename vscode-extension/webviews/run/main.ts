@@ -34,6 +34,8 @@ const charts = el("div", { class: "chart" });
 const controls = el("div", { class: "controls" }, toggle("log scale", "log"), toggle("smoothed only", "smoothed"));
 const figures = el("section", { class: "figures" });
 const table = el("section", {});
+const write = el("button", { class: "secondary", click: () => generate() }, "Generate text");
+const written = el("pre", { class: "written", hidden: true, "aria-live": "polite" });
 const notes = el("ul", { class: "notes" });
 document.getElementById("root")?.append(
   el("header", {}, title, status, el("span", { class: "space" }), cancel, resume, button("rerun", "Rerun…"), button("source", "Program"), button("folder", "Folder")),
@@ -44,6 +46,8 @@ document.getElementById("root")?.append(
   charts,
   figures,
   table,
+  el("p", {}, write),
+  written,
   notes,
 );
 
@@ -59,6 +63,12 @@ window.addEventListener("message", ({ data }: MessageEvent<ToRun>) => {
     case "events":
       data.events.forEach((event) => run && take(run, event));
       break;
+    case "sample":
+      write.disabled = false;
+      written.hidden = false;
+      written.textContent = data.text;
+      written.classList.toggle("error", data.failed);
+      return;
     case "status":
       if (run) {
         run.status = data.status;
@@ -105,8 +115,17 @@ function draw(shown: RunState): void {
   line.textContent = progressLine(shown);
   drawChart(shown);
   figures.replaceChildren(...figureTiles(shown));
+  // Only text runs know the entropies of their text.
+  write.hidden = shown.baselines === null || !["finished", "cancelled"].includes(shown.status);
   table.replaceChildren(...posteriorTable(shown.posterior));
   notes.replaceChildren(...shown.notes.map((note) => el("li", { class: note.level }, note.text)), ...log(shown));
+}
+
+function generate(): void {
+  write.disabled = true;
+  written.hidden = false;
+  written.textContent = "…";
+  send("sample");
 }
 
 function progressLine(shown: RunState): string {
