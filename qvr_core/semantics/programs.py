@@ -59,7 +59,8 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
             check_local_name(
                 factor.name, Binding("input", ValueType(None), factor.named, scope.origin(factor.span)), scope
             )
-    memory = _memory(statement, scope) if arguments is None else {}
+    # What a step has read of the header's arrows and objects is not recorded: such templates are typed anew.
+    memory = _memory(statement, scope) if arguments is None and not scope.local else {}
     typed = _read(statement, factors, parameters, memory, scope)
     returned = _returned(statement, typed, codomain, scope)
     done = typed.effects
