@@ -37,12 +37,12 @@ def code_server() -> Path:
         return folder
     system_packages()
     folder.mkdir(parents=True, exist_ok=True)
-    # npm runs install scripts of named packages only; these three build or fetch what they need.
+    # Newer versions of npm run the install scripts of named packages only; these three build or fetch what they need.
     allowed = {f"node@{NODE}": True, f"code-server@{CODE_SERVER}": True, "argon2": True}
     package = {"name": "qvr-e2e", "private": True, "allowScripts": allowed}
     (folder / "package.json").write_text(json.dumps(package))
     call(["npm", "install", f"node@{NODE}"], folder, "Node for code-server")
-    call(["npm", "install", f"code-server@{CODE_SERVER}"], folder, "code-server (some 620 MB)")
+    call(["npm", "install", f"code-server@{CODE_SERVER}"], folder, "code-server (some 620 MB)", environment(folder))
     if not ready(folder):
         raise CannotFetch(f"code-server {CODE_SERVER} was installed but does not start; look into {folder}.")
     return folder
@@ -171,9 +171,9 @@ def get(url: str, what: str) -> bytes:
         raise CannotFetch(f"cannot fetch {what} from {url}: {error}") from error
 
 
-def call(command: list[str], folder: Path, what: str) -> None:
+def call(command: list[str], folder: Path, what: str, env: dict[str, str] | None = None) -> None:
     print(f"fetching {what} …", flush=True)
-    found = subprocess.run(["nice", *command], cwd=folder, capture_output=True, text=True, check=False)
+    found = subprocess.run(["nice", *command], cwd=folder, env=env, capture_output=True, text=True, check=False)
     if found.returncode != 0:
         last = "\n".join((found.stdout + found.stderr).strip().splitlines()[-15:])
         raise CannotFetch(f"cannot get {what}: {' '.join(command)} failed\n{last}")
