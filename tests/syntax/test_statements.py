@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qvr_core.syntax.formatter import format_text
 from qvr_core.syntax.parser import parse_text
 from qvr_core.syntax.placing import statement_uid, units_of
 from qvr_core.syntax.source import Cursor
@@ -160,6 +162,21 @@ def test_mutations_and_truncations_are_read(text: str, start: int, length: int, 
     parse_text(text[:start])
     parse_text(text[:start] + piece + text[start + length % 20 :])
     parse_text(text[start:])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ten_thousand_texts_are_read_and_formatted(seed: int) -> None:
+    """Random texts, mutations and truncations: 2,500 of them for each seed."""
+    source = random.Random(seed)
+    samples = list(SAMPLES.values())
+    for _ in range(2500):
+        text = source.choice(samples)
+        for _ in range(source.randrange(1, 6)):
+            at = source.randrange(len(text) + 1)
+            length = source.choice((0, 0, 1, 4, 30, len(text)))
+            text = text[:at] + source.choice(PIECES) + text[at + length :]
+        parse_text(text)
+        format_text(text)
 
 
 @pytest.mark.parametrize(
