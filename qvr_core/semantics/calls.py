@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from qvr_core.semantics.arrow_text import arrow_text, plain
 from qvr_core.semantics.codes import CALL_ARGUMENTS, NOT_ENDOMORPHISM, SINGLE_LAYER, SORT_MISMATCH
 from qvr_core.semantics.density import DETERMINISTIC, repeated
 from qvr_core.semantics.diagnostics import Edit, Fix
-from qvr_core.semantics.model import (
-    Arrow,
-    Damaged,
-    Identity,
-    Last,
-    MeanOverTime,
-    Repeat,
-    Residual,
-    Sort,
-    Stack,
-)
+from qvr_core.semantics.model import Arrow, Damaged, Identity, Last, MeanOverTime, Repeat, Residual, Sort, Stack
 from qvr_core.semantics.objects import check_object_expr
 from qvr_core.semantics.scope import UNKNOWN, Scope, show
 from qvr_core.semantics.sequences import as_sequence
@@ -28,11 +18,11 @@ from qvr_core.semantics.spaces import Named, Seq, is_real, is_unknown, item_of
 from qvr_core.semantics.spelling import closest
 from qvr_core.syntax.tree import ArrowArg, ArrowExpr, ArrowRef, Name, Number, ObjectRef, Span, String
 
-if TYPE_CHECKING:
-    from typing import Protocol
 
-    class Checker(Protocol):
-        def __call__(self, expr: ArrowExpr, scope: Scope, given: Named | None = None) -> Arrow: ...
+class Checker(Protocol):
+    """`combinators.check_arrow_expr`, handed to those that it calls."""
+
+    def __call__(self, expr: ArrowExpr, scope: Scope, given: Named | None = None) -> Arrow: ...
 
 
 @dataclass(frozen=True, slots=True)

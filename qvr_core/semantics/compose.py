@@ -1,0 +1,161 @@
+"""`>>`: what fits after what (LANGUAGE.md 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from qvr_core.semantics.arrow_text import arrow_text, plain
+from qvr_core.semantics.calls import Checker
+from qvr_core.semantics.codes import (
+    ALGEBRA_MISMATCH,
+    COMPOSE_MISMATCH,
+    SEQUENCE_MISMATCH,
+    SHARED_WEIGHTS,
+    SORT_MISMATCH,
+)
+from qvr_core.semantics.density import then
+from qvr_core.semantics.diagnostics import Edit, Fix, Origin
+from qvr_core.semantics.model import Arrow, Compose, Damaged, Fan, Identity, Lift, Sort
+from qvr_core.semantics.scope import ArrowEntry, Scope, show
+from qvr_core.semantics.sequences import can_lift, lift
+from qvr_core.semantics.spaces import Linear, Named, has_seq, is_finite, is_unknown, item_of, width
+from qvr_core.semantics.wiring import algebra_of
+from qvr_core.syntax.tree import ArrowCall, ArrowExpr, ArrowRef, ComposeExpr, Span
+
+
+def check_compose(expr: ComposeExpr, scope: Scope, given: Named | None, check: Checker) -> Arrow:
+    """`a >> b >> …`: whichever side works on single elements is lifted where the other has a sequence."""
+    pieces, operators = _flatten(expr)
+    stages: list[Arrow] = []
+    for index, piece in enumerate(pieces):
+        stage = check(piece, scope, stages[-1].codomain if stages else given)
+        if stages:
+            _connect(stages, stage, pieces[index - 1], piece, operators[index - 1], scope)
+        else:
+            stages.append(stage)
+    _hint_repeats(pieces, stages, scope)
+    return composed(stages, [scope.origin(span) for span in operators], scope.origin(expr.span))
+
+
+def composed(stages: Sequence[Arrow], operators: Sequence[Origin], origin: Origin) -> Compose:
+    """`a >> b >> …` of stages that are known to fit."""
+    density = stages[0].density
+    for before, stage in pairwise(stages):
+        density = then(density, before.codomain.space, stage.density)
+    return Compose(
+        domain=stages[0].domain,
+        codomain=stages[-1].codomain,
+        sort=joint_sort(stages),
+        origin=origin,
+        density=density,
+        stages=tuple(stages),
+        operators=tuple(operators),
+    )
+
+
+def _flatten(expr: ComposeExpr) -> tuple[list[ArrowExpr], list[Span]]:
+    pieces: list[ArrowExpr] = []
+    operators: list[Span] = []
+    for index, stage in enumerate(expr.stages):
+        inner = plain(stage)
+        if index:
+            operators.append(expr.operators[index - 1])
+        if isinstance(inner, ComposeExpr):
+            more, between = _flatten(inner)
+            pieces.extend(more)
+            operators.extend(between)
+        else:
+            pieces.append(stage)
+    return pieces, operators
+
+
+def _connect(
+    stages: list[Arrow], stage: Arrow, left: ArrowExpr, right: ArrowExpr, operator: Span, scope: Scope
+) -> None:
+    """Add `stage` after `stages`, lifting whichever side works on single elements."""
+    given, wanted = stages[-1].codomain.space, stage.domain.space
+    if has_seq(wanted) and not has_seq(given) and not is_unknown(given):
+        if all(can_lift(earlier) for earlier in stages):
+            stages[:] = [lift(earlier) for earlier in stages]
+        else:
+            _missing_sequence(stages, stage, left, right, operator, scope)
+            stages.append(stage)
+            return
+    elif has_seq(given) and not has_seq(wanted) and not is_unknown(wanted):
+        stage = lift(stage)
+    check_sorts(stages[-1], stage, left, right, operator, scope)
+    scope.require_fit(
+        stages[-1].codomain,
+        stage.domain,
+        operator,
+        COMPOSE_MISMATCH,
+        f"`{arrow_text(plain(left))}` gives",
+        f"`{arrow_text(plain(right))}` wants",
+        replica=_replica(stages[-1]),
+    )
+    stages.append(stage)
+
+
+def _replica(arrow: Arrow) -> tuple[str, int] | None:
+    """The replicated arrow that a fan goes over, and the width of one copy."""
+    if isinstance(arrow, Lift):
+        arrow = arrow.arrow
+    if not isinstance(arrow, Fan) or arrow.replicated is None:
+        return None
+    size = width(item_of(arrow.branches[0].codomain.space))
+    return None if isinstance(size, Linear) else (arrow.replicated, int(size))
+
+
+def _missing_sequence(
+    stages: list[Arrow], stage: Arrow, left: ArrowExpr, right: ArrowExpr, operator: Span, scope: Scope
+) -> None:
+    fixes: tuple[Fix, ...] = ()
+    inner = plain(left)
+    if isinstance(inner, ArrowCall) and inner.func.text == "scan":
+        end = Span(inner.span.end - 1, inner.span.end - 1)
+        fixes = (Fix("Give every state: `emit=all`", (Edit(scope.origin(end), ", emit=all"),), True),)
+    scope.report(
+        SEQUENCE_MISMATCH,
+        f"`{arrow_text(left)}` gives one {show(stages[-1].codomain)}, but `{arrow_text(right)}` reads a sequence",
+        operator,
+        fixes=fixes,
+    )
+
+
+def joint_sort(arrows: Sequence[Arrow]) -> Sort:
+    """The sort of arrows taken together: a tensor if one is, else sampled if one is."""
+    sorts = {arrow.sort for arrow in arrows}
+    if Sort.TENSOR in sorts:
+        return Sort.TENSOR
+    return Sort.SAMPLED if Sort.SAMPLED in sorts else Sort.DETERMINISTIC
+
+
+def check_sorts(first: Arrow, second: Arrow, left: ArrowExpr, right: ArrowExpr, operator: Span, scope: Scope) -> None:
+    """Tensor arrows compose with tensor arrows, in one algebra."""
+    if Sort.TENSOR not in (first.sort, second.sort):
+        return
+    for arrow, expr in ((first, left), (second, right)):
+        if arrow.sort is Sort.TENSOR or isinstance(arrow, Damaged | Identity):
+            continue
+        if is_finite(arrow.domain.space) and is_finite(arrow.codomain.space):
+            continue  # a table of probabilities is a matrix too
+        message = f"`>>` joins tensor arrows with tensor arrows, but `{arrow_text(expr)}` is none"
+        scope.report(SORT_MISMATCH, message, operator)
+        return
+    one, other = algebra_of(first, scope), algebra_of(second, scope)
+    if one is not None and other is not None and one != other:
+        message = f"`{arrow_text(left)}` composes in `{one}`, but `{arrow_text(right)}` in `{other}`"
+        scope.report(ALGEBRA_MISMATCH, message, operator)
+
+
+def _hint_repeats(pieces: Sequence[ArrowExpr], stages: Sequence[Arrow], scope: Scope) -> None:
+    for before, piece in pairwise(pieces):
+        one, other = plain(before), plain(piece)
+        if isinstance(one, ArrowRef) and isinstance(other, ArrowRef) and one.name.text == other.name.text:
+            name = one.name.text
+            if isinstance(scope.lookup(name), ArrowEntry):
+                message = (
+                    f"`{name}` stands here with the parameters that it has before; `stack({name}, 2)` has fresh ones"
+                )
+                scope.report(SHARED_WEIGHTS, message, other.span)
