@@ -1,0 +1,144 @@
+"""Loss and backward of the seeds against hand-written eager loops, particles, and an LSTM program against torch's.
+
+One process, one thread, the two sides by turns, medians of CPU time; the ratio is theirs over ours (higher is better),
+for particles and the LSTM ours over the other (lower is better).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.eager import BidirectionalRnn, LstmLanguageModel, Seq2Seq, VanillaRnn
+from qvr_core.dsl import load, loads
+from qvr_core.runtime.arrow import repeat_rows
+from qvr_core.runtime.layout import Where, prepare
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+Loss = Callable[[], Tensor]
+
+LSTM = """
+object Token : FinSet 256
+object Embedded : Real 64
+object Hidden : Real 64
+object Memory : Real 64
+morphism tok_embed : Token -> Embedded [role=embed]
+morphism gates : Embedded * Hidden -> Real 256 [role=linear]
+morphism head : Hidden -> Token [role=kernel] ~ Categorical
+
+program lstm_cell(x, h, c) : Embedded * Hidden * Memory -> Hidden * Memory
+    let (i, j, f, o) = chunk(gates(x, h), 4)
+    let c2 = sigmoid(f) * c + sigmoid(i) * tanh(j)
+    let h2 = sigmoid(o) * tanh(c2)
+    return (h: h2, c: c2)
+
+let states = tok_embed >> scan(lstm_cell, emit=all)
+
+program lstm_lm(t) : Token -> Token
+    sample s <- states(t)
+    observe y : Token <- head(s.h)
+    return y
+"""
+
+
+def side_by_side(left: tuple[nn.Module, Loss], right: tuple[nn.Module, Loss], repeats: int) -> tuple[float, float]:
+    """Median CPU milliseconds of loss and backward of both, by turns."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for round_ in range(repeats + 3):
+        for spent, (module, loss) in zip(times, (left, right), strict=True):
+            start = time.process_time()
+            module.zero_grad()
+            loss().backward()
+            if round_ >= 3:
+                spent.append(time.process_time() - start)
+    return statistics.median(times[0]) * 1e3, statistics.median(times[1]) * 1e3
+
+
+def program_loss(model: nn.Module, observed: str, x: Tensor, y: Tensor, particles: int = 1) -> Loss:
+    """−log p(y | x, h) with h drawn from the model, as SVI with the prior guide has it."""
+    latent, head = model.step("h").module, model.step(observed).module  # type: ignore[operator]
+    value = prepare(latent.domain.space, x, Where())
+    value = repeat_rows(value, particles) if particles > 1 else value
+    target = y.repeat(particles)
+
+    def loss() -> Tensor:
+        return -head.log_prob(latent.draw(value, want_log_prob=False).value, target).mean()
+
+    return loss
+
+
+def against_eager(quick: bool) -> bool:
+    """The rows of the table that compare with an eager loop."""
+    rows = [
+        ("vanilla_rnn_lm", "next_token", VanillaRnn(), [(4, 8, 1.5), (64, 64, 1.8), (32, 256, 2.5)]),
+        ("bidirectional_rnn_lm", "masked_token", BidirectionalRnn(), [(4, 8, 1.8), (64, 64, 1.8), (32, 256, 3.0)]),
+        ("seq2seq", "next_token", Seq2Seq(), [(4, 8, 1.6), (64, 32, 0.95)]),
+    ]
+    met = True
+    for name, observed, eager, sizes in rows:
+        model = load(EXAMPLES / f"{name}.qvr").morphism
+        for batch, length, goal in sizes:
+            if name == "seq2seq":
+                x, y = torch.randint(0, 32, (batch * length, 2)), torch.randint(0, 32, (batch * length,))
+            else:
+                x, y = torch.randint(0, 256, (batch, length)), torch.randint(0, 256, (batch,))
+            repeats = max(4, min(100, 20_000 // (batch * length)) // (4 if quick else 1))
+            pair = side_by_side(
+                (model, program_loss(model, observed, x, y)), (eager, lambda e=eager, x=x, y=y: e.loss(x, y)), repeats
+            )
+            met &= report(f"{name} {batch}×{length}", *pair, pair[1] / pair[0], goal, at_least=True)
+    return met
+
+
+def particles(quick: bool) -> bool:
+    """Eight particles against one."""
+    met = True
+    model = load(EXAMPLES / "bidirectional_rnn_lm.qvr").morphism
+    for batch, length, goal in ((4, 8, 2.0), (16, 64, 3.2)):
+        x, y = torch.randint(0, 256, (batch, length)), torch.randint(0, 256, (batch,))
+        losses = [program_loss(model, "masked_token", x, y, count) for count in (8, 1)]
+        pair = side_by_side((model, losses[0]), (model, losses[1]), 10 if quick else 40)
+        met &= report(f"8 particles against 1, {batch}×{length}", *pair, pair[0] / pair[1], goal, at_least=False)
+    return met
+
+
+def lstm(quick: bool) -> bool:
+    """An LSTM written as a program against torch's own."""
+    model, reference = loads(LSTM).morphism, LstmLanguageModel()
+    x, y = torch.randint(0, 256, (32, 64)), torch.randint(0, 256, (32, 64))
+    ours = (model, lambda: -model.log_joint(x, {"y": y}).mean() / 64)
+    pair = side_by_side(ours, (reference, lambda: reference.loss(x, y)), 4 if quick else 15)
+    return report("LSTM program against torch.nn.LSTM, 32×64", *pair, pair[0] / pair[1], 1.6, at_least=False)
+
+
+def report(name: str, ours: float, theirs: float, ratio: float, goal: float, *, at_least: bool) -> bool:
+    """Print a row; True where the goal is met."""
+    met = ratio >= goal if at_least else ratio <= goal
+    sign = "≥" if at_least else "≤"
+    print(f"{name:44} {ours:8.2f} ms {theirs:8.2f} ms   {ratio:5.2f} (goal {sign} {goal:g}) {'' if met else 'missed'}")
+    return met
+
+
+def main(argv: list[str]) -> int:
+    """Print the table; status 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="measure less often")
+    quick = parser.parse_args(argv).quick
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    print(f"{'':44} {'ours':>11} {'other':>11}")
+    met = [against_eager(quick), particles(quick), lstm(quick)]
+    torch.set_num_threads(threads)
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
