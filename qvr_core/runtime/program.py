@@ -15,7 +15,7 @@ from qvr_core.runtime.arrow_site import ArrowSite, SiteArrow
 from qvr_core.runtime.build import Builder
 from qvr_core.runtime.cells import Cell, with_rows
 from qvr_core.runtime.errors import InputProblem
-from qvr_core.runtime.execution import Execution, Request, SiteInfo, SiteNoise, SiteRecord, Wanted
+from qvr_core.runtime.execution import Execution, Noises, Request, SiteInfo, SiteNoise, SiteRecord, Wanted
 from qvr_core.runtime.family_site import FamilySite
 from qvr_core.runtime.frame import Frame
 from qvr_core.runtime.layout import Where, blocks, from_parts, join, parts, prepare, regroup
@@ -233,7 +233,7 @@ class ProgramModule(ArrowModule):
                 value,
                 observations=given,
                 want_log_prob=False,
-                rows=None if value is not None else max(count, 1),
+                rows=None if value is not None else max(count, 1) * (self._unread_rows(x) or 1),
                 n_steps=n_steps,
                 generator=generator,
                 prepared=True,
@@ -272,7 +272,7 @@ class ProgramModule(ArrowModule):
     def innovations(self, x: object = None, generator: Generator | None = None) -> dict[str, dict[str, Tensor]]:
         """Fresh innovations on `x` by site and path: what `log_joint` is conditional on."""
         value = self.input(x)
-        drawn = self.execute(value, want_log_prob=False, generator=generator, prepared=True)
+        drawn = self.execute(value, want_log_prob=False, generator=generator, rows=self._unread_rows(x), prepared=True)
         return drawn.innovations(self.final_paths)
 
     @property
@@ -313,7 +313,7 @@ class ProgramModule(ArrowModule):
             (name, spec)
             for name, site in self.sites.items()
             for spec in site.info.innovations
-            if spec.path not in innovations.get(name, {})
+            if spec.path not in _paths(innovations.get(name))
         ]
         if not lacking:
             return
@@ -422,6 +422,10 @@ class ProgramModule(ArrowModule):
 def _sum(terms: Sequence[Tensor | None]) -> Tensor | None:
     present = [term for term in terms if term is not None]
     return sum(present[1:], present[0]) if present else None
+
+
+def _paths(noise: Noises | None) -> Collection[str]:
+    return () if noise is None or callable(noise) else noise.keys()
 
 
 def _has_density(site: ArrowSite | FamilySite) -> bool:

@@ -12,7 +12,7 @@ from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.function_calls import fitted, result_type
 from qvr_core.semantics.model import Arrow, ArrowDraw, Data, Expr, ValueType
 from qvr_core.semantics.program_codes import ANONYMOUS_DRAW, ARGUMENT_MISMATCH, FUNCTION_ARGUMENTS, NOT_A_VALUE
-from qvr_core.semantics.scope import TemplateEntry
+from qvr_core.semantics.scope import ArrowEntry, TemplateEntry
 from qvr_core.semantics.spaces import Named, Unknown, factors_of
 from qvr_core.syntax.tree import Arith, ArithArg, Draw, Name, ParenArith, Variable
 
@@ -21,6 +21,9 @@ def check_arrow_draw(draw: Draw, site: str, ctx: StepContext) -> tuple[ArrowDraw
     """The arrow as it acts here, and the type of what it gives."""
     arrow, trees = _arrow(draw, site, ctx)
     origin = ctx.scope.origin(draw.span)
+    entry = ctx.scope.lookup(draw.name.text)
+    if not trees and isinstance(entry, ArrowEntry) and entry.ignores_input:
+        return ArrowDraw(arrow=arrow, args=None, origin=origin), ValueType(arrow.codomain.space)
     if not trees:
         arrow = _on_input(arrow, draw, ctx)
         kind = ValueType(arrow.codomain.space, rows=True)

@@ -259,7 +259,13 @@ def _program(statement: Statement, scope: Scope, entries: dict[str, Entry], node
         entries[program.name] = TemplateEntry(program.name, statement)
         return
     entries[program.name] = ArrowEntry(
-        program.name, "program", program.domain, program.codomain, program.sort, program.density
+        program.name,
+        "program",
+        program.domain,
+        program.codomain,
+        program.sort,
+        program.density,
+        ignores_input=not program.uses_input,
     )
 
 

@@ -7,7 +7,7 @@ Neighbours of this contract:
     qvr_core.semantics.objects.check_object_expr(expr, scope) -> Named
     qvr_core.semantics.combinators.check_arrow_expr(expr, scope) -> Arrow
     qvr_core.semantics.combinators.arrow_of(name, scope) -> Arrow            (a bare name, as a `Ref`)
-    qvr_core.semantics.combinators.apply_arrow(arrow, given, ...) -> Arrow   (lifts to sequences where `given` is one)
+    qvr_core.semantics.sequences.lift(arrow) -> Arrow                        (at every position of a sequence)
     qvr_core.semantics.programs.check_program(statement, scope) -> Program
 """
 
@@ -60,6 +60,8 @@ class ArrowEntry:
     algebra: str | None = None
     direction: str | None = None
     """'forward' or 'backward' where the arrow folds the sequence that it reads."""
+    ignores_input: bool = False
+    """True for a statistical program: its declared domain names its rows, and any input will do."""
 
 
 @dataclass(frozen=True, slots=True)
