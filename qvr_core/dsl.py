@@ -63,7 +63,7 @@ def _loaded(text: str, source: str, data: Mapping[str, Any] | None) -> Program:
 
 def parse(text: str) -> tuple[Statement, ...]:
     """The statements of a text, damaged ones included."""
-    return analyse(text).statements
+    return tuple(analyse(text).statements)
 
 
 def check(text: str) -> tuple[LocatedDiagnostic, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -36,14 +36,14 @@ def owners_of(model: nn.Module) -> dict[str, Owner]:
 @contextmanager
 def substituted(
     model: nn.Module, values: Mapping[str, Tensor], owners: Mapping[str, Owner] | None = None
-) -> Iterator[None]:
+) -> Generator[None]:
     """Within the block the module computes with `values` in place of its parameters of these names."""
     homes = owners if owners is not None else owners_of(model)
     kept: list[tuple[dict[str, Any], str, Any]] = []
     try:
         for name, value in values.items():
             module, last = homes[name]
-            table: dict[str, Any] = module._parameters
+            table: dict[str, Any] = vars(module)["_parameters"]
             kept.append((table, last, table[last]))
             table[last] = value
         yield

@@ -61,7 +61,9 @@ def compile_expr(expr: Expr, parts: Parts) -> Evaluate:
             return lambda frame: frame.datum(name)
         case Matrix(arrow=arrow):
             module = parts.arrow(arrow)
-            return lambda frame: Cell(module.matrix(), False)
+            # a tensor arrow: the arrow layer has the class, this one must not import it
+            matrix: Callable[[], Tensor] = getattr(module, "matrix")  # noqa: B009
+            return lambda frame: Cell(matrix(), False)
         case Apply():
             return _apply(expr, parts)
         case Builtin(function="parse"):

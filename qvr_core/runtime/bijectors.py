@@ -16,6 +16,10 @@ from torch import Tensor
 Bound = Tensor | float | None
 
 
+def _tensor(bound: Tensor | float, like: Tensor) -> Tensor:
+    return bound if isinstance(bound, Tensor) else like.new_tensor(bound)
+
+
 @dataclass(frozen=True, slots=True)
 class Support:
     """Where a family's draws live: `kind` is 'real', 'bounded', 'simplex', 'cholesky', 'correlation' or
@@ -81,38 +85,35 @@ def unconstrain(value: Tensor, support: Support) -> Tensor:
 # ---------------------------------------------------------------- intervals
 
 
-def _finite(bound: Bound) -> bool:
-    if bound is None:
-        return False
-    return math.isfinite(bound) if isinstance(bound, float) else bool(torch.isfinite(bound).all())
+def _ends(low: Bound, high: Bound, like: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """The bounds as tensors; None for a side without one."""
+    made = [None if bound is None else _tensor(bound, like) for bound in (low, high)]
+    left, right = (None if bound is None or not bool(torch.isfinite(bound).all()) else bound for bound in made)
+    return left, right
 
 
 def _bounded(u: Tensor, low: Bound, high: Bound) -> tuple[Tensor, Tensor]:
-    if _finite(low) and _finite(high):
-        assert low is not None and high is not None
-        width = high - low
-        log_width = math.log(width) if isinstance(width, float) else width.log()
+    left, right = _ends(low, high, u)
+    if left is not None and right is not None:
+        width = right - left
         eps = torch.finfo(u.dtype).eps
-        return low + width * u.sigmoid().clamp(eps, 1.0 - eps), nnf.logsigmoid(u) + nnf.logsigmoid(-u) + log_width
-    if _finite(low):
-        assert low is not None
-        return low + u.exp(), u
-    if _finite(high):
-        assert high is not None
-        return high - u.exp(), u
+        return left + width * u.sigmoid().clamp(eps, 1.0 - eps), nnf.logsigmoid(u) + nnf.logsigmoid(-u) + width.log()
+    if left is not None:
+        return left + u.exp(), u
+    if right is not None:
+        return right - u.exp(), u
     return u, torch.zeros_like(u)
 
 
 def _unbounded(value: Tensor, low: Bound, high: Bound) -> Tensor:
-    tiny = torch.finfo(value.dtype).tiny
-    if _finite(low) and _finite(high):
-        assert low is not None and high is not None
-        eps = torch.finfo(value.dtype).eps
-        return torch.logit(((value - low) / (high - low)).clamp(eps, 1.0 - eps))
-    if _finite(low):
-        return (value - low).clamp(min=tiny).log()
-    if _finite(high):
-        return (high - value).clamp(min=tiny).log()
+    left, right = _ends(low, high, value)
+    finfo = torch.finfo(value.dtype)
+    if left is not None and right is not None:
+        return torch.logit(((value - left) / (right - left)).clamp(finfo.eps, 1.0 - finfo.eps))
+    if left is not None:
+        return (value - left).clamp(min=finfo.tiny).log()
+    if right is not None:
+        return (right - value).clamp(min=finfo.tiny).log()
     return value
 
 

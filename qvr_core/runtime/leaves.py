@@ -23,7 +23,7 @@ def leaves_of(arrow: nn.Module) -> Mapping[str, nn.Module]:
     return getattr(arrow, "leaves", {})
 
 
-def adopt(owner: ArrowModule, arrows: Iterable[ArrowModule], extra: Mapping[str, nn.Module] | None = None) -> None:
+def adopt(owner: ArrowModule, arrows: Iterable[nn.Module], extra: Mapping[str, nn.Module] | None = None) -> None:
     """Register the leaves of `arrows` in `owner`, and `extra` ones of its own."""
     leaves: dict[str, nn.Module] = {}
     for arrow in arrows:

@@ -6,6 +6,7 @@ step runs once on all of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -186,7 +187,7 @@ class Marginalize:
         """Terms per data row added up by group."""
         if self.mode != "group":
             return self._fold(terms)
-        size = self.plate[0]
+        size = math.prod(self.plate)
         via = site.via(inner) if isinstance(site, FamilySite) and site.via is not None else None
         value = terms.value if terms.rows else terms.value.expand(inner.rows, *terms.value.shape)
         if via is None:

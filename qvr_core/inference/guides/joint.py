@@ -13,7 +13,6 @@ from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, standard_no
 from qvr_core.inference.guides.base import CoordinateGuide, Gradient, Proposal, default_tensor
 from qvr_core.inference.guides.delta import AutoDeltaGuide
 from qvr_core.inference.guides.normal import FAMILY_SCALE
-from qvr_core.runtime.arrow import repeat_rows
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.program import ProgramModule
 
@@ -55,10 +54,15 @@ class JointGuide(CoordinateGuide):
 
     def propose(self, rows: int, generator: Generator | None = None, *, gradient: Gradient = "sampled") -> Proposal:
         self.gradient: Gradient = gradient
-        self._drawn, log_q = self.draw_joint(rows, generator)
-        proposal = super().propose(rows, generator, gradient=gradient)
+        drawn, log_q = self.draw_joint(rows, generator)
+        proposal = self.propose_at(drawn)
         proposal.terms.append(-log_q)
         return proposal
+
+    def propose_at(self, drawn: Tensor) -> Proposal:
+        """The latents of given vectors (rows, width), with their log p alone."""
+        self._drawn = drawn
+        return super().propose(drawn.shape[0], None, gradient=self.gradient)
 
     def draw_block(
         self, block: Coordinate, shape: tuple[int, ...], generator: Generator | None
@@ -131,15 +135,14 @@ class AutoLowRankMultivariateNormalGuide(JointGuide):
 
     def draw_joint(self, rows: int, generator: Generator | None) -> tuple[Tensor, Tensor]:
         scale, factor, loc = self.log_scale.exp(), self.factor, self.loc
-        like = {"dtype": loc.dtype, "device": loc.device}
-        own = torch.randn(rows, self.width, generator=generator, **like)
-        shared = torch.randn(rows, self.rank, generator=generator, **like)
+        own = torch.randn(rows, self.width, generator=generator, dtype=loc.dtype, device=loc.device)
+        shared = torch.randn(rows, self.rank, generator=generator, dtype=loc.dtype, device=loc.device)
         z = loc + scale * own + shared @ factor.mT
         if self.gradient == "sticking":
             scale, factor, loc = scale.detach(), factor.detach(), loc.detach()
         # matrix inversion and determinant lemmas
         weighted = factor / scale.square().unsqueeze(-1)
-        tril = torch.linalg.cholesky(torch.eye(self.rank, **like) + weighted.mT @ factor)
+        tril = torch.linalg.cholesky(torch.eye(self.rank, dtype=loc.dtype, device=loc.device) + weighted.mT @ factor)
         difference = z - loc
         projected = torch.linalg.solve_triangular(tril, (difference @ weighted).mT, upper=False)
         mahalanobis = (difference / scale).square().sum(-1) - projected.square().sum(0)
@@ -163,8 +166,7 @@ class AutoLaplaceGuide(AutoDeltaGuide):
         held = model.innovations(x) if value is not None else {}
 
         def energy(flat: Tensor) -> Tensor:
-            normal._drawn = repeat_rows(flat.unsqueeze(0), _rows(value))
-            proposal = CoordinateGuide.propose(normal, _rows(value))
+            proposal = normal.propose_at(flat.expand(_rows(value), -1))
             for site, noise in held.items():
                 proposal.noise.setdefault(site, noise)
             run = model.execute(
@@ -178,7 +180,8 @@ class AutoLaplaceGuide(AutoDeltaGuide):
                 prepared=True,
             )
             seen = [site.log_prob for site in run.sites.values() if site.observed and site.log_prob is not None]
-            return -(sum(seen) + proposal.log_ratio(run)).sum()  # pyright: ignore[reportAttributeAccessIssue]
+            total = torch.zeros(_rows(value)) + proposal.log_ratio(run)
+            return -sum(seen, total).sum()
 
         mode = normal.vector({block.key: self.loc[block.key].detach() for block in self.blocks})
         hessian = torch.autograd.functional.hessian(energy, mode)

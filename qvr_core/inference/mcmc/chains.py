@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -17,6 +17,7 @@ from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.mass import DenseMass, DiagonalMass
 from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import Potential, potential_of
+from qvr_core.inference.mcmc.processes import in_processes
 from qvr_core.inference.mcmc.result import MCMCResult
 from qvr_core.runtime.errors import InputProblem, NonFinite
 from qvr_core.runtime.program import ProgramModule
@@ -91,15 +92,13 @@ class MCMC:
         else:
             groups = [[seed] for seed in seeds]
         if schedule == "processes" and self.num_chains > 1:
-            context = multiprocessing.get_context("fork")
-            with context.Pool(min(self.num_chains, context.cpu_count())) as pool:
-                jobs = [pool.apply_async(_in_child, (self, potential, group)) for group in groups]
-                runs = [job.get() for job in jobs]
+            runs = in_processes([partial(self.chains_of, potential, group, None) for group in groups])
         else:
-            runs = [self._run(potential, group, watch) for group in groups]
+            runs = [self.chains_of(potential, group, watch) for group in groups]
         return _join(runs)
 
-    def _run(self, potential: Potential, seeds: Sequence[int], watch: Watch | None) -> MCMCResult:
+    def chains_of(self, potential: Potential, seeds: Sequence[int], watch: Watch | None) -> MCMCResult:
+        """The chains of these seeds, all in one execution."""
         generators = [Generator().manual_seed(seed) for seed in seeds]
         kernel, chains = self.kernel, len(seeds)
         state = start(potential, generators)
@@ -216,11 +215,6 @@ def _stuck(first: Tensor, last: Tensor | None, potential: Potential, seeds: Sequ
         for index, distance in enumerate(moved)
         if float(distance) < STUCK
     ]
-
-
-def _in_child(mcmc: MCMC, potential: Potential, seeds: Sequence[int]) -> MCMCResult:
-    torch.set_num_threads(1)
-    return mcmc._run(potential, seeds, None)
 
 
 def _join(runs: Sequence[MCMCResult]) -> MCMCResult:

@@ -1,0 +1,163 @@
+"""Markov chains: reproducible, independent, watched without effect, and clear when they cannot run."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from qvr_core.dsl import loads
+from qvr_core.inference import MCMC, HMCKernel, NUTSKernel, bayesian_lift_parameters
+from qvr_core.inference.mcmc.adaptation import DualAveraging, window_ends
+from qvr_core.inference.mcmc.potential import potential_of
+from qvr_core.runtime.errors import DiscreteLatent, InputProblem, NonFinite
+from tests.inference import posteriors
+
+DATA = {"y": torch.tensor([0.3, 1.2, -0.7, 2.5, 1.1, 0.4, 1.9, 0.1])}
+
+ARROWS = """
+object X : Real 2
+object H : Real 2
+object Y : FinSet 3
+morphism f : X -> H [role=kernel] ~ Normal
+morphism g : H -> H [role=kernel] ~ Normal
+morphism head : H -> Y [role=kernel] ~ Categorical
+let path = f >> g
+program p : X -> Y
+    sample h <- path
+    observe y : Y <- head(h)
+    return y
+"""
+
+
+@pytest.fixture(autouse=True)
+def fixed() -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+
+
+def location() -> object:
+    return loads(posteriors.NORMAL_NORMAL).morphism
+
+
+@pytest.mark.parametrize("kernel", [NUTSKernel(), NUTSKernel(dense_mass=True), HMCKernel(num_steps=5)])
+def test_shapes_and_diagnostics(kernel: object) -> None:
+    result = MCMC(kernel, 50, 40, 3, seed=0).run(location(), None, DATA)
+    assert result.samples["mu"].shape == (3, 40)
+    assert result.acceptance_rates.shape == result.divergence_counts.shape == (3,)
+    assert result.r_hat["mu"].shape == result.ess["mu"].shape == ()
+    assert 0.9 < float(result.r_hat["mu"]) < 1.2
+    data = result.to_arviz()
+    assert data.posterior["mu"].shape == (3, 40)
+    assert data.sample_stats["diverging"].shape == (3, 40)
+    assert result.joined()["mu"].shape == (120,)
+
+
+def test_the_same_seed_gives_the_same_draws_watched_or_not() -> None:
+    seen = []
+    first = MCMC(NUTSKernel(), 30, 20, 2, seed=4).run(location(), None, DATA)
+    second = MCMC(NUTSKernel(), 30, 20, 2, seed=4).run(location(), None, DATA, watch=seen.append)
+    assert torch.equal(first.samples["mu"], second.samples["mu"])
+    assert len(seen) == 50 and seen[0].warmup and not seen[-1].warmup
+    torch.manual_seed(9)
+    third = MCMC(NUTSKernel(), 30, 20, 2).run(location(), None, DATA)
+    torch.manual_seed(9)
+    fourth = MCMC(NUTSKernel(), 30, 20, 2).run(location(), None, DATA)
+    assert torch.equal(third.samples["mu"], fourth.samples["mu"])
+
+
+def test_chains_together_are_the_chains_alone() -> None:
+    together = MCMC(NUTSKernel(), 40, 30, 3, seed=2, chains="together").run(location(), None, DATA)
+    apart = MCMC(NUTSKernel(), 40, 30, 3, seed=2, chains="sequential").run(location(), None, DATA)
+    torch.testing.assert_close(together.samples["mu"], apart.samples["mu"], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(together.step_sizes, apart.step_sizes, rtol=1e-4, atol=1e-6)
+
+
+def test_chains_as_processes_are_the_chains_alone() -> None:
+    processes = MCMC(NUTSKernel(), 20, 10, 2, seed=2, chains="processes").run(location(), None, DATA)
+    apart = MCMC(NUTSKernel(), 20, 10, 2, seed=2, chains="sequential").run(location(), None, DATA)
+    assert torch.equal(processes.samples["mu"], apart.samples["mu"])
+
+
+def test_the_gradient_of_a_potential_is_that_of_its_density() -> None:
+    model = loads(posteriors.PRIORS).morphism
+    potential = potential_of(model, None, {})
+    q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
+    value, gradient = potential.value_and_grad(q)
+    for index in range(0, potential.width, 3):
+        step = torch.zeros_like(q)
+        step[0, index] = 1e-5
+        up, down = (potential.value_and_grad(q + sign * step)[0] for sign in (1.0, -1.0))
+        assert float((up - down) / 2e-5) == pytest.approx(float(gradient[0, index]), rel=1e-3, abs=1e-3)
+    assert value.dtype == torch.float64
+
+
+def test_lifted_chains_move_parameters_sites_and_innovations() -> None:
+    model = loads(ARROWS).morphism
+    x = torch.randn(4, 2)
+    observations = {"y": model.rsample(x)}
+    lifted, lx, lobs = bayesian_lift_parameters(model, x, observations, additional_latents={"h": (4, 2)})
+    before = {name: p.clone() for name, p in model.named_parameters()}
+    result = MCMC(NUTSKernel(max_tree_depth=4), 30, 10, 2, seed=0).run(lifted, lx, lobs)
+    assert result.samples["h"].shape == (2, 10, 4, 2)
+    assert result.samples["h/f"].shape == (2, 10, 4, 2)
+    assert result.samples["head.output.weight"].shape[:2] == (2, 10)
+    assert all(torch.equal(before[name], p) for name, p in model.named_parameters())
+    # what is reported is what the coordinates stand for: the density agrees with the one computed from the values
+    potential = potential_of(lifted, lx, lobs)
+    q = potential.initial(torch.Generator().manual_seed(1))
+    report = {name: value[0] for name, value in potential.report(q.unsqueeze(0)).items()}
+    innovations = {"h": {"f": report.pop("h/f")}}
+    values = {**report, **lobs}
+    noise_of_h = q[-16:].reshape(4, 4)[:, 2:].double()
+    in_noise = potential.log_density(q)
+    theta_scale = sum(math.log(s) * p.numel() for s, p in zip(lifted.scales.values(), model.parameters(), strict=True))
+    in_values = lifted.log_joint(lx, values, innovations).double()
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            p.copy_(report[name])
+        h_given = model.step("h").module.log_prob(x, report["h"], innovations["h"]).double().sum()
+    normal = torch.distributions.Normal(0.0, 1.0).log_prob(noise_of_h).sum()
+    assert float(in_noise) == pytest.approx(float(in_values - h_given + normal + theta_scale), rel=1e-5)
+
+
+def test_lifting_checks_what_it_is_told() -> None:
+    model = loads(ARROWS).morphism
+    x = torch.randn(4, 2)
+    y = {"y": torch.zeros(4, dtype=torch.long)}
+    with pytest.raises(InputProblem, match=r"shape \(4, 3\), but on this input it has \(4, 2\)"):
+        bayesian_lift_parameters(model, x, y, additional_latents={"h": (4, 3)})
+    with pytest.raises(InputProblem, match="no sample site `k`"):
+        bayesian_lift_parameters(model, x, y, additional_latents={"k": (4, 2)})
+
+
+def test_discrete_latents_and_impossible_data_are_told() -> None:
+    text = "object Row : FinSet 4\nprogram p : Row -> Row\n    sample z : Row <- Bernoulli(0.3)\n    return z\n"
+    with pytest.raises(DiscreteLatent, match="marginalize"):
+        MCMC(NUTSKernel(), 5, 5).run(loads(text).morphism)
+    with pytest.raises(NonFinite, match="no start with a finite log density"):
+        MCMC(NUTSKernel(), 5, 5).run(loads(posteriors.GAMMA_POISSON).morphism, None, {"y": torch.tensor([1.5, -2.0])})
+    with pytest.raises(InputProblem, match="no latent to sample"):
+        MCMC(NUTSKernel(), 5, 5).run(location(), None, {**DATA, "mu": torch.tensor(1.0)})
+
+
+def test_a_chain_that_stands_still_is_reported() -> None:
+    kernel = NUTSKernel(step_size=1e-9, max_tree_depth=1, adapt_step_size=False)
+    result = MCMC(kernel, 0, 10, seed=0).run(location(), None, DATA)
+    assert any("has moved only" in warning for warning in result.warnings)
+
+
+def test_windows_double_and_leave_a_final_buffer() -> None:
+    assert window_ends(10) == (10, [])
+    assert window_ends(100) == (15, [90])
+    start, ends = window_ends(1000)
+    assert (start, ends) == (75, [100, 150, 250, 450, 950])
+
+
+def test_dual_averaging_settles_where_acceptance_meets_its_target() -> None:
+    averaging = DualAveraging(torch.tensor([1.0], dtype=torch.float64), 0.8)
+    for _ in range(2000):
+        # acceptance falls with the step: exp(−step) = 0.8 at 0.223
+        averaging.update((-averaging.step_size).exp())
+    assert float(averaging.final) == pytest.approx(-math.log(0.8), rel=0.02)
