@@ -1,13 +1,15 @@
-"""textDocument/rename and prepareRename.  A program's table in qvr.toml is renamed with it."""
+"""textDocument/rename and prepareRename.  qvr.toml is kept in step."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Refusal
 from qvr_core.ide.rename import prepare as ask_prepare
 from qvr_core.ide.rename import rename as ask
 from qvr_core.ide.symbols import symbol_at
+from qvr_core.syntax.source import Cursor
 from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import REQUEST_FAILED, Json, RpcError
@@ -32,10 +34,27 @@ def rename(server: Server, document: Document, params: Json) -> Json:
     if isinstance(answer, Refusal):
         raise RpcError(REQUEST_FAILED, answer.message)
     changes = {document.uri: [{"range": document.range(edit.range), "newText": edit.text} for edit in answer]}
-    found = symbol_at(document.snapshot, cursor)
     path = path_of(document.uri)
-    if found is not None and found.symbol.kind == "program" and path is not None:
-        from qvr_lsp.features.settings_file import rename_table
-
-        changes.update(rename_table(server, path, found.symbol.name, str(params["newName"])))
+    if path is not None:
+        changes.update(in_settings(server, document, path, cursor, str(params["newName"])))
     return {"changes": changes}
+
+
+def in_settings(server: Server, document: Document, path: Path, cursor: Cursor, new: str) -> dict[str, list[Json]]:
+    """What the renaming changes in qvr.toml: the tables of a program, the columns of a site or data name."""
+    from qvr_lsp.features.settings_file import rename_column, rename_table
+
+    found = symbol_at(document.snapshot, cursor)
+    if found is None:
+        return {}
+    name = found.symbol.name
+    match found.symbol.kind:
+        case "program":
+            return rename_table(server, path, name, new)
+        case "site":
+            owners = [declared.text for declared in found.statement.header.unit.declares]
+            return rename_column(server, path, owners, name, new)
+        case "data":
+            return rename_column(server, path, document.snapshot.model.programs, name, new)
+        case _:
+            return {}

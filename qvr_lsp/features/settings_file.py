@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,6 +12,7 @@ from qvr_core.ide.symbols import Symbol, declarations, place_of
 from qvr_core.ide.view import statement_named
 from qvr_core.runs.config import RunConfig, Settings
 from qvr_core.runs.settings import check_settings
+from qvr_core.runs.toml_ranges import locate
 from qvr_core.syntax.source import Cursor, Range, SourceText
 from qvr_lsp import positions
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
@@ -224,12 +225,35 @@ def rename_table(server: Server, path: Path, old: str, new: str) -> dict[str, li
     found, text = held
     named = re.compile(rf"^\s*\[*\s*run\s*\.\s*\"?({re.escape(old)})\"?(?=[\s.\]=])")
     lines = SourceText(text).lines
+    spans = [(number, match.span(1)) for number, line in enumerate(lines) if (match := named.match(line))]
+    return _renamed(server, found, lines, spans, new)
+
+
+def rename_column(server: Server, path: Path, programs: Iterable[str], old: str, new: str) -> dict[str, list[Json]]:
+    """The edits of qvr.toml that rename a site or a data name among the columns of programs."""
+    held = server.workspace.settings_text(path)
+    if held is None:
+        return {}
+    found, text = held
+    try:
+        places = locate(text)
+    except (ValueError, IndexError):
+        return {}  # it is damaged, and says so itself
+    spans = [
+        (text.count("\n", 0, key.start), (key.start - begin, key.end - begin))
+        for program in programs
+        if (place := places.get(("run", program, "columns", old))) is not None
+        for key in (place.key,)
+        for begin in (text.rfind("\n", 0, key.start) + 1,)
+    ]
+    return _renamed(server, found, SourceText(text).lines, spans, new)
+
+
+def _renamed(
+    server: Server, found: Path, lines: list[str], spans: list[tuple[int, tuple[int, int]]], new: str
+) -> dict[str, list[Json]]:
     edits = [
-        {
-            "range": _range(server, lines, Range(Cursor(number, match.start(1)), Cursor(number, match.end(1)))),
-            "newText": new,
-        }
-        for number, line in enumerate(lines)
-        if (match := named.match(line))
+        {"range": _range(server, lines, Range(Cursor(number, start), Cursor(number, end))), "newText": new}
+        for number, (start, end) in spans
     ]
     return {uri_of(found): edits} if edits else {}

@@ -143,3 +143,45 @@ def alive(pid: int) -> bool:
             return file.read().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
+
+
+NAN = """\
+object I : FinSet 8
+program reg : I -> I
+    sample w <- Normal(0.0, 1.0)
+    observe y : I <- Normal(w, log(0.0 - 1.0))
+    return y
+export reg
+"""
+
+
+async def test_failure_is_shown_on_its_line_until_the_text_changes(session: Editor, folder: Path) -> None:
+    uri = (folder / "nan.qvr").as_uri()
+    session.open(uri, NAN)
+    assert not await session.published(uri)
+    started = await command(session, "qvr.run", {"uri": uri, "options": {"steps": 5}})
+    ending = await event(session, started["runId"], *ENDINGS)
+    assert ending["event"] == "failed"
+    await session.until(lambda: session.diagnostics[uri]["diagnostics"])
+    shown = session.diagnostics[uri]["diagnostics"][0]
+    assert shown["source"] == "qvr run"
+    assert shown["range"]["start"]["line"] == 3
+    assert "`y`" in shown["message"]
+    stretch = {"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 0}}
+    version = session.change(uri, {"range": stretch, "text": "    # mended\n"})
+    assert not await session.published(uri, version)
+
+
+async def test_run_goes_on_in_a_fresh_worker(session: Editor, folder: Path) -> None:
+    started = await run(session, folder, steps=2000, checkpoint_steps=20)
+    await event(session, started["runId"], "checkpoint")
+    again = await command(
+        session, "qvr.restartWorker", {"runId": started["runId"], "uri": (folder / "lm.qvr").as_uri()}
+    )
+    assert again["runId"] == started["runId"]
+    assert again["pid"] != started["pid"]
+    resumed = await session.until(
+        lambda: [e for e in events(session, started["runId"]) if e["event"] == "started" and e.get("resumed_from")], 60
+    )
+    assert resumed[0]["resumed_from"] > 0
+    await command(session, "qvr.cancelRun", {"runId": started["runId"]})

@@ -86,6 +86,11 @@ async def test_renaming_a_program_renames_its_table(folder: Path) -> None:
     assert [item["newText"] for item in in_toml] == ["reader", "reader"]
     assert in_toml[0]["range"]["start"] == {"line": 0, "character": 5}
     assert len(edit["changes"][uri]) == 2
+    line, column = place(LM, "observe next_token", 9)
+    edit = await editor.request("textDocument/rename", {**at(uri, line, column), "newName": "answer"})
+    in_toml = edit["changes"][(folder / "qvr.toml").as_uri()]
+    assert in_toml[0]["range"]["start"] == {"line": 6, "character": 0}
+    assert in_toml[0]["newText"] == "answer"
     await editor.stop()
 
 
