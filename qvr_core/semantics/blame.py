@@ -10,6 +10,7 @@ from qvr_core.semantics.codes import IMPOSSIBLE_SIZE, WRONG_SIZE
 from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Place, Related
 from qvr_core.semantics.dimensions import Row, System
 from qvr_core.semantics.scope import Equation, show
+from qvr_core.semantics.spaces import Linear
 
 Key = tuple[int, int]
 
@@ -175,7 +176,9 @@ def _on_declaration(repair: Repair, covered: Sequence[Key], file: File) -> Diagn
     place = _place_of(repair, file)
     fix = _fix(repair, file)
     first = file.equation(covered[0])
-    if place is None or fix is None or first.local:
+    # a scalar that meets a wide space was not meant for it: nobody would make the space one wide
+    scalar = all(given == Linear(1, ()) for given, _ in first.pairs)
+    if place is None or fix is None or first.local or scalar:
         return _on_operator(covered[0], (repair,), covered[1:], file)
     owner = _owner(repair.variable)
     if repair.variable.startswith(REPLICATE):

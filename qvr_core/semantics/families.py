@@ -67,7 +67,8 @@ class Family:
     @property
     def has_scale(self) -> bool:
         """True where the option `scale=` of a kernel has an effect."""
-        return any(p.name == "scale" for p in self.parameters)
+        spread = {"scale", "scales", "row_scale_tril", "scale_tril"}
+        return self.support.kind != "Covariance" and any(p.name in spread for p in self.parameters)
 
 
 REAL = Support("real")
