@@ -227,6 +227,14 @@ try {
     assert.ok((await page.locator(".notifications-toasts", { hasText: "bits per byte" }).count()) > 0);
   });
 
+  await step("see both runs in the side bar", async () => {
+    await page.locator(".activitybar .action-label[aria-label='QVR']").first().click();
+    const rows = page.getByRole("treeitem", { name: /bidirectional_rnn_lm, svi/ });
+    await eventually("two runs", async () => (await rows.count()) === 2);
+    assert.match(await rows.first().getAttribute("aria-label"), /finished/);
+    assert.match(await rows.last().getAttribute("aria-label"), /cancelled/);
+  });
+
   await step("generate text from the finished run", async () => {
     const frame = await runPanel();
     await frame.getByRole("button", { name: "Generate text" }).click();

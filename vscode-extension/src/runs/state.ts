@@ -180,6 +180,10 @@ export function summary(run: RunState): string {
     if (ending.held_out) {
       return `${ending.held_out.bits_per_byte.toFixed(3)} bits per byte held out`;
     }
+    const mixing = (ending.posterior ?? []).flatMap((row) => (typeof row.r_hat === "number" ? [row.r_hat] : []));
+    if (mixing.length > 0) {
+      return `largest R-hat ${Math.max(...mixing).toFixed(3)} · ${ending.divergences ?? 0} divergences`;
+    }
     const loss = ending.losses?.mean_of_last ?? ending.losses?.last;
     return loss === undefined ? "finished" : `−ELBO ${loss.toFixed(3)}`;
   }

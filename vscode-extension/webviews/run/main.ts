@@ -149,7 +149,7 @@ function drawChart(shown: RunState): void {
   const { series } = shown;
   const nuts = shown.algorithm === "nuts";
   charts.hidden = series.steps.length < 2;
-  controls.hidden = charts.hidden;
+  controls.hidden = charts.hidden || nuts;
   if (charts.hidden) {
     return;
   }
