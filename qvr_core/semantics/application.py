@@ -80,7 +80,11 @@ def apply_to(
                 SEQUENCE_MISMATCH, f"{gives} {show(given)}, but {wants} {show(wanted)}: a sequence", place, related
             )
         return arrow
-    ctx.scope.require_fit(given, arrow.domain, place, code, gives, wants, related)
+    target = arrow.domain
+    if has_seq(target.space) and not has_seq(given.space):
+        # what one position is does not fit either: that is the mistake to tell
+        target = Named(item_of(target.space), target.written.removeprefix("Seq "))
+    ctx.scope.require_fit(given, target, place, code, gives, wants, related)
     return arrow
 
 
