@@ -6,7 +6,7 @@ import json
 
 import typer
 
-from qvr_core.cli.files import program_files, read_program
+from qvr_core.cli.files import program_files, read_program, stop
 
 app = typer.Typer()
 
@@ -16,6 +16,7 @@ def check(
     files: list[str] = typer.Argument(help="Files, folders (every .qvr below them), or - for stdin."),
     as_json: bool = typer.Option(False, "--json", help="One JSON array: zero-based, UTF-16 units, end exclusive."),
     hints: bool = typer.Option(False, "--hints", help="Show hints as well."),
+    run: str | None = typer.Option(None, "--run", help="Also: does the program fit the checkpoint of this run?"),
 ) -> None:
     """Check programs.  Exit status 1 where there is an error; warnings and hints do not count."""
     from qvr_core.analysis import Analyzer
@@ -34,5 +35,26 @@ def check(
     else:
         report.show(found)
     errors = any(finding.diagnostic.severity is Severity.ERROR for finding in found)
+    if run is not None and not errors:
+        errors = not _fits(read_program(files[0]), run)
     if errors:
         raise typer.Exit(1)
+
+
+def _fits(text: str, run_id: str) -> bool:
+    """Say which parameters a checkpoint does not fit."""
+    from qvr_core.cli.runs import opened
+    from qvr_core.runs.failures import Refused
+    from qvr_core.runs.files import DamagedFile
+    from qvr_core.runs.fits import differences
+
+    run = opened(run_id)
+    try:
+        lines = differences(text, run)
+    except (Refused, DamagedFile, OSError) as problem:
+        stop(str(problem), 1)
+    for line in lines:
+        typer.echo(line, err=True)
+    verdict = f"{len(lines)} parameters do not fit" if lines else "every parameter fits"
+    typer.echo(f"{verdict} the checkpoint of {run.run_id}", err=True)
+    return not lines

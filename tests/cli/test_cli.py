@@ -187,6 +187,29 @@ def test_svi_and_nuts_of_a_table_agree_with_the_known_posterior(project: Path) -
     assert drawn.returncode == 0 and "tau" in drawn.stdout, drawn.stderr
 
 
+LINEAR = """\
+object X : Real 1
+object H : Real {width}
+morphism up : X -> H [role=linear]
+morphism out : H -> X [role=kernel, hidden_dim=4] ~ Normal
+program m(x) : X -> X
+    let h = up(x)
+    observe y <- out(h)
+    return y
+"""
+
+
+def test_check_against_a_run_names_the_parameters_that_changed(tmp_path: Path) -> None:
+    (tmp_path / "m.qvr").write_text(LINEAR.format(width=3))
+    done = qvr("run", "svi", "m.qvr", "--steps", "5", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert qvr("check", "m.qvr", "--run", "last", cwd=tmp_path).returncode == 0
+    (tmp_path / "m.qvr").write_text(LINEAR.format(width=5))
+    done = qvr("check", "m.qvr", "--run", "last", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "was (3, 1) and is (5, 1)" in done.stderr, done.stderr
+
+
 def test_failed_run_is_status_1_with_the_line(project: Path) -> None:
     (project / "schools.csv").write_text(TABLE.replace("18,10", "18,ten"))
     done = qvr("run", "svi", "m.qvr", cwd=project)
