@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.codes import RESERVED_NAME
 from qvr_core.semantics.combinators import check_arrow_expr
-from qvr_core.semantics.diagnostics import Diagnostic, Place
+from qvr_core.semantics.diagnostics import Diagnostic, Origin, Place
 from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.model import (
     Arrow,
@@ -40,6 +40,7 @@ from qvr_core.semantics.scope import (
 )
 from qvr_core.semantics.spaces import Linear, Named, sizes
 from qvr_core.semantics.wiring import algebra_of, scanned_direction
+from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree import (
     ArrowExpr,
     ArrowRef,
@@ -136,6 +137,7 @@ def check_statement(statement: Statement, file: Globals, algebra: str) -> Checke
             deduction = check_deduction(statement, scope)
             entries[name.text] = DeductionEntry(name.text, deduction)
             nodes[name.text] = deduction
+    _forgive_broken_lines(statement, scope)
     return Checked(
         entries,
         nodes,
@@ -148,6 +150,24 @@ def check_statement(statement: Statement, file: Globals, algebra: str) -> Checke
         scope.holes,
         algebra,
     )
+
+
+def _forgive_broken_lines(statement: Statement, scope: Scope) -> None:
+    """Where a line has a syntax error, its meaning is a guess: what is wrong with that is not the user's mistake."""
+    if not (scope.diagnostics or scope.unknown_names or scope.equations):
+        return
+    broken = {
+        placed.uid
+        for placed in units_of(statement)
+        if any(problem.severity == "error" for problem in placed.unit.problems)
+    }
+    if not broken:
+        return
+    scope.diagnostics = [
+        item for item in scope.diagnostics if not (isinstance(item.place, Origin) and item.place.unit in broken)
+    ]
+    scope.unknown_names = [item for item in scope.unknown_names if item.place.unit not in broken]
+    scope.equations = [item for item in scope.equations if not (item.wrong and item.place.unit in broken)]
 
 
 def _check_reserved(statement: Statement, scope: Scope) -> None:
