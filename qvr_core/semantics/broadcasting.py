@@ -28,6 +28,7 @@ Axis = tuple[Dim | None, str | None]
 
 DATA = ValueType(None)
 SCALAR = ValueType(REAL_LINE)
+ROW_SCALAR = ValueType(REAL_LINE, rows=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,19 @@ def data_like(values: Sequence[ValueType]) -> ValueType:
 
 def broadcast(values: Sequence[ValueType]) -> ValueType | Clash:
     """The shape of elementwise arithmetic on `values`; unequal unknown widths count as equal."""
-    shapes = [axes(value) for value in values]
+    return broadcast_shapes(values, [axes(value) for value in values])
+
+
+def all_scalars(values: Sequence[ValueType]) -> bool:
+    """True where every value is one plain real number."""
+    for value in values:
+        if not isinstance(value.space, Real) or value.indexed or value.space.shape != (1,):
+            return False
+    return True
+
+
+def broadcast_shapes(values: Sequence[ValueType], shapes: Sequence[list[Axis] | None]) -> ValueType | Clash:
+    """The same where the axes of `values` are known already."""
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes):
         clash = _broadcast_axes(known)
@@ -148,11 +161,10 @@ def _merge(left: Axis, right: Axis) -> Axis | Clash:
     return (a, name) if int(a) == int(b) else Clash(a, b)
 
 
-def tied_pairs(values: Sequence[ValueType]) -> list[tuple[Dim, Dim]]:
+def tied_pairs(shapes: Sequence[list[Axis] | None]) -> list[tuple[Dim, Dim]]:
     """Last axes that must be equal though different sizes name them."""
     last: list[Dim] = []
-    for value in values:
-        shape = axes(value)
+    for shape in shapes:
         if shape and shape[-1][0] is not None and shape[-1][0] != 1:
             last.append(shape[-1][0])
     return [(left, right) for left, right in pairwise(last) if linear(left) != linear(right)]

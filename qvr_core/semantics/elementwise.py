@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qvr_core.semantics.broadcasting import Axis, Clash, axes, broadcast, is_data, tied_pairs
+from qvr_core.semantics.broadcasting import (
+    ROW_SCALAR,
+    SCALAR,
+    Axis,
+    Clash,
+    all_scalars,
+    axes,
+    broadcast,
+    broadcast_shapes,
+    is_data,
+    tied_pairs,
+)
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import structure
 from qvr_core.semantics.environment import StepContext
@@ -71,14 +82,17 @@ def deepened(value: Expr, times: int) -> Expr:
 def elementwise(operands: Sequence[Operand], where: Origin, ctx: StepContext) -> ValueType:
     """The shape of elementwise arithmetic; a clash is reported at `where` with both sides in words."""
     types = [expr.type for expr, _ in operands]
-    kind = broadcast(types)
+    if all_scalars(types):
+        return ROW_SCALAR if any(each.rows for each in types) else SCALAR
+    shapes = [axes(each) for each in types]
+    kind = broadcast_shapes(types, shapes)
     if any(is_data(each) for each in types):
         # what meets data may well run along it
         ctx.plates.update(name for each in types for name in each.indexed if name is not None)
     if isinstance(kind, Clash):
         _report_clash(operands, kind, where, ctx)
         return ValueType(Unknown(), rows=any(t.rows for t in types))
-    for left, right in tied_pairs(types):
+    for left, right in tied_pairs(shapes):
         _require_equal(left, right, operands, where, ctx)
     return kind
 
