@@ -100,6 +100,8 @@ class Screen:
                 self.err.print(f"the worker {how}; its last words:", style="bold red")
                 for line in event.log:
                     self.err.print("  " + line, style="dim", markup=False)
+                if event.signal == "SIGKILL":
+                    self.err.print("nobody here killed it: the machine may have run out of memory", style="dim")
 
     def _started(self, event: Started) -> None:
         self.err.print(f"[bold]{event.program}[/bold]  {event.parameters:,} parameters on {event.device}")

@@ -18,7 +18,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from qvr_core.runs.protocol import ENDINGS, Control, Crashed, Event, Job, Message, parse_event
+from qvr_core.runs.protocol import (
+    ENDINGS,
+    Cancelled,
+    CheckpointWritten,
+    Control,
+    Crashed,
+    Event,
+    Job,
+    Message,
+    Progress,
+    parse_event,
+)
 from qvr_core.runs.store import RunDirectory
 
 OnEvent = Callable[[Event], None]
@@ -126,21 +137,27 @@ class WorkerProcess:
     async def _watch(self, job: Job, on_event: OnEvent) -> Event:
         log = asyncio.create_task(self._copy_log(Path(job.directory) / "worker.log"))
         ending: Event | None = None
+        so_far = Cancelled(step=0, seconds=0.0)
         stdout = self._process.stdout
         assert stdout is not None
         while line := await stdout.readline():
             event = read_event(line)
             if isinstance(event, ENDINGS):
                 ending = event
-            else:
-                on_event(event)
+                continue
+            if isinstance(event, Progress):
+                so_far = so_far.model_copy(update={"step": event.step, "seconds": event.seconds})
+            elif isinstance(event, CheckpointWritten):
+                so_far = so_far.model_copy(update={"checkpoint": event.path})
+            on_event(event)
         await self._process.wait()
         await log
         # What the worker left running in its group (a data loader, another rank) goes with it.
         self._signal(CANCEL_LADDER[-1][1])
         self._close_stdin()
         if ending is None:
-            ending = self._ended_silently()
+            # A worker that had to be killed because it did not hear the request was cancelled all the same.
+            ending = so_far if self._cancelled else self._ended_silently()
             directory = RunDirectory.of(job)
             with contextlib.suppress(OSError):
                 directory.append(ending)

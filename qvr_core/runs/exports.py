@@ -35,6 +35,7 @@ def export_csv(run: RunDirectory, output: Path) -> None:
             return
         import xarray
 
+        run.check_posterior()
         posterior = xarray.open_dataset(run.posterior, group="posterior", engine="h5netcdf")
         columns: dict[str, list[float]] = {}
         for name, values in posterior.data_vars.items():
@@ -53,4 +54,5 @@ def export_netcdf(run: RunDirectory, output: Path) -> None:
         raise FileNotFoundError(
             f"run {run.run_id} has no posterior draws (it was not a nuts run); export to .csv instead"
         )
+    run.check_posterior()
     shutil.copyfile(run.posterior, output)

@@ -54,6 +54,10 @@ def fit_nuts(prepared: Prepared, stop: Stop, emit: Emit) -> None:
         if stop.cancelled.is_set() or late:
             raise Interrupted("the time limit" if late else "cancelled")
 
+    if prepared.job.resume:
+        emit(
+            Message(level="info", text="chains keep their draws only at the end: they start again, with the same seeds")
+        )
     x, observations = prepared.move(prepared.train.batch(rows_of(prepared)))
     model = prepared.model
     lift = any(True for _ in model.parameters()) if config.lift is None else config.lift
@@ -81,6 +85,7 @@ def fit_nuts(prepared: Prepared, stop: Stop, emit: Emit) -> None:
     directory = RunDirectory.of(prepared.job)
     try:
         write_netcdf(directory.posterior, result.to_arviz())
+        directory.seal_posterior()
     except OSError as error:
         emit(Message(level="warning", text=f"the draws could not be stored: {error}"))
     if omitted := left_out(result.samples, 2):

@@ -7,7 +7,7 @@
     events.log         every event but the merged-away ones, each line with its CRC-32
     worker.log         the worker's stderr
     checkpoints/       one folder each, see `checkpoint.py`
-    posterior.nc       NUTS: draws (NetCDF)
+    posterior.nc       NUTS: draws (NetCDF); posterior.json holds their digest
     ending.json        the last event
 
 Everything is written whole or not at all, and checked when read.  Nothing here imports torch.
@@ -26,7 +26,16 @@ from datetime import datetime
 from pathlib import Path
 
 from qvr_core.runs.config import RunConfig
-from qvr_core.runs.files import DamagedFile, read_json, read_stamped, stamped, write_bytes, write_json
+from qvr_core.runs.files import (
+    DamagedFile,
+    digest,
+    file_digest,
+    read_json,
+    read_stamped,
+    stamped,
+    write_bytes,
+    write_json,
+)
 from qvr_core.runs.protocol import Event, Job, Started, parse_event
 
 STATUSES = ("queued", "running", "finished", "cancelled", "failed", "crashed")
@@ -62,10 +71,22 @@ class RunDirectory:
     def posterior(self) -> Path:
         return self.path / "posterior.nc"
 
+    def seal_posterior(self) -> None:
+        """Note the digest of the posterior's file, once it is written."""
+        write_json(self.path / "posterior.json", {"sha256": file_digest(self.posterior)})
+
+    def check_posterior(self) -> None:
+        """Raise `DamagedFile` where the posterior is not as it was written, OSError where there is none."""
+        if read_json(self.path / "posterior.json")["sha256"] != file_digest(self.posterior):
+            raise DamagedFile(f"{self.posterior} is damaged: its content does not match its checksum")
+
     def job(self) -> Job:
-        """What was asked, with the text of the program."""
+        """What was asked, with the text of the program.  Raises `DamagedFile`, or OSError where a file is absent."""
         content = read_json(self.path / "job.json")
-        text = (self.path / "program.qvr").read_bytes().decode("utf-8", "surrogatepass")
+        raw = (self.path / "program.qvr").read_bytes()
+        if digest(raw) != content.pop("program_sha256", None):
+            raise DamagedFile(f"{self.path / 'program.qvr'} is damaged: it is not the program that was run")
+        text = raw.decode("utf-8", "surrogatepass")
         return Job.model_validate({**content, "text": text, "directory": str(self.path)})
 
     def append(self, event: Event) -> None:
@@ -160,9 +181,10 @@ class RunStore:
             base=base,
             parent=parent,
         )
-        write_bytes(directory / "program.qvr", text.encode("utf-8", "surrogatepass"))
+        raw = text.encode("utf-8", "surrogatepass")
+        write_bytes(directory / "program.qvr", raw)
         asked = job.model_dump(mode="json", exclude={"text", "directory", "parent", "resume"})
-        write_json(directory / "job.json", asked)
+        write_json(directory / "job.json", {**asked, "program_sha256": digest(raw)})
         return job
 
     def _fresh(self, name: str) -> Path:

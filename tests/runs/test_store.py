@@ -41,8 +41,12 @@ def test_what_is_written_is_read_back(run: RunDirectory) -> None:
 
 
 def test_every_bit_of_damage_is_noticed(run: RunDirectory) -> None:
-    files = sorted(path for path in run.path.iterdir() if path.name != "program.qvr")
-    assert {path.name for path in files} == {"job.json", "events.log", "ending.json"}
+    run.posterior.write_bytes(b"numbers" * 9)
+    run.seal_posterior()
+    files = sorted(run.path.iterdir())
+    assert {path.name for path in files} == {
+        "job.json", "program.qvr", "events.log", "ending.json", "posterior.nc", "posterior.json"
+    }  # fmt: skip
     for file in files:
         whole = file.read_bytes()
         for at in range(0, len(whole) - 1, 7):
@@ -51,6 +55,7 @@ def test_every_bit_of_damage_is_noticed(run: RunDirectory) -> None:
                 run.job()
                 list(run.events())
                 run.ending()
+                run.check_posterior()
         file.write_bytes(whole)
 
 
