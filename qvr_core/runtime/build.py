@@ -25,11 +25,14 @@ from qvr_core.runtime.errors import RuntimeProblem
 from qvr_core.runtime.freezing import FrozenArrow
 from qvr_core.runtime.fused_scan import FusedScan, fusible, side_by_side
 from qvr_core.runtime.kernel import KernelArrow
-from qvr_core.runtime.layout import width
+from qvr_core.runtime.layout import factors, width
 from qvr_core.runtime.lifting import lifted
 from qvr_core.runtime.repetition import RepeatArrow
 from qvr_core.runtime.scan import ScanArrow, StartState
 from qvr_core.runtime.summation import compose
+from qvr_core.runtime.tape import tape_of
+from qvr_core.runtime.taped import Loop, loop_of
+from qvr_core.runtime.taped_scan import TapedScan
 from qvr_core.semantics import model as m
 
 ProgramFactory = Callable[[m.Program, "Builder"], ArrowModule]
@@ -145,7 +148,20 @@ class Builder:
             start = StartState(width(node.state.space))
         if isinstance(cell, KernelArrow) and fusible(cell):
             return FusedScan(node, cell, start, name)
+        if (loop := self._loop(node)) is not None:
+            return TapedScan(node, cell, start, name, loop)
         return ScanArrow(node, cell, start, name)
+
+    def _loop(self, node: m.Scan) -> Loop | None:
+        """The loop of a cell that is a deterministic program of operations that a tape knows."""
+        program = self.model.programs.get(_name_of(node.cell) or "")
+        if program is None or program.sort is not m.Sort.DETERMINISTIC:
+            return None
+        items = len(program.inputs) - len(factors(node.state.space))
+        if items < 1 or len(program.returns) != len(program.inputs) - items:
+            return None
+        tape = tape_of(program, items, self.arrow)
+        return None if tape is None else loop_of(tape)
 
     def algebra(self, name: str) -> Algebra:
         """The algebra of a composition, builtin or defined in the file."""

@@ -41,6 +41,10 @@ class Loan(Generic[T]):
     def __del__(self) -> None:
         global _kept  # noqa: PLW0603
         size = self.buffers.nbytes
-        if _kept + size <= MOST_KEPT:
+        while _free and _kept + size > MOST_KEPT:
+            # the kinds that came back first go first
+            oldest = next(iter(_free))
+            _kept -= sum(buffers.nbytes for buffers in _free.pop(oldest))
+        if size <= MOST_KEPT:
             _kept += size
             _free[self.key].append(self.buffers)
