@@ -13,7 +13,7 @@ from qvr_core.semantics.families import head_problem
 from qvr_core.semantics.family_draws import FamilyArgument, TypedFamily
 from qvr_core.semantics.fits import fit
 from qvr_core.semantics.model import Ascription, ValueType
-from qvr_core.semantics.program_codes import ASCRIPTION_MISMATCH, PLATE_MISMATCH, UNSIZED_DRAW
+from qvr_core.semantics.program_codes import ASCRIPTION_MISMATCH, PLATE_MISMATCH, STEP_OPTION, UNSIZED_DRAW
 from qvr_core.semantics.spaces import (
     Constrained,
     Dim,
@@ -70,6 +70,9 @@ def ascribe(
         message = f"`{space.written}` mixes finite and real factors; {drawn.family.name} draws one kind"
         ctx.scope.report(ASCRIPTION_MISMATCH, message, tree.span)
         return Ascribed(Ascription.VALUE, space, ValueType(Unknown(), rows=drawn.rows), over)
+    if options.iid_over is not None and options.iid_over.space != space.space:
+        message = f"`iid_over` is the plate of the draws, and that is `{space.written}` here"
+        ctx.scope.report(STEP_OPTION, message, tree.span)
     family = drawn.family
     if family.support.kind == "finite" and (drawn.rows or _names_values(drawn, space, options)):
         return _value_set(drawn, space, tree.span, ctx)
