@@ -58,6 +58,7 @@ SETTINGS_METHODS = {
     "textDocument/hover": "settings_file:hover",
     "textDocument/completion": "settings_file:completion",
     "textDocument/definition": "settings_file:definition",
+    "textDocument/documentLink": "settings_file:links",
 }
 SYNCHRONISATION = frozenset(
     ("textDocument/didOpen", "textDocument/didChange", "textDocument/didClose", "textDocument/didSave")

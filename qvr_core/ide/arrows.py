@@ -120,10 +120,10 @@ def _count(model: Model, arrow: Arrow | m.Program, seen: set[str]) -> int:
             # Fresh copies: what is shared inside one layer counts once in it, and once more in the next.
             return count * _count(model, body, set())
         case _:
-            return own_parameters(arrow) + sum(_count(model, part, seen) for part in parts(arrow))
+            return _own_parameters(arrow) + sum(_count(model, part, seen) for part in parts(arrow))
 
 
-def own_parameters(arrow: Arrow) -> int:
+def _own_parameters(arrow: Arrow) -> int:
     """Learned numbers of one declared arrow (LANGUAGE.md 4); 0 for what has none of its own."""
     match arrow:
         case m.Embed():

@@ -220,7 +220,7 @@ def _replicated(snapshot: Snapshot, family: m.Replicated) -> str:
     first = model_of(snapshot).arrows.get(family.copies[0]) if family.copies else None
     if first is None:
         return f"`{family.name}`: {len(family.copies)} copies"
-    count = arrows.own_parameters(first)
+    count = arrows.parameter_count(model_of(snapshot), first)
     copies = f"{len(family.copies)} independent copies, `{family.copies[0]}` … `{family.copies[-1]}`."
     return paragraphs(
         code(f"{family.name} : {first.domain.written} {first.sort.value} {first.codomain.written}"),

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qvr_core.ide import navigation as ask
+from qvr_core.ide.symbols import symbol_at
 from qvr_core.syntax.source import Range
 from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import Json
+from qvr_lsp.uris import path_of
 
 if TYPE_CHECKING:
     from qvr_lsp.server import Server
@@ -21,7 +23,17 @@ def locations(document: Document, ranges: Sequence[Range]) -> list[Json]:
 
 @on_document
 def definition(server: Server, document: Document, params: Json) -> list[Json]:
-    return locations(document, ask.definition(document.snapshot, document.cursor(params["position"])))
+    cursor = document.cursor(params["position"])
+    found = locations(document, ask.definition(document.snapshot, cursor))
+    symbol = symbol_at(document.snapshot, cursor)
+    path = path_of(document.uri)
+    if symbol is None or path is None or symbol.symbol.kind != "data":
+        return found
+    # A data name is also declared where qvr.toml says which column it is.
+    from qvr_lsp.features.settings_file import column_places
+
+    programs = document.snapshot.model.programs
+    return [*found, *column_places(server, path, programs, symbol.symbol.name)]
 
 
 @on_document

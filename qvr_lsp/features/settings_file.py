@@ -16,7 +16,7 @@ from qvr_core.runs.toml_ranges import locate
 from qvr_core.syntax.source import Cursor, Range, SourceText
 from qvr_lsp import positions
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
-from qvr_lsp.uris import uri_of
+from qvr_lsp.uris import path_of, uri_of
 from qvr_lsp.workspace import SettingsDocument
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TABLE = re.compile(r"^\s*\[\s*([^\]\s]*)\s*\]?")
 KEY = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*=")
+DATA = re.compile(r'^\s*data\s*=\s*"[a-z]+:([^"\\]+)"')
 WORD = re.compile(r"[A-Za-z_][\w-]*")
 
 
@@ -231,22 +232,48 @@ def rename_table(server: Server, path: Path, old: str, new: str) -> dict[str, li
 
 def rename_column(server: Server, path: Path, programs: Iterable[str], old: str, new: str) -> dict[str, list[Json]]:
     """The edits of qvr.toml that rename a site or a data name among the columns of programs."""
+    places = column_places(server, path, programs, old)
+    return {places[0]["uri"]: [{"range": place["range"], "newText": new} for place in places]} if places else {}
+
+
+def column_places(server: Server, path: Path, programs: Iterable[str], name: str) -> list[Json]:
+    """Where qvr.toml says which column of a file is a site or a data name."""
     held = server.workspace.settings_text(path)
     if held is None:
-        return {}
+        return []
     found, text = held
     try:
         places = locate(text)
     except (ValueError, IndexError):
-        return {}  # it is damaged, and says so itself
-    spans = [
-        (text.count("\n", 0, key.start), (key.start - begin, key.end - begin))
-        for program in programs
-        if (place := places.get(("run", program, "columns", old))) is not None
-        for key in (place.key,)
-        for begin in (text.rfind("\n", 0, key.start) + 1,)
+        return []  # it is damaged, and says so itself
+    keys = [places[at].key for program in programs if (at := ("run", program, "columns", name)) in places]
+    lines = SourceText(text).lines
+    return [
+        {"uri": uri_of(found), "range": _range(server, lines, Range(_cursor(text, key.start), _cursor(text, key.end)))}
+        for key in keys
     ]
-    return _renamed(server, found, SourceText(text).lines, spans, new)
+
+
+def _cursor(text: str, offset: int) -> Cursor:
+    start = text.rfind("\n", 0, offset) + 1
+    return Cursor(text.count("\n", 0, offset), offset - start)
+
+
+def links(server: Server, params: Json) -> list[Json]:
+    """textDocument/documentLink: the data files that `data = "text:…"` names."""
+    uri = params["textDocument"]["uri"]
+    document, path = server.workspace.settings_document(uri), path_of(uri)
+    if document is None or path is None:
+        return []
+    lines = document.source.lines
+    return [
+        {
+            "range": _range(server, lines, Range(Cursor(number, match.start(1)), Cursor(number, match.end(1)))),
+            "target": uri_of(path.parent / match[1]),
+        }
+        for number, line in enumerate(lines)
+        if (match := DATA.match(line))
+    ]
 
 
 def _renamed(

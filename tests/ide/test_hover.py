@@ -76,6 +76,11 @@ def test_layers_of_a_stack_count_each_for_itself() -> None:
     assert f"{one:,} parameters" in markdown(base + "let tw$0ice = top >> top\n")
 
 
+def test_replicated_arrow_of_unknown_size_is_no_obstacle() -> None:
+    text = "object A : Real _\nmorphism to$0p : A -> A [role=linear, replicate=3]\nlet y = fan(top)\n"
+    assert "3 independent copies" in markdown(text)
+
+
 def test_data_names_are_told() -> None:
     text = "object P : Real 1\nprogram p : P -> P\n    observe y <- Normal(off$0set, 1.0)\n    return y\n"
     assert "supplied at run time to `p`" in markdown(text)

@@ -75,6 +75,22 @@ async def test_settings_file_in_the_editor(folder: Path) -> None:
     await editor.stop()
 
 
+async def test_data_names_lead_to_their_column_and_data_to_its_file(folder: Path) -> None:
+    toml = '[run.p]\ndata = "csv:trial.csv"\ncolumns = { dose = "mg per day" }\n'
+    (folder / "qvr.toml").write_text(toml)
+    text = "object I : FinSet 4\nprogram p : I -> I\n    observe y : I <- Normal(dose, 1.0)\n    return y\n"
+    editor = await session(folder)
+    uri, settings = (folder / "p.qvr").as_uri(), (folder / "qvr.toml").as_uri()
+    editor.open(uri, text)
+    editor.open(settings, toml)
+    found = await editor.request("textDocument/definition", at(uri, *place(text, "dose")))
+    assert [item["uri"] for item in found] == [uri, settings]
+    assert found[1]["range"]["start"] == {"line": 2, "character": len("columns = { ")}
+    links = await editor.request("textDocument/documentLink", {"textDocument": {"uri": settings}})
+    assert links[0]["target"] == (folder / "trial.csv").as_uri()
+    await editor.stop()
+
+
 async def test_renaming_a_program_renames_its_table(folder: Path) -> None:
     editor = await session(folder)
     uri = (folder / "lm.qvr").as_uri()
