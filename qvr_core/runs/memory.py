@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from qvr_core.ide.arrows import own_parameters, parameter_count
+from qvr_core.ide.arrows import parameter_count
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.failures import Refused
 from qvr_core.semantics.model import Arrow, Kernel, Model, Program
@@ -54,7 +54,7 @@ def estimate(model: Model, program: Program, config: RunConfig, *, rows: int, se
 
 def _declared(model: Model) -> Iterator[tuple[str, int]]:
     for name, arrow in model.arrows.items():
-        yield name, own_parameters(arrow)
+        yield name, parameter_count(model, arrow) or 0
 
 
 def _largest(model: Model, declared: list[tuple[str, int]], number: int) -> tuple[tuple[str, int, str], ...]:
