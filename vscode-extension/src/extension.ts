@@ -20,7 +20,7 @@ export function activate(context: vscode.ExtensionContext): void {
   runs = new Runs(server, context.workspaceState, log);
   const panels = new RunPanels(context, runs);
   const diagrams = new DiagramPanels(context, server);
-  const tree = new RunsTree(runs);
+  const tree = new RunsTree(runs, server);
   context.subscriptions.push(
     log,
     status,

@@ -1,5 +1,6 @@
 /** The runs of the folder in the side bar. */
 import * as vscode from "vscode";
+import type { Server } from "../client";
 import type { RunOverview } from "../protocol";
 import type { Runs } from "./runs";
 import { canResume, summary } from "./state";
@@ -25,13 +26,17 @@ export class RunsTree implements vscode.TreeDataProvider<RunOverview>, vscode.Di
   private timer: NodeJS.Timeout | undefined;
   readonly onDidChangeTreeData = this.changed.event;
 
-  constructor(private readonly runs: Runs) {
+  constructor(
+    private readonly runs: Runs,
+    server: Server,
+  ) {
     const watcher = vscode.workspace.createFileSystemWatcher("**/.qvr/runs/*/ending.json");
     this.disposables = [
       vscode.window.createTreeView("qvr.runs", { treeDataProvider: this, showCollapseAll: false }),
       vscode.commands.registerCommand("qvr.refreshRuns", () => this.changed.fire()),
       runs.onDidChange(() => this.later()),
       runs.onDidOpen(() => this.changed.fire()),
+      server.onDidStart(() => this.changed.fire()),
       watcher,
       watcher.onDidCreate(() => this.later()),
     ];
