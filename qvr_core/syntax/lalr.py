@@ -47,7 +47,7 @@ def run(table: Table, actions: Mapping[str, Action], tokens: Sequence[Token], st
         while True:
             action = shifts[states[-1]].get(kind)
             if action is None:
-                return Failure(position, tuple(states))
+                return Failure(position, tuple(_before(table, tokens[:position], start)))
             if action >= 0:
                 break
             rule = rules[-action - 1]
@@ -73,6 +73,15 @@ def run(table: Table, actions: Mapping[str, Action], tokens: Sequence[Token], st
         starts.append(token.start)
         ends.append(token.end)
     return values[-2]
+
+
+def _before(table: Table, tokens: Sequence[Token], start: str) -> list[int]:
+    """The state stack after `tokens`, before anything was reduced because of what follows: LALR reduces too eagerly
+    where the next token turns out to be wrong, and forgets what else could have followed."""
+    states = [table.starts[start]]
+    for token in tokens:
+        states = advance(table, states, token.kind) or states
+    return states
 
 
 def _spliced(children: list[Any], in_place: bool) -> list[Any]:

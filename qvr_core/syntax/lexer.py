@@ -22,9 +22,9 @@ OPENERS = {"LPAR": ")", "LSQB": "]", "BOUNDS": "]", "ATTRIBUTES": "]", "LBRACE":
 CLOSERS = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
 
 # Signs of other languages, and characters that word processors and web pages put in place of ours.
-FOREIGN = ("=>", "**", "→", "←", "≤", "≥", "≠", "×", "−", "–", "⊗")
+FOREIGN = (":=", "=>", "**", "→", "←", "≤", "≥", "≠", "×", "−", "–", "⊗")
 LOOKALIKES: dict[str, str] = dict(
-    zip(FOREIGN, ("->", "^", "->", "<-", "<=", ">=", "!=", "*", "-", "-", "@"), strict=True)
+    zip(FOREIGN, ("=", "->", "^", "->", "<-", "<=", ">=", "!=", "*", "-", "-", "@"), strict=True)
 )
 
 _MASTER = re.compile(
@@ -37,7 +37,7 @@ _MASTER = re.compile(
   | (?P<string>"(?:\\[^\n]|[^"\\\n])*")
   | (?P<quoted>'(?:\\[^\n]|[^'\\\n])*')
   | (?P<open>"[^\n]*)
-  | (?P<foreign>=>|\*\*|[→←≤≥≠×−–⊗])
+  | (?P<foreign>:=|=>|\*\*|[→←≤≥≠×−–⊗])
   | (?P<operator>->|<-|>>|\|-|⊢|<=|>=|==|!=|[@+\-*/^<>=~()\[\]{},:.])
   | (?P<other>[^\s\w"'\#@+\-*/^<>=~()\[\]{},:.|!]+|.)
     """,
@@ -109,6 +109,8 @@ def tokenize(text: str, start: str) -> tuple[list[Token], list[SyntaxProblem]]:
                 tokens.append(Token("STRING", found, position, end))
             case "foreign":
                 span, meant = Span(position, end), LOOKALIKES[found]
+                if deduction and meant == "->":
+                    meant = "|-"
                 fix = (f"Replace it with `{meant}`", ((span, meant),))
                 problems.append(problem("invalid-character", f"`{found}` is written `{meant}`", span, fix))
                 tokens.append(Token(operators[meant], meant, position, end))
@@ -120,7 +122,7 @@ def tokenize(text: str, start: str) -> tuple[list[Token], list[SyntaxProblem]]:
     if deduction:
         _mark_deduction(tokens)
     else:
-        _mark(tokens)
+        _mark(tokens, start)
     return tokens, problems
 
 
@@ -133,7 +135,7 @@ def _mark_deduction(tokens: list[Token]) -> None:
             tokens[1] = tokens[1]._replace(kind="FROM")
 
 
-def _mark(tokens: list[Token]) -> None:
+def _mark(tokens: list[Token], start: str) -> None:
     """Give a token the terminal that its surroundings ask for."""
     opening = tokens[0].kind
     factors = 0
@@ -151,7 +153,12 @@ def _mark(tokens: list[Token]) -> None:
         elif kind == "LSQB":
             if _holds_bounds(tokens, i):
                 tokens[i] = token._replace(kind="BOUNDS")
-        elif kind == "DRAW" and opening in ("LET", "SCORE") and any(t.kind == "EQUAL" for t in tokens[:i]):
+        elif (
+            kind == "DRAW"
+            and start == "step"
+            and opening in ("LET", "SCORE")
+            and any(t.kind == "EQUAL" for t in tokens[:i])
+        ):
             # `x <-1` compares x with a negative number.
             tokens[i] = Token("COMPARISON", "<", token.start, token.start + 1)
             tokens.insert(i + 1, Token("MINUS", "-", token.start + 1, token.end))

@@ -10,8 +10,9 @@ from qvr_core.syntax.builder import ACTIONS
 from qvr_core.syntax.expectations import JOINTS, after, literal_of, wanted
 from qvr_core.syntax.lalr import Failure, Token, acceptable, run
 from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS
-from qvr_core.syntax.lexer import CLOSERS, OPENERS
+from qvr_core.syntax.lexer import CLOSERS, OPENERS, tokenize
 from qvr_core.syntax.problems import problem
+from qvr_core.syntax.slips import Place, slip_at
 from qvr_core.syntax.tables import table
 from qvr_core.syntax.tree import Span, SyntaxProblem
 
@@ -24,7 +25,9 @@ _JOINING = frozenset({"COMPOSE", "AT", "PLUS", "MINUS", "STAR", "SLASH", "CARET"
 
 def near_word(word: str, words: Sequence[str]) -> str:
     """The one of `words` that a misspelt word means, '' if it is like none."""
-    near = get_close_matches(word, words, n=1, cutoff=0.7) if word not in words else [word]
+    if word.lower() in words:
+        return word.lower()
+    near = get_close_matches(word, words, n=1, cutoff=0.7)
     return near[0] if near else ""
 
 
@@ -48,7 +51,12 @@ def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
     if meant:
         at = first.start
         tokens.insert(0, Token(table().literals[meant], meant, at, at))
-        fix = (f"Write `{meant}` before it", ((Span(at, at), f"{meant} "),))
+        edits = [(Span(at, at), f"{meant} ")]
+        tilde = next((i for i, token in enumerate(tokens) if start == "step" and token.kind == "TILDE"), None)
+        if tilde is not None:
+            edits.append((Span(tokens[tilde].start, tokens[tilde].end), "<-"))
+            tokens[tilde] = tokens[tilde]._replace(kind="DRAW", text="<-")
+        fix = (f"Write `{meant}` before it", tuple(edits))
         message = f"a {NOUNS[start]} starts with a word that says what it does; is `{meant}` left out?"
         return problem("unknown-statement", message, span, fix), meant
     listed = ", ".join([f"`{word}`" for word in KEYWORDS[start]])
@@ -60,7 +68,7 @@ def _left_out(tokens: list[Token], start: str) -> str:
     kinds = [token.kind for token in tokens]
     has = set(kinds)
     if start == "step":
-        if has & {"DRAW", "DRAW_EXPR"}:
+        if has & {"DRAW", "DRAW_EXPR", "TILDE"}:
             return "sample"
         if "EQUAL" in has and kinds[1] in ("EQUAL", "COMMA", "NAME"):
             return "let"
@@ -123,55 +131,60 @@ def _unmatched(token: Token, opener: Token | None) -> SyntaxProblem:
     return problem("unmatched-bracket", f"`{token.text}` cannot close `{opener.text}`", span, fix)
 
 
-def explained(tokens: list[Token], failure: Failure, start: str) -> tuple[SyntaxProblem, Any]:
-    """The problem at the offending token, and the node that the repair of one token gives, if there is just one."""
+def explained(text: str, tokens: list[Token], failure: Failure, start: str) -> tuple[SyntaxProblem, Any]:
+    """The problem at the offending token, and the node that the one small repair gives, if there is one."""
     grammar = table()
     at = failure.position
     token = tokens[at]
+    expected = acceptable(grammar, failure.states)
+    slip = slip_at(Place(tokens, at, expected, start))
+    if slip is not None:
+        fix = (slip.title, slip.edits) if slip.title else None
+        # What a `return` of several values should be may be wrong in other ways as well; one thing at a time.
+        node = _edited(text, slip.edits, start) if tokens[0].kind != "RETURN" else None
+        return problem("syntax-error", slip.message, slip.span, fix), node
     previous = tokens[at - 1] if at else None
     what, signs = wanted(grammar, failure.states)
     place = after(grammar, failure.states, signs[-1] if signs else None, previous)
     at_end = token.kind == "$END"
     span = Span(previous.start, previous.end) if at_end and previous else Span(token.start, token.end)
     fix, node = _repaired(tokens, failure, signs, start)
-    if token.kind == "UNDERSCORE":
-        return problem("syntax-error", "`_` stands for an open size or a dropped name, nothing else", span), node
-    rest = Span(token.start, tokens[-1].start)
-    if _looks_like_option(tokens, failure):
-        return problem("syntax-error", "options stand in brackets: `[key=value]`", span, _wrapped(rest, "[]")), node
-    if tokens[0].kind == "RETURN" and at > 1 and tokens[1].kind != "LPAR":
-        if token.kind == "COMMA":
-            fix = _wrapped(Span(tokens[1].start, rest.end), "()")
-            return problem("syntax-error", "several values are returned in parentheses", span, fix), None
-        return problem("syntax-error", "`return` takes a name: give the expression one with `let`", span), None
-    if start == "lexicon_entry" and at == 0 and token.kind == "NAME":
-        quoted = [Token("STRING", f'"{token.text}"', *span), *tokens[1:]]
-        fix = _wrapped(span, '""')
-        return problem("syntax-error", "a word of a lexicon stands in quotes", span, fix), _quietly(quoted, start)
     if what:
         found = "" if at_end else f", not {_shown(token)}"
         return problem("syntax-error", f"expected {what}{place}{found}", span, fix), node
-    if token.kind == "NAME" and "TILDE" in acceptable(grammar, failure.states):
-        fix, node = _repaired(tokens, failure, ("TILDE",), start)
-        return problem("syntax-error", f"expected `~`{place}, not {_shown(token)}", span, fix), node
     message = f"{_shown(token)} is not expected{place}"
-    if token.kind == "NAME" and "COMPOSE" in acceptable(grammar, failure.states):
-        return problem("syntax-error", f"{message}; `>>` and `@` join arrows", span), None
+    if "COMPOSE" in expected and not at_end:
+        message += "; `>>` and `@` join arrows"
+        fix, node = (fix, node) if _is_sign(token) else (None, None)
     return problem("syntax-error", message, span, fix), node
 
 
-def _wrapped(span: Span, brackets: str) -> tuple[str, tuple[tuple[Span, str], ...]]:
-    """The fix that puts signs around a span."""
-    before, after_it = brackets
-    named = {"[": "brackets", "(": "parentheses", '"': "quotes"}[before]
-    around = ((Span(span.start, span.start), before), (Span(span.end, span.end), after_it))
-    return f"Put it in {named}", around
+def _edited(text: str, edits: tuple[tuple[Span, str], ...], start: str) -> Any:
+    """The node that a unit gives after edits; its spans count in the text as it is.  None where it gives none."""
+    if not edits:
+        return None
+    mended = text
+    for span, new in sorted(edits, reverse=True):
+        mended = mended[: span.start] + new + mended[span.end :]
+    tokens, problems = tokenize(mended, start)
+    if problems:
+        return None
+    return _quietly([_put_back(token, edits) for token in tokens], start)
 
 
-def _looks_like_option(tokens: list[Token], failure: Failure) -> bool:
-    at = failure.position
-    follows = at + 1 < len(tokens) and tokens[at].kind == "NAME" and tokens[at + 1].kind == "EQUAL"
-    return follows and "LSQB" in acceptable(table(), failure.states) and "$END" in acceptable(table(), failure.states)
+def _put_back(token: Token, edits: tuple[tuple[Span, str], ...]) -> Token:
+    """A token of the mended text at its place in the text as it was."""
+
+    def place(position: int) -> int:
+        shift = 0
+        for span, new in sorted(edits):
+            if span.start + shift + len(new) > position:
+                return min(position - shift, span.end) if span.start + shift <= position else position - shift
+            shift += len(new) - (span.end - span.start)
+        return position - shift
+
+    begin = place(token.start)
+    return token._replace(start=begin, end=max(place(token.end - 1) + 1, begin))
 
 
 def _repaired(
@@ -205,7 +218,7 @@ def _repaired(
 
 
 def _is_sign(token: Token) -> bool:
-    return not token.text[:1].isalnum() and token.kind not in ("$END", "STRING", "UNDERSCORE")
+    return not token.text[:1].isalnum() and token.kind not in ("$END", "STRING", "UNDERSCORE", "COMMA")
 
 
 def _replacements(tokens: list[Token], at: int, failure: Failure, start: str) -> list[tuple[str, Any]]:
@@ -214,7 +227,7 @@ def _replacements(tokens: list[Token], at: int, failure: Failure, start: str) ->
     return [
         (literal, node)
         for kind in sorted(acceptable(grammar, failure.states))
-        if (literal := literal_of(grammar, kind)) and not literal.isalpha()
+        if (literal := literal_of(grammar, kind)) and not literal.isalpha() and kind != "COMMA"
         if (node := _with(tokens, at, at + 1, kind, start)) is not None
     ]
 

@@ -36,7 +36,10 @@ def parse_unit(start: str, text: str) -> Unit[Any]:
         if not problems:
             problems.append(found)
         if not keyword:
-            return Unit(text, None, tuple(problems), first.text, ())
+            # `foo p …`: whatever `foo` was to do, `p` is what it would have declared.
+            second = tokens[1] if len(tokens) > 1 and first.kind == tokens[1].kind == "NAME" else None
+            declares = (Name(second.text, Span(second.start, second.end)),) if second else ()
+            return Unit(text, None, tuple(problems), first.text, declares)
     # the string that runs to the end of the line has taken the closing brackets along
     unclosed = any(p.code == "unclosed-string" for p in problems)
     tokens, sure = balanced(tokens, [] if unclosed else problems)
@@ -44,7 +47,7 @@ def parse_unit(start: str, text: str) -> Unit[Any]:
     if not sure:
         node = None
     if failure is not None and not any(p.severity == "error" for p in problems):
-        found, node = explained(tokens, failure, start)
+        found, node = explained(text, tokens, failure, start)
         problems.append(found)
     if len(tokens) > DEEPEST and _depth(node) > DEEPEST:
         problems.append(problem("too-deep", "this is nested too deeply; name parts of it", node.span))
@@ -138,6 +141,8 @@ def _declared(node: Any) -> tuple[Name, ...]:
 def _guessed(tokens: list[Token], keyword: str) -> tuple[Name, ...]:
     """The names that a damaged line seems to declare: those between its keyword and the first sign of another part."""
     if keyword in ("export", "return", "lexicon", "") or len(tokens) < 2:
+        return ()
+    if keyword == "score" and tokens[2:3] and tokens[2].kind != "EQUAL":
         return ()
     found: list[Name] = []
     many = keyword in ("object", "morphism", "atoms", "binders") or tokens[1].kind in ("LPAR", "LSQB")

@@ -7,6 +7,7 @@ from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.problems import PROBLEMS
 from qvr_core.syntax.source import Cursor, SourceText
 from qvr_core.syntax.statements import Document
+from qvr_core.syntax.tree import Span
 
 # ⟦ ⟧ stand around what is marked; then its code and a part of the message.  An indented line alone is a step.
 CASES = [
@@ -148,12 +149,25 @@ def _apply_fix(text: str) -> str:
             "program p : A -> B\n    sample x <- f\n  let y = x\n    return y",
             "program p : A -> B\n    sample x <- f\n    let y = x\n    return y",
         ),
+        ("morphism f : A -> B (role=kernel)", "morphism f : A -> B [role=kernel]"),
+        ("morphism f : A -> B [role=kernel] Normal", "morphism f : A -> B [role=kernel] ~ Normal"),
+        ("morphism f : (A, B) -> C", "morphism f : (A * B) -> C"),
+        ("object A : Real(3)", "object A : Real 3"),
+        ("object A : finset 3", "object A : FinSet 3"),
+        ("let f = fan[a, b]", "let f = fan(a, b)"),
+        ("program p : A -> B\n    x ~ f\n    return x", "program p : A -> B\n    sample x <- f\n    return x"),
+        (
+            "program p : A -> B\n    sample x, y <- f\n    return x, y",
+            "program p : A -> B\n    sample (x, y) <- f\n    return (x, y)",
+        ),
         ("program p(a : real) : A -> B\n    return a", "program p(a : Real) : A -> B\n    return a"),
         ("program p : A -> B\n    x = 3\n    return x", "program p : A -> B\n    let x = 3\n    return x"),
     ],
 )
 def test_fixes_mend(text: str, mended: str) -> None:
-    assert _apply_fix(text) == mended
+    for _ in parse_text(text)[1]:
+        text = _apply_fix(text)
+    assert text == mended
     assert parse_text(mended)[1] == []
 
 
@@ -189,6 +203,24 @@ def test_a_damaged_declaration_still_says_what_it_declares(text: str, names: lis
 def test_a_damaged_step_still_says_what_it_binds(text: str) -> None:
     statements, _ = parse_text(f"program p : A -> B\n    {text}\n    return a\n")
     assert "a" in [name.text for name in statements[0].header.children[0].unit.declares]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [("object A : Real(3)", "3"), ("object A : FinSet[ 12 ]", "12"), ("morphism f : (A, Bcd) -> C", "Bcd"),
+     ("morphism f : A -> B Normal", "Normal"), ("let f = fan[a, bcd]", "bcd")],
+)  # fmt: skip
+def test_the_tree_of_a_repair_counts_in_the_text_as_it_is(text: str, part: str) -> None:
+    node = parse_text(text)[0][0].header.unit.node
+    assert part in [text[slice(*span)] for span in _spans(node)]
+
+
+def _spans(node: object) -> list[Span]:
+    if isinstance(node, tuple) and not isinstance(node, Span):
+        return [span for item in node for span in _spans(item)]
+    fields = getattr(node, "__dataclass_fields__", {})
+    own = [node.span] if hasattr(node, "span") else []  # pyright: ignore[reportAttributeAccessIssue]
+    return own + [span for name in fields for span in _spans(getattr(node, name))]
 
 
 def test_the_nearest_repair_gives_a_tree() -> None:

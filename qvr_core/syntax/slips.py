@@ -1,0 +1,181 @@
+"""Slips that many make: what they look like, what to say, and the edits that mend them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from qvr_core.syntax.lalr import Token
+from qvr_core.syntax.lexer import CLOSERS, COMBINATORS, OPENERS, SPACES
+from qvr_core.syntax.tables import table
+from qvr_core.syntax.tree import Span
+
+
+class Place(NamedTuple):
+    """Token number `at` of a unit is acceptable nowhere; `expected` are the terminals that would be."""
+
+    tokens: list[Token]
+    at: int
+    expected: frozenset[str]
+    start: str
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at]
+
+    @property
+    def kind(self) -> str:
+        return self.tokens[self.at].kind
+
+    @property
+    def before(self) -> Token:
+        return self.tokens[self.at - 1]
+
+
+class Slip(NamedTuple):
+    """What to say, where, and what mends it: a title and replacements (none where it is open what was meant)."""
+
+    message: str
+    span: Span
+    title: str = ""
+    edits: tuple[tuple[Span, str], ...] = ()
+
+
+def slip_at(place: Place) -> Slip | None:
+    """The slip that was made at a place, if it is a known one."""
+    return next((slip for look in SLIPS if (slip := look(place)) is not None), None)
+
+
+def _span(token: Token) -> Span:
+    return Span(token.start, token.end)
+
+
+def _around(span: Span, brackets: str) -> tuple[tuple[Span, str], ...]:
+    return (Span(span.start, span.start), brackets[0]), (Span(span.end, span.end), brackets[1])
+
+
+def _hole(p: Place) -> Slip | None:
+    if p.kind != "UNDERSCORE":
+        return None
+    return Slip("`_` stands for an open size or a dropped name, nothing else", _span(p.token))
+
+
+def _bare_options(p: Place) -> Slip | None:
+    if p.kind != "NAME" or p.tokens[p.at + 1].kind != "EQUAL" or not {"LSQB", "$END"} <= p.expected:
+        return None
+    edits = _around(Span(p.token.start, p.tokens[-1].start), "[]")
+    return Slip("options stand in brackets: `[key=value]`", _span(p.token), "Put it in brackets", edits)
+
+
+def _options_in_wrong_brackets(p: Place) -> Slip | None:
+    keyed = p.kind in ("LPAR", "LBRACE") and [t.kind for t in p.tokens[p.at + 1 : p.at + 3]] == ["NAME", "EQUAL"]
+    closing = _closing(p.tokens, p.at)
+    if not keyed or closing is None or not {"LSQB", "$END"} <= p.expected:
+        return None
+    edits = ((_span(p.token), "["), (_span(closing), "]"))
+    return Slip("options stand in square brackets", _span(p.token), "Use square brackets", edits)
+
+
+def _closing(tokens: list[Token], at: int) -> Token | None:
+    """The bracket that closes the one at `at`."""
+    depth = 0
+    for token in tokens[at:]:
+        depth += (token.kind in OPENERS) - (token.text in CLOSERS)
+        if depth == 0:
+            return token
+    return None
+
+
+def _return_of_more_than_names(p: Place) -> Slip | None:
+    if p.tokens[0].kind != "RETURN" or p.at < 2 or p.tokens[1].kind == "LPAR":
+        return None
+    if p.kind != "COMMA":
+        return Slip("`return` takes a name: give the expression one with `let`", _span(p.token))
+    edits = _around(Span(p.tokens[1].start, p.tokens[-2].end), "()")
+    return Slip("several values are returned in parentheses", _span(p.token), "Put them in parentheses", edits)
+
+
+def _several_bound_names(p: Place) -> Slip | None:
+    joint = {"SAMPLE": ("DRAW", "DRAW_EXPR", "COLON"), "LET": ("EQUAL",)}.get(p.tokens[0].kind, ())
+    if p.kind != "COMMA" or p.start != "step" or p.at != 2 or not joint:
+        return None
+    last = next((i for i, token in enumerate(p.tokens) if token.kind in joint), None)
+    if last is None:
+        return None
+    edits = _around(Span(p.tokens[1].start, p.tokens[last - 1].end), "()")
+    return Slip("several names are bound in parentheses", _span(p.token), "Put them in parentheses", edits)
+
+
+def _unquoted_word(p: Place) -> Slip | None:
+    if p.start != "lexicon_entry" or p.at != 0 or p.kind != "NAME":
+        return None
+    span = _span(p.token)
+    return Slip("a word of a lexicon stands in quotes", span, "Put it in quotes", _around(span, '""'))
+
+
+def _product_with_comma(p: Place) -> Slip | None:
+    if p.kind != "COMMA" or not {"STAR", "PLUS"} <= p.expected or "CARET" in p.expected:
+        return None
+    span = _span(p.token)
+    return Slip("a product of objects is written `A * B`", span, "Replace it with `*`", ((span, " *"),))
+
+
+def _size_in_brackets(p: Place) -> Slip | None:
+    space = p.before if p.at else None
+    if space is None or space.kind not in ("FINSET", "SPACE") or p.kind not in ("LPAR", "LSQB"):
+        return None
+    closing = _closing(p.tokens, p.at)
+    if closing is None:
+        return None
+    edits = ((Span(space.end, p.token.end), " "), (_span(closing), ""))
+    message = f"a size stands without brackets: `{space.text} n`"
+    return Slip(message, _span(p.token), "Remove the brackets", edits)
+
+
+def _misspelt_space(p: Place) -> Slip | None:
+    if p.at == 0 or p.before.kind != "NAME" or p.kind != "INT" or not {"STAR", "PLUS"} <= p.expected:
+        return None
+    written = p.before.text.casefold()
+    meant = next((word for word in ("FinSet", *SPACES, "Seq") if word.casefold() == written), None)
+    if meant is None:
+        return None
+    span = _span(p.before)
+    edits = ((span, meant),)
+    return Slip(f"`{p.before.text}` is no space; did you mean `{meant}`?", span, f"Replace it with `{meant}`", edits)
+
+
+def _arguments_without_parentheses(p: Place) -> Slip | None:
+    if p.at == 0 or p.before.text not in COMBINATORS or "COMPOSE" not in p.expected:
+        return None
+    message = f"the arguments of `{p.before.text}` stand in parentheses"
+    if p.kind == "LSQB" and (closing := _closing(p.tokens, p.at)) is not None:
+        return Slip(message, _span(p.token), "Use parentheses", ((_span(p.token), "("), (_span(closing), ")")))
+    return Slip(message, _span(p.token))
+
+
+def _missing_sign(p: Place) -> Slip | None:
+    """A sign that the grammar leaves open, but that a name in this place asks for."""
+    if p.kind != "NAME" or "$END" not in p.expected:
+        return None
+    sign = next((sign for sign in ("TILDE", "AS", "COMMA") if sign in p.expected), None)
+    if sign is None:
+        return None
+    text = next(text for text, kind in table().literals.items() if kind == sign)
+    at = Span(p.before.end, p.before.end)
+    message = f"expected `{text}` after `{p.before.text}`, not `{p.token.text}`"
+    return Slip(message, _span(p.token), f"Insert `{text}`", ((at, "," if sign == "COMMA" else f" {text}"),))
+
+
+SLIPS: tuple[Callable[[Place], Slip | None], ...] = (
+    _hole,
+    _bare_options,
+    _options_in_wrong_brackets,
+    _return_of_more_than_names,
+    _several_bound_names,
+    _unquoted_word,
+    _product_with_comma,
+    _size_in_brackets,
+    _misspelt_space,
+    _arguments_without_parentheses,
+    _missing_sign,
+)
