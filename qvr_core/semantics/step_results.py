@@ -25,6 +25,7 @@ from qvr_core.semantics.model import (
     ValueType,
 )
 from qvr_core.semantics.scope import Entry, Equation, Globals, Scope, UnknownName
+from qvr_core.semantics.spaces import Linear, sizes
 from qvr_core.syntax.tree import Item, Placed
 
 
@@ -45,6 +46,43 @@ class RecordingGlobals:
         value = self.file.solved(variable)
         self.sizes[variable] = value
         return value
+
+
+@dataclass(slots=True)
+class Changes:
+    """What is not as it was: names of another type, names bound at another place, names and sizes of the file."""
+
+    names: set[str]
+    places: set[str]
+    file: set[str]
+
+    def note(self, name: str, before: Binding | None, now: Binding | None) -> None:
+        """Compare what a name stood for with what it stands for."""
+        if before is now:
+            return
+        if before is None or now is None or meaning(before) != meaning(now):
+            self.names.add(name)
+        elif before.origin != now.origin:
+            self.places.add(name)
+
+
+def meaning(binding: Binding) -> tuple[object, ...]:
+    """What a step that reads a binding may depend on, but for the place in messages."""
+    # equality of spaces looks at neither the spelling nor the variables behind the sizes
+    space = binding.named.space
+    forms = tuple(size if isinstance(size, Linear) else getattr(size, "form", None) for size in sizes(space))
+    function = binding.function if binding.function is None else binding.origin
+    return (
+        binding.kind,
+        binding.type,
+        binding.named,
+        binding.named.written,
+        forms,
+        binding.reaches,
+        function,
+        binding.real_site,
+        binding.constant,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,10 +113,12 @@ class StepResult:
     effects: frozenset[str]
     plates: frozenset[str]
 
-    def untouched(self, names: set[str], globals_: set[str]) -> bool:
-        """True where nothing that the step reads is among the names and globals that changed."""
-        return names.isdisjoint(self.reads) and (
-            not globals_ or (globals_.isdisjoint(self.entries) and globals_.isdisjoint(self.sizes))
+    def untouched(self, changes: Changes) -> bool:
+        """True where checking the step again would say the same."""
+        return (
+            changes.names.isdisjoint(self.reads)
+            and (not self.diagnostics or changes.places.isdisjoint(self.reads))
+            and (not changes.file or (changes.file.isdisjoint(self.entries) and changes.file.isdisjoint(self.sizes)))
         )
 
 
