@@ -31,7 +31,7 @@ from qvr_core.runtime.repetition import RepeatArrow
 from qvr_core.runtime.scan import ScanArrow, StartState
 from qvr_core.runtime.summation import compose
 from qvr_core.runtime.tape import tape_of
-from qvr_core.runtime.taped import Loop, loop_of
+from qvr_core.runtime.tape_loop import Loop, loop_of
 from qvr_core.runtime.taped_scan import TapedScan
 from qvr_core.semantics import model as m
 

@@ -81,9 +81,15 @@ def _side_by_side(run: CellRun, weights: Sequence[Tensor]) -> tuple[Tensor, ...]
     return tuple(torch.stack(tuple(weights[kind::6])) for kind in range(6))
 
 
+_minus_one: dict[tuple[torch.dtype, torch.device], Tensor] = {}
+
+
 def tanh_by_sigmoid(twice_z: Tensor) -> Tensor:
-    # tanh z = 2 σ(2z) − 1: torch's sigmoid is some five times faster than its tanh
-    return twice_z.sigmoid_().mul_(2.0).sub_(1.0)
+    """tanh z in place of 2z, as 2 σ(2z) − 1: torch's sigmoid is some five times faster than its tanh."""
+    key = (twice_z.dtype, twice_z.device)
+    if key not in _minus_one:
+        _minus_one[key] = torch.tensor(-1.0, dtype=twice_z.dtype, device=twice_z.device)
+    return torch.add(_minus_one[key], twice_z.sigmoid_(), alpha=2.0, out=twice_z)
 
 
 class _FusedCell(torch.autograd.Function):

@@ -6,9 +6,7 @@ walks the tape in reverse, and the gradients of weights are one product over all
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,6 +15,8 @@ from torch import Tensor
 
 from qvr_core.runtime.fused import can_fuse
 from qvr_core.runtime.tape import BinaryOp, ChunkOp, LinearOp, Op, Operand, Tape, UnaryOp
+from qvr_core.runtime.tape_loop import Loop, LoopBuffers, outs_of
+from qvr_core.runtime.taped_backward import generated_backward
 from qvr_core.runtime.workspace import Loan
 
 _UNARY: dict[str, Callable[..., Tensor]] = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu}
@@ -29,58 +29,6 @@ _BINARY: dict[str, Callable[..., Tensor]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """The part of a tape that runs step by step.
-
-    `given` are the slots (or, for a linear operation, the operation's own slot) whose tensors (L, B, w) are computed
-    beforehand: read slots, then for each linear operation its share of the items and its bias.  `weights` says for each
-    (operation, slot) of the loop's linear operations which columns it takes.  `serial` tells loops apart.
-    """
-
-    tape: Tape
-    ops: tuple[Op, ...]
-    read: tuple[int, ...]
-    linear: tuple[LinearOp, ...]
-    weights: tuple[tuple[int, int, tuple[int, int]], ...]
-    serial: int
-
-
-_serials = itertools.count()
-
-
-def loop_of(tape: Tape) -> Loop:
-    """What of a tape has to run step by step."""
-    hoisted = tape.hoisted()
-    ops = tuple(op for op in tape.ops if _outs(op)[0] not in hoisted)
-    linear = tuple(op for op in ops if isinstance(op, LinearOp))
-    read: dict[int, None] = {}
-    for op in ops:
-        if not isinstance(op, LinearOp):
-            read.update({slot: None for slot in _ins(op) if slot in hoisted})
-    weights = tuple(
-        (index, slot, columns)
-        for index, op in enumerate(linear)
-        for slot, columns in zip(op.slots, op.columns, strict=True)
-        if slot not in hoisted
-    )
-    return Loop(tape, ops, tuple(read), linear, weights, next(_serials))
-
-
-def _outs(op: Op) -> tuple[int, ...]:
-    return op.outs if isinstance(op, ChunkOp) else (op.out,)
-
-
-def _ins(op: Op) -> tuple[int, ...]:
-    match op:
-        case LinearOp():
-            return op.slots
-        case BinaryOp():
-            return tuple(x for x in (op.left, op.right) if isinstance(x, int))
-        case _:
-            return (op.slot,)
-
-
 def run_loop(loop: Loop, items: Sequence[Tensor], start: Tensor) -> Tensor:
     """All states (L, B, S) from the items (L, B, w) and the start state (B, S)."""
     tape = loop.tape
@@ -88,7 +36,7 @@ def run_loop(loop: Loop, items: Sequence[Tensor], start: Tensor) -> Tensor:
     values: dict[int, Tensor] = dict(zip(tape.items, items, strict=True))
     hoisted = tape.hoisted()
     for op in tape.ops:
-        if _outs(op)[0] in hoisted:
+        if outs_of(op)[0] in hoisted:
             _evaluate(op, values, tape)
     given = [values[slot] for slot in loop.read]
     for op in loop.linear:
@@ -164,36 +112,12 @@ def plain_loop(loop: Loop, length: int, start: Tensor, given: Sequence[Tensor], 
     return torch.stack(result)
 
 
-class _Buffers:
-    """A buffer (L, B, w) with its views by time for every slot that the loop computes, and slopes for the backward."""
-
-    def __init__(self, loop: Loop, length: int, rows: int, like: Tensor) -> None:
-        def new(width: int) -> Tensor:
-            return torch.empty(length, rows, width, dtype=like.dtype, device=like.device)
-
-        self.whole: dict[int, Tensor] = {}
-        self.slope: dict[int, Tensor] = {}
-        self.grads = [new(loop.tape.widths[op.out]) for op in loop.linear]
-        for op in loop.ops:
-            if isinstance(op, ChunkOp):
-                self.whole.update(zip(op.outs, self.whole[op.slot].split(op.width, -1), strict=True))
-                continue
-            self.whole[op.out] = new(loop.tape.widths[op.out])
-            if isinstance(op, UnaryOp) or (isinstance(op, BinaryOp) and op.function in ("minimum", "maximum")):
-                self.slope[op.out] = new(loop.tape.widths[op.out])
-        self.at = {slot: buffer.unbind(0) for slot, buffer in self.whole.items()}
-        self.slope_at = {slot: buffer.unbind(0) for slot, buffer in self.slope.items()}
-        self.grad_at = [buffer.unbind(0) for buffer in self.grads]
-        numbers = sum(loop.tape.widths[_outs(op)[0]] for op in loop.ops if not isinstance(op, ChunkOp))
-        self.nbytes = 3 * numbers * length * rows * like.element_size()
-
-
 class _Taped(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, loop: Loop, length: int, start: Tensor, *tensors: Tensor) -> Tensor:
         tape, rows = loop.tape, start.shape[0]
-        key = (_Buffers, loop.serial, length, rows, start.dtype, start.device)
-        loan = Loan(key, lambda: _Buffers(loop, length, rows, start))
+        key = (LoopBuffers, loop.serial, length, rows, start.dtype, start.device)
+        loan = Loan(key, lambda: LoopBuffers(loop, length, rows, start))
         lent = loan.buffers
         count = len(loop.read) + len(loop.linear)
         given, weights = tensors[:count], tensors[count:]
@@ -222,7 +146,7 @@ class _Taped(torch.autograd.Function):
             wanted = [tensor for tensor, need in zip((start, *tensors), needed, strict=True) if need]
             gradients = iter(torch.autograd.grad(result, wanted, grad, create_graph=True, allow_unused=True))
             return (None, None, *(next(gradients) if need else None for need in needed))
-        return _backward(ctx, loop, grad, given, weights)
+        return generated_backward(ctx, loop, grad, given, weights)
 
 
 def _call(
@@ -268,176 +192,3 @@ def _binary_call(op: BinaryOp, at: dict[int, Sequence[Tensor]]) -> Callable[[int
     if op.function == "sub" and not isinstance(op.left, int):
         return lambda t: torch.sub(value[t], number, out=out[t]).neg_()
     return lambda t: function(value[t], number, out=out[t])
-
-
-def _backward(
-    ctx: Any, loop: Loop, grad: Tensor, given: Sequence[Tensor], weights: Sequence[Tensor]
-) -> tuple[Tensor | None, ...]:
-    tape, lent = loop.tape, ctx.loan.buffers
-    at: dict[int, Sequence[Tensor]] = ctx.at
-    length = grad.shape[0]
-    hoisted_grads = {slot: torch.zeros_like(tensor) for slot, tensor in zip(loop.read, given, strict=False)}
-    _slopes(loop, lent, at)
-    widths = [tape.widths[slot] for slot in tape.returns]
-    incoming = [part.unbind(0) for part in grad.split(widths, -1)]
-    by_linear = [
-        [(slot, weight) for (which, slot, _), weight in zip(loop.weights, weights, strict=True) if which == index]
-        for index in range(len(loop.linear))
-    ]
-    undo = [_undo(op, loop, lent, at, by_linear) for op in reversed(loop.ops)]
-    carried: list[Tensor | None] = [None] * len(tape.states)
-    for t in range(length - 1, -1, -1):
-        g: Grads = {}
-        for slot, emitted, later in zip(tape.returns, incoming, carried, strict=True):
-            g[slot] = emitted[t] if later is None else emitted[t] + later
-        for call in undo:
-            call(t, g)
-        for slot, whole in hoisted_grads.items():
-            if slot in g:
-                whole[t] = g[slot]
-        carried = [g.get(slot) for slot in tape.states]
-    grad_start = None
-    if ctx.needs_input_grad[2]:
-        each = zip(carried, ctx.starts, strict=True)
-        grad_start = torch.cat([torch.zeros_like(s) if c is None else c for c, s in each], -1)
-    return (None, None, grad_start, *hoisted_grads.values(), *(b.clone() for b in lent.grads),
-            *_weight_gradients(ctx, loop, lent, at))  # fmt: skip
-
-
-Grads = dict[int, Tensor]
-
-
-def _add(g: Grads, slot: int, value: Tensor) -> None:
-    have = g.get(slot)
-    g[slot] = value if have is None else have + value
-
-
-def _undo(
-    op: Op,
-    loop: Loop,
-    lent: _Buffers,
-    at: dict[int, Sequence[Tensor]],
-    by_linear: Sequence[Sequence[tuple[int, Tensor]]],
-) -> Callable[[int, Grads], None]:
-    """The gradient of an operation as a function of time, from the gradients so far into them."""
-    match op:
-        case LinearOp():
-            index = loop.linear.index(op)
-            return _undo_linear(op.out, lent.grad_at[index], by_linear[index])
-        case ChunkOp():
-            into = next((lent.grad_at[i] for i, other in enumerate(loop.linear) if other.out == op.slot), None)
-            return _undo_chunk(op, at, into)
-        case UnaryOp():
-            out, slot, slope = op.out, op.slot, lent.slope_at[op.out]
-
-            def unary(t: int, g: Grads) -> None:
-                own = g.get(out)
-                if own is not None:
-                    _add(g, slot, own * slope[t])
-
-            return unary
-        case BinaryOp():
-            return _undo_binary(op, at, lent)
-
-
-def _undo_linear(
-    out: int, stored: Sequence[Tensor], inputs: Sequence[tuple[int, Tensor]]
-) -> Callable[[int, Grads], None]:
-    def linear(t: int, g: Grads) -> None:
-        own, kept = g.get(out), stored[t]
-        if own is None:
-            kept.zero_()
-            return
-        if own is not kept:
-            kept.copy_(own)
-        for slot, weight in inputs:
-            _add(g, slot, kept @ weight)
-
-    return linear
-
-
-def _undo_chunk(
-    op: ChunkOp, at: dict[int, Sequence[Tensor]], into: Sequence[Tensor] | None
-) -> Callable[[int, Grads], None]:
-    """Where the chunks are those of a linear map, their gradients go straight to where it keeps its own."""
-    outs, whole = op.outs, op.slot
-
-    def chunk(t: int, g: Grads) -> None:
-        parts = [g.get(slot) for slot in outs]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts):
-            if not known:
-                return
-            zero = torch.zeros_like(at[outs[0]][t])
-            known = [zero if part is None else part for part in parts]
-        if into is not None and whole not in g:
-            g[whole] = torch.cat(known, -1, out=into[t])
-        else:
-            _add(g, whole, torch.cat(known, -1))
-
-    return chunk
-
-
-def _undo_binary(op: BinaryOp, at: dict[int, Sequence[Tensor]], lent: _Buffers) -> Callable[[int, Grads], None]:
-    out, left, right = op.out, op.left, op.right
-
-    def choice(t: int, g: Grads) -> None:
-        own = g.get(out)
-        if own is not None:
-            share = own * lent.slope_at[out][t]
-            _add(g, int(left), share)
-            _add(g, int(right), own - share)
-
-    def product(t: int, g: Grads) -> None:
-        own = g.get(out)
-        if own is None:
-            return
-        if isinstance(left, int):
-            _add(g, left, own * (at[right][t] if isinstance(right, int) else right))
-        if isinstance(right, int):
-            _add(g, right, own * (at[left][t] if isinstance(left, int) else left))
-
-    def total(t: int, g: Grads) -> None:
-        own = g.get(out)
-        if own is None:
-            return
-        if isinstance(left, int):
-            _add(g, left, own)
-        if isinstance(right, int):
-            _add(g, right, -own if op.function == "sub" else own)
-
-    return {"mul": product, "add": total, "sub": total}.get(op.function, choice)
-
-
-def _slopes(loop: Loop, lent: _Buffers, at: dict[int, Sequence[Tensor]]) -> None:
-    """Derivatives of the pointwise operations, for all times at once."""
-    for op in loop.ops:
-        if isinstance(op, UnaryOp):
-            value, slope = lent.whole[op.out], lent.slope[op.out]
-            if op.function == "sigmoid":
-                torch.addcmul(value, value, value, value=-1.0, out=slope)
-            elif op.function == "tanh":
-                torch.addcmul(value.new_ones(()), value, value, value=-1.0, out=slope)
-            else:
-                slope.copy_(value > 0)
-        elif isinstance(op, BinaryOp) and op.out in lent.slope:
-            # 1 where the left side is taken; both sides share a tie, as in torch
-            left, right = (torch.stack(tuple(at[int(side)])) for side in (op.left, op.right))
-            taken = left < right if op.function == "minimum" else left > right
-            lent.slope[op.out].copy_(taken).add_(left == right, alpha=0.5)
-
-
-def _weight_gradients(ctx: Any, loop: Loop, lent: _Buffers, at: dict[int, Sequence[Tensor]]) -> list[Tensor]:
-    """One product over all times for each slot that a linear operation of the loop reads."""
-    tape = loop.tape
-    result: list[Tensor] = []
-    for index, slot, _ in loop.weights:
-        grads = lent.grads[index]
-        if slot in tape.states:
-            position = tape.states.index(slot)
-            before = lent.whole[tape.returns[position]]
-            total = grads[1:].flatten(0, 1).mT @ before[:-1].flatten(0, 1)
-            result.append(total.addmm_(grads[0].mT, ctx.starts[position]))
-        else:
-            result.append(grads.flatten(0, 1).mT @ lent.whole[slot].flatten(0, 1))
-    return result

@@ -7,7 +7,8 @@ from torch import Tensor
 from qvr_core.runtime import layout
 from qvr_core.runtime.arrow import ArrowModule, Value
 from qvr_core.runtime.scan import ScanArrow, StartState
-from qvr_core.runtime.taped import Loop, run_loop
+from qvr_core.runtime.tape_loop import Loop
+from qvr_core.runtime.taped import run_loop
 from qvr_core.semantics import model
 
 
