@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "e2e"
 NODE = "24.21.0"
 CODE_SERVER = "4.139.1"
-MIRROR = os.environ.get("QVR_DEBIAN_MIRROR", "DEBIAN/debian")
 SUITE = "forky"
 LIBRARIES = ("libkrb5-dev", "pkg-config", "make", "g++", "libsecret-1-dev", "libx11-dev", "libxkbfile-dev")
 LETTERS = ("fonts-liberation", "fonts-dejavu-core")
@@ -124,15 +123,16 @@ def recent(command: list[str], env: dict[str, str]) -> bool:
 
 def unpack_neovim(root: Path) -> None:
     """Neovim and every library it needs, each checked against the index' SHA256."""
-    index = packages()
+    site = mirror()
+    index = packages(site)
     partial = root.with_name("nvim.part")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     for name in needed("neovim", index):
         entry = index[name]
-        content = get(f"{MIRROR}/{entry['Filename']}", name)
+        content = get(f"{site}/{entry['Filename']}", name)
         if hashlib.sha256(content).hexdigest() != entry["SHA256"]:
-            raise CannotFetch(f"{name} from {MIRROR} does not match its checksum.")
+            raise CannotFetch(f"{name} from {site} does not match its checksum.")
         archive = partial / "package.deb"
         archive.write_bytes(content)
         call(["dpkg-deb", "-x", str(archive), str(partial)], ROOT, name)
@@ -140,8 +140,20 @@ def unpack_neovim(root: Path) -> None:
     partial.rename(root)
 
 
-def packages() -> dict[str, dict[str, str]]:
-    text = lzma.decompress(get(f"{MIRROR}/dists/{SUITE}/main/binary-amd64/Packages.xz", "package index")).decode()
+def mirror() -> str:
+    """Where this machine's apt gets Debian from."""
+    found = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    sites = [line for line in found.stdout.splitlines() if line.rstrip("/").endswith("/debian")]
+    if not sites:
+        raise CannotFetch("Neovim 0.11 or newer is not on PATH, and apt here knows no Debian to get it from.")
+    return sites[0].rstrip("/")
+
+
+def packages(site: str) -> dict[str, dict[str, str]]:
+    text = lzma.decompress(get(f"{site}/dists/{SUITE}/main/binary-amd64/Packages.xz", "package index")).decode()
     index: dict[str, dict[str, str]] = {}
     for stanza in text.split("\n\n"):
         fields = dict(re.findall(r"^([A-Z][\w-]*): (.*)$", stanza, re.MULTILINE))
