@@ -277,6 +277,22 @@ def shape_text(space: Space) -> str:
     return f"(B{length}, {'?' if isinstance(size, Linear) else int(size)})"
 
 
+def plate_shape(plate: Named | None, element: Named | None) -> str:
+    """The tensor that the draws of a plate are: '(B, 8)' for scalars, '(B, 20, 3)' for vectors."""
+    axes = ["B"]
+    for factor in factors_of(plate.space) if plate is not None else ():
+        size = factor.size if isinstance(factor, Finite) else width(factor)
+        axes.append("?" if isinstance(size, Linear) else str(int(size)))
+    if element is None:
+        return f"({', '.join(axes)})"
+    if plate is None:
+        return shape_text(element.space)
+    inner = width(element.space)
+    if not isinstance(element.space, Finite) and inner != 1:
+        axes.append("?" if isinstance(inner, Linear) else str(int(inner)))
+    return f"({', '.join(axes)})"
+
+
 def density_text(density: Density) -> str:
     """How a density is computed, in words; '' for what has none because it is deterministic."""
     match density.kind:

@@ -16,7 +16,7 @@ from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import space_text, structure
 from qvr_core.semantics.families import FAMILIES, support_words
 from qvr_core.semantics.roles import ROLES, OptionSpec
-from qvr_core.semantics.spaces import Finite, Named, factors_of, item_of
+from qvr_core.semantics.spaces import Finite, Named, Unknown, factors_of, item_of
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree import Placed, Span, Statement
 
@@ -262,7 +262,7 @@ def program_text(snapshot: Snapshot, program: m.Program) -> str:
         "  \n".join(listed),
         f"Data: {data}" if data else "",
         arrows.memory_text(count) if count else "",
-        _sentence(arrows.density_text(program.density)),
+        _sentence(arrows.density_text(program.density)) if program.uses_input else "",
     )
 
 
@@ -335,25 +335,30 @@ def _step(step: m.StepModel, name: str) -> str:
 def site_text(site: m.Site, name: str, role: str) -> str:
     """A site: shape, support, latent or observed, density."""
     space = next((space for bound, space in site.bound if bound == name), None)
+    if space is not None and isinstance(space.space, Unknown):
+        space = None
     match site.draw:
         case m.FamilyDraw(family=family):
             drawn = f"from `{family}`"
-            support = f"Support: {support_words(FAMILIES[family])}" if family in FAMILIES else ""
+            support = f"Support: {support_text(family)}" if family in FAMILIES else ""
         case m.ArrowDraw(arrow=arrow):
             drawn = f"from `{arrow.name}`" if isinstance(arrow, m.Ref) else "from an arrow"
             support = ""
-    typed = f"{name} : {space.written}" if space is not None else name
-    shape = f"Shape: `{arrows.shape_text(space.space)}`" if space is not None else ""
-    plate = f"Plate: {space_text(site.ascribed)}" if site.ascription is m.Ascription.PLATE and site.ascribed else ""
+    plate = site.ascribed if site.ascription in (m.Ascription.PLATE, m.Ascription.ROW_DRAWS) else None
+    shape = f"Shape: `{arrows.plate_shape(plate, space)}`" if space is not None or plate is not None else ""
     return paragraphs(
-        code(typed),
+        code(f"{name} : {space.written}" if space is not None else name),
         f"{role} · {drawn}" + (f" · {space_text(space)}" if space is not None else ""),
         shape,
-        plate,
+        f"One draw per element of {space_text(plate)}." if plate is not None else "",
         support,
         _sentence(arrows.density_text(site.density)),
-        "Drawn anew in each row of the batch." if site.row_local and site.ascription is m.Ascription.PLATE else "",
+        "Drawn anew in each row of the batch." if site.row_local and plate is not None else "",
     )
+
+
+def support_text(name: str) -> str:
+    return support_words(FAMILIES[name]).removeprefix("from ")
 
 
 def value_text(kind: m.ValueType) -> str:
@@ -394,7 +399,7 @@ def family_text(name: str) -> str:
         for item in family.parameters
     ]
     return paragraphs(
-        code(f"{name}({signature})"), _sentence(family.summary), "\n".join(rows), f"Support: {support_words(family)}"
+        code(f"{name}({signature})"), _sentence(family.summary), "\n".join(rows), f"Support: {support_text(name)}"
     )
 
 

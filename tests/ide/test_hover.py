@@ -56,6 +56,23 @@ def test_hover(marked: str, words: list[str]) -> None:
         assert word in found, found
 
 
+@pytest.mark.parametrize(
+    ("step", "shape"),
+    [
+        ("sample $0z : School <- Normal(0.0, 1.0)", "(B, 8)"),
+        ("sample $0t : School <- Dirichlet([1.0, 1.0, 1.0])", "(B, 8, 3)"),
+        ("sample $0k : School <- Categorical([0.5, 0.5])", "(B, 8)"),
+        ("observe $0y : School <- Normal(0.0, spread)", "(B, 8)"),
+        ("sample $0m <- Normal(0.0, 1.0)", "(B, 1)"),
+    ],
+)
+def test_shapes_of_plates(step: str, shape: str) -> None:
+    name = step.partition("$0")[2].partition(" ")[0]
+    found = markdown(f"object School : FinSet 8\nprogram p : School -> School\n    {step}\n    return {name}\n")
+    assert f"Shape: `{shape}`" in found, found
+    assert ("per element of School" in found) == ("School" in step)
+
+
 def test_inferred_direction_is_told() -> None:
     found = markdown(BIDIRECTIONAL.replace("let both", "let bo$0th"))
     assert "`bwd_cell` reads the sequence from its end (read off the name)" in found
