@@ -1,0 +1,25 @@
+"""The counts that hovers and lenses show are those of the modules that run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from qvr_core.analysis import Analyzer
+from qvr_core.ide.arrows import parameter_count
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["bidirectional_rnn_lm", "seq2seq", "transformer_lm", "lstm_lm", "state_space", "hidden_markov", "factor_analysis"],
+)
+def test_parameters_of_examples(name: str) -> None:
+    from qvr_core.dsl import load
+
+    path = EXAMPLES / f"{name}.qvr"
+    model = Analyzer(path.read_text()).snapshot().model
+    wanted = sum(parameter.numel() for parameter in load(str(path)).morphism.parameters())
+    assert parameter_count(model, model.programs[model.exports[0].name]) == wanted
