@@ -14,7 +14,7 @@ from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.families import Family, Parameter
 from qvr_core.semantics.heads import literal_problem, named_parameter, signature
 from qvr_core.semantics.model import Constant, Expr, FamilyDraw, ValueType
-from qvr_core.semantics.spaces import Constrained, Dim, Finite, Named, Real, Seq, Space, Unknown
+from qvr_core.semantics.spaces import Constrained, Dim, Finite, Named, Real, Seq, Space, Unknown, add
 from qvr_core.semantics.spelling import closest
 from qvr_core.syntax.tree import Arith, ArithArg, Draw, ListArith
 
@@ -155,10 +155,9 @@ def _event_size(family: Family, arguments: Sequence[FamilyArgument], over: Named
         if argument.parameter.shape == "element" or not shape or family.name == "MixtureNormal":
             continue
         last = shape[-1][0]
-        if family.name == "OrderedLogistic" and isinstance(last, int):
-            return int(last) + 1
-        if last is not None and family.name != "OrderedLogistic":
-            return last
+        if last is not None:
+            # cutpoints lie between categories; the last logit of a simplex is fixed
+            return add((last, 1)) if family.name in ("OrderedLogistic", "LogisticNormal") else last
     return _matrix_side(arguments)
 
 
