@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from qvr_core.semantics.arrow_text import arrow_text, plain
@@ -14,10 +15,10 @@ from qvr_core.semantics.codes import (
     SHARED_WEIGHTS,
     SORT_MISMATCH,
 )
-from qvr_core.semantics.density import then
+from qvr_core.semantics.density import EXACT, then
 from qvr_core.semantics.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.model import Arrow, Compose, Damaged, Fan, Identity, Lift, Sort
-from qvr_core.semantics.scope import ArrowEntry, Scope, show
+from qvr_core.semantics.scope import UNKNOWN, ArrowEntry, Scope, show
 from qvr_core.semantics.sequences import can_lift, lift
 from qvr_core.semantics.spaces import Linear, Named, has_seq, is_finite, is_unknown, item_of, width
 from qvr_core.semantics.wiring import algebra_of
@@ -35,7 +36,16 @@ def check_compose(expr: ComposeExpr, scope: Scope, given: Named | None, check: C
         else:
             stages.append(stage)
     _hint_repeats(pieces, stages, scope)
-    return composed(stages, [scope.origin(span) for span in operators], scope.origin(expr.span))
+    result = composed(stages, [scope.origin(span) for span in operators], scope.origin(expr.span))
+    return replace(result, codomain=UNKNOWN) if _in_doubt(stages) else result
+
+
+def _in_doubt(stages: Sequence[Arrow]) -> bool:
+    """True where a stage that could not be typed leaves open whether a sequence arrives behind it."""
+    doubt = False
+    for stage in stages:
+        doubt = is_unknown(stage.codomain.space) or (doubt and can_lift(stage))
+    return doubt
 
 
 def composed(stages: Sequence[Arrow], operators: Sequence[Origin], origin: Origin) -> Compose:
@@ -43,6 +53,8 @@ def composed(stages: Sequence[Arrow], operators: Sequence[Origin], origin: Origi
     density = stages[0].density
     for before, stage in pairwise(stages):
         density = then(density, before.codomain.space, stage.density)
+    if any(is_unknown(stage.codomain.space) for stage in stages):
+        density = EXACT  # nothing is said of what could not be typed
     return Compose(
         domain=stages[0].domain,
         codomain=stages[-1].codomain,
@@ -75,14 +87,14 @@ def _connect(
 ) -> None:
     """Add `stage` after `stages`, lifting whichever side works on single elements."""
     given, wanted = stages[-1].codomain.space, stage.domain.space
-    if has_seq(wanted) and not has_seq(given) and not is_unknown(given):
+    if has_seq(wanted) and not has_seq(given):
         if all(can_lift(earlier) for earlier in stages):
             stages[:] = [lift(earlier) for earlier in stages]
-        else:
+        elif not _in_doubt(stages):
             _missing_sequence(stages, stage, left, right, operator, scope)
             stages.append(stage)
             return
-    elif has_seq(given) and not has_seq(wanted) and not is_unknown(wanted):
+    elif has_seq(given) and not has_seq(wanted):
         stage = lift(stage)
     check_sorts(stages[-1], stage, left, right, operator, scope)
     scope.require_fit(

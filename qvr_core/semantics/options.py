@@ -18,6 +18,8 @@ from qvr_core.semantics.scope import Scope
 from qvr_core.semantics.spelling import closest
 from qvr_core.syntax.tree import Number, Option, Options, Span, String, Word
 
+_ALL_KEYS = tuple(dict.fromkeys(key for role in ROLES.values() for key in role.options))
+
 OptionValue = str | int | float | bool
 
 
@@ -50,9 +52,12 @@ class Settings:
 
 
 def find_role(options: Options | None) -> Option | None:
-    """The option that says the role."""
+    """The option that says the role, its key misspelt or not."""
     items = options.items if options is not None else ()
-    return next((item for item in items if item.key.text == "role"), None)
+    exact = next((item for item in items if item.key.text == "role"), None)
+    if exact is not None:
+        return exact
+    return next((item for item in items if closest(item.key.text, _ALL_KEYS) == "role"), None)
 
 
 def read_options(options: Options | None, family: Family | None, scope: Scope) -> Settings | None:
@@ -63,18 +68,23 @@ def read_options(options: Options | None, family: Family | None, scope: Scope) -
         return None
     given: dict[str, OptionValue] = {}
     written: dict[str, Option] = {}
+    garbled = False
     for option in options.items if options is not None else ():
         key = option.key.text
         spec = _spec(role, family, key)
-        if spec is None:
-            _unknown_option(role, family, option, scope)
+        if option is role_option and spec is not None:
+            written[key] = option
+        elif spec is None:
+            meant = _unknown_option(role, family, option, scope)
+            garbled = garbled or meant == "replicate"
         elif key in written:
             scope.report(DUPLICATE_OPTION, f"`{key}` is given twice", option.key.span)
         else:
             written[key] = option
             if (value := option_value(spec, option, scope)) is not None:
                 given[key] = value
-    return Settings(role, given, written)
+    # how many arrows there are depends on the word that cannot be read
+    return None if garbled else Settings(role, given, written)
 
 
 def _role(option: Option, scope: Scope) -> Role | None:
@@ -91,7 +101,7 @@ def _role(option: Option, scope: Scope) -> Role | None:
         value.span,
         fixes=() if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(value.span), near),), True),),
     )
-    return None
+    return None if near is None else ROLES[near]
 
 
 def _spec(role: Role, family: Family | None, key: str) -> OptionSpec | None:
@@ -100,7 +110,8 @@ def _spec(role: Role, family: Family | None, key: str) -> OptionSpec | None:
     return role.options.get(key)
 
 
-def _unknown_option(role: Role, family: Family | None, option: Option, scope: Scope) -> None:
+def _unknown_option(role: Role, family: Family | None, option: Option, scope: Scope) -> str | None:
+    """Report the option; the key that was probably meant."""
     key = option.key
     keys = (*role.options, *(family.head_options if family is not None and role.name == "kernel" else ()))
     near = closest(key.text, keys)
@@ -111,6 +122,7 @@ def _unknown_option(role: Role, family: Family | None, option: Option, scope: Sc
         message += f" (`{key.text}` belongs to {_words(tuple(others))})"
     fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(key.span), near),), True),)
     scope.report(UNKNOWN_OPTION, message, key.span, fixes=fixes)
+    return near
 
 
 def _words(words: tuple[str, ...]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from qvr_core.semantics.model import Arrow, Lift
-from qvr_core.semantics.spaces import Named, Product, has_seq, is_unknown, sequence_of
+from qvr_core.semantics.spaces import Named, Product, has_seq, sequence_of
 
 
 def as_sequence(named: Named) -> Named:
     """`Seq A`, as hovers write it."""
-    if has_seq(named.space) or is_unknown(named.space):
+    if has_seq(named.space):
         return named
     inner = f"({named.written})" if isinstance(named.space, Product) and " " in named.written else named.written
     return Named(sequence_of(named.space), f"Seq {inner}")

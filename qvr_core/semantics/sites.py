@@ -12,7 +12,7 @@ from qvr_core.semantics.display import structure
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.family_draws import TypedFamily, check_family
-from qvr_core.semantics.model import ArrowDraw, Ascription, Density, DrawModel, Site, ValueType
+from qvr_core.semantics.model import ArrowDraw, Ascription, Damaged, Density, DrawModel, Site, ValueType
 from qvr_core.semantics.objects import check_object_expr
 from qvr_core.semantics.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY
 from qvr_core.semantics.scope import UNKNOWN
@@ -98,6 +98,10 @@ def _from_arrow(
     ctx: StepContext,
 ) -> TypedSite:
     model, value = check_arrow_draw(draw, name.text, ctx)
+    if isinstance(model.arrow, Damaged) and ctx.scope.lookup(draw.name.text) is None:
+        # a misspelt family may have meant a plate or a value: nothing that follows is the user's mistake
+        site = _site(name, Ascription.NONE, space, model, model.arrow.density, options, False, origin)
+        return TypedSite(site, ValueType(Unknown()), UNKNOWN, None)
     dense = kind == "sample" or _check_density(kind, draw, model, ctx)
     codomain = model.arrow.codomain
     named = codomain if value.space is None else Named(value.space, codomain.written)

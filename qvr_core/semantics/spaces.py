@@ -211,7 +211,7 @@ def sequence_of(space: Space) -> Space:
     """`Seq A`, factor by factor; what is a sequence stays one."""
     if isinstance(space, Product):
         return Product(tuple(sequence_of(factor) for factor in space.factors), space.names)
-    return space if isinstance(space, Seq | Unknown) else Seq(space)
+    return space if isinstance(space, Seq) else Seq(space)
 
 
 def item_of(space: Space) -> Space:
