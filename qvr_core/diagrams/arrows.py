@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from qvr_core.diagrams.drawing import Bundle, Drawing, End, split, spread
+from qvr_core.diagrams.drawing import Bundle, Drawing, End, misfit, split, spread
 from qvr_core.diagrams.graph import Box, Node, Wire, connect
 from qvr_core.diagrams.labels import arrow_name, arrow_type, caption, columns
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.spaces import Named
+from qvr_core.semantics.spaces import Named, factors_of, is_unknown, product
 
 MANY_COPIES = 6
 """`fan(f)` over more copies than this is one node `f × n`."""
@@ -206,6 +206,12 @@ def scan(drawing: Drawing, arrow: m.Scan, bundle: Bundle, place: Origin | None) 
     with drawing.inside(Box(id="scan", kind="scan", label=label, origin=arrow.origin)), drawing.used_at(arrow.origin):
         if simple:
             (end,) = cell_node(drawing, arrow, bundle, place)
+            if is_unknown(arrow.state.space):
+                # the state does not match: what the cell makes is shown against what it reads
+                held = drawing.model.arrows[arrow_name(arrow.cell)]
+                wrong = misfit((end,), last_factors(held.domain, len(factors_of(held.codomain.space))))
+                feedback(drawing, end.node, end.node, held.codomain, wrong)
+                return (end,)
             feedback(drawing, end.node, end.node, arrow.state)
         else:
             state = drawing.add(Node(id="state", kind="state", label="state", detail=caption(arrow.state)))
@@ -238,6 +244,13 @@ def cell_node(drawing: Drawing, arrow: m.Scan, bundle: Bundle, place: Origin | N
     return ends
 
 
-def feedback(drawing: Drawing, source: str, target: str, state: Named) -> None:
-    wire = Wire(label=caption(state), space=state.written, width=columns(state.space), kind="state")
+def feedback(drawing: Drawing, source: str, target: str, state: Named, mismatch: str | None = None) -> None:
+    label = caption(state) + (f"  ✗ {mismatch}" if mismatch else "")
+    wire = Wire(label=label, space=state.written, width=columns(state.space), kind="state", mismatch=mismatch)
     connect(drawing.graph, source, target, wire)
+
+
+def last_factors(named: Named, count: int) -> Named:
+    """The last `count` factors of a product: what a cell reads as its state."""
+    parts = spread(named)[-count:]
+    return Named(product((part.written, part.space) for part in parts), " * ".join(part.written for part in parts))

@@ -23,6 +23,7 @@ DRAWN = (
     "topic_model",
     "survival",
     "broken/widths_do_not_add_up",
+    "broken/cell_state_does_not_match",
 )
 
 

@@ -56,6 +56,12 @@ def test_everything_that_can_be_drawn_is_drawn(path: Path) -> None:
             assert node.origin is None or snapshot.range(node.origin)
 
 
+def test_a_state_that_does_not_match_is_marked_where_it_returns() -> None:
+    graph = build(analysed(ROOT / "examples" / "broken" / "cell_state_does_not_match.qvr"), "backbone")
+    marked = [(source, target, wire.kind) for source, target, wire in wires(graph) if wire.mismatch]
+    assert marked == [("cell", "cell", "state")]
+
+
 def test_no_wire_of_a_sound_example_is_marked() -> None:
     for path in PROGRAMS:
         snapshot = analysed(path)
