@@ -17,6 +17,8 @@ from qvr_core.syntax.tree import Span, SyntaxProblem
 
 BLOCKS = {"program": "program", "deduction": "deduction", "composition": "composition"}
 INDENT = "    "
+# Blocks within blocks that are still read as such: every layer walks them by recursion.
+DEEPEST = 40
 
 
 @dataclass(slots=True)
@@ -183,6 +185,7 @@ def _attach(block: Block, root: Block, levels: list[tuple[int, Block]], seen: se
     if (
         before is not None
         and _opens_block(before)
+        and len(levels) < DEEPEST
         and (width > levels[-1][0] or _takes_unindented(before, block, found))
     ):
         levels.append((width, before))
@@ -245,7 +248,8 @@ def _check_blocks(root: Block) -> None:
             if word == "marginalize" and not child.children:
                 message = "the body of this `marginalize` is missing: indent the steps that use its name below it"
                 child.problems.append(problem("empty-block", message, span))
-        _check_blocks(child)
+        if child.children:
+            _check_blocks(child)
 
 
 # ---------------------------------------------------------------- problems that span lines

@@ -56,27 +56,30 @@ class UidPool:
 
 
 def place_block(
-    lines: Sequence[str], block: Block, top: int, pool: UidPool
-) -> tuple[Placed[Any], list[tuple[int, SyntaxProblem]]]:
-    """Parse the units of a block, whose statement starts at line `top`, and give each its uid."""
+    lines: Sequence[str], block: Block, top: int, pool: UidPool, problems: list[tuple[int, SyntaxProblem]]
+) -> Placed[Any]:
+    """Parse the units of a block, whose statement starts at line `top`, and give each its uid.
+
+    The layout's problems are added to `problems`, each with the uid that its span counts from.
+    """
     unit = parse_unit(block.start, unit_text(lines, block))
     uid = pool.uid(unit, block.line.first == top)
-    layout = block.problems
-    # One mistake is one problem: a line that cannot be read is not also blamed for its place, nor the other way round.
-    if any(problem.severity == "error" for problem in unit.problems):
-        if unit.node is None and any(problem.code == "stray-indent" for problem in layout):
-            unit = replace(unit, problems=())
-        else:
-            if any(problem.code == "misplaced-return" for problem in layout):
-                unit = replace(unit, node=None)
-            layout = [problem for problem in layout if problem.code not in PLACE_PROBLEMS]
-    problems = [(uid, problem) for problem in layout]
-    children: list[Placed[Any]] = []
-    for child in block.children:
-        placed, found = place_block(lines, child, top, pool)
-        children.append(placed)
-        problems += found
-    return Placed(uid, block.line.first - top, block.line.shape.column, unit, tuple(children)), problems
+    if block.problems:
+        unit, layout = _one_problem(unit, block.problems)
+        problems += [(uid, problem) for problem in layout]
+    children = tuple([place_block(lines, child, top, pool, problems) for child in block.children])
+    return Placed(uid, block.line.first - top, block.line.shape.column, unit, children)
+
+
+def _one_problem(unit: Unit[Any], layout: list[SyntaxProblem]) -> tuple[Unit[Any], list[SyntaxProblem]]:
+    """One mistake is one problem: a line that cannot be read is not also blamed for its place, or the reverse."""
+    if not any(problem.severity == "error" for problem in unit.problems):
+        return unit, layout
+    codes = {problem.code for problem in layout}
+    if unit.node is None and "stray-indent" in codes:
+        return replace(unit, problems=()), layout
+    left = [problem for problem in layout if problem.code not in PLACE_PROBLEMS]
+    return (replace(unit, node=None) if "misplaced-return" in codes else unit), left
 
 
 def same_structure(lines: Sequence[str], found: Extent, top: int, line: int, old: str) -> int | None:

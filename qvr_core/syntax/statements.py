@@ -303,7 +303,8 @@ class Document(Layout):
             pool = UidPool(self._serial << SERIAL_BITS, 1, ())
         else:
             pool = UidPool(old.statement.uid, old.counter, tuple(units_of(old.statement))[1:])
-        placed, problems = place_block(self.lines, tree, tree.line.first, pool)
+        problems: list[tuple[int, SyntaxProblem]] = []
+        placed = place_block(self.lines, tree, tree.line.first, pool, problems)
         return _Record(Statement(placed, doc, tuple(problems)), text, found, pool.counter)
 
     # ---------------------------------------------------------------- one line of a long block

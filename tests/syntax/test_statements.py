@@ -184,7 +184,7 @@ def test_ten_thousand_texts_are_read_and_formatted(seed: int) -> None:
     ["(" * 3000, ")" * 3000, "let f = " + "(" * 2000 + "a" + ")" * 2000, "-" * 5000, '"' * 5001, "\t" * 4000,
      "let f = " + " >> ".join(["a"] * 5000), "program p : A -> B\n" + "    let x = [\n" * 800, "a.b" * 3000,
      "program p : A -> B\nlet a = b\n" * 500, "program p : A -> B\n    marginalize z <- f\n" * 300,
-     "program p : A -> B\n" + "".join(" " * i + f"marginalize z{i} <- f\n" for i in range(1, 600)),
+     "program p : A -> B\n" + "".join(" " * i + f"marginalize z{i} <- f\n" for i in range(1, 1500)),
      "program p : A -> B\n    let x = " + "-" * 3000 + "1", "program p : A -> B\n    let x = " + "y ->" * 2000 + "1"],
     ids=range(14),
 )  # fmt: skip
