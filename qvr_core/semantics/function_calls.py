@@ -20,7 +20,10 @@ from qvr_core.semantics.model import (
     Builtin,
     Constant,
     Expr,
+    FactorTable,
+    FieldOf,
     Index,
+    ListOf,
     Method,
     Sort,
     TermValue,
@@ -196,16 +199,14 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (expr.base, *expr.indices)
         case Method():
             return (expr.base, *expr.args)
+        case FieldOf():
+            return (expr.base,)
+        case ListOf():
+            return expr.items
+        case FactorTable():
+            return (*(() if expr.body is None else (expr.body,)), *(value for _, value in expr.cases))
         case _:
-            return tuple(
-                child for attribute in ("base", "items", "body") for child in _listed(getattr(expr, attribute, ()))
-            )
-
-
-def _listed(value: object) -> tuple[Expr, ...]:
-    if value is None:
-        return ()
-    return value if isinstance(value, tuple) else (value,)  # type: ignore[return-value]
+            return ()
 
 
 def result_type(arrow: Arrow, args: Sequence[Expr]) -> ValueType:
