@@ -12,6 +12,7 @@ from qvr_core.runtime import layout
 from qvr_core.runtime.arrow import ArrowModule, Value
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.network import EMBED_SPREAD, linear_layer
+from qvr_core.runtime.padding import valid_positions
 from qvr_core.semantics import model
 from qvr_core.semantics.spaces import Named
 
@@ -102,7 +103,7 @@ class NormArrow(ArrowModule):
 class AttentionArrow(ArrowModule):
     """Multi-head self-attention over axis −2, by torch's fused kernel; weights as in `torch.nn.MultiheadAttention`.
 
-    `mask` (B, L) bool, True where a position may be attended to, comes with `attend` for padded sequences.
+    Inside `padding.padded(lengths)` only valid positions are attended to.
     """
 
     def __init__(self, node: model.Attention) -> None:
@@ -115,10 +116,7 @@ class AttentionArrow(ArrowModule):
 
     def forward(self, x: Value) -> Value:
         assert isinstance(x, Tensor)
-        return self.attend(x, None)
-
-    def attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """`x` (B, L, d) attending to the positions where `mask` (B, L) is True."""
+        mask = valid_positions(x.shape[0], x.shape[-2])
         *lead, length, width = x.shape
         q, k, v = self.in_proj(x).view(*lead, length, 3, self.heads, width // self.heads).unbind(-3)
         allowed = mask[..., None, None, :] if mask is not None else None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 
+from qvr_core.runtime import padding
 from qvr_core.runtime.errors import InputProblem
 from tests.runtime import nodes as n
 
@@ -33,7 +36,7 @@ def test_low_rank_linear_has_fewer_parameters_and_the_rank():
     node = linear("f", 20, 10, rank=3)
     module = n.build(n.ref(node), node)
     assert sum(p.numel() for p in module.parameters()) == 3 * 30 + 10
-    jacobian = torch.func.jacrev(lambda x: module(x))(torch.randn(20))
+    jacobian = torch.func.jacrev(module)(torch.randn(20))
     assert torch.linalg.matrix_rank(jacobian, tol=1e-4) == 3
 
 
@@ -61,12 +64,14 @@ def test_attention_equals_torch(causal, padded):
         }
     )
     x = torch.randn(3, 5, 6)
-    valid = torch.arange(5) < torch.tensor([[5], [3], [1]]) if padded else None
+    lengths = torch.tensor([5, 3, 1])
+    valid = torch.arange(5) < lengths[:, None] if padded else None
     forbidden = torch.ones(5, 5, dtype=torch.bool).triu(1) if causal else None
     expected, _ = reference(
         x, x, x, key_padding_mask=None if valid is None else ~valid, attn_mask=forbidden, need_weights=False
     )
-    ours = module.attend(x, valid)
+    with padding.padded(lengths) if padded else nullcontext():
+        ours = module(x)
     assert torch.allclose(ours, expected, atol=1e-5)
 
 
@@ -124,7 +129,7 @@ def test_freeze_stops_gradients_to_parameters_but_not_to_the_input():
     drawn = module.draw(x)
     (drawn.value.sum() + drawn.log_prob.sum()).backward()
     assert all(p.grad is None for p in module.parameters()) and x.grad.abs().sum() > 0
-    assert [name for name, _ in module.named_parameters()][0].startswith("f.")
+    assert next(name for name, _ in module.named_parameters()).startswith("f.")
 
 
 def test_discretize():
