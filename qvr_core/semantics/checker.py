@@ -324,7 +324,8 @@ class FileChecker:
                 yield self.rules.unknown_name(unknown)
         yield from self.circles.diagnostics()
         yield from self.rules.diagnostics()
-        yield from self.holes.diagnostics(self._position, self.size_place, self._hole_text)
+        if not self.rules.broken:  # a line that cannot be read may be what fixes a size
+            yield from self.holes.diagnostics(self._position, self.size_place, self._hole_text)
         yield from self._contradictions()
 
     def _contradictions(self) -> list[Diagnostic]:

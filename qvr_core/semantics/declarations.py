@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.codes import RESERVED_NAME
@@ -55,6 +56,7 @@ from qvr_core.syntax.tree import (
     ParenArrow,
     ProgramHeader,
     Statement,
+    Unit,
 )
 
 COMPOSITION = "composition "
@@ -156,18 +158,19 @@ def _forgive_broken_lines(statement: Statement, scope: Scope) -> None:
     """Where a line has a syntax error, its meaning is a guess: what is wrong with that is not the user's mistake."""
     if not (scope.diagnostics or scope.unknown_names or scope.equations):
         return
-    broken = {
-        placed.uid
-        for placed in units_of(statement)
-        if any(problem.severity == "error" for problem in placed.unit.problems)
-    }
+    broken = {placed.uid for placed in units_of(statement) if is_broken(placed.unit)}
     if not broken:
         return
     scope.diagnostics = [
         item for item in scope.diagnostics if not (isinstance(item.place, Origin) and item.place.unit in broken)
     ]
     scope.unknown_names = [item for item in scope.unknown_names if item.place.unit not in broken]
-    scope.equations = [item for item in scope.equations if not (item.wrong and item.place.unit in broken)]
+    scope.equations = [item for item in scope.equations if item.place.unit not in broken]
+
+
+def is_broken(unit: Unit[Any]) -> bool:
+    """True where a piece of text has a syntax error."""
+    return any(problem.severity == "error" for problem in unit.problems)
 
 
 def _check_reserved(statement: Statement, scope: Scope) -> None:

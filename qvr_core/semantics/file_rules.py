@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from qvr_core.semantics.codes import DUPLICATE_EXPORT, DUPLICATE_NAME, UNFANNED_REPLICA, UNKNOWN_NAME, UNUSED
-from qvr_core.semantics.declarations import COMPOSITION, Checked
+from qvr_core.semantics.declarations import COMPOSITION, Checked, is_broken
 from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Related
 from qvr_core.semantics.scope import ArrowEntry, Entry, FamilyEntry, ObjectEntry, TemplateEntry, UnknownName
 from qvr_core.semantics.spelling import closest
-from qvr_core.syntax.statements import Layout
+from qvr_core.syntax.statements import Layout, units_of
 from qvr_core.syntax.tree import CompositionHeader, ExportDecl, LetDecl, Placed, Span, Statement
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class FileRules:
         self.compositions: set[int] = set()
         self.exports: set[int] = set()
         self.lets: set[int] = set()
+        self.broken: dict[int, tuple[str, ...]] = {}
+        """The lines with a syntax error, by statement."""
         self.duplicated: set[str] = set()
         self._unused: set[str] = set()
         self._unfanned: set[str] = set()
@@ -65,8 +67,12 @@ class FileRules:
         ):
             if isinstance(node, kind) or (node is None and keyword == word):
                 group.add(statement.uid)
+        broken = tuple(placed.unit.text for placed in units_of(statement) if is_broken(placed.unit))
+        if broken:
+            self.broken[statement.uid] = broken
 
     def forget(self, uid: int) -> None:
+        self.broken.pop(uid, None)
         for group in (self.compositions, self.exports, self.lets):
             group.discard(uid)
 
@@ -92,8 +98,6 @@ class FileRules:
     def _can_be_unused(self, name: str, owner: int) -> bool:
         header = self.file.records[owner].statement.header
         declared = any(name == own.text for own in header.unit.declares)
-        if any(problem.severity == "error" for problem in header.unit.problems):
-            return False  # whoever is in the middle of writing it will use it
         return declared and header.unit.keyword in ("object", "morphism", "let", "define") and name[0] != "_"
 
     def _copies(self, name: str) -> tuple[str, ...]:
@@ -132,7 +136,7 @@ class FileRules:
         exempt = self._last_let() if not self.exports else None
         for name in self._unused:
             owner = self.file.owners[name][0]
-            if owner == exempt:
+            if owner == exempt or any(name in text for texts in self.broken.values() for text in texts):
                 continue
             header = self.file.records[owner].statement.header
             shown = self._shown.get(name)
