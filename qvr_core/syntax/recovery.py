@@ -91,11 +91,12 @@ def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> tuple[list[T
     open_: list[Token] = []
     result: list[Token] = []
 
-    def close_unclosed(place: int) -> None:
+    def close_unclosed(place: int, obvious: bool = False) -> None:
         opener = open_.pop()
         closing = OPENERS[opener.kind]
         message = f"this `{opener.text}` is never closed"
-        problems.append(problem("unclosed-bracket", message, Span(opener.start, opener.end)))
+        fix = ("Close it at the end of the line", ((Span(place, place), closing),)) if obvious else None
+        problems.append(problem("unclosed-bracket", message, Span(opener.start, opener.end), fix))
         result.append(Token(CLOSERS[closing], closing, place, place))
 
     for token in tokens:
@@ -117,7 +118,7 @@ def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> tuple[list[T
             while open_:
                 inside = tokens[tokens.index(open_[-1]) : -1]
                 sure = sure and not any(t.kind in _JOINING for t in inside)
-                close_unclosed(token.start)
+                close_unclosed(token.start, sure and len(open_) == 1)
         result.append(token)
     return result, sure
 

@@ -153,6 +153,7 @@ def _apply_fix(text: str) -> str:
         ("morphism f : A -> B [role=kernel] Normal", "morphism f : A -> B [role=kernel] ~ Normal"),
         ("morphism f : (A, B) -> C", "morphism f : (A * B) -> C"),
         ("object A : Real(3)", "object A : Real 3"),
+        ("let f = fan(a, b", "let f = fan(a, b)"),
         ("object A : finset 3", "object A : FinSet 3"),
         ("let f = fan[a, b]", "let f = fan(a, b)"),
         ("program p : A -> B\n    x ~ f\n    return x", "program p : A -> B\n    sample x <- f\n    return x"),
