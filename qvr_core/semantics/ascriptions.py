@@ -200,7 +200,7 @@ def _sizes_vector(drawn: TypedFamily, space: Named) -> bool:
 
 
 def _scalar_arguments(drawn: TypedFamily) -> bool:
-    return all(axes(argument.value.type) == [] for argument in drawn.arguments)
+    return all(argument.parameter.shape != "matrix" and axes(argument.value.type) == [] for argument in drawn.arguments)
 
 
 def _one_factor(space: Named) -> bool:

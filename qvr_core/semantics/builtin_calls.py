@@ -19,7 +19,7 @@ from qvr_core.semantics.builtins import BuiltinFunction, arity_words
 from qvr_core.semantics.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.elementwise import Check, elementwise, plate_aligned, words
 from qvr_core.semantics.environment import StepContext
-from qvr_core.semantics.model import Builtin, Constant, DeductionRef, Expr, ListOf, ValueType
+from qvr_core.semantics.model import Builtin, Constant, Data, DeductionRef, Expr, ListOf, ValueType
 from qvr_core.semantics.program_codes import ARITHMETIC_MISMATCH, FUNCTION_ARGUMENTS
 from qvr_core.semantics.spaces import (
     Constrained,
@@ -37,7 +37,7 @@ from qvr_core.semantics.spaces import (
     multiply,
 )
 from qvr_core.semantics.spelling import closest
-from qvr_core.syntax.tree import ArithArg, ArithCall
+from qvr_core.syntax.tree import ArithArg, ArithCall, Variable
 
 _RANGES: dict[str, tuple[float | None, float | None]] = {
     "sigmoid": (0.0, 1.0), "expit": (0.0, 1.0), "inv_logit": (0.0, 1.0), "ndtr": (0.0, 1.0), "tanh": (-1.0, 1.0),
@@ -250,6 +250,13 @@ def _check_parse(args: tuple[Expr, ...], expr: ArithCall, ctx: StepContext) -> N
     if isinstance(first, DeductionRef) or composed or (binding is not None and binding.kind == "deduction"):
         return
     if ctx.aliases or isinstance(first.type.space, Unknown):
+        return
+    tree = expr.args[0].value
+    if isinstance(first, Data) and isinstance(tree, Variable):
+        # a deduction is no data
+        ctx.free = [free for free in ctx.free if free.name != first.name]
+        ctx.data.pop(first.name, None)
+        ctx.scope.unknown(tree.name, "deduction")
         return
     message = f"`parse` wants a deduction, but {words(expr.args[0].value, 'the first argument')} is not one"
     ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.args[0].span)

@@ -100,6 +100,7 @@ def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgum
             continue
         found[parameter.name] = FamilyArgument(name, parameter, value, arg.value)
         _check_literals(family, name, constraint, value, arg.value, ctx)
+        _check_rank(family, parameter, name, value, arg.value, ctx)
     missing = [p.name for p in family.parameters if p.default is None and p.name not in found]
     if missing and good:
         names = " and ".join(f"`{name}`" for name in missing)
@@ -141,6 +142,17 @@ def _check_literals(family: Family, name: str, constraint: str, value: Expr, tre
             ctx.scope.report(FAMILY_ARGUMENTS, f"`{name}` must be a number", where.span)
         elif (problem := literal_problem(name, constraint, item.value)) is not None:
             ctx.scope.report(FAMILY_ARGUMENTS, f"{family.name}: {problem}", where.span)
+
+
+def _check_rank(family: Family, parameter: Parameter, name: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
+    """A number cannot stand for probabilities, cutpoints or a matrix."""
+    if not isinstance(value, Constant) or isinstance(value.value, str):
+        return
+    if parameter.shape == "matrix":
+        ctx.scope.report(FAMILY_ARGUMENTS, f"{family.name}: `{name}` is a matrix, such as `eye(3)`", tree.span)
+    elif parameter.constraint in ("simplex", "ordered"):
+        example = "[0.2, 0.8]" if parameter.constraint == "simplex" else "[-1.0, 1.0]"
+        ctx.scope.report(FAMILY_ARGUMENTS, f"{family.name}: `{name}` is a vector, such as `{example}`", tree.span)
 
 
 # ---------------------------------------------------------------- the type of one draw

@@ -115,7 +115,10 @@ def _arrow_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
     from qvr_core.semantics.combinators import arrow_of
 
     arrow = arrow_of(expr.func, ctx.scope)
-    args = [check(arg.value, ctx) for arg in _positional(expr.args, expr.func, ctx)]
+    positional = _positional(expr.args, expr.func, ctx)
+    args = [check(arg.value, ctx) for arg in positional]
+    if len(positional) < len(expr.args):
+        return Apply(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), arrow=arrow, args=tuple(args))
     if arrow.sort is Sort.TENSOR:
         origin = ctx.scope.origin(expr.span)
         matrix = check(Variable(expr.func), ctx)
