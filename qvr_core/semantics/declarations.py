@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -155,17 +156,28 @@ def check_statement(statement: Statement, file: Globals, algebra: str) -> Checke
 
 
 def _forgive_broken_lines(statement: Statement, scope: Scope) -> None:
-    """Where a line has a syntax error, its meaning is a guess: what is wrong with that is not the user's mistake."""
+    """Where a line has a syntax error, its meaning is a guess: what is wrong with that is not the user's mistake, nor
+    what is wrong in other lines with a name that it may have bound."""
     if not (scope.diagnostics or scope.unknown_names or scope.equations):
         return
-    broken = {placed.uid for placed in units_of(statement) if is_broken(placed.unit)}
+    units = {placed.uid: placed.unit for placed in units_of(statement)}
+    broken = {uid for uid, unit in units.items() if is_broken(unit)}
     if not broken:
         return
-    scope.diagnostics = [
-        item for item in scope.diagnostics if not (isinstance(item.place, Origin) and item.place.unit in broken)
-    ]
-    scope.unknown_names = [item for item in scope.unknown_names if item.place.unit not in broken]
+    words = {word for uid in broken for word in _WORD.findall(units[uid].text)}
+
+    def forgiven(place: Place) -> bool:
+        if not isinstance(place, Origin) or place.unit not in units:
+            return False
+        marked = units[place.unit].text[place.span.start : place.span.end]
+        return place.unit in broken or marked in words
+
+    scope.diagnostics = [item for item in scope.diagnostics if not forgiven(item.place)]
+    scope.unknown_names = [item for item in scope.unknown_names if not forgiven(item.place)]
     scope.equations = [item for item in scope.equations if item.place.unit not in broken]
+
+
+_WORD = re.compile(r"\w+")
 
 
 def is_broken(unit: Unit[Any]) -> bool:
