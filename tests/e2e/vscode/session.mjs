@@ -88,7 +88,7 @@ export class Session {
     this.violations = [];
     this.page.on("console", (message) => {
       if (/content security policy/i.test(message.text())) {
-        this.violations.push(message.text());
+        this.violations.push({ url: message.location().url, text: message.text() });
       }
     });
     await this.page.goto(`http://127.0.0.1:${this.port}/?folder=${encodeURIComponent(this.folder)}`);
