@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
+
+if TYPE_CHECKING:
+    from qvr_core.runs.store import RunStore
 
 
 def stop(message: str, status: int = 2) -> NoReturn:
@@ -27,6 +30,15 @@ def read_program(path: str) -> str:
     except OSError as error:
         stop(f"{path} cannot be read: {error.strerror}")
     return raw.decode("utf-8", "replace")
+
+
+def store() -> RunStore:
+    """Where this command keeps runs and looks for them: beside the nearest qvr.toml, else in the working directory."""
+    from qvr_core.runs.settings import find_settings
+    from qvr_core.runs.store import RunStore
+
+    settings = find_settings(Path.cwd())
+    return RunStore(settings.parent if settings is not None else Path.cwd())
 
 
 def program_files(arguments: Iterable[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from qvr_core.cli.files import read_program, stop
+from qvr_core.cli.files import read_program, stop, store
 from qvr_core.runs.client import WorkerProcess
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.protocol import Crashed, Event, Failed, Job
@@ -149,7 +149,7 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
     # A path given as a flag starts where the user stands, one in qvr.toml at the file.
     base = Path.cwd() if resolved.origins["data"] == "flag" else root
     path = str(Path(file).resolve()) if file != "-" else "stdin.qvr"
-    return RunStore(root).create(
+    return store().create(
         path=path, text=text, program=name, config=resolved.config, base=str(base), parent=os.getpid()
     )
 
@@ -166,14 +166,13 @@ def _check_toml(path: Path | None, toml: str) -> None:
 
 def _resumed(run_id: str, flags: dict[str, str]) -> Job:
     """The job that goes on with a run; only limits may be changed on the way."""
-    root = (find_settings(Path.cwd()) or Path.cwd() / "qvr.toml").parent
     changeable = {"steps", "time_limit", "checkpoint_seconds", "checkpoint_steps", "threads", "memory_limit", "nan"}
     changed = {key: raw for key, raw in flags.items() if key != "algorithm"}
     wrong = sorted(set(changed) - changeable)
     if wrong:
         stop(f"a resumed run keeps its settings: {', '.join(wrong)} cannot change")
     try:
-        job = RunStore(root).resume(run_id, parent=os.getpid())
+        job = store().resume(run_id, parent=os.getpid())
         values = job.config.model_dump() | {key: getattr(resolve("", None, changed).config, key) for key in changed}
     except (NoSuchRun, UsageProblem) as problem:
         stop(str(problem))

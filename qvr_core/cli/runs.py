@@ -10,22 +10,15 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from qvr_core.cli.files import stop
+from qvr_core.cli.files import stop, store
 from qvr_core.runs.files import DamagedFile
 from qvr_core.runs.protocol import Event, Finished, HeldOut, Progress, Started
-from qvr_core.runs.settings import find_settings
-from qvr_core.runs.store import NoSuchRun, RunDirectory, RunStore
+from qvr_core.runs.store import NoSuchRun, RunDirectory
 
 app = typer.Typer(help="List, show and compare runs.", invoke_without_command=True)
 
 STYLES = {"finished": "green", "running": "cyan", "cancelled": "yellow", "failed": "red", "crashed": "bold red"}
 JSON = typer.Option(False, "--json", help="As JSON.")
-
-
-def store() -> RunStore:
-    """The runs of the working directory's project."""
-    settings = find_settings(Path.cwd())
-    return RunStore(settings.parent if settings is not None else Path.cwd())
 
 
 def opened(run_id: str) -> RunDirectory:

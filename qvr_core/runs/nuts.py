@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
@@ -84,17 +85,20 @@ def fit_nuts(prepared: Prepared, stop: Stop, emit: Emit) -> None:
         emit(Message(level="warning", text=warning))
     directory = RunDirectory.of(prepared.job)
     try:
-        write_netcdf(directory.posterior, result.to_arviz())
+        # A slash would be a group of the file.
+        named = {name.replace("/", "."): draws for name, draws in result.samples.items()}
+        write_netcdf(directory.posterior, replace(result, samples=named).to_arviz())
         directory.seal_posterior()
     except OSError as error:
         emit(Message(level="warning", text=f"the draws could not be stored: {error}"))
-    if omitted := left_out(result.samples, 2):
-        emit(Message(level="info", text=f"not in the table, but among the stored draws: {', '.join(omitted[:12])}"))
+    if omitted := left_out(result, model.sites):
+        names = ", ".join(omitted[:6]) + (f" and {len(omitted) - 6} more" if len(omitted) > 6 else "")
+        emit(Message(level="info", text=f"not in the table, but among the stored draws: {names}"))
     emit(
         Finished(
             step=done,
             seconds=time.perf_counter() - began,
-            posterior=tuple(chain_table(result)),
+            posterior=tuple(chain_table(result, model.sites)),
             divergences=int(result.divergence_counts.sum()),
             acceptance=float(result.acceptance_rates.mean()),
         )

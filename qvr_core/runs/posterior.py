@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,9 +39,9 @@ def table(draws: Mapping[str, Tensor]) -> Iterator[PosteriorRow]:
             )
 
 
-def chain_table(result: MCMCResult) -> Iterator[PosteriorRow]:
-    """The same for chains, with R-hat and effective sample size."""
-    small = {name: value for name, value in result.samples.items() if value[0, 0].numel() <= TABLED}
+def chain_table(result: MCMCResult, sites: Collection[str]) -> Iterator[PosteriorRow]:
+    """The same for the `sites` of chains, with R-hat and effective sample size."""
+    small = {n: value for n, value in result.samples.items() if n in sites and value[0, 0].numel() <= TABLED}
     tabled = replace(result, samples=small)
     r_hat = {name: value.reshape(-1) for name, value in tabled.r_hat.items()}
     ess = {name: value.reshape(-1) for name, value in tabled.ess.items()}
@@ -51,9 +51,9 @@ def chain_table(result: MCMCResult) -> Iterator[PosteriorRow]:
             yield row.model_copy(update={"r_hat": float(r_hat[name][i]), "ess": float(ess[name][i])})
 
 
-def left_out(draws: Mapping[str, Tensor], leading: int) -> list[str]:
-    """Sites that the table leaves out; `leading` axes count chains and draws."""
-    return [name for name, value in draws.items() if math.prod(value.shape[leading:]) > TABLED]
+def left_out(result: MCMCResult, sites: Collection[str]) -> list[str]:
+    """What the table leaves out: large sites, and network parameters."""
+    return [n for n, value in result.samples.items() if n not in sites or value[0, 0].numel() > TABLED]
 
 
 def labels(name: str, shape: tuple[int, ...]) -> list[str]:

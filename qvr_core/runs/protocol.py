@@ -156,20 +156,20 @@ class PosteriorRow(Frozen):
     """One scalar of the posterior."""
 
     name: str
-    mean: float | None
-    sd: float | None
-    q05: float | None
-    median: float | None
-    q95: float | None
+    mean: float | None = None
+    sd: float | None = None
+    q05: float | None = None
+    median: float | None = None
+    q95: float | None = None
     r_hat: float | None = None
     ess: float | None = None
 
 
 class Losses(Frozen):
-    first: float | None
-    last: float | None
-    best: float | None
-    mean_of_last: float | None
+    first: float | None = None
+    last: float | None = None
+    best: float | None = None
+    mean_of_last: float | None = None
     """Mean of the last tenth of the steps."""
 
 

@@ -109,7 +109,8 @@ class RunDirectory:
 
     def end(self, event: Event) -> None:
         """Write the last event."""
-        write_json(self.path / "ending.json", event.model_dump(mode="json", exclude_none=True))
+        # By way of JSON text: a number that is not finite is null there.
+        write_json(self.path / "ending.json", json.loads(event.encoded()))
 
     def ending(self) -> Event | None:
         """The last event, or None where there is none yet."""

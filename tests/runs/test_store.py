@@ -16,7 +16,7 @@ from qvr_core.runs import checkpoint
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.files import DamagedFile, read_json, write_json
 from qvr_core.runs.order import RowOrder
-from qvr_core.runs.protocol import Finished, Message, Progress, parse_event
+from qvr_core.runs.protocol import Finished, Message, PosteriorRow, Progress, parse_event
 from qvr_core.runs.store import NoSuchRun, RunDirectory, RunStore
 
 
@@ -38,6 +38,14 @@ def test_what_is_written_is_read_back(run: RunDirectory) -> None:
     assert first == Message(level="info", text="grüße")
     assert isinstance(second, Progress) and second.loss is None  # not finite travels as nothing
     assert run.status() == "finished"
+
+
+def test_numbers_that_are_not_finite_are_stored_as_nothing(run: RunDirectory) -> None:
+    row = PosteriorRow(name="a", mean=1.0, sd=float("nan"), q05=None, median=float("inf"), q95=2.0, r_hat=float("nan"))
+    run.end(Finished(step=2, seconds=1.0, posterior=(row,)))
+    ending = run.ending()
+    assert isinstance(ending, Finished)
+    assert (ending.posterior[0].sd, ending.posterior[0].median, ending.posterior[0].q95) == (None, None, 2.0)
 
 
 def test_every_bit_of_damage_is_noticed(run: RunDirectory) -> None:
