@@ -168,12 +168,14 @@ def is_value_set(drawn: TypedFamily, space: Named) -> bool:
 
 def _value_set(drawn: TypedFamily, space: Named, place: Span, ctx: StepContext) -> Ascribed:
     own = drawn.type.space
+    values = space.space
     problem = head_problem(drawn.family, item_of(space.space))
     if problem is not None:
         message = problem.replace("the codomain", f"`{space.written}`")
         ctx.scope.report(FAMILY_MISMATCH, message, place, _declared(space, ctx))
+        values = Unknown()
     elif isinstance(own, Finite) and isinstance(space.space, Finite):
-        ctx.scope.require_fit(
+        fits = ctx.scope.require_fit(
             Named(own, own.nominal or f"{_number(own.size)} values"),
             space,
             place,
@@ -181,8 +183,9 @@ def _value_set(drawn: TypedFamily, space: Named, place: Span, ctx: StepContext) 
             f"{drawn.family.name} draws from",
             "the ascription says",
         )
+        values = values if fits else Unknown()
     plates = plate_axes(drawn.type) if own is not None else []
-    bound = with_axes(plates, space.space, like=[drawn.type, ValueType(None, rows=drawn.rows)])
+    bound = with_axes(plates, values, like=[drawn.type, ValueType(None, rows=drawn.rows)])
     return Ascribed(Ascription.VALUE_SET, space, bound, None)
 
 

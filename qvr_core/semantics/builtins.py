@@ -136,7 +136,7 @@ _FUNCTIONS: tuple[BuiltinFunction, ...] = (
 
 _ORDINARY_WORDS = (
     "cat clip layer_norm mv mm bmm diag diag_embed inverse cholesky det logdet eye zeros ones arange linspace one_hot "
-    "tril triu unsqueeze squeeze reshape flatten roll numel detach square reciprocal"
+    "tril triu unsqueeze squeeze reshape flatten roll numel detach square reciprocal floor ceil"
 )
 """Names that programs use for things of their own."""
 

@@ -101,6 +101,8 @@ def _effective(
             message = f"what is returned, {show(given)}, is shared by all rows and is no `{codomain.written}`"
             scope.report(RETURN_MISMATCH, message, span)
         return _named_factors(given, wanted) if known and fits(given.space, wanted.space) else given
+    if _each_fits(found, given, wanted):
+        return wanted
     gives = f"`{step.items[0].name.text}` is" if len(step.items) == 1 else "what is returned is"
     if has_seq(given.space):
         plain = Named(item_of(given.space), given.written.removeprefix("Seq "))
@@ -108,6 +110,14 @@ def _effective(
     else:
         scope.require_fit(given, wanted, span, WRONG_RETURN, gives, "the program returns")
     return _named_factors(given, wanted)
+
+
+def _each_fits(found: list[Binding | None], given: Named, wanted: Named) -> bool:
+    """True where each element of a plate fits, though all of them together do not."""
+    if fits(given.space, wanted.space) or not any(binding is not None and binding.type.indexed for binding in found):
+        return False
+    elements = [(None, binding.type.space) for binding in found if binding is not None and binding.type.space]
+    return len(elements) == len(found) and fits(product(elements), wanted.space)
 
 
 def _named_factors(given: Named, wanted: Named) -> Named:
