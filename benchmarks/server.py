@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import re
 import statistics
 import time
@@ -186,6 +187,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     figures = asyncio.run(measure(options.quick))
     print(table(figures))
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     return 0 if all(figure.met for figure in figures) else 1
 
 

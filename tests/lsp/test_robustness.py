@@ -16,6 +16,8 @@ import pytest_asyncio
 from tests.lsp.editor import EXAMPLES, ROOT, Editor, ResponseError, at
 
 URI = "file:///tmp/robust/good.qvr"
+# It takes some 30 ms; a machine that runs other tests meanwhile needs longer to notice.
+SECOND = 1.5
 GOOD = "object A : Real 3\nmorphism f : A -> A [role=linear]\nlet g = f >> f\n"
 
 
@@ -241,7 +243,7 @@ async def test_closed_stdin_ends_the_server_within_a_second() -> None:
     editor.process.stdin.close()
     begun = time.monotonic()
     assert await asyncio.wait_for(editor.process.wait(), 5) == 1
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < SECOND
 
 
 async def test_server_ends_with_its_editor() -> None:
@@ -251,7 +253,7 @@ async def test_server_ends_with_its_editor() -> None:
     parent.kill()
     begun = time.monotonic()
     await asyncio.wait_for(editor.process.wait(), 5)
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < SECOND
     parent.wait()
 
 
@@ -346,4 +348,4 @@ async def test_end_does_not_wait_for_an_analysis() -> None:
     editor.process.stdin.close()
     begun = time.monotonic()
     await asyncio.wait_for(editor.process.wait(), 5)
-    assert time.monotonic() - begun < 1.5
+    assert time.monotonic() - begun < SECOND
