@@ -54,7 +54,7 @@ class LineShape(NamedTuple):
     """Where the last token ends if `#[` opens an attribute."""
 
 
-@lru_cache(maxsize=32768)
+@lru_cache(maxsize=16384)
 def shape(line: str) -> LineShape:
     """The shape of a line."""
     column = _INDENT.match(line).end()  # pyright: ignore[reportOptionalMemberAccess]

@@ -24,7 +24,7 @@ KINDS = ("FinSet", "Real", "Nat", "Object", "Mor")
 DEEPEST = 100
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=8192)
 def parse_unit(start: str, text: str) -> Unit[Any]:
     """Parse a unit from a start symbol of the grammar.  Never raises, whatever the text."""
     tokens, problems = tokenize(text, start)
