@@ -15,6 +15,7 @@ from qvr_core.runtime.deterministic import EmbedArrow
 from qvr_core.runtime.drawing import plus, require_innovations
 from qvr_core.runtime.families.continuous import LOG_SQRT_2PI
 from qvr_core.runtime.fused import CellRun, run_cell
+from qvr_core.runtime.gaussian_chain import standard_density
 from qvr_core.runtime.kernel import KernelArrow
 from qvr_core.runtime.leaves import adopt
 from qvr_core.runtime.scan import LAST, ScanArrow, StartState
@@ -81,6 +82,18 @@ class FusedScan(ScanArrow):
     ) -> Drawn:
         return draw_side_by_side([self], x, [noise], generator, want_log_prob)[0]
 
+    def draw_inside(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        drawn = draw_side_by_side([self], x, [noise], generator, False)[0]
+        drawn.log_noise = standard_density(drawn.noise) if want_log_prob else None
+        return drawn
+
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         if self.emit_all:
             return super().densities(self._embedded(x), y, innovations)
@@ -104,13 +117,24 @@ class ScansSideBySide(ParallelArrow):
         want_log_prob: bool = True,
     ) -> Drawn:
         each = draw_side_by_side(self.scans, x, [noise] * len(self.scans), generator, want_log_prob)
-        made = {path: u for drawn in each for path, u in drawn.noise.items()}
-        total = Drawn(layout.join([drawn.value for drawn in each]), made, None, None)
+        total = _joined(each)
         for drawn in each:
             total.log_prob = plus(total.log_prob, drawn.log_prob)
             total.log_innovations = plus(total.log_innovations, drawn.log_innovations)
             total.log_noise = plus(total.log_noise, drawn.log_noise)
         return total
+
+    def draw_inside(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        drawn = _joined(draw_side_by_side(self.scans, x, [noise] * len(self.scans), generator, False))
+        drawn.log_noise = standard_density(drawn.noise) if want_log_prob else None
+        return drawn
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         if self.scans[0].emit_all:
@@ -123,6 +147,11 @@ class ScansSideBySide(ParallelArrow):
             log_prob, log_innovations = plus(log_prob, term), plus(log_innovations, inner)
         assert log_prob is not None
         return log_prob, log_innovations
+
+
+def _joined(each: Sequence[Drawn]) -> Drawn:
+    made = {path: u for drawn in each for path, u in drawn.noise.items()}
+    return Drawn(layout.join([drawn.value for drawn in each]), made, None, None)
 
 
 def side_by_side(branches: Sequence[ArrowModule], domain: Named, codomain: Named) -> ArrowModule:
