@@ -9,10 +9,21 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.arrows import arrow_named
 from qvr_core.ide.context import Bracket, Context, context_at
-from qvr_core.ide.hover import STEP_OPTIONS, builtin_text, combinator_text, family_text, keyword_text, option_text
 from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, KEYWORDS, POSTFIX
+from qvr_core.ide.language import STEP_OPTIONS, builtin_text, combinator_text, family_text, keyword_text, option_text
 from qvr_core.ide.names import VALUE_OPTIONS
 from qvr_core.ide.outline import declaration_detail
+from qvr_core.ide.snippets import (
+    ALGEBRAS,
+    COMBINATOR_SNIPPETS,
+    OPERATIONS,
+    SNIPPETS,
+    SPACE_SNIPPETS,
+    STATEMENTS,
+    STEP_OPTION_KEYS,
+    STEP_SNIPPETS,
+    WORD_VALUES,
+)
 from qvr_core.ide.symbols import Declared, binding_kind, bindings, lookup
 from qvr_core.ide.typing import codomain_of_text, fits, parsed, space_of, space_of_text
 from qvr_core.ide.view import model_of
@@ -90,44 +101,6 @@ def _openers(place: Context) -> Items:
                 yield Completion(name, "property", text, insert=text, rank=GOOD)
         case _:
             return
-
-
-ALGEBRAS = (
-    "product_fuzzy", "boolean", "lukasiewicz", "godel", "tropical", "max_plus", "log_prob", "real", "probability",
-    "counting", "markov",
-)  # fmt: skip
-
-STATEMENTS = ("object", "morphism", "let", "program", "export", "composition", "deduction")
-
-SNIPPETS = {
-    "object": "object ${1:Name} : ${2|Real,FinSet,Simplex|} ${3:64}",
-    "morphism": f"morphism ${{1:name}} : ${{2:A}} -> ${{3:B}} [role=${{4|{','.join(ROLES)}|}}]$0",
-    "let": "let ${1:name} = $0",
-    "program": "program ${1:name} : ${2:A} -> ${3:B}\n    sample ${4:h} <- ${5:arrow}\n"
-    "    observe ${6:y} <- ${7:head}($4)\n    return $6",
-    "export": "export ${1:name}",
-    "composition": f"composition ${{1|{','.join(ALGEBRAS)}|}}",
-    "deduction": "deduction ${1:Name} : ${2:A} -> ${3:B} "
-    "[semiring=${4|LogProb,Viterbi,Boolean,Counting|}, start=${5:S}]\n"
-    "    atoms $5\n    rule ${6:name} : $0 |- ",
-}  # fmt: skip
-
-STEP_SNIPPETS = {
-    "sample": "sample ${1:v} <- $0",
-    "observe": "observe ${1:y} <- $0",
-    "marginalize": "marginalize ${1:z} : ${2:K} <- Categorical(${3:probs})\n    observe ${4:y} <- $0",
-    "let": "let ${1:v} = $0",
-    "score": "score ${1:s} = $0",
-    "return": "return $0",
-}
-
-OPERATIONS = (
-    ("tensor_op", "tensor_op(a, b) = a * b"),
-    ("join", "join(t) = sum(t)"),
-    ("unit", "unit = 1.0"),
-    ("zero", "zero = 0.0"),
-    ("negation", "negation(a) = 1.0 - a"),
-)
 
 
 def _snippet(word: str, text: str) -> Completion:
@@ -277,17 +250,6 @@ def _spaces() -> Items:
         yield Completion(word, "struct", summary, keyword_text(word), text, snippet=True, rank=PLAIN)
 
 
-SPACE_SNIPPETS = (
-    ("Real", "Real ${1:64}"),
-    ("FinSet", "FinSet ${1:256}"),
-    ("Simplex", "Simplex ${1:3}"),
-    ("CholeskyFactor", "CholeskyFactor ${1:3}"),
-    ("Covariance", "Covariance ${1:3}"),
-    ("Correlation", "Correlation ${1:3}"),
-    ("Seq", "Seq ${1:A}"),
-)
-
-
 # ---------------------------------------------------------------- options
 
 
@@ -314,13 +276,6 @@ def _options(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
     elif place.keyword == "deduction":
         keys = ("semiring", "start", "depth", "tolerance", "max_iterations")
         yield from (_option(key, f"{key}=", STEP_OPTIONS[key]) for key in keys if key not in given)
-
-
-STEP_OPTION_KEYS = {
-    "sample": ("iid_over", "over", "via", "mask", "weight", "at"),
-    "observe": ("via", "mask", "weight", "at", "iid_over"),
-    "marginalize": ("over", "reduction"),
-}
 
 
 def _scale_matters(snapshot: Snapshot, place: Context) -> bool:
@@ -363,13 +318,6 @@ def _option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
     if spec is not None:
         words = ("true", "false") if spec.kind == "flag" else spec.words
     yield from (Completion(word, "enum", rank=BEST) for word in words)
-
-
-WORD_VALUES = {
-    "semiring": ("LogProb", "Viterbi", "Boolean", "Counting"),
-    "effects": ("Sample", "Score", "Marginal", "Pure"),
-    "reduction": ("logsumexp",),
-}
 
 
 # ---------------------------------------------------------------- arrow expressions
@@ -469,17 +417,6 @@ def _combinators() -> Items:
         yield Completion(
             entry.name, "function", entry.rule, combinator_text(entry.name), text, snippet=True, rank=PLAIN
         )
-
-
-COMBINATOR_SNIPPETS = {
-    "fan": "fan(${1:f}, ${2:g})",
-    "scan": "scan(${1:cell})",
-    "stack": "stack(${1:f}, ${2:2})",
-    "repeat": "repeat(${1:f}, ${2:2})",
-    "residual": "residual(${1:f})",
-    "identity": "identity(${1:A})",
-    "from_data": 'from_data("${1:name}")',
-}
 
 
 def _attributes(snapshot: Snapshot, place: Context) -> Items:

@@ -7,16 +7,33 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide import arrows
 from qvr_core.ide.answers import Hover
+from qvr_core.ide.descriptions import (
+    arrow_text,
+    deduction_text,
+    documentation,
+    object_text,
+    scan_note,
+    site_text,
+    value_text,
+)
 from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, KEYWORDS, POSTFIX
-from qvr_core.ide.symbols import Found, Symbol, lookup, place_of, references, symbol_at
+from qvr_core.ide.language import (
+    STEP_OPTIONS,
+    builtin_text,
+    code,
+    combinator_text,
+    family_text,
+    keyword_text,
+    option_text,
+    paragraphs,
+)
+from qvr_core.ide.symbols import Found, Symbol, place_of, symbol_at
 from qvr_core.ide.view import model_of
 from qvr_core.semantics import model as m
-from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import space_text, structure
-from qvr_core.semantics.families import FAMILIES, support_words
-from qvr_core.semantics.roles import ROLES, OptionSpec
-from qvr_core.semantics.spaces import Finite, Named, Unknown, factors_of, item_of
+from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.roles import ROLES
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree import Placed, Span, Statement
 
@@ -25,7 +42,6 @@ if TYPE_CHECKING:
 
 OPERATOR = re.compile(r">>|[@~*]|<-|->")
 WORD = re.compile(r"[A-Za-z_]\w*")
-SHOWN_USES = 8
 
 
 def hover(snapshot: Snapshot, cursor: Cursor) -> Hover | None:
@@ -41,14 +57,6 @@ def hover(snapshot: Snapshot, cursor: Cursor) -> Hover | None:
     return _operator(snapshot, statement, placed, offset) or _word(snapshot, placed, offset)
 
 
-def code(text: str) -> str:
-    return f"```qvr\n{text}\n```"
-
-
-def paragraphs(*parts: str) -> str:
-    return "\n\n".join(part for part in parts if part)
-
-
 # ---------------------------------------------------------------- names
 
 
@@ -61,10 +69,10 @@ def _symbol(snapshot: Snapshot, found: Found) -> str:
             return arrow_text(snapshot, found.occurrence.text if symbol.kind == "morphism" else symbol.name)
         case "composition":
             return paragraphs(
-                code(f"composition {symbol.name}"), KEYWORDS["composition"].summary, _doc(snapshot, symbol)
+                code(f"composition {symbol.name}"), KEYWORDS["composition"].summary, documentation(snapshot, symbol)
             )
         case "deduction":
-            return _deduction(snapshot, symbol)
+            return deduction_text(snapshot, symbol)
         case "site" | "binding" | "input" | "template":
             return _bound(snapshot, found)
         case "data":
@@ -99,189 +107,6 @@ def _symbol(snapshot: Snapshot, found: Found) -> str:
             return keyword_text(symbol.name)
         case _:
             return ""
-
-
-def _doc(snapshot: Snapshot, symbol: Symbol) -> str:
-    held = lookup(snapshot, symbol.name)
-    return held.statement.doc if held is not None else ""
-
-
-def object_text(snapshot: Snapshot, symbol: Symbol) -> str:
-    """An object: its space, size, and where it is used."""
-    held = model_of(snapshot).objects.get(symbol.name)
-    if held is None:
-        return paragraphs(f"object `{symbol.name}`, which has an error", _doc(snapshot, symbol))
-    lines = [f"object {held.name} : {structure(held.space.space)}"]
-    alias = f"Another name of `{held.alias}`." if held.alias else ""
-    shape = f"Values have shape `{arrows.shape_text(held.space.space)}`."
-    written = held.space.written
-    composed = f"Written `{written}`." if written not in (held.name, structure(held.space.space)) else ""
-    return paragraphs(code(lines[0]), _doc(snapshot, symbol), alias, composed, shape, _uses(snapshot, symbol))
-
-
-def _uses(snapshot: Snapshot, symbol: Symbol) -> str:
-    users: dict[str, None] = {}
-    for found in references(snapshot, symbol):
-        unit = found.statement.header.unit
-        name = unit.declares[0].text if unit.declares else unit.keyword
-        if found.occurrence.part != "declare":
-            users[name] = None
-    if not users:
-        return "Not used."
-    shown = ", ".join(f"`{name}`" for name in list(users)[:SHOWN_USES])
-    more = f" and {len(users) - SHOWN_USES} more" if len(users) > SHOWN_USES else ""
-    return f"Used by {shown}{more}."
-
-
-def arrow_text(snapshot: Snapshot, name: str) -> str:
-    """A morphism, let or program: type, sort, shapes, parameters, density, doc."""
-    model = model_of(snapshot)
-    symbol = Symbol("", name)
-    if name in model.replicated:
-        return _replicated(snapshot, model.replicated[name])
-    arrow = arrows.arrow_named(model, name)
-    if arrow is None or isinstance(arrow, m.Damaged):
-        return paragraphs(f"`{name}`, which has an error", _doc(snapshot, symbol))
-    if isinstance(arrow, m.Program):
-        return program_text(snapshot, arrow)
-    count = arrows.parameter_count(model, arrow)
-    return paragraphs(
-        code(f"{name} : {arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"),
-        _doc(snapshot, symbol),
-        _kind(arrow),
-        _widths(arrow.domain, arrow.codomain),
-        _pipeline(arrow),
-        arrows.memory_text(count) if count else "",
-        _sentence(arrows.density_text(arrow.density)),
-    )
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + "." if text else ""
-
-
-def _kind(arrow: m.Arrow) -> str:
-    sort = arrows.sort_word(arrow.sort)
-    match arrow:
-        case m.Kernel(family=family, fixed=fixed, param_source=source, hidden_dim=hidden):
-            if fixed is not None:
-                values = ", ".join(f"{key}={value:g}" for key, value in fixed)
-                return f"{sort} · kernel · `{family}({values})`, the same for every input"
-            drawn = f" · `~ {family}`" if family is not None else ", rows sum to 1"
-            finite = all(isinstance(factor, Finite) for factor in factors_of(item_of(arrow.domain.space)))
-            network = "table" if finite else f"{source}, {hidden} hidden units" if source == "mlp" else source
-            scale = f" · scale {arrow.scale:g}" if family and family in FAMILIES and FAMILIES[family].has_scale else ""
-            return f"{sort} · kernel{drawn}{scale} · {network}"
-        case m.Embed():
-            return f"{sort} · embed: a learned vector per element"
-        case m.LinearMap(rank=rank, bias=bias):
-            extra = f", rank {rank}" if rank is not None else ""
-            return f"{sort} · linear{extra}{'' if bias else ', no bias'}"
-        case m.Attention(heads=heads, causal=causal):
-            return f"{sort} · attention · {heads} head{'s' if heads != 1 else ''}{', causal' if causal else ''}"
-        case m.Position(max_length=length):
-            return f"{sort} · learned positions up to {length}"
-        case m.Norm():
-            return f"{sort} · layer norm"
-        case m.Latent(algebra=algebra, prior=prior):
-            return f"{sort} · latent weights in `{algebra}`" + (f" · prior `{prior[0]}`" if prior else "")
-        case m.Observed(algebra=algebra):
-            return f"{sort} · observed, in `{algebra}`"
-        case m.Discretize(bins=bins):
-            return f"{sort} · {bins} bins"
-        case _:
-            return sort
-
-
-def _widths(domain: Named, codomain: Named) -> str:
-    shapes = f"`{arrows.shape_text(domain.space)} -> {arrows.shape_text(codomain.space)}`"
-    return f"{space_text(domain)} to {space_text(codomain)}\n\nShapes: {shapes}"
-
-
-def _pipeline(arrow: m.Arrow) -> str:
-    compose = arrow.arrow if isinstance(arrow, m.Lift) else arrow
-    text = ""
-    if isinstance(compose, m.Compose):
-        text = f"Stages: {arrows.stages_text(compose)}"
-    scans = [part for part in arrows.walk(arrow) if isinstance(part, m.Scan)]
-    notes = [_scan_note(part) for part in scans]
-    return paragraphs(text, *notes)
-
-
-def _scan_note(scan: m.Scan) -> str:
-    cell = scan.cell.name if isinstance(scan.cell, m.Ref) else "the cell"
-    gives = "every state" if scan.emit_all else "the final state"
-    way = "from its end" if scan.backward else "from its start"
-    why = " (read off the name)" if scan.inferred else ""
-    return f"`{cell}` reads the sequence {way}{why} and gives {gives}, {space_text(scan.state)}."
-
-
-def _replicated(snapshot: Snapshot, family: m.Replicated) -> str:
-    first = model_of(snapshot).arrows.get(family.copies[0]) if family.copies else None
-    if first is None:
-        return f"`{family.name}`: {len(family.copies)} copies"
-    count = arrows.parameter_count(model_of(snapshot), first)
-    copies = f"{len(family.copies)} independent copies, `{family.copies[0]}` … `{family.copies[-1]}`."
-    return paragraphs(
-        code(f"{family.name} : {first.domain.written} {first.sort.value} {first.codomain.written}"),
-        _doc(snapshot, Symbol("", family.name)),
-        _kind(first),
-        copies,
-        _widths(first.domain, first.codomain),
-        f"{arrows.memory_text(count * len(family.copies))} in all" if count else "",
-    )
-
-
-def program_text(snapshot: Snapshot, program: m.Program) -> str:
-    """A program: type, sites, data names, parameters, density."""
-    sites = {"sample": list[str](), "observe": list[str](), "marginalize": list[str]()}
-    for step in arrows.all_steps(program.steps):
-        match step:
-            case m.SampleModel(site=site):
-                sites["sample"].append(site.name)
-            case m.ObserveModel(site=site):
-                sites["observe"].append(site.name)
-            case m.MarginalizeModel(site=site):
-                sites["marginalize"].append(site.name)
-            case _:
-                pass
-    words = {"sample": "Latent", "observe": "Observed", "marginalize": "Summed out"}
-    listed = [
-        f"{words[kind]}: {', '.join(f'`{name}`' for name in dict.fromkeys(names))}"
-        for kind, names in sites.items()
-        if names
-    ]
-    data = ", ".join(f"`{item.name}`" for item in program.data)
-    count = arrows.parameter_count(model_of(snapshot), program)
-    template = ", ".join(f"`{item.name} : {item.kind}`" for item in program.template)
-    return paragraphs(
-        code(f"program {program.name} : {program.domain.written} {program.sort.value} {program.codomain.written}"),
-        _doc(snapshot, Symbol("", program.name)),
-        f"Template over {template}." if template else "",
-        _widths(program.domain, program.codomain) if program.uses_input else _rows(program),
-        "  \n".join(listed),
-        f"Data: {data}" if data else "",
-        arrows.memory_text(count) if count else "",
-        _sentence(arrows.density_text(program.density)) if program.uses_input else "",
-    )
-
-
-def _rows(program: m.Program) -> str:
-    gives = ", ".join(label or name for label, name in program.returns)
-    return f"Never uses its input: the declared type names its rows. Returns {gives or 'nothing'}."
-
-
-def _deduction(snapshot: Snapshot, symbol: Symbol) -> str:
-    held = model_of(snapshot).deductions.get(symbol.name)
-    if held is None:
-        return f"deduction `{symbol.name}`"
-    learnable = sum(rule.learnable for rule in held.rules) + sum(entry.learnable for entry in held.lexicon)
-    return paragraphs(
-        code(f"deduction {held.name} : {held.domain.written} -> {held.codomain.written}"),
-        _doc(snapshot, symbol),
-        f"{len(held.rules)} rules, {len(held.lexicon)} lexicon entries, {learnable} of them learnable.",
-        f"Semiring {held.semiring}" + (f", start `{held.start}`" if held.start else ""),
-    )
 
 
 # ---------------------------------------------------------------- names of a program
@@ -332,44 +157,6 @@ def _step(step: m.StepModel, name: str) -> str:
             return ""
 
 
-def site_text(site: m.Site, name: str, role: str) -> str:
-    """A site: shape, support, latent or observed, density."""
-    space = next((space for bound, space in site.bound if bound == name), None)
-    if space is not None and isinstance(space.space, Unknown):
-        space = None
-    match site.draw:
-        case m.FamilyDraw(family=family):
-            drawn = f"from `{family}`"
-            support = f"Support: {support_text(family)}" if family in FAMILIES else ""
-        case m.ArrowDraw(arrow=arrow):
-            drawn = f"from `{arrow.name}`" if isinstance(arrow, m.Ref) else "from an arrow"
-            support = ""
-    plate = site.ascribed if site.ascription in (m.Ascription.PLATE, m.Ascription.ROW_DRAWS) else None
-    shape = f"Shape: `{arrows.plate_shape(plate, space)}`" if space is not None or plate is not None else ""
-    return paragraphs(
-        code(f"{name} : {space.written}" if space is not None else name),
-        f"{role} · {drawn}" + (f" · {space_text(space)}" if space is not None else ""),
-        shape,
-        f"One draw per element of {space_text(plate)}." if plate is not None else "",
-        support,
-        _sentence(arrows.density_text(site.density)),
-        "Drawn anew in each row of the batch." if site.row_local and plate is not None else "",
-    )
-
-
-def support_text(name: str) -> str:
-    return support_words(FAMILIES[name]).removeprefix("from ")
-
-
-def value_text(kind: m.ValueType) -> str:
-    """The type of a value in arithmetic."""
-    parts = [structure(kind.space) if kind.space is not None else "depends on the data"]
-    if kind.indexed:
-        parts.append("indexed by " + ", ".join(f"`{name}`" if name else "an anonymous set" for name in kind.indexed))
-    parts.append("differs from row to row" if kind.rows else "the same for all rows")
-    return " · ".join(parts)
-
-
 def _data(snapshot: Snapshot, found: Found) -> str:
     name = found.symbol.name
     users = [program for program in snapshot.model.programs.values() if any(item.name == name for item in program.data)]
@@ -383,82 +170,6 @@ def _data(snapshot: Snapshot, found: Found) -> str:
 
 
 # ---------------------------------------------------------------- the language
-
-
-def family_text(name: str) -> str:
-    """A family: parameters, constraints, support."""
-    family = FAMILIES[name]
-    signature = ", ".join(
-        item.name if item.default is None else f"{item.name}={item.default:g}" for item in family.parameters
-    )
-    rows = [
-        f"- `{item.name}`: {item.constraint}"
-        + (f" ({item.shape})" if item.shape != "element" else "")
-        + (f", also called {', '.join(f'`{alias}`' for alias in item.aliases)}" if item.aliases else "")
-        + (f", or given as {', '.join(f'`{other}`' for other, _ in item.alternatives)}" if item.alternatives else "")
-        for item in family.parameters
-    ]
-    return paragraphs(
-        code(f"{name}({signature})"), _sentence(family.summary), "\n".join(rows), f"Support: {support_text(name)}"
-    )
-
-
-def builtin_text(name: str) -> str:
-    function = BUILTINS[name]
-    return paragraphs(code(f"{name}({', '.join(function.parameters)})"), _sentence(function.summary))
-
-
-def combinator_text(name: str) -> str:
-    entry = COMBINATORS[name]
-    return paragraphs(code(entry.call), entry.summary, f"`{entry.rule}`", f"Weights: {entry.weights}.")
-
-
-def keyword_text(word: str) -> str:
-    entry = KEYWORDS[word]
-    return paragraphs(f"**{word}**: {entry.summary}", code(entry.example))
-
-
-def option_text(key: str, owner: str) -> str:
-    """An option: meaning, default, legal values."""
-    spec = ROLES[owner].options.get(key) if owner in ROLES else None
-    if spec is not None:
-        return paragraphs(f"**{key}** (option of `{owner}`)", _sentence(spec.meaning), _legal(spec))
-    text = STEP_OPTIONS.get(key)
-    return paragraphs(f"**{key}**", text) if text else ""
-
-
-def _legal(spec: OptionSpec) -> str:
-    kinds = {
-        "positive": "a number above 0",
-        "fraction": "a number from 0 up to but not including 1",
-        "count": "a whole number from 1",
-        "flag": "`true` or `false`",
-        "word": "one of " + ", ".join(f"`{word}`" for word in spec.words),
-    }
-    default = spec.default
-    shown = "none" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
-    return f"Takes {kinds[spec.kind]}. Default: {shown}."
-
-
-STEP_OPTIONS = {
-    "via": "An integer vector: the group of each row. Its length is the number of rows.",
-    "over": "On `sample` the event axis; on `marginalize` the groups.",
-    "iid_over": "The batch plate: independent draws along this axis.",
-    "mask": "Rows where it is false do not count.",
-    "weight": "The log density of each row is multiplied by it.",
-    "at": "Only the rows that this index selects are scored.",
-    "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
-    "effects": "What the body may do: a subset of `Sample`, `Score`, `Marginal`, `Pure`.",
-    "low": "The lower bound of the space.",
-    "high": "The upper bound of the space.",
-    "semiring": "`LogProb`, `Viterbi`, `Boolean` or `Counting`.",
-    "start": "The atom that a whole sentence must have.",
-    "depth": "The deepest category that is built.",
-    "tolerance": "Changes below this count as the fixed point.",
-    "max_iterations": "After so many rounds the chart stops.",
-    "learnable": "Gives the rule or entry a learned log-weight.",
-    "bounded": "Keeps the log-weight of a cyclic rule negative.",
-}
 
 
 def _option_word(found: Found) -> str:
@@ -560,7 +271,7 @@ def _combinator(snapshot: Snapshot, found: Found) -> str:
     if here is None:
         return general
     typed = code(f"{found.symbol.name} : {here.domain.written} {here.sort.value} {here.codomain.written}")
-    note = _scan_note(here) if isinstance(here, m.Scan) else ""
+    note = scan_note(here) if isinstance(here, m.Scan) else ""
     shapes = f"Shapes: `{arrows.shape_text(here.domain.space)} -> {arrows.shape_text(here.codomain.space)}`"
     return paragraphs(typed, note, shapes, general)
 

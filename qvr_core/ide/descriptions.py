@@ -1,0 +1,232 @@
+"""What declared things are: objects, arrows, programs, sites.  As Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qvr_core.ide import arrows
+from qvr_core.ide.language import code, paragraphs, sentence, support_text
+from qvr_core.ide.symbols import Symbol, lookup, references
+from qvr_core.ide.view import model_of
+from qvr_core.semantics import model as m
+from qvr_core.semantics.display import space_text, structure
+from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.spaces import Finite, Named, Unknown, factors_of, item_of
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+SHOWN_USES = 8
+
+
+def documentation(snapshot: Snapshot, symbol: Symbol) -> str:
+    held = lookup(snapshot, symbol.name)
+    return held.statement.doc if held is not None else ""
+
+
+def object_text(snapshot: Snapshot, symbol: Symbol) -> str:
+    """An object: its space, size, and where it is used."""
+    held = model_of(snapshot).objects.get(symbol.name)
+    if held is None:
+        return paragraphs(f"object `{symbol.name}`, which has an error", documentation(snapshot, symbol))
+    lines = [f"object {held.name} : {structure(held.space.space)}"]
+    alias = f"Another name of `{held.alias}`." if held.alias else ""
+    shape = f"Values have shape `{arrows.shape_text(held.space.space)}`."
+    written = held.space.written
+    composed = f"Written `{written}`." if written not in (held.name, structure(held.space.space)) else ""
+    return paragraphs(code(lines[0]), documentation(snapshot, symbol), alias, composed, shape, _uses(snapshot, symbol))
+
+
+def _uses(snapshot: Snapshot, symbol: Symbol) -> str:
+    users: dict[str, None] = {}
+    for found in references(snapshot, symbol):
+        unit = found.statement.header.unit
+        name = unit.declares[0].text if unit.declares else unit.keyword
+        if found.occurrence.part != "declare":
+            users[name] = None
+    if not users:
+        return "Not used."
+    shown = ", ".join(f"`{name}`" for name in list(users)[:SHOWN_USES])
+    more = f" and {len(users) - SHOWN_USES} more" if len(users) > SHOWN_USES else ""
+    return f"Used by {shown}{more}."
+
+
+def arrow_text(snapshot: Snapshot, name: str) -> str:
+    """A morphism, let or program: type, sort, shapes, parameters, density, doc."""
+    model = model_of(snapshot)
+    symbol = Symbol("", name)
+    if name in model.replicated:
+        return _replicated(snapshot, model.replicated[name])
+    arrow = arrows.arrow_named(model, name)
+    if arrow is None or isinstance(arrow, m.Damaged):
+        return paragraphs(f"`{name}`, which has an error", documentation(snapshot, symbol))
+    if isinstance(arrow, m.Program):
+        return program_text(snapshot, arrow)
+    count = arrows.parameter_count(model, arrow)
+    return paragraphs(
+        code(f"{name} : {arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"),
+        documentation(snapshot, symbol),
+        _kind(arrow),
+        _widths(arrow.domain, arrow.codomain),
+        _pipeline(arrow),
+        arrows.memory_text(count) if count else "",
+        sentence(arrows.density_text(arrow.density)),
+    )
+
+
+def _kind(arrow: m.Arrow) -> str:
+    sort = arrows.sort_word(arrow.sort)
+    match arrow:
+        case m.Kernel(family=family, fixed=fixed, param_source=source, hidden_dim=hidden):
+            if fixed is not None:
+                values = ", ".join(f"{key}={value:g}" for key, value in fixed)
+                return f"{sort} · kernel · `{family}({values})`, the same for every input"
+            drawn = f" · `~ {family}`" if family is not None else ", rows sum to 1"
+            finite = all(isinstance(factor, Finite) for factor in factors_of(item_of(arrow.domain.space)))
+            network = "table" if finite else f"{source}, {hidden} hidden units" if source == "mlp" else source
+            scale = f" · scale {arrow.scale:g}" if family and family in FAMILIES and FAMILIES[family].has_scale else ""
+            return f"{sort} · kernel{drawn}{scale} · {network}"
+        case m.Embed():
+            return f"{sort} · embed: a learned vector per element"
+        case m.LinearMap(rank=rank, bias=bias):
+            extra = f", rank {rank}" if rank is not None else ""
+            return f"{sort} · linear{extra}{'' if bias else ', no bias'}"
+        case m.Attention(heads=heads, causal=causal):
+            return f"{sort} · attention · {heads} head{'s' if heads != 1 else ''}{', causal' if causal else ''}"
+        case m.Position(max_length=length):
+            return f"{sort} · learned positions up to {length}"
+        case m.Norm():
+            return f"{sort} · layer norm"
+        case m.Latent(algebra=algebra, prior=prior):
+            return f"{sort} · latent weights in `{algebra}`" + (f" · prior `{prior[0]}`" if prior else "")
+        case m.Observed(algebra=algebra):
+            return f"{sort} · observed, in `{algebra}`"
+        case m.Discretize(bins=bins):
+            return f"{sort} · {bins} bins"
+        case _:
+            return sort
+
+
+def _widths(domain: Named, codomain: Named) -> str:
+    shapes = f"`{arrows.shape_text(domain.space)} -> {arrows.shape_text(codomain.space)}`"
+    return f"{space_text(domain)} to {space_text(codomain)}\n\nShapes: {shapes}"
+
+
+def _pipeline(arrow: m.Arrow) -> str:
+    compose = arrow.arrow if isinstance(arrow, m.Lift) else arrow
+    text = ""
+    if isinstance(compose, m.Compose):
+        text = f"Stages: {arrows.stages_text(compose)}"
+    scans = [part for part in arrows.walk(arrow) if isinstance(part, m.Scan)]
+    notes = [scan_note(part) for part in scans]
+    return paragraphs(text, *notes)
+
+
+def scan_note(scan: m.Scan) -> str:
+    cell = scan.cell.name if isinstance(scan.cell, m.Ref) else "the cell"
+    gives = "every state" if scan.emit_all else "the final state"
+    way = "from its end" if scan.backward else "from its start"
+    why = " (read off the name)" if scan.inferred else ""
+    return f"`{cell}` reads the sequence {way}{why} and gives {gives}, {space_text(scan.state)}."
+
+
+def _replicated(snapshot: Snapshot, family: m.Replicated) -> str:
+    first = model_of(snapshot).arrows.get(family.copies[0]) if family.copies else None
+    if first is None:
+        return f"`{family.name}`: {len(family.copies)} copies"
+    count = arrows.parameter_count(model_of(snapshot), first)
+    copies = f"{len(family.copies)} independent copies, `{family.copies[0]}` … `{family.copies[-1]}`."
+    return paragraphs(
+        code(f"{family.name} : {first.domain.written} {first.sort.value} {first.codomain.written}"),
+        documentation(snapshot, Symbol("", family.name)),
+        _kind(first),
+        copies,
+        _widths(first.domain, first.codomain),
+        f"{arrows.memory_text(count * len(family.copies))} in all" if count else "",
+    )
+
+
+def program_text(snapshot: Snapshot, program: m.Program) -> str:
+    """A program: type, sites, data names, parameters, density."""
+    sites = {"sample": list[str](), "observe": list[str](), "marginalize": list[str]()}
+    for step in arrows.all_steps(program.steps):
+        match step:
+            case m.SampleModel(site=site):
+                sites["sample"].append(site.name)
+            case m.ObserveModel(site=site):
+                sites["observe"].append(site.name)
+            case m.MarginalizeModel(site=site):
+                sites["marginalize"].append(site.name)
+            case _:
+                pass
+    words = {"sample": "Latent", "observe": "Observed", "marginalize": "Summed out"}
+    listed = [
+        f"{words[kind]}: {', '.join(f'`{name}`' for name in dict.fromkeys(names))}"
+        for kind, names in sites.items()
+        if names
+    ]
+    data = ", ".join(f"`{item.name}`" for item in program.data)
+    count = arrows.parameter_count(model_of(snapshot), program)
+    template = ", ".join(f"`{item.name} : {item.kind}`" for item in program.template)
+    return paragraphs(
+        code(f"program {program.name} : {program.domain.written} {program.sort.value} {program.codomain.written}"),
+        documentation(snapshot, Symbol("", program.name)),
+        f"Template over {template}." if template else "",
+        _widths(program.domain, program.codomain) if program.uses_input else _rows(program),
+        "  \n".join(listed),
+        f"Data: {data}" if data else "",
+        arrows.memory_text(count) if count else "",
+        sentence(arrows.density_text(program.density)) if program.uses_input else "",
+    )
+
+
+def _rows(program: m.Program) -> str:
+    gives = ", ".join(label or name for label, name in program.returns)
+    return f"Never uses its input: the declared type names its rows. Returns {gives or 'nothing'}."
+
+
+def deduction_text(snapshot: Snapshot, symbol: Symbol) -> str:
+    held = model_of(snapshot).deductions.get(symbol.name)
+    if held is None:
+        return f"deduction `{symbol.name}`"
+    learnable = sum(rule.learnable for rule in held.rules) + sum(entry.learnable for entry in held.lexicon)
+    return paragraphs(
+        code(f"deduction {held.name} : {held.domain.written} -> {held.codomain.written}"),
+        documentation(snapshot, symbol),
+        f"{len(held.rules)} rules, {len(held.lexicon)} lexicon entries, {learnable} of them learnable.",
+        f"Semiring {held.semiring}" + (f", start `{held.start}`" if held.start else ""),
+    )
+
+
+def site_text(site: m.Site, name: str, role: str) -> str:
+    """A site: shape, support, latent or observed, density."""
+    space = next((space for bound, space in site.bound if bound == name), None)
+    if space is not None and isinstance(space.space, Unknown):
+        space = None
+    match site.draw:
+        case m.FamilyDraw(family=family):
+            drawn = f"from `{family}`"
+            support = f"Support: {support_text(family)}" if family in FAMILIES else ""
+        case m.ArrowDraw(arrow=arrow):
+            drawn = f"from `{arrow.name}`" if isinstance(arrow, m.Ref) else "from an arrow"
+            support = ""
+    plate = site.ascribed if site.ascription in (m.Ascription.PLATE, m.Ascription.ROW_DRAWS) else None
+    shape = f"Shape: `{arrows.plate_shape(plate, space)}`" if space is not None or plate is not None else ""
+    return paragraphs(
+        code(f"{name} : {space.written}" if space is not None else name),
+        f"{role} · {drawn}" + (f" · {space_text(space)}" if space is not None else ""),
+        shape,
+        f"One draw per element of {space_text(plate)}." if plate is not None else "",
+        support,
+        sentence(arrows.density_text(site.density)),
+        "Drawn anew in each row of the batch." if site.row_local and plate is not None else "",
+    )
+
+
+def value_text(kind: m.ValueType) -> str:
+    """The type of a value in arithmetic."""
+    parts = [structure(kind.space) if kind.space is not None else "depends on the data"]
+    if kind.indexed:
+        parts.append("indexed by " + ", ".join(f"`{name}`" if name else "an anonymous set" for name in kind.indexed))
+    parts.append("differs from row to row" if kind.rows else "the same for all rows")
+    return " · ".join(parts)

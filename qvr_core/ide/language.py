@@ -1,0 +1,100 @@
+"""What the words of the language are: families, builtins, combinators, keywords, options.  As Markdown."""
+
+from __future__ import annotations
+
+from qvr_core.ide.keywords import COMBINATORS, KEYWORDS
+from qvr_core.semantics.builtins import BUILTINS
+from qvr_core.semantics.families import FAMILIES, support_words
+from qvr_core.semantics.roles import ROLES, OptionSpec
+
+
+def code(text: str) -> str:
+    return f"```qvr\n{text}\n```"
+
+
+def paragraphs(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "." if text else ""
+
+
+def family_text(name: str) -> str:
+    """A family: parameters, constraints, support."""
+    family = FAMILIES[name]
+    signature = ", ".join(
+        item.name if item.default is None else f"{item.name}={item.default:g}" for item in family.parameters
+    )
+    rows = [
+        f"- `{item.name}`: {item.constraint}"
+        + (f" ({item.shape})" if item.shape != "element" else "")
+        + (f", also called {', '.join(f'`{alias}`' for alias in item.aliases)}" if item.aliases else "")
+        + (f", or given as {', '.join(f'`{other}`' for other, _ in item.alternatives)}" if item.alternatives else "")
+        for item in family.parameters
+    ]
+    return paragraphs(
+        code(f"{name}({signature})"), sentence(family.summary), "\n".join(rows), f"Support: {support_text(name)}"
+    )
+
+
+def builtin_text(name: str) -> str:
+    function = BUILTINS[name]
+    return paragraphs(code(f"{name}({', '.join(function.parameters)})"), sentence(function.summary))
+
+
+def combinator_text(name: str) -> str:
+    entry = COMBINATORS[name]
+    return paragraphs(code(entry.call), entry.summary, f"`{entry.rule}`", f"Weights: {entry.weights}.")
+
+
+def keyword_text(word: str) -> str:
+    entry = KEYWORDS[word]
+    return paragraphs(f"**{word}**: {entry.summary}", code(entry.example))
+
+
+def option_text(key: str, owner: str) -> str:
+    """An option: meaning, default, legal values."""
+    spec = ROLES[owner].options.get(key) if owner in ROLES else None
+    if spec is not None:
+        return paragraphs(f"**{key}** (option of `{owner}`)", sentence(spec.meaning), _legal(spec))
+    text = STEP_OPTIONS.get(key)
+    return paragraphs(f"**{key}**", text) if text else ""
+
+
+def _legal(spec: OptionSpec) -> str:
+    kinds = {
+        "positive": "a number above 0",
+        "fraction": "a number from 0 up to but not including 1",
+        "count": "a whole number from 1",
+        "flag": "`true` or `false`",
+        "word": "one of " + ", ".join(f"`{word}`" for word in spec.words),
+    }
+    default = spec.default
+    shown = "none" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
+    return f"Takes {kinds[spec.kind]}. Default: {shown}."
+
+
+STEP_OPTIONS = {
+    "via": "An integer vector: the group of each row. Its length is the number of rows.",
+    "over": "On `sample` the event axis; on `marginalize` the groups.",
+    "iid_over": "The batch plate: independent draws along this axis.",
+    "mask": "Rows where it is false do not count.",
+    "weight": "The log density of each row is multiplied by it.",
+    "at": "Only the rows that this index selects are scored.",
+    "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
+    "effects": "What the body may do: a subset of `Sample`, `Score`, `Marginal`, `Pure`.",
+    "low": "The lower bound of the space.",
+    "high": "The upper bound of the space.",
+    "semiring": "`LogProb`, `Viterbi`, `Boolean` or `Counting`.",
+    "start": "The atom that a whole sentence must have.",
+    "depth": "The deepest category that is built.",
+    "tolerance": "Changes below this count as the fixed point.",
+    "max_iterations": "After so many rounds the chart stops.",
+    "learnable": "Gives the rule or entry a learned log-weight.",
+    "bounded": "Keeps the log-weight of a cyclic rule negative.",
+}
+
+
+def support_text(name: str) -> str:
+    return support_words(FAMILIES[name]).removeprefix("from ")

@@ -1,0 +1,74 @@
+"""The texts that completion writes: whole declarations, steps, calls; and the words that options take."""
+
+from __future__ import annotations
+
+from qvr_core.semantics.roles import ROLES
+
+ALGEBRAS = (
+    "product_fuzzy", "boolean", "lukasiewicz", "godel", "tropical", "max_plus", "log_prob", "real", "probability",
+    "counting", "markov",
+)  # fmt: skip
+
+STATEMENTS = ("object", "morphism", "let", "program", "export", "composition", "deduction")
+
+SNIPPETS = {
+    "object": "object ${1:Name} : ${2|Real,FinSet,Simplex|} ${3:64}",
+    "morphism": f"morphism ${{1:name}} : ${{2:A}} -> ${{3:B}} [role=${{4|{','.join(ROLES)}|}}]$0",
+    "let": "let ${1:name} = $0",
+    "program": "program ${1:name} : ${2:A} -> ${3:B}\n    sample ${4:h} <- ${5:arrow}\n"
+    "    observe ${6:y} <- ${7:head}($4)\n    return $6",
+    "export": "export ${1:name}",
+    "composition": f"composition ${{1|{','.join(ALGEBRAS)}|}}",
+    "deduction": "deduction ${1:Name} : ${2:A} -> ${3:B} "
+    "[semiring=${4|LogProb,Viterbi,Boolean,Counting|}, start=${5:S}]\n"
+    "    atoms $5\n    rule ${6:name} : $0 |- ",
+}  # fmt: skip
+
+STEP_SNIPPETS = {
+    "sample": "sample ${1:v} <- $0",
+    "observe": "observe ${1:y} <- $0",
+    "marginalize": "marginalize ${1:z} : ${2:K} <- Categorical(${3:probs})\n    observe ${4:y} <- $0",
+    "let": "let ${1:v} = $0",
+    "score": "score ${1:s} = $0",
+    "return": "return $0",
+}
+
+OPERATIONS = (
+    ("tensor_op", "tensor_op(a, b) = a * b"),
+    ("join", "join(t) = sum(t)"),
+    ("unit", "unit = 1.0"),
+    ("zero", "zero = 0.0"),
+    ("negation", "negation(a) = 1.0 - a"),
+)
+
+SPACE_SNIPPETS = (
+    ("Real", "Real ${1:64}"),
+    ("FinSet", "FinSet ${1:256}"),
+    ("Simplex", "Simplex ${1:3}"),
+    ("CholeskyFactor", "CholeskyFactor ${1:3}"),
+    ("Covariance", "Covariance ${1:3}"),
+    ("Correlation", "Correlation ${1:3}"),
+    ("Seq", "Seq ${1:A}"),
+)
+
+WORD_VALUES = {
+    "semiring": ("LogProb", "Viterbi", "Boolean", "Counting"),
+    "effects": ("Sample", "Score", "Marginal", "Pure"),
+    "reduction": ("logsumexp",),
+}
+
+STEP_OPTION_KEYS = {
+    "sample": ("iid_over", "over", "via", "mask", "weight", "at"),
+    "observe": ("via", "mask", "weight", "at", "iid_over"),
+    "marginalize": ("over", "reduction"),
+}
+
+COMBINATOR_SNIPPETS = {
+    "fan": "fan(${1:f}, ${2:g})",
+    "scan": "scan(${1:cell})",
+    "stack": "stack(${1:f}, ${2:2})",
+    "repeat": "repeat(${1:f}, ${2:2})",
+    "residual": "residual(${1:f})",
+    "identity": "identity(${1:A})",
+    "from_data": 'from_data("${1:name}")',
+}
