@@ -16,10 +16,6 @@ from torch import Tensor
 Bound = Tensor | float | None
 
 
-def _tensor(bound: Tensor | float, like: Tensor) -> Tensor:
-    return bound if isinstance(bound, Tensor) else like.new_tensor(bound)
-
-
 @dataclass(frozen=True, slots=True)
 class Support:
     """Where a family's draws live: `kind` is 'real', 'bounded', 'simplex', 'cholesky', 'correlation' or
@@ -87,9 +83,13 @@ def unconstrain(value: Tensor, support: Support) -> Tensor:
 
 def _ends(low: Bound, high: Bound, like: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """The bounds as tensors; None for a side without one."""
-    made = [None if bound is None else _tensor(bound, like) for bound in (low, high)]
-    left, right = (None if bound is None or not bool(torch.isfinite(bound).all()) else bound for bound in made)
-    return left, right
+    return _end(low, like), _end(high, like)
+
+
+def _end(bound: Bound, like: Tensor) -> Tensor | None:
+    if isinstance(bound, Tensor):
+        return bound if bool(torch.isfinite(bound).all()) else None
+    return None if bound is None or not math.isfinite(bound) else like.new_tensor(bound)
 
 
 def _bounded(u: Tensor, low: Bound, high: Bound) -> tuple[Tensor, Tensor]:

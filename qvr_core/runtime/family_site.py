@@ -65,6 +65,7 @@ class FamilySite:
         self.discrete = self.table.discrete
         # draws without a reparameterised gradient carry the score function's
         self.by_score = not self.family.reparameterised
+        self._literal_support: Support | None = None
         self.info = self._info()
 
     def _info(self) -> SiteInfo:
@@ -150,7 +151,7 @@ class FamilySite:
         free = request.unconstrained.get(self.name)
         log_jacobian = None
         if free is not None:
-            value, log_jacobian = constrain(free, family_support(self.table, parameters))
+            value, log_jacobian = constrain(free, self._support(parameters))
             noise = None
         elif family.transform is not None:
             if noise is None:
@@ -174,6 +175,16 @@ class FamilySite:
             record.log_prob = terms.per_row(frame.rows)
             record.log_discrete = record.log_prob if by_score else None
         return record
+
+    def _support(self, parameters: tuple[Tensor, ...]) -> Support:
+        """Where the draws live; bounds that literal arguments give are plain numbers, known once and for all."""
+        if not self.arguments.literal:
+            return family_support(self.table, parameters)
+        if self._literal_support is None:
+            found = family_support(self.table, parameters)
+            low, high = (float(end) if isinstance(end, Tensor) else end for end in (found.low, found.high))
+            self._literal_support = Support(found.kind, low, high)
+        return self._literal_support
 
     def draw_value(self, frame: Frame, plate: tuple[int, ...]) -> Tensor:
         """A draw for every element of a plate, without a record."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+import numpy as np
+
+from qvr_core.inference.mcmc.mass import Array
 
 INITIAL_BUFFER, FIRST_WINDOW, FINAL_BUFFER = 75, 25, 50
 
@@ -12,20 +13,20 @@ class DualAveraging:
     """Nesterov's dual averaging of log step sizes (Hoffman & Gelman 2014, section 3.2), per chain."""
 
     def __init__(
-        self, step_size: Tensor, target: float, *, gamma: float = 0.05, offset: float = 10.0, decay: float = 0.75
+        self, step_size: Array, target: float, *, gamma: float = 0.05, offset: float = 10.0, decay: float = 0.75
     ) -> None:
         self.target, self.gamma, self.offset, self.decay = target, gamma, offset, decay
         self.restart(step_size)
 
-    def restart(self, step_size: Tensor) -> None:
+    def restart(self, step_size: Array) -> None:
         """Begin anew around ten times a step size (C,)."""
-        self.step_size = step_size.clone()
-        self.centre = torch.log(10.0 * step_size)
-        self.log_average = torch.log(step_size)
-        self.error = torch.zeros_like(step_size)
+        self.step_size = step_size.copy()
+        self.centre = np.log(10.0 * step_size)
+        self.log_average = np.log(step_size)
+        self.error = np.zeros_like(step_size)
         self.count = 0
 
-    def update(self, acceptance: Tensor) -> None:
+    def update(self, acceptance: Array) -> None:
         """Learn from one transition's mean acceptance statistic (C,)."""
         self.count += 1
         weight = 1.0 / (self.count + self.offset)
@@ -33,12 +34,12 @@ class DualAveraging:
         log_step = self.centre - self.count**0.5 / self.gamma * self.error
         decay = self.count**-self.decay
         self.log_average = decay * log_step + (1.0 - decay) * self.log_average
-        self.step_size = log_step.exp()
+        self.step_size = np.exp(log_step)
 
     @property
-    def final(self) -> Tensor:
+    def final(self) -> Array:
         """The averaged step size (C,), for sampling."""
-        return self.log_average.exp() if self.count else self.step_size
+        return np.exp(self.log_average) if self.count else self.step_size
 
 
 def window_ends(warmup: int) -> tuple[int, list[int]]:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Generator, Tensor
 
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.mcmc.adaptation import DualAveraging, window_ends
-from qvr_core.inference.mcmc.hamiltonian import State, Transition, first_step_size
+from qvr_core.inference.mcmc.hamiltonian import State, Transition, first_step_size, state_at
 from qvr_core.inference.mcmc.hmc import HMCKernel
-from qvr_core.inference.mcmc.mass import DenseMass, DiagonalMass
+from qvr_core.inference.mcmc.mass import Array, DenseMass, DiagonalMass
 from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import Potential, potential_of
 from qvr_core.inference.mcmc.processes import in_processes
@@ -51,7 +52,8 @@ class MCMC:
 
     Each chain has its own generator (seeded from `seed`, or from torch's global one) and its own adaptation.  `chains`
     says how they run: 'together' (all in one execution, the default where the model allows), 'processes' or
-    'sequential'.  The schedule does not change the seeds.
+    'sequential'.  The schedule does not change the seeds.  `compile` hands the density to inductor: seconds at first
+    (later runs find it in its cache on disk), then a fraction of the time per step.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class MCMC:
         seed: int | None = None,
         *,
         chains: Schedule | None = None,
+        compile: bool = False,
     ) -> None:
         if num_samples < 1 or num_chains < 1 or num_warmup < 0:
             raise InputProblem("num_samples and num_chains must be at least 1, num_warmup at least 0")
@@ -70,6 +73,7 @@ class MCMC:
         self.num_warmup, self.num_samples, self.num_chains = num_warmup, num_samples, num_chains
         self.seed = seed
         self.schedule = chains
+        self.compile = compile
 
     def run(
         self,
@@ -83,7 +87,7 @@ class MCMC:
 
         Raises `DiscreteLatent` where a latent cannot move, `NonFinite` where no start has a finite density.
         """
-        potential = potential_of(model, x, observations)
+        potential = potential_of(model, x, observations, compiled=self.compile)
         base = self.seed if self.seed is not None else int(torch.randint(0, 2**31 - 1, ()))
         seeds = [base + index for index in range(self.num_chains)]
         schedule = self.schedule or ("together" if potential.vectorised else "sequential")
@@ -99,15 +103,19 @@ class MCMC:
 
     def chains_of(self, potential: Potential, seeds: Sequence[int], watch: Watch | None) -> MCMCResult:
         """The chains of these seeds, all in one execution."""
-        generators = [Generator().manual_seed(seed) for seed in seeds]
+        # a trajectory that runs away meets infinities on its way to being called divergent
+        with np.errstate(all="ignore"):
+            return self._chains(potential, seeds, watch)
+
+    def _chains(self, potential: Potential, seeds: Sequence[int], watch: Watch | None) -> MCMCResult:
         kernel, chains = self.kernel, len(seeds)
-        state = start(potential, generators)
+        generators = [np.random.default_rng(seed) for seed in seeds]
+        state = start(potential, [Generator().manual_seed(seed) for seed in seeds])
         if self.num_warmup > 0:
-            settled = torch.stack([potential.settle(q) for q in state.q])
-            state = State(settled, *potential.value_and_grad(settled))
-        first = state.q.clone()
-        mass = (DenseMass if kernel.dense_mass else DiagonalMass)(chains, potential.width, potential.dtype)
-        step_size = torch.full((chains,), kernel.step_size, dtype=torch.float64)
+            state = state_at(potential, np.stack([potential.settle(q).numpy() for q in torch.from_numpy(state.q)]))
+        first = state.q
+        mass = (DenseMass if kernel.dense_mass else DiagonalMass)(chains, potential.width, state.q.dtype)
+        step_size = np.full(chains, kernel.step_size)
         averaging = DualAveraging(step_size, kernel.target_accept)
         if kernel.adapt_step_size and self.num_warmup > 0:
             step_size = first_step_size(potential, mass, state, step_size, generators, kernel.target_accept)
@@ -135,32 +143,31 @@ class MCMC:
                 kept.add(transition)
             if watch is not None:
                 watch(_progress(draw, total, warmup, transition, step_size))
-        return kept.result(step_size, _stuck(first, kept.last, potential, seeds))
+        return kept.result(step_size, _stuck(first, state.q))
 
 
-def _progress(draw: int, total: int, warmup: bool, transition: Transition, step_size: Tensor) -> Progress:
+def _progress(draw: int, total: int, warmup: bool, transition: Transition, step_size: Array) -> Progress:
     return Progress(
         draw,
         total,
         warmup,
-        transition.acceptance.clone(),
-        transition.diverging.clone(),
-        step_size.clone(),
-        transition.depth.clone(),
-        transition.steps.clone(),
+        torch.tensor(transition.acceptance),
+        torch.tensor(transition.diverging),
+        torch.tensor(step_size),
+        torch.tensor(transition.depth),
+        torch.tensor(transition.steps),
     )
 
 
 def start(potential: Potential, generators: Sequence[Generator]) -> State:
     """A position of finite density and gradient for each chain."""
-    q = torch.stack([potential.initial(g) for g in generators])
+    q = np.stack([potential.initial(g).numpy() for g in generators])
     for _ in range(START_ATTEMPTS):
-        log_density, gradient = potential.value_and_grad(q)
-        good = torch.isfinite(log_density) & torch.isfinite(gradient).all(-1)
-        if bool(good.all()):
-            return State(q, log_density, gradient)
-        fresh = torch.stack([q[i] if good[i] else potential.initial(g) for i, g in enumerate(generators)])
-        q = fresh
+        state = state_at(potential, q)
+        good = np.isfinite(state.log_density) & np.isfinite(state.gradient).all(-1)
+        if good.all():
+            return state
+        q = np.stack([q[i] if good[i] else potential.initial(g).numpy() for i, g in enumerate(generators)])
     raise NonFinite(
         f"no start with a finite log density in {START_ATTEMPTS} attempts: an observed value lies outside its support, "
         "or a scale is zero or negative"
@@ -174,17 +181,15 @@ class _Kept:
         self.potential = potential
         self.samples: dict[str, list[Tensor]] = {}
         self.transitions: list[Transition] = []
-        self.last: Tensor | None = None
 
     def add(self, transition: Transition) -> None:
-        for name, value in self.potential.report(transition.state.q).items():
+        for name, value in self.potential.report(torch.from_numpy(transition.state.q)).items():
             self.samples.setdefault(name, []).append(value)
-        self.last = transition.state.q
         self.transitions.append(transition)
 
-    def result(self, step_size: Tensor, warnings: list[str]) -> MCMCResult:
+    def result(self, step_size: Array, warnings: list[str]) -> MCMCResult:
         def stacked(attribute: str) -> Tensor:
-            return torch.stack([getattr(t, attribute) for t in self.transitions], 1)
+            return torch.from_numpy(np.stack([getattr(t, attribute) for t in self.transitions], 1))
 
         diverging, acceptance = stacked("diverging"), stacked("acceptance")
         if bool(diverging.any()):
@@ -196,19 +201,18 @@ class _Kept:
             {name: torch.stack(values, 1).to(torch.get_default_dtype()) for name, values in self.samples.items()},
             acceptance.mean(1),
             diverging.sum(1),
-            step_size,
+            torch.tensor(step_size),
             stacked("depth"),
             stacked("steps").long(),
             diverging,
-            torch.stack([t.state.log_density for t in self.transitions], 1),
+            torch.from_numpy(np.stack([t.state.log_density for t in self.transitions], 1)),
             acceptance,
             warnings,
         )
 
 
-def _stuck(first: Tensor, last: Tensor | None, potential: Potential, seeds: Sequence[int]) -> list[str]:
-    assert last is not None
-    moved = (last - first).abs().double().square().mean(-1).sqrt()
+def _stuck(first: Array, last: Array) -> list[str]:
+    moved = np.sqrt(np.square((last - first).astype(np.float64)).mean(-1))
     return [
         f"chain {index} has moved only {float(distance):.2%} of the prior's standard deviation since its start: run a "
         "longer warm-up, allow deeper trees (max_tree_depth), or a larger step_size"

@@ -1,15 +1,17 @@
-"""What HMC and NUTS share: states, leapfrog steps, energies, and the search for a first step size."""
+"""What HMC and NUTS share: states, leapfrog steps, energies, and the search for a first step size.
+
+Everything is (chains, …) in numpy, whose small arrays cost a fraction of torch's; only the density is torch's.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-from torch import Generator, Tensor
 
-from qvr_core.inference.mcmc.mass import Mass
+from qvr_core.inference.mcmc.mass import Array, Generators, Mass
 from qvr_core.inference.mcmc.potential import Potential
 
 MAX_ENERGY_ERROR = 1000.0
@@ -20,9 +22,9 @@ MAX_ENERGY_ERROR = 1000.0
 class State:
     """Positions (C, D), their log density (C,) in double precision, and its gradient (C, D)."""
 
-    q: Tensor
-    log_density: Tensor
-    gradient: Tensor
+    q: Array
+    log_density: Array
+    gradient: Array
 
 
 @dataclass(slots=True)
@@ -34,74 +36,72 @@ class Transition:
     """
 
     state: State
-    acceptance: Tensor
-    diverging: Tensor
-    steps: Tensor
-    depth: Tensor
+    acceptance: Array
+    diverging: Array
+    steps: Array
+    depth: Array
 
 
-def kinetic(momentum: Tensor, velocity: Tensor) -> Tensor:
+def state_at(potential: Potential, q: Array) -> State:
+    """The state at positions (C, D); a density that is not a number counts as none."""
+    value, gradient = potential.value_and_grad(torch.from_numpy(q))
+    log_density = value.numpy()
+    return State(q, np.where(np.isnan(log_density), -np.inf, log_density), gradient.numpy())
+
+
+def kinetic(momentum: Array, velocity: Array) -> Array:
     """½ pᵀ M⁻¹ p, (C,), in double precision."""
-    return 0.5 * (momentum.double() * velocity.double()).sum(-1)
+    return 0.5 * np.einsum("cd,cd->c", momentum, velocity, dtype=np.float64)
 
 
-def leapfrog(potential: Potential, mass: Mass, state: State, momentum: Tensor, step: Tensor) -> tuple[State, Tensor]:
+def leapfrog(potential: Potential, mass: Mass, state: State, momentum: Array, step: Array) -> tuple[State, Array]:
     """One leapfrog step of signed sizes (C, 1)."""
-    half = momentum + 0.5 * step * state.gradient
-    q = state.q + step * mass.velocity(half)
-    log_density, gradient = potential.value_and_grad(q)
-    log_density = torch.nan_to_num(log_density, nan=-math.inf, posinf=-math.inf)
-    return State(q, log_density, gradient), half + 0.5 * step * gradient
+    half = momentum + (0.5 * step) * state.gradient
+    new = state_at(potential, state.q + step * mass.velocity(half))
+    return new, half + (0.5 * step) * new.gradient
 
 
-def chosen(mask: Tensor, new: State, old: State) -> State:
-    """`new` for the chains of the mask, else `old`."""
-    if len(mask) == 1:
-        return new if bool(mask) else old
-    wide = mask.unsqueeze(-1)
-    return State(
-        torch.where(wide, new.q, old.q),
-        torch.where(mask, new.log_density, old.log_density),
-        torch.where(wide, new.gradient, old.gradient),
-    )
-
-
-def picked(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:
+def picked(mask: Array, new: Array, old: Array) -> Array:
     """`new` (C, …) for the chains of the mask, else `old`."""
-    if len(mask) == 1:
-        return new if bool(mask) else old
-    return torch.where(mask.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
+    if mask.shape[0] == 1:
+        return new if mask[0] else old
+    return np.where(mask.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
 
 
-def uniforms(generators: Sequence[Generator], mask: Tensor) -> Tensor:
-    """One uniform number per chain (C,), drawn for the chains of the mask only: a chain's draws are its own."""
-    return torch.tensor(
-        [
-            float(torch.rand((), generator=generator, dtype=torch.float64)) if going else 0.5
-            for generator, going in zip(generators, mask.tolist(), strict=True)
-        ],
-        dtype=torch.float64,
+def chosen(mask: Array, new: State, old: State) -> State:
+    """`new` for the chains of the mask, else `old`."""
+    if mask.shape[0] == 1:
+        return new if mask[0] else old
+    return State(
+        picked(mask, new.q, old.q),
+        picked(mask, new.log_density, old.log_density),
+        picked(mask, new.gradient, old.gradient),
     )
+
+
+def uniforms(generators: Generators, mask: Array) -> Array:
+    """One uniform number per chain (C,), drawn for the chains of the mask only: a chain's draws are its own."""
+    return np.array([g.random() if going else 0.5 for g, going in zip(generators, mask, strict=True)])
 
 
 def first_step_size(
-    potential: Potential, mass: Mass, state: State, guess: Tensor, generators: Sequence[Generator], target: float
-) -> Tensor:
+    potential: Potential, mass: Mass, state: State, guess: Array, generators: Generators, target: float
+) -> Array:
     """A step size (C,) whose single step is accepted about as often as wanted, by doubling or halving `guess`."""
-    step = guess.clone()
+    step = guess.copy()
     momentum = mass.momentum(generators)
     start = state.log_density - kinetic(momentum, mass.velocity(momentum))
-    direction: Tensor | None = None
-    done = torch.zeros_like(step, dtype=torch.bool)
+    direction: Array | None = None
+    done = np.zeros(len(step), dtype=bool)
     for _ in range(50):
-        new, end = leapfrog(potential, mass, state, momentum, step.unsqueeze(-1).to(momentum.dtype))
+        new, end = leapfrog(potential, mass, state, momentum, step[:, None].astype(momentum.dtype))
         change = new.log_density - kinetic(end, mass.velocity(end)) - start
-        good = torch.nan_to_num(change, nan=-math.inf) > math.log(target)
-        here = torch.where(good, 1.0, -1.0).to(step.dtype)
+        good = np.where(np.isnan(change), -np.inf, change) > math.log(target)
+        here = np.where(good, 1.0, -1.0)
         if direction is None:
             direction = here
         done |= here != direction
-        if bool(done.all()):
+        if done.all():
             break
-        step = torch.where(done, step, step * 2.0**direction)
+        step = np.where(done, step, step * 2.0**direction)
     return step

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-import torch
-from torch import Generator, Tensor
+import numpy as np
 
-from qvr_core.inference.mcmc.hamiltonian import MAX_ENERGY_ERROR, State, Transition, chosen, kinetic, leapfrog, uniforms
-from qvr_core.inference.mcmc.mass import Mass
+from qvr_core.inference.mcmc.hamiltonian import (
+    MAX_ENERGY_ERROR,
+    State,
+    Transition,
+    chosen,
+    kinetic,
+    leapfrog,
+    uniforms,
+)
+from qvr_core.inference.mcmc.mass import Array, Generators, Mass
 from qvr_core.inference.mcmc.potential import Potential
 
 
@@ -35,37 +41,34 @@ class HMCKernel:
         self.adapt_step_size = adapt_step_size
         self.adapt_mass_matrix = adapt_mass_matrix
 
-    def _steps(self, step_size: Tensor) -> int:
+    def _steps(self, step_size: Array) -> Array:
         if self.trajectory_length is None:
-            return self.num_steps
-        return max(1, min(1000, math.ceil(self.trajectory_length / float(step_size.median()))))
+            return np.full(len(step_size), self.num_steps)
+        return np.clip(np.ceil(self.trajectory_length / step_size), 1, 1000).astype(np.int64)
 
     def transition(
-        self,
-        potential: Potential,
-        mass: Mass,
-        state: State,
-        step_size: Tensor,
-        generators: Sequence[Generator],
+        self, potential: Potential, mass: Mass, state: State, step_size: Array, generators: Generators
     ) -> Transition:
         """One draw per chain."""
+        everyone = np.ones(len(generators), dtype=bool)
         # a step size that wavers a little keeps periodic trajectories apart
-        everyone = torch.ones(len(generators), dtype=torch.bool)
-        wobble = uniforms(generators, everyone)
-        step = (step_size * (0.9 + 0.2 * wobble)).to(state.q.dtype).unsqueeze(-1)
+        step = (step_size * (0.9 + 0.2 * uniforms(generators, everyone))).astype(state.q.dtype)[:, None]
         momentum = mass.momentum(generators)
         start = state.log_density - kinetic(momentum, mass.velocity(momentum))
         new, end = state, momentum
-        count = self._steps(step_size)
-        for _ in range(count):
-            new, end = leapfrog(potential, mass, new, end, step)
-        change = torch.nan_to_num(new.log_density - kinetic(end, mass.velocity(end)) - start, nan=-math.inf)
-        taken = chosen(uniforms(generators, everyone).log() < change, new, state)
-        chains = change.shape[0]
+        counts = self._steps(step_size)
+        for index in range(int(counts.max())):
+            going = index < counts
+            here, there = leapfrog(potential, mass, new, end, step)
+            new = chosen(going, here, new)
+            end = np.where(going[:, None], there, end)
+        change = new.log_density - kinetic(end, mass.velocity(end)) - start
+        change = np.where(np.isnan(change), -math.inf, change)
+        taken = chosen(np.log(uniforms(generators, everyone)) < change, new, state)
         return Transition(
             taken,
-            change.clamp(max=0.0).exp(),
+            np.exp(np.minimum(change, 0.0)),
             change < -MAX_ENERGY_ERROR,
-            torch.full((chains,), float(count), dtype=torch.float64),
-            torch.zeros(chains, dtype=torch.long),
+            counts.astype(np.float64),
+            np.zeros(len(generators), dtype=np.int64),
         )

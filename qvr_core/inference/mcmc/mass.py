@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import torch
-from torch import Generator, Tensor
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Generators = Sequence[np.random.Generator]
 
 SHRINKAGE = 5.0
 """Pseudo-observations of the prior variance in a window's estimate.
@@ -14,30 +18,33 @@ Stan shrinks towards 1e-3; towards the prior variance a chain that has hardly mo
 """
 
 
+def _normals(generators: Generators, width: int, dtype: Any) -> Array:
+    return np.stack([generator.standard_normal(width, dtype=dtype) for generator in generators])
+
+
 class DiagonalMass:
     """The inverse mass (C, D), one variance per coordinate."""
 
-    def __init__(self, chains: int, width: int, dtype: torch.dtype) -> None:
-        self.inverse = torch.ones(chains, width, dtype=dtype)
+    def __init__(self, chains: int, width: int, dtype: Any) -> None:
+        self.inverse = np.ones((chains, width), dtype=dtype)
+        self.root = self.inverse
         self.reset()
 
     def reset(self) -> None:
         """Forget what the window has seen."""
         self.count = 0
-        self.mean = torch.zeros_like(self.inverse)
-        self.squares = torch.zeros_like(self.inverse)
+        self.mean = np.zeros_like(self.inverse)
+        self.squares = np.zeros_like(self.inverse)
 
-    def momentum(self, generators: Sequence[Generator]) -> Tensor:
+    def momentum(self, generators: Generators) -> Array:
         """p ~ N(0, M), (C, D), each chain from its own generator."""
-        width, dtype = self.inverse.shape[1], self.inverse.dtype
-        noise = torch.stack([torch.randn(width, generator=g, dtype=dtype) for g in generators])
-        return noise * self.inverse.rsqrt()
+        return _normals(generators, self.inverse.shape[1], self.inverse.dtype) * self.root
 
-    def velocity(self, momentum: Tensor) -> Tensor:
+    def velocity(self, momentum: Array) -> Array:
         """M⁻¹ p, (C, D)."""
         return self.inverse * momentum
 
-    def observe(self, position: Tensor) -> None:
+    def observe(self, position: Array) -> None:
         """One draw of the warm-up, by Welford's recurrence."""
         self.count += 1
         difference = position - self.mean
@@ -49,52 +56,51 @@ class DiagonalMass:
         if self.count > 1:
             variance = self.squares / (self.count - 1)
             weight = self.count / (self.count + SHRINKAGE)
-            self.inverse = weight * variance + (1.0 - weight)
+            self.inverse = (weight * variance + (1.0 - weight)).astype(self.inverse.dtype)
+            self.root = 1.0 / np.sqrt(self.inverse)
         self.reset()
 
 
 class DenseMass:
     """The inverse mass (C, D, D), a covariance."""
 
-    def __init__(self, chains: int, width: int, dtype: torch.dtype) -> None:
-        self.inverse = torch.eye(width, dtype=dtype).repeat(chains, 1, 1)
+    def __init__(self, chains: int, width: int, dtype: Any) -> None:
+        self.inverse = np.broadcast_to(np.eye(width, dtype=dtype), (chains, width, width)).copy()
         self._factor()
         self.reset()
 
     def _factor(self) -> None:
         # p = L⁻ᵀ z has covariance (L Lᵀ)⁻¹ = M
-        self.tril = torch.linalg.cholesky(self.inverse)
+        self.root = np.swapaxes(np.linalg.inv(np.linalg.cholesky(self.inverse)), -1, -2)
 
     def reset(self) -> None:
         """Forget what the window has seen."""
         self.count = 0
-        self.mean = torch.zeros_like(self.inverse[..., 0])
-        self.products = torch.zeros_like(self.inverse)
+        self.mean = np.zeros_like(self.inverse[..., 0])
+        self.products = np.zeros_like(self.inverse)
 
-    def momentum(self, generators: Sequence[Generator]) -> Tensor:
+    def momentum(self, generators: Generators) -> Array:
         """p ~ N(0, M), (C, D), each chain from its own generator."""
-        width, dtype = self.inverse.shape[1], self.inverse.dtype
-        noise = torch.stack([torch.randn(width, generator=g, dtype=dtype) for g in generators])
-        return torch.linalg.solve_triangular(self.tril.mT, noise.unsqueeze(-1), upper=True).squeeze(-1)
+        return (self.root @ _normals(generators, self.inverse.shape[1], self.inverse.dtype)[..., None])[..., 0]
 
-    def velocity(self, momentum: Tensor) -> Tensor:
+    def velocity(self, momentum: Array) -> Array:
         """M⁻¹ p, (C, D)."""
-        return (self.inverse @ momentum.unsqueeze(-1)).squeeze(-1)
+        return (self.inverse @ momentum[..., None])[..., 0]
 
-    def observe(self, position: Tensor) -> None:
+    def observe(self, position: Array) -> None:
         """One draw of the warm-up, by Welford's recurrence."""
         self.count += 1
         difference = position - self.mean
         self.mean = self.mean + difference / self.count
-        self.products = self.products + difference.unsqueeze(-1) * (position - self.mean).unsqueeze(-2)
+        self.products = self.products + difference[..., :, None] * (position - self.mean)[..., None, :]
 
     def update(self) -> None:
         """Take the window's covariance as inverse mass and start a new window."""
         if self.count > 1:
             covariance = self.products / (self.count - 1)
             weight = self.count / (self.count + SHRINKAGE)
-            identity = torch.eye(covariance.shape[-1], dtype=covariance.dtype)
-            self.inverse = weight * covariance + (1.0 - weight) * identity
+            identity = np.eye(covariance.shape[-1])
+            self.inverse = (weight * covariance + (1.0 - weight) * identity).astype(self.inverse.dtype)
             self._factor()
         self.reset()
 

@@ -6,11 +6,7 @@ Jankowiak (2019), "Composable effects for flexible and accelerated probabilistic
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
-import torch
-from torch import Generator, Tensor
+import numpy as np
 
 from qvr_core.inference.mcmc.hamiltonian import (
     MAX_ENERGY_ERROR,
@@ -22,7 +18,7 @@ from qvr_core.inference.mcmc.hamiltonian import (
     picked,
     uniforms,
 )
-from qvr_core.inference.mcmc.mass import Mass
+from qvr_core.inference.mcmc.mass import Array, Generators, Mass
 from qvr_core.inference.mcmc.potential import Potential
 
 
@@ -48,38 +44,26 @@ class NUTSKernel:
         self.adapt_mass_matrix = adapt_mass_matrix
 
     def transition(
-        self,
-        potential: Potential,
-        mass: Mass,
-        state: State,
-        step_size: Tensor,
-        generators: Sequence[Generator],
+        self, potential: Potential, mass: Mass, state: State, step_size: Array, generators: Generators
     ) -> Transition:
         """One draw per chain."""
         return _Tree(potential, mass, state, step_size, generators).grow(self.max_tree_depth)
 
 
-def _turning(mass: Mass, left: Tensor, right: Tensor, total: Tensor) -> Tensor:
+def _turning(mass: Mass, left: Array, right: Array, total: Array) -> Array:
     """The generalised U-turn criterion on momenta (C, D): has either end stopped to move outwards?"""
-    middle = total - 0.5 * (left + right)
-    first = (mass.velocity(left) * middle).sum(-1)
-    second = (mass.velocity(right) * middle).sum(-1)
-    return (first <= 0) | (second <= 0)
+    outward = mass.velocity(total - 0.5 * (left + right))
+    return (np.einsum("cd,cd->c", left, outward) <= 0) | (np.einsum("cd,cd->c", right, outward) <= 0)
 
 
 class _Tree:
     """The trajectories of one transition.  Everything is per chain; chains that have stopped are masked."""
 
     def __init__(
-        self,
-        potential: Potential,
-        mass: Mass,
-        state: State,
-        step_size: Tensor,
-        generators: Sequence[Generator],
+        self, potential: Potential, mass: Mass, state: State, step_size: Array, generators: Generators
     ) -> None:
         self.potential, self.mass, self.generators = potential, mass, generators
-        self.step = step_size.to(state.q.dtype).unsqueeze(-1)
+        self.step = step_size.astype(state.q.dtype)[:, None]
         momentum = mass.momentum(generators)
         self.start = state.log_density - kinetic(momentum, mass.velocity(momentum))
         self.left, self.left_momentum = state, momentum
@@ -87,20 +71,20 @@ class _Tree:
         self.total = momentum
         self.proposal = state
         chains = state.q.shape[0]
-        self.log_weight = torch.zeros(chains, dtype=torch.float64)
-        self.going = torch.ones(chains, dtype=torch.bool)
-        self.diverging = torch.zeros(chains, dtype=torch.bool)
-        self.accepted = torch.zeros(chains, dtype=torch.float64)
-        self.steps = torch.zeros(chains, dtype=torch.float64)
-        self.depth = torch.zeros(chains, dtype=torch.long)
+        self.log_weight = np.zeros(chains)
+        self.going = np.ones(chains, dtype=bool)
+        self.diverging = np.zeros(chains, dtype=bool)
+        self.accepted = np.zeros(chains)
+        self.steps = np.zeros(chains)
+        self.depth = np.zeros(chains, dtype=np.int64)
 
     def grow(self, max_depth: int) -> Transition:
         """Double the trajectory until it turns, diverges or is as deep as allowed."""
         for depth in range(max_depth):
             self._double(depth)
-            if not bool(self.going.any()):
+            if not self.going.any():
                 break
-        rate = self.accepted / self.steps.clamp(min=1.0)
+        rate = self.accepted / np.maximum(self.steps, 1.0)
         return Transition(self.proposal, rate, self.diverging, self.steps, self.depth)
 
     def _double(self, depth: int) -> None:
@@ -112,59 +96,56 @@ class _Tree:
         end, momentum, subtree, weight, total, ok = self._subtree(end, momentum, signed, depth)
         # biased progressive sampling between the old trajectory and the new half
         grown = before & ok
-        take = grown & (uniforms(self.generators, before).log() < weight - self.log_weight)
+        take = grown & (np.log(uniforms(self.generators, before)) < weight - self.log_weight)
         self.proposal = chosen(take, subtree, self.proposal)
-        self.log_weight = picked(grown, torch.logaddexp(self.log_weight, weight), self.log_weight)
+        self.log_weight = picked(grown, np.logaddexp(self.log_weight, weight), self.log_weight)
         self.total = picked(grown, self.total + total, self.total)
         goes_right, goes_left = before & forward, before & ~forward
         self.right = chosen(goes_right, end, self.right)
         self.left = chosen(goes_left, end, self.left)
         self.right_momentum = picked(goes_right, momentum, self.right_momentum)
         self.left_momentum = picked(goes_left, momentum, self.left_momentum)
-        self.depth = self.depth + before.long()
-        turned = _turning(self.mass, self.left_momentum, self.right_momentum, self.total)
-        self.going = grown & ~turned
+        self.depth = self.depth + before
+        self.going = grown & ~_turning(self.mass, self.left_momentum, self.right_momentum, self.total)
 
     def _subtree(
-        self, state: State, momentum: Tensor, signed: Tensor, depth: int
-    ) -> tuple[State, Tensor, State, Tensor, Tensor, Tensor]:
+        self, state: State, momentum: Array, signed: Array, depth: int
+    ) -> tuple[State, Array, State, Array, Array, Array]:
         """2^depth further steps.  The last state and momentum, a multinomial draw from the new states, their log
         weight and momentum sum, and which chains came through without turning or diverging."""
-        alive = self.going.clone()
-        chains = momentum.shape[0]
-        weight = torch.full((chains,), -math.inf, dtype=torch.float64)
-        total = torch.zeros_like(momentum)
+        alive = self.going
+        weight = np.full(len(alive), -np.inf)
+        total = np.zeros_like(momentum)
         subtree = state
-        checkpoints: list[tuple[Tensor, Tensor]] = [(momentum, total)] * (depth + 1)
+        checkpoints: list[tuple[Array, Array]] = [(momentum, total)] * (depth + 1)
         for leaf in range(2**depth):
             new, next_momentum = leapfrog(self.potential, self.mass, state, momentum, signed)
             change = new.log_density - kinetic(next_momentum, self.mass.velocity(next_momentum)) - self.start
-            change = torch.nan_to_num(change, nan=-math.inf)
-            self.accepted = self.accepted + torch.where(alive, change.clamp(max=0.0).exp(), 0.0)
+            change = np.where(np.isnan(change), -np.inf, change)
+            self.accepted = self.accepted + np.where(alive, np.exp(np.minimum(change, 0.0)), 0.0)
             self.steps = self.steps + alive
             bad = alive & (change < -MAX_ENERGY_ERROR)
             self.diverging = self.diverging | bad
             state = chosen(alive, new, state)
             momentum = picked(alive, next_momentum, momentum)
             total = picked(alive, total + next_momentum, total)
-            joint = torch.logaddexp(weight, change)
-            take = alive & (uniforms(self.generators, alive).log() < change - joint)
+            joint = np.logaddexp(weight, change)
+            take = alive & (np.log(uniforms(self.generators, alive)) < change - joint)
             subtree = chosen(take, new, subtree)
             weight = picked(alive, joint, weight)
-            alive = alive & ~bad
-            alive = alive & ~self._turned(checkpoints, leaf, momentum, total)
-            if not bool(alive.any()):
+            alive = alive & ~bad & ~self._turned(checkpoints, leaf, momentum, total)
+            if not alive.any():
                 break
         return state, momentum, subtree, weight, total, alive
 
-    def _turned(self, checkpoints: list[tuple[Tensor, Tensor]], leaf: int, momentum: Tensor, total: Tensor) -> Tensor:
+    def _turned(self, checkpoints: list[tuple[Array, Array]], leaf: int, momentum: Array, total: Array) -> Array:
         """Has any balanced subtree that ends at this leaf turned?  Even leaves begin subtrees, odd ones end some."""
+        turned = np.zeros(len(momentum), dtype=bool)
         top = (leaf >> 1).bit_count()
         if leaf % 2 == 0:
             checkpoints[top] = (momentum, total)
-            return torch.zeros(momentum.shape[0], dtype=torch.bool)
+            return turned
         trailing = (~leaf & (leaf + 1)).bit_length() - 1
-        turned = torch.zeros(momentum.shape[0], dtype=torch.bool)
         for index in range(top, top - trailing, -1):
             first, sum_then = checkpoints[index]
             turned = turned | _turning(self.mass, first, momentum, total - sum_then + first)

@@ -12,11 +12,15 @@ from torch import Generator, Tensor
 
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates, measured, standard_normal
 from qvr_core.inference.lifting import LiftedModel, substituted
+from qvr_core.inference.mcmc.traced import ValueAndGrad, traced
 from qvr_core.runtime.arrow import repeat_rows
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.execution import Execution
 from qvr_core.runtime.layout import parts
 from qvr_core.runtime.program import ProgramModule
+
+TRACE_AFTER = 100
+"""Evaluations before a graph is recorded (some 0.3 s): short runs are over by then."""
 
 
 class Potential(Protocol):
@@ -62,8 +66,13 @@ class ProgramPotential:
 
     vectorised = True
 
-    def __init__(self, model: ProgramModule, x: object, observations: Mapping[str, Any]) -> None:
+    def __init__(
+        self, model: ProgramModule, x: object, observations: Mapping[str, Any], *, compiled: bool = False
+    ) -> None:
         self.model = model
+        self.compiled = compiled
+        self._evaluations: dict[int, int] = {}
+        self._replay: dict[int, ValueAndGrad | None] = {}
         self.observations = dict(observations)
         self.value = model.input(x)
         self.rows = 1 if self.value is None else parts(self.value)[0].shape[0]
@@ -141,6 +150,15 @@ class ProgramPotential:
         return run, total
 
     def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        chains = q.shape[0]
+        count = self._evaluations[chains] = self._evaluations.get(chains, 0) + 1
+        if count == TRACE_AFTER or (count == 1 and self.compiled):
+            self._replay[chains] = traced(self.plain_value_and_grad, q, compiled=self.compiled)
+        replay = self._replay.get(chains)
+        return self.plain_value_and_grad(q) if replay is None else replay(q)
+
+    def plain_value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        """As `value_and_grad`, step by step and with autograd."""
         q = q.detach().requires_grad_()
         with torch.enable_grad():
             _, total = self.run(q)
@@ -293,8 +311,14 @@ def _double(value: Any) -> Any:
     return value.double() if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
-def potential_of(model: ProgramModule | LiftedModel, x: object, observations: Mapping[str, Any] | None) -> Potential:
+def potential_of(
+    model: ProgramModule | LiftedModel,
+    x: object,
+    observations: Mapping[str, Any] | None,
+    *,
+    compiled: bool = False,
+) -> Potential:
     """The potential of a program, or of one whose parameters are lifted."""
     if isinstance(model, LiftedModel):
         return LiftedPotential(model, x, observations if observations is not None else model.observations)
-    return ProgramPotential(model, x, observations or {})
+    return ProgramPotential(model, x, observations or {}, compiled=compiled)

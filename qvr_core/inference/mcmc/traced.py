@@ -1,0 +1,117 @@
+"""A log density and its gradient as one recorded graph of torch operations, replayed without autograd.
+
+Small models spend most of a leapfrog step in Python and in autograd's bookkeeping.  The graph holds for one shape; it
+is taken only where it gives what the plain function gives at other positions, too.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+from torch.fx.experimental.proxy_tensor import make_fx
+
+ValueAndGrad = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+_CONSTANT = frozenset(("new_zeros", "new_ones", "new_full", "zeros_like", "ones_like", "full_like", "full", "zeros"))
+"""Operations whose result depends on nothing but shapes."""
+_IDENTITY = frozenset(("detach", "alias"))
+_IDENTITY_IF_SAME_SHAPE = frozenset(("view", "expand", "reshape", "_unsafe_view"))
+CHECKS = 3
+
+
+def traced(function: ValueAndGrad, q: Tensor, *, compiled: bool = False) -> ValueAndGrad | None:
+    """`function` recorded at positions like `q`, or None where it cannot be (control flow that depends on values).
+
+    `compiled` hands the graph to inductor, whose cache on disk outlives the process.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # a bound method would be counted with its self
+            graph = make_fx(lambda position: function(position))(q)
+            _simplify(graph, q)
+            replay: Any = torch.compile(graph) if compiled else graph
+
+            def run(position: Tensor) -> tuple[Tensor, Tensor]:
+                with torch.no_grad():
+                    return replay(position)
+
+            return run if _agrees(function, run, q) else None
+    except Exception:  # whatever cannot be recorded runs as it is
+        return None
+
+
+def _agrees(function: ValueAndGrad, replay: ValueAndGrad, q: Tensor) -> bool:
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(CHECKS):
+        here = q + 0.3 * torch.randn(q.shape, generator=generator, dtype=q.dtype)
+        for found, wanted in zip(replay(here), function(here), strict=True):
+            if not torch.allclose(found, wanted, rtol=1e-5, atol=1e-6, equal_nan=True):
+                return False
+    return True
+
+
+class _Recorder(fx.Interpreter):
+    """Runs a graph and keeps what every node gave."""
+
+    def __init__(self, module: fx.GraphModule) -> None:
+        super().__init__(module)
+        self.seen: dict[fx.Node, Any] = {}
+
+    def run_node(self, n: fx.Node) -> Any:
+        self.seen[n] = super().run_node(n)
+        return self.seen[n]
+
+
+def _simplify(module: fx.GraphModule, q: Tensor) -> None:
+    """Fold what does not depend on the position, and drop what changes nothing."""
+    graph = module.graph
+    calls = [node for node in graph.nodes if node.op == "call_function"]
+    if any(getattr(node.target, "_schema", None) is not None and node.target._schema.is_mutable for node in calls):
+        return
+    recorder = _Recorder(module)
+    with torch.no_grad():
+        recorder.run(q)
+    seen = recorder.seen
+    fixed = {node for node in graph.nodes if node.op == "get_attr"}
+    for node in calls:
+        value = seen[node]
+        inputs = node.all_input_nodes
+        name = _name(node)
+        if isinstance(value, Tensor) and (name in _CONSTANT or all(source in fixed for source in inputs)):
+            fixed.add(_constant(module, node, value))
+            continue
+        same = _same(node, name, seen)
+        if same is not None:
+            node.replace_all_uses_with(same)
+    graph.eliminate_dead_code()
+    module.recompile()
+
+
+def _name(node: fx.Node) -> str:
+    return str(getattr(node.target, "__name__", node.target)).split(".")[0]
+
+
+def _constant(module: fx.GraphModule, node: fx.Node, value: Tensor) -> fx.Node:
+    name = f"folded_{node.name}"
+    module.register_buffer(name, value.contiguous())
+    with module.graph.inserting_before(node):
+        made = module.graph.get_attr(name)
+    node.replace_all_uses_with(made)
+    return made
+
+
+def _same(node: fx.Node, name: str, seen: dict[fx.Node, Any]) -> fx.Node | None:
+    """The input that a node merely passes on."""
+    first = node.args[0] if node.args else None
+    if not isinstance(first, fx.Node) or first not in seen:
+        return None
+    if name in _IDENTITY:
+        return first
+    if name in _IDENTITY_IF_SAME_SHAPE and seen[first].shape == seen[node].shape:
+        return first
+    return None
