@@ -41,8 +41,11 @@ from qvr_core.syntax.tree import (
     Statement,
 )
 
-_memories: WeakKeyDictionary[Globals, dict[int, Memory]] = WeakKeyDictionary()
-"""Per file and statement: the passes of the last check."""
+_memories: WeakKeyDictionary[Globals, dict[str, Memory]] = WeakKeyDictionary()
+"""Per file and program: the passes of the last check, the program that was checked last at the end."""
+
+_MOST_STEPS = 20_000
+"""Steps remembered in one file; programs that were not checked for long are forgotten first."""
 
 
 def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Argument] | None = None) -> Program:
@@ -60,7 +63,8 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
                 factor.name, Binding("input", ValueType(None), factor.named, scope.origin(factor.span)), scope
             )
     # What a step has read of the header's arrows and objects is not recorded: such templates are typed anew.
-    memory = _memory(statement, scope) if arguments is None and not scope.local else {}
+    # symbols of a template are no part of what a step records
+    memory = _memory(scope) if arguments is None and not scope.local and not scope.local_sizes else {}
     typed = _read(statement, factors, parameters, memory, scope)
     returned = _returned(statement, typed, codomain, scope)
     done = typed.effects
@@ -92,11 +96,19 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
     )
 
 
-def _memory(statement: Statement, scope: Scope) -> Memory:
+def _memory(scope: Scope) -> Memory:
+    """What is remembered of a program, under its name."""
     try:
-        return _memories.setdefault(scope.globals, {}).setdefault(statement.uid, {})
+        known = _memories.setdefault(scope.globals, {})
     except TypeError:
         return {}
+    key = f"{scope.owner} {scope.algebra}"
+    memory = known.pop(key, {})
+    kept = sum(len(one.order) for each in known.values() for one in each.values())
+    while known and kept > _MOST_STEPS:
+        kept -= sum(len(one.order) for one in known.pop(next(iter(known))).values())
+    known[key] = memory
+    return memory
 
 
 # ---------------------------------------------------------------- steps

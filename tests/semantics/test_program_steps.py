@@ -139,3 +139,11 @@ def test_random_edits_end_where_a_fresh_check_does(seed: int) -> None:
             new = rng.choice(WORDS)
         text = edit(analyzer, text, start, end, new)
         assert found(analyzer.snapshot()) == found(Analyzer(text).snapshot()), text
+
+
+def test_a_template_sees_its_new_parameters() -> None:
+    text = "program p(n : FinSet) : n -> Real 1\n    sample x : n <- Normal(0.0, 1.0)\n    return x\nexport p\n"
+    analyzer = Analyzer(text)
+    analyzer.snapshot().diagnostics()
+    text = edit(analyzer, text, (0, 14), (0, 20), "Real")
+    assert found(analyzer.snapshot()) == found(Analyzer(text).snapshot())
