@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.arrows import arrow_named
 from qvr_core.ide.context import Bracket, Context, context_at
 from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, KEYWORDS, POSTFIX
-from qvr_core.ide.language import STEP_OPTIONS, builtin_text, combinator_text, family_text, keyword_text, option_text
+from qvr_core.ide.language import STEP_OPTIONS, family_text, keyword_text, option_text
 from qvr_core.ide.names import VALUE_OPTIONS
-from qvr_core.ide.outline import declaration_detail
+from qvr_core.ide.offers import (
+    BEST,
+    GOOD,
+    PLAIN,
+    Items,
+    arrows_offered,
+    bound_offered,
+    combinators_offered,
+    families_offered,
+    functions_offered,
+    objects_offered,
+    parameters_offered,
+    spaces_offered,
+    values_offered,
+)
 from qvr_core.ide.snippets import (
     ALGEBRAS,
-    COMBINATOR_SNIPPETS,
     OPERATIONS,
     SNIPPETS,
-    SPACE_SNIPPETS,
     STATEMENTS,
     STEP_OPTION_KEYS,
     STEP_SNIPPETS,
     WORD_VALUES,
 )
-from qvr_core.ide.symbols import Declared, binding_kind, bindings, lookup
 from qvr_core.ide.typing import codomain_of_text, fits, parsed, space_of, space_of_text
 from qvr_core.ide.view import model_of
 from qvr_core.semantics import model as m
-from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.display import structure
-from qvr_core.semantics.families import FAMILIES, Family, heads_for
+from qvr_core.semantics.families import FAMILIES, heads_for
 from qvr_core.semantics.roles import ROLES, OptionSpec
 from qvr_core.semantics.spaces import Product, Space
 from qvr_core.syntax.layout import ITEM_WORDS, STEP_WORDS
@@ -38,11 +47,6 @@ from qvr_core.syntax.source import Cursor
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
-
-Items = Iterator[Completion]
-
-# Small ranks come first.
-BEST, GOOD, PLAIN, OTHER, LAST = range(5)
 
 
 def complete(snapshot: Snapshot, cursor: Cursor) -> list[Completion]:
@@ -80,7 +84,7 @@ def _items(snapshot: Snapshot, place: Context) -> Items:
     elif place.start == "step":
         yield from _step(snapshot, place)
     elif place.start == "composition_rule":
-        yield from _functions()
+        yield from functions_offered()
     elif place.start in ("deduction_item", "lexicon_entry"):
         yield from _deduction(place)
 
@@ -133,8 +137,8 @@ def _statement(snapshot: Snapshot, place: Context) -> Items:
     match place.keyword:
         case "object":
             if _seen(place, "COLON"):
-                yield from _objects(snapshot, place)
-                yield from _spaces()
+                yield from objects_offered(snapshot, place)
+                yield from spaces_offered()
         case "morphism" | "program" | "deduction":
             yield from _header(snapshot, place, bracket)
         case "let" | "define":
@@ -160,18 +164,18 @@ def _header(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Item
     if _seen(place, "TILDE"):
         yield from _after_tilde(snapshot, place, bracket)
     elif _seen(place, "COLON"):
-        yield from _objects(snapshot, place)
-        yield from _spaces()
+        yield from objects_offered(snapshot, place)
+        yield from spaces_offered()
 
 
 def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Items:
     role = _role(place)
     if bracket is not None and bracket.kind == "LPAR":
-        yield from _parameters(bracket)
+        yield from parameters_offered(bracket)
         return
     if role == "observed":
-        yield from _arrows(snapshot, place, None)
-        yield from _combinators()
+        yield from arrows_offered(snapshot, place, None)
+        yield from combinators_offered()
         return
     codomain = _codomain(snapshot, place)
     fitting = heads_for(codomain) if codomain is not None else ()
@@ -198,56 +202,6 @@ def _codomain(snapshot: Snapshot, place: Context) -> Space | None:
         (token.start for token in place.tokens if token.start > arrow.end and token.kind in ("LSQB", "TILDE")), None
     )
     return space_of_text(place.text[arrow.end : end], model_of(snapshot))
-
-
-# In a file of more names than this, an answer holds the nearest ones, or those that begin as the word does.
-MANY = 200
-
-
-def partial_answer(snapshot: Snapshot) -> bool:
-    """Whether there are more names than are offered at once: more may come when more of the word is written."""
-    return len(snapshot.owners) > MANY
-
-
-def _names(snapshot: Snapshot, place: Context) -> Iterator[tuple[str, Declared]]:
-    """Top-level names: all of them in a small file, else at most `MANY`."""
-    if not partial_answer(snapshot):
-        chosen: Iterable[str] = snapshot.owners
-    elif place.partial:
-        word = place.partial.lower()
-        chosen = islice((name for name in snapshot.owners if name.lower().startswith(word)), MANY)
-    else:
-        chosen = islice(_nearest(snapshot, place), MANY)
-    for name in chosen:
-        held = lookup(snapshot, name)
-        if held is not None:
-            yield name, held
-
-
-def _nearest(snapshot: Snapshot, place: Context) -> Iterator[str]:
-    """Top-level names by how far from the cursor they are declared."""
-    statements = snapshot.statements
-    above = below = snapshot.layout.index_at(place.line)
-    while above >= 0 or below + 1 < len(statements):
-        if above >= 0:
-            yield from (name.text for name in statements[above].header.unit.declares)
-            above -= 1
-        if below + 1 < len(statements):
-            below += 1
-            yield from (name.text for name in statements[below].header.unit.declares)
-
-
-def _objects(snapshot: Snapshot, place: Context) -> Items:
-    for name, held in _names(snapshot, place):
-        if held.kind == "object":
-            detail = declaration_detail(snapshot, name, "object")
-            yield Completion(name, "object", detail, held.statement.doc, rank=BEST)
-
-
-def _spaces() -> Items:
-    for word, text in SPACE_SNIPPETS:
-        summary = KEYWORDS[word].summary
-        yield Completion(word, "struct", summary, keyword_text(word), text, snippet=True, rank=PLAIN)
 
 
 # ---------------------------------------------------------------- options
@@ -307,10 +261,10 @@ def _option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
         )
         return
     if place.start == "step" and key in VALUE_OPTIONS:
-        yield from _values(snapshot, place)
+        yield from values_offered(snapshot, place)
         return
     if place.start == "step" and key in ("over", "iid_over"):
-        yield from _objects(snapshot, place)
+        yield from objects_offered(snapshot, place)
         return
     words = WORD_VALUES.get(key, ())
     role = ROLES.get(_role(place))
@@ -334,7 +288,7 @@ def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> 
         yield from (Completion(word, "enum", rank=BEST) for word in words)
         return
     if call == "identity":
-        yield from _objects(snapshot, place)
+        yield from objects_offered(snapshot, place)
         return
     if call in COMBINATORS and bracket is not None and bracket.position > 0 and not bracket.since:
         for key in (key for owner, key in CALL_WORDS if owner == call):
@@ -342,8 +296,8 @@ def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> 
         if call != "fan":
             return
     own = place.tokens[1].text if place.keyword in ("let", "define") and len(place.tokens) > 1 else ""
-    yield from _arrows(snapshot, place, _given(snapshot, place), _accepts(call), skip=own)
-    yield from _combinators()
+    yield from arrows_offered(snapshot, place, _given(snapshot, place), _accepts(call), skip=own)
+    yield from combinators_offered()
 
 
 def _given(snapshot: Snapshot, place: Context) -> Space | None:
@@ -382,43 +336,6 @@ def _is_cell(arrow: m.Arrow | m.Program) -> bool:
     return fits(state, last[0] if count == 1 else Product(last, domain.names[-count:]))
 
 
-def _arrows(
-    snapshot: Snapshot,
-    place: Context,
-    given: Space | None,
-    accepts: Callable[[m.Arrow | m.Program], bool] = lambda arrow: True,
-    *,
-    skip: str = "",
-    call: bool = False,
-) -> Items:
-    """Arrows by name; those that fit come first."""
-    model = model_of(snapshot)
-    for name, held in _names(snapshot, place):
-        if held.kind not in ("morphism", "let", "program") or name == skip:
-            continue
-        detail = declaration_detail(snapshot, name, held.kind)
-        arrow = arrow_named(model, name)
-        fitting = arrow is not None and accepts(arrow) and (given is None or fits(given, arrow.domain.space))
-        rank = BEST if fitting else OTHER
-        insert = f"{name}(${{1:{_argument(arrow)}}})" if call and arrow is not None else name
-        yield Completion(name, held.kind, detail, held.statement.doc, insert, snippet=call, rank=rank)
-        for copy in model.replicated[name].copies if name in model.replicated else ():
-            yield Completion(copy, "morphism", detail, rank=OTHER)
-
-
-def _argument(arrow: m.Arrow | m.Program) -> str:
-    """A word for an arrow's argument: the space that it reads."""
-    return arrow.domain.written.replace(" * ", ", ").lower()
-
-
-def _combinators() -> Items:
-    for entry in COMBINATORS.values():
-        text = entry.name if entry.call == entry.name else COMBINATOR_SNIPPETS[entry.name]
-        yield Completion(
-            entry.name, "function", entry.rule, combinator_text(entry.name), text, snippet=True, rank=PLAIN
-        )
-
-
 def _attributes(snapshot: Snapshot, place: Context) -> Items:
     yield from (Completion(name, "method", summary, rank=GOOD) for name, (_, summary) in POSTFIX.items())
     base = place.tokens[-2].text if len(place.tokens) > 1 else ""
@@ -437,7 +354,7 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
     drawn = _seen(place, "DRAW")
     match place.keyword:
         case "return":
-            yield from _bound(place)
+            yield from bound_offered(place)
         case "let" | "score":
             if _seen(place, "EQUAL"):
                 yield from _arithmetic(snapshot, place)
@@ -445,41 +362,16 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
             yield from _options(snapshot, place, bracket)
         case _ if bracket is not None and drawn:
             if not bracket.since:
-                yield from _parameters(bracket)
+                yield from parameters_offered(bracket)
             yield from _arithmetic(snapshot, place)
         case _ if place.last is not None and place.last.kind == "DRAW":
-            yield from _arrows(snapshot, place, None, call=True)
-            yield from _families()
+            yield from arrows_offered(snapshot, place, None, call=True)
+            yield from families_offered()
         case _ if _seen(place, "COLON") and not drawn:
-            yield from _objects(snapshot, place)
-            yield from _spaces()
+            yield from objects_offered(snapshot, place)
+            yield from spaces_offered()
         case _:
             return
-
-
-def _families() -> Items:
-    for family in FAMILIES.values():
-        yield Completion(
-            family.name,
-            "class",
-            family.summary,
-            family_text(family.name),
-            f"{family.name}({_placeholders(family)})",
-            snippet=True,
-            rank=GOOD,
-        )
-
-
-def _placeholders(family: Family) -> str:
-    wanted = [item for item in family.parameters if item.default is None] or list(family.parameters)
-    return ", ".join(f"${{{number}:{item.name}}}" for number, item in enumerate(wanted, 1))
-
-
-def _parameters(bracket: Bracket) -> Items:
-    """The parameters of the family that is being called."""
-    family = FAMILIES.get(bracket.before.text) if bracket.before is not None else None
-    for parameter in family.parameters if family is not None else ():
-        yield Completion(parameter.name, "property", parameter.constraint, insert=f"{parameter.name}=", rank=GOOD)
 
 
 def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
@@ -487,44 +379,9 @@ def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
         methods = ("goal_weight()", "weight(item)", "derivations(item)")
         yield from (Completion(call.partition("(")[0], "method", call, insert=call, rank=GOOD) for call in methods)
         return
-    yield from _values(snapshot, place)
-    yield from _arrows(snapshot, place, None, lambda arrow: arrow.sort is not m.Sort.SAMPLED)
-    yield from _functions()
-
-
-def _values(snapshot: Snapshot, place: Context) -> Items:
-    """Bound names first, then the data names that the file already uses."""
-    yield from _bound(place)
-    if partial_answer(snapshot):
-        own = place.statement.header.unit.declares if place.statement is not None else ()
-        programs = [program for name in own if (program := model_of(snapshot).programs.get(name.text)) is not None]
-    else:
-        programs = list(snapshot.model.programs.values())
-    for item in (item for program in programs for item in program.data):
-        yield Completion(item.name, "data", "data, supplied at run time", rank=GOOD)
-
-
-def _bound(place: Context) -> Items:
-    """The names that are bound above the cursor."""
-    if place.statement is None:
-        return
-    for name, (placed, occurrence) in bindings(place.statement).items():
-        if place.placed is None or placed.uid != place.placed.uid:
-            yield Completion(name, binding_kind(occurrence), occurrence.of or "input", rank=BEST)
-
-
-def _functions() -> Items:
-    for function in BUILTINS.values():
-        parameters = ", ".join(f"${{{number}:{name}}}" for number, name in enumerate(function.parameters[:1], 1))
-        yield Completion(
-            function.name,
-            "function",
-            function.summary,
-            builtin_text(function.name),
-            f"{function.name}({parameters})",
-            snippet=True,
-            rank=LAST,
-        )
+    yield from values_offered(snapshot, place)
+    yield from arrows_offered(snapshot, place, None, lambda arrow: arrow.sort is not m.Sort.SAMPLED)
+    yield from functions_offered()
 
 
 # ---------------------------------------------------------------- deductions

@@ -1,0 +1,176 @@
+"""What completion offers, whatever the place: names of the file and of the program, families, functions, spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.answers import Completion
+from qvr_core.ide.arrows import arrow_named
+from qvr_core.ide.context import Bracket, Context
+from qvr_core.ide.keywords import COMBINATORS, KEYWORDS
+from qvr_core.ide.language import builtin_text, combinator_text, family_text, keyword_text
+from qvr_core.ide.outline import declaration_detail
+from qvr_core.ide.snippets import COMBINATOR_SNIPPETS, SPACE_SNIPPETS
+from qvr_core.ide.symbols import Declared, binding_kind, bindings, lookup
+from qvr_core.ide.typing import fits
+from qvr_core.ide.view import model_of
+from qvr_core.semantics import model as m
+from qvr_core.semantics.builtins import BUILTINS
+from qvr_core.semantics.families import FAMILIES, Family
+from qvr_core.semantics.spaces import Space
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+Items = Iterator[Completion]
+
+# Small ranks come first.
+BEST, GOOD, PLAIN, OTHER, LAST = range(5)
+
+# In a file of more names than this, an answer holds the nearest ones, or those that begin as the word does.
+MANY = 200
+
+
+def partial_answer(snapshot: Snapshot) -> bool:
+    """Whether there are more names than are offered at once: more may come when more of the word is written."""
+    return len(snapshot.owners) > MANY
+
+
+def _names(snapshot: Snapshot, place: Context) -> Iterator[tuple[str, Declared]]:
+    """Top-level names: all of them in a small file, else at most `MANY`."""
+    if not partial_answer(snapshot):
+        chosen: Iterable[str] = snapshot.owners
+    elif place.partial:
+        word = place.partial.lower()
+        chosen = islice((name for name in snapshot.owners if name.lower().startswith(word)), MANY)
+    else:
+        chosen = islice(_nearest(snapshot, place), MANY)
+    for name in chosen:
+        held = lookup(snapshot, name)
+        if held is not None:
+            yield name, held
+
+
+def _nearest(snapshot: Snapshot, place: Context) -> Iterator[str]:
+    """Top-level names by how far from the cursor they are declared."""
+    statements = snapshot.statements
+    above = below = snapshot.layout.index_at(place.line)
+    while above >= 0 or below + 1 < len(statements):
+        if above >= 0:
+            yield from (name.text for name in statements[above].header.unit.declares)
+            above -= 1
+        if below + 1 < len(statements):
+            below += 1
+            yield from (name.text for name in statements[below].header.unit.declares)
+
+
+def objects_offered(snapshot: Snapshot, place: Context) -> Items:
+    for name, held in _names(snapshot, place):
+        if held.kind == "object":
+            detail = declaration_detail(snapshot, name, "object")
+            yield Completion(name, "object", detail, held.statement.doc, rank=BEST)
+
+
+def spaces_offered() -> Items:
+    for word, text in SPACE_SNIPPETS:
+        summary = KEYWORDS[word].summary
+        yield Completion(word, "struct", summary, keyword_text(word), text, snippet=True, rank=PLAIN)
+
+
+def arrows_offered(
+    snapshot: Snapshot,
+    place: Context,
+    given: Space | None,
+    accepts: Callable[[m.Arrow | m.Program], bool] = lambda arrow: True,
+    *,
+    skip: str = "",
+    call: bool = False,
+) -> Items:
+    """Arrows by name; those that fit come first."""
+    model = model_of(snapshot)
+    for name, held in _names(snapshot, place):
+        if held.kind not in ("morphism", "let", "program") or name == skip:
+            continue
+        detail = declaration_detail(snapshot, name, held.kind)
+        arrow = arrow_named(model, name)
+        fitting = arrow is not None and accepts(arrow) and (given is None or fits(given, arrow.domain.space))
+        rank = BEST if fitting else OTHER
+        insert = f"{name}(${{1:{_argument(arrow)}}})" if call and arrow is not None else name
+        yield Completion(name, held.kind, detail, held.statement.doc, insert, snippet=call, rank=rank)
+        for copy in model.replicated[name].copies if name in model.replicated else ():
+            yield Completion(copy, "morphism", detail, rank=OTHER)
+
+
+def _argument(arrow: m.Arrow | m.Program) -> str:
+    """A word for an arrow's argument: the space that it reads."""
+    return arrow.domain.written.replace(" * ", ", ").lower()
+
+
+def combinators_offered() -> Items:
+    for entry in COMBINATORS.values():
+        text = entry.name if entry.call == entry.name else COMBINATOR_SNIPPETS[entry.name]
+        yield Completion(
+            entry.name, "function", entry.rule, combinator_text(entry.name), text, snippet=True, rank=PLAIN
+        )
+
+
+def families_offered() -> Items:
+    for family in FAMILIES.values():
+        yield Completion(
+            family.name,
+            "class",
+            family.summary,
+            family_text(family.name),
+            f"{family.name}({_placeholders(family)})",
+            snippet=True,
+            rank=GOOD,
+        )
+
+
+def _placeholders(family: Family) -> str:
+    wanted = [item for item in family.parameters if item.default is None] or list(family.parameters)
+    return ", ".join(f"${{{number}:{item.name}}}" for number, item in enumerate(wanted, 1))
+
+
+def parameters_offered(bracket: Bracket) -> Items:
+    """The parameters of the family that is being called."""
+    family = FAMILIES.get(bracket.before.text) if bracket.before is not None else None
+    for parameter in family.parameters if family is not None else ():
+        yield Completion(parameter.name, "property", parameter.constraint, insert=f"{parameter.name}=", rank=GOOD)
+
+
+def values_offered(snapshot: Snapshot, place: Context) -> Items:
+    """Bound names first, then the data names that the file already uses."""
+    yield from bound_offered(place)
+    if partial_answer(snapshot):
+        own = place.statement.header.unit.declares if place.statement is not None else ()
+        programs = [program for name in own if (program := model_of(snapshot).programs.get(name.text)) is not None]
+    else:
+        programs = list(snapshot.model.programs.values())
+    for item in (item for program in programs for item in program.data):
+        yield Completion(item.name, "data", "data, supplied at run time", rank=GOOD)
+
+
+def bound_offered(place: Context) -> Items:
+    """The names that are bound above the cursor."""
+    if place.statement is None:
+        return
+    for name, (placed, occurrence) in bindings(place.statement).items():
+        if place.placed is None or placed.uid != place.placed.uid:
+            yield Completion(name, binding_kind(occurrence), occurrence.of or "input", rank=BEST)
+
+
+def functions_offered() -> Items:
+    for function in BUILTINS.values():
+        parameters = ", ".join(f"${{{number}:{name}}}" for number, name in enumerate(function.parameters[:1], 1))
+        yield Completion(
+            function.name,
+            "function",
+            function.summary,
+            builtin_text(function.name),
+            f"{function.name}({parameters})",
+            snippet=True,
+            rank=LAST,
+        )
