@@ -104,7 +104,7 @@ def edge(source: str, target: str, wire: Wire, ordinal: int) -> str:
         "id": quoted(f"wire:{source}:{target}:{ordinal}"),
         "class": quoted(" ".join(["wire", wire.kind, *(["mismatch"] if wire.mismatch else [])])),
         # spaces keep the letters off the wire where it runs downwards
-        "label": quoted(f" {wire.label} " if wire.label else ""),
+        "label": quoted(f" {wire.label} " if wire.label else "").replace("  ✗", " \\n✗"),
         "tooltip": quoted(wire.mismatch or wire.label),
     }
     if wire.kind != "value":
