@@ -89,7 +89,7 @@ def meaning(binding: Binding) -> tuple[object, ...]:
 class StepResult:
     """What one step says, with everything that it read.
 
-    `units` are the unit of the step and of the lines of its block; `binds` what it binds for the steps below,
+    `units` are the unit of the step and the uids and units of its block; `binds` what it binds for the steps below,
     `nested` what its block binds for itself.
     """
 
@@ -123,18 +123,17 @@ class StepResult:
 
 
 def units_of(placed: Placed[Item]) -> tuple[Any, ...]:
-    """The units of a step and of the lines below it."""
+    """The unit of a step, then the uids and units of the lines below it."""
     if not placed.children:
         return (placed.unit,)
-    return (placed.unit, *(unit for child in placed.children for unit in units_of(child)))
+    return (placed.unit, *(part for child in placed.children for part in (child.uid, *units_of(child))))
 
 
 def same_text(placed: Placed[Item], units: tuple[Any, ...]) -> bool:
-    """True where a step still consists of `units`."""
+    """True where a step still consists of `units`, each line at the place that its findings name."""
     if not placed.children:
         return len(units) == 1 and placed.unit is units[0]
-    now = units_of(placed)
-    return len(now) == len(units) and all(a is b for a, b in zip(now, units, strict=True))
+    return units_of(placed) == units
 
 
 # ---------------------------------------------------------------- blocks
