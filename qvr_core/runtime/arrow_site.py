@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import torch
 from torch import Tensor, nn
 
 from qvr_core.runtime.arithmetic import Parts, compile_expr
-from qvr_core.runtime.arrow import Noise, NoiseSpec, Value, repeat_rows
+from qvr_core.runtime.arrow import ArrowModule, Noise, NoiseSpec, Value, repeat_rows
 from qvr_core.runtime.cells import Cell, as_argument
 from qvr_core.runtime.errors import NoDensity
 from qvr_core.runtime.execution import SiteInfo, SiteKind, SiteRecord
@@ -37,6 +38,13 @@ class ArrowSite:
         self.mask = None if site.mask is None else compile_expr(site.mask, source)
         self.discrete = self.module.sampled and all(block.finite for block in blocks(self.codomain))
         self.info = site_info(self)
+
+    def with_module(self, module: ArrowModule) -> ArrowSite:
+        """This site drawing from another arrow of the same type."""
+        changed = copy.copy(self)
+        changed.module = module
+        changed.info = site_info(changed)
+        return changed
 
     def argument(self, frame: Frame) -> Value:
         """The arrow's argument on this frame, in normal form."""

@@ -37,6 +37,12 @@ class ComposeArrow(ArrowModule):
         self.chains = self._find_chains()
         adopt(self, flat)
 
+    def as_innovation(self) -> ArrowModule:
+        changed = [stage.as_innovation() for stage in self.stages]
+        if all(new is old for new, old in zip(changed, self.stages, strict=True)):
+            return self
+        return ComposeArrow(changed, self.domain, self.codomain)
+
     def _find_chains(self) -> dict[int, list[GaussianStage]]:
         """Runs of stages that go as one function, by their first index."""
         found: dict[int, list[GaussianStage]] = {}

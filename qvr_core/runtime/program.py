@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
@@ -18,6 +19,7 @@ from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.execution import Execution, Noises, Request, SiteInfo, SiteNoise, SiteRecord, Wanted
 from qvr_core.runtime.family_site import FamilySite
 from qvr_core.runtime.frame import Frame
+from qvr_core.runtime.gaussian_chain import standard_density
 from qvr_core.runtime.layout import Where, blocks, from_parts, join, parts, prepare, regroup
 from qvr_core.runtime.leaves import adopt
 from qvr_core.runtime.marginalize import Marginalize
@@ -74,6 +76,7 @@ class ProgramModule(ArrowModule):
             elif isinstance(step, Marginalize):
                 self.marginals[step.name] = step
         adopt(self, made.used)
+        self.paths = self._all_paths()
         self._names_of_inputs = [entry.name for entry in program.inputs]
         self._spaces_of_inputs = [entry.space.space for entry in program.inputs]
         self.priors = {
@@ -394,8 +397,7 @@ class ProgramModule(ArrowModule):
         drawn = Drawn(output, flat, None, None, score_log_prob=sum(scores[1:], scores[0]) if scores else None)
         if want_log_prob:
             drawn.log_prob, drawn.log_innovations = self._split(run.sites)
-            terms = [t for t in (drawn.log_prob, drawn.log_innovations) if t is not None]
-            drawn.log_noise = sum(terms[1:], terms[0]) if terms else None
+            drawn.log_noise = _sum([self._log_noise(name, record) for name, record in run.sites.items()])
         return drawn
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
@@ -415,8 +417,45 @@ class ProgramModule(ArrowModule):
         """The density of the returned site, and that of everything drawn before it."""
         last = self._returned_site
         own = [sites[last].log_prob] if last is not None else []
-        rest = [t for n, site in sites.items() for t in (None if n == last else site.log_prob, site.log_innovations)]
-        return _sum(own), _sum(rest)
+        before = [self._log_noise(name, site) for name, site in sites.items() if name != last]
+        return _sum(own), _sum([*before, None if last is None else sites[last].log_innovations])
+
+    def _log_noise(self, name: str, record: SiteRecord) -> Tensor | None:
+        """log density of all noise of a site: what it counts where the program is on the way to another draw."""
+        if record.log_noise is not None or record.observed:
+            return record.log_noise if record.log_noise is not None else record.log_prob
+        site = self.sites.get(name)
+        bases = {spec.base for spec in site.info.draws} if isinstance(site, FamilySite) else set[str]()
+        if bases == {"uniform"}:
+            return None
+        if bases == {"normal"}:
+            return standard_density(record.noise)
+        return _sum([record.log_prob, record.log_innovations])
+
+    def as_innovation(self) -> ArrowModule:
+        changed = {
+            name: inner
+            for name, site in self.sites.items()
+            if isinstance(site, ArrowSite) and (inner := site.module.as_innovation()) is not site.module
+        }
+        if not changed:
+            return self
+        clone = copy.copy(self)
+        clone.steps = [
+            step.with_module(changed[step.name]) if isinstance(step, ArrowSite) and step.name in changed else step
+            for step in self.steps
+        ]
+        clone.sites = {step.name: step for step in clone.steps if isinstance(step, ArrowSite | FamilySite)}
+        clone.paths = clone._all_paths()
+        return clone
+
+    def _all_paths(self) -> tuple[str, ...]:
+        """Every draw that can occur, so that a program used twice in one arrow keeps two sets of them."""
+        return tuple(
+            _joined(name, path)
+            for name, site in self.sites.items()
+            for path in (site.module.paths if isinstance(site, ArrowSite) else ("",))
+        )
 
 
 def _sum(terms: Sequence[Tensor | None]) -> Tensor | None:

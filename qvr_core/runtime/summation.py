@@ -65,7 +65,7 @@ def _with_tables(stages: list[ArrowModule]) -> list[ArrowModule]:
 def stages_of(arrow: ArrowModule) -> tuple[ArrowModule, ...]:
     """The flat stages of a composite."""
     if type(arrow) is ComposeArrow:
-        return arrow.stages
+        return tuple(inner for stage in arrow.stages for inner in stages_of(stage))
     if isinstance(arrow, SummedArrow):
         return (*stages_of(arrow.head[0]), *stages_of(arrow.tail[0]))
     return (arrow,)
@@ -118,7 +118,7 @@ class SummedArrow(ArrowModule):
         adopt(self, [head, tail])
 
     def as_innovation(self) -> ArrowModule:
-        return self.plain[0]
+        return self.plain[0].as_innovation()
 
     def _as_rows(self, x: Value) -> ArrowModule | None:
         """What treats this `x` instead: positions as rows, or the plain composite where the sum would be too large."""
@@ -219,7 +219,7 @@ class HiddenMarkovArrow(ArrowModule):
         adopt(self, [chain, emission])
 
     def as_innovation(self) -> ArrowModule:
-        return self.plain[0]
+        return self.plain[0].as_innovation()
 
     def output_like(self, x: Value) -> Value:
         return self.plain[0].output_like(x)
