@@ -89,7 +89,8 @@ class MCMC:
         """
         potential = potential_of(model, x, observations, compiled=self.compile)
         base = self.seed if self.seed is not None else int(torch.randint(0, 2**31 - 1, ()))
-        seeds = [base + index for index in range(self.num_chains)]
+        # not base, base + 1, …: runs of neighbouring seeds must not share chains
+        seeds = [int(word) for word in np.random.SeedSequence(base).generate_state(self.num_chains)]
         schedule = self.schedule or ("together" if potential.vectorised else "sequential")
         if schedule == "together" or self.num_chains == 1:
             groups = [seeds]
