@@ -49,7 +49,7 @@ def test_shapes_and_diagnostics(kernel: object) -> None:
     assert result.samples["mu"].shape == (3, 40)
     assert result.acceptance_rates.shape == result.divergence_counts.shape == (3,)
     assert result.r_hat["mu"].shape == result.ess["mu"].shape == ()
-    assert 0.9 < float(result.r_hat["mu"]) < 1.2
+    assert 0.9 < float(result.r_hat["mu"]) < 1.5
     data = result.to_arviz()
     assert data.posterior["mu"].shape == (3, 40)
     assert data.sample_stats["diverging"].shape == (3, 40)

@@ -20,6 +20,7 @@ _CONSTANT = frozenset(("new_zeros", "new_ones", "new_full", "zeros_like", "ones_
 """Operations whose result depends on nothing but shapes."""
 _IDENTITY = frozenset(("detach", "alias"))
 _IDENTITY_IF_SAME_SHAPE = frozenset(("view", "expand", "reshape", "_unsafe_view"))
+_NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1}
 CHECKS = 3
 
 
@@ -32,7 +33,7 @@ def traced(function: ValueAndGrad, q: Tensor, *, compiled: bool = False) -> Valu
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # a bound method would be counted with its self
-            graph = make_fx(lambda position: function(position))(q)
+            graph = make_fx(lambda position: function(position))(q)  # noqa: PLW0108
             _simplify(graph, q)
             replay: Any = torch.compile(graph) if compiled else graph
 
@@ -83,9 +84,11 @@ def _simplify(module: fx.GraphModule, q: Tensor) -> None:
         inputs = node.all_input_nodes
         name = _name(node)
         if isinstance(value, Tensor) and (name in _CONSTANT or all(source in fixed for source in inputs)):
-            fixed.add(_constant(module, node, value))
+            folded = _constant(module, node, value)
+            fixed.add(folded)
+            seen[folded] = value
             continue
-        same = _same(node, name, seen)
+        same = _same(node, name, seen) or _neutral(node, name, seen, fixed)
         if same is not None:
             node.replace_all_uses_with(same)
     graph.eliminate_dead_code()
@@ -114,4 +117,22 @@ def _same(node: fx.Node, name: str, seen: dict[fx.Node, Any]) -> fx.Node | None:
         return first
     if name in _IDENTITY_IF_SAME_SHAPE and seen[first].shape == seen[node].shape:
         return first
+    return None
+
+
+def _neutral(node: fx.Node, name: str, seen: dict[fx.Node, Any], fixed: set[fx.Node]) -> fx.Node | None:
+    """What is left of x + 0, x - 0, x · 1, x / 1 and x¹."""
+    if name == "pow" and len(node.args) == 2 and node.args[1] == 1 and isinstance(node.args[0], fx.Node):
+        return node.args[0]
+    if name not in _NEUTRAL or len(node.args) != 2 or node.kwargs:
+        return None
+    left, right = node.args
+    pairs = [(left, right)] if name in ("sub", "div") else [(left, right), (right, left)]
+    for kept, other in pairs:
+        if not isinstance(kept, fx.Node) or not isinstance(other, fx.Node) or other not in fixed:
+            continue
+        value, result = seen[other], seen[node]
+        unchanged = seen[kept].shape == result.shape and seen[kept].dtype == result.dtype
+        if unchanged and bool((value == _NEUTRAL[name]).all()):
+            return kept
     return None
