@@ -10,7 +10,7 @@ from qvr_core.semantics.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.environment import WHOLE_INPUT, StepContext
 from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.function_calls import fitted, result_type
-from qvr_core.semantics.model import Arrow, ArrowDraw, Data, Expr, ValueType
+from qvr_core.semantics.model import Arrow, ArrowDraw, Data, Expr, Instance, ValueType
 from qvr_core.semantics.program_codes import ANONYMOUS_DRAW, ARGUMENT_MISMATCH, FUNCTION_ARGUMENTS, NOT_A_VALUE
 from qvr_core.semantics.scope import ArrowEntry, TemplateEntry
 from qvr_core.semantics.spaces import Named, Unknown, factors_of
@@ -21,8 +21,7 @@ def check_arrow_draw(draw: Draw, site: str, ctx: StepContext) -> tuple[ArrowDraw
     """The arrow as it acts here, and the type of what it gives."""
     arrow, trees = _arrow(draw, site, ctx)
     origin = ctx.scope.origin(draw.span)
-    entry = ctx.scope.lookup(draw.name.text)
-    if not trees and isinstance(entry, ArrowEntry) and entry.ignores_input:
+    if not trees and _ignores_input(arrow, draw, ctx):
         return ArrowDraw(arrow=arrow, args=None, origin=origin), ValueType(arrow.codomain.space)
     if not trees:
         arrow = _on_input(arrow, draw, ctx)
@@ -31,6 +30,14 @@ def check_arrow_draw(draw: Draw, site: str, ctx: StepContext) -> tuple[ArrowDraw
     args = [_argument(tree, ctx) for tree in trees]
     arrow = fitted(arrow, args, trees, draw.name.text, ctx)
     return ArrowDraw(arrow=arrow, args=tuple(args), origin=origin), result_type(arrow, args)
+
+
+def _ignores_input(arrow: Arrow, draw: Draw, ctx: StepContext) -> bool:
+    """Whether this is a statistical program, whose draw does not differ from row to row."""
+    if isinstance(arrow, Instance):
+        return not arrow.program.uses_input
+    entry = ctx.scope.lookup(draw.name.text)
+    return isinstance(entry, ArrowEntry) and entry.ignores_input
 
 
 def _arrow(draw: Draw, site: str, ctx: StepContext) -> tuple[Arrow, list[Arith]]:

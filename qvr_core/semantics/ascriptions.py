@@ -151,8 +151,9 @@ def _number(size: Dim) -> str:
 
 
 def _names_values(drawn: TypedFamily, space: Named, options: StepOptions) -> bool:
-    """With `via`, S names the values where it is the family's value set, else the rows."""
-    return options.via is not None and is_value_set(drawn, space)
+    """Where `via` or the arguments' own plate gives the rows, S names the values if it is the family's value set."""
+    other_rows = any(name is not None and name not in plate_names(space) for _, name in plate_axes(drawn.type))
+    return (options.via is not None or other_rows) and is_value_set(drawn, space)
 
 
 def is_value_set(drawn: TypedFamily, space: Named) -> bool:
@@ -278,6 +279,11 @@ def _check_plate(kind: str, argument: FamilyArgument, plates: list[Axis], space:
     message = f"{what} runs over `{name}` ({int(size)}), but the {rows} `{space.written}` ({int(wanted)})"
     message += f"; pick one for each with an index: `{what.strip('`')}[…]`"
     ctx.scope.report(PLATE_MISMATCH, message, argument.tree.span, _declared(space, ctx))
+
+
+def plate_names(space: Named) -> set[str | None]:
+    """What the axes of a plate are called."""
+    return {name for _, name in axes_of(space)}
 
 
 def axes_of(space: Named) -> list[Axis]:
