@@ -39,6 +39,7 @@ from qvr_core.semantics.spaces import (
     Linear,
     Named,
     Real,
+    Unknown,
     factors_of,
     has_seq,
     is_finite,
@@ -138,6 +139,9 @@ def _kernel(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settin
     fits = head is None or _check_head(head, codomain, decl, scope)
     if fits and (head is not None or decl.init is None):
         _check_effects(head, domain, settings, scope)
+    if not fits:
+        # either the family or the codomain is wrong: what uses the arrow says nothing more
+        codomain = Named(Unknown(), codomain.written)
     options = tuple(
         (key, settings.given[key]) for key in (head.family.head_options if head else ()) if key in settings.given
     )
