@@ -29,8 +29,8 @@ class SVI:
     def step(self, x: object = None, observations: Mapping[str, Any] | None = None) -> float:
         """One gradient step; the loss before it.
 
-        Raises `NonFinite`, naming the site and the quantity, where the loss or a gradient is not finite; the
-        parameters are then as they were.
+        Raises `NonFinite`, naming the site and the quantity, where the loss is not finite; the parameters are then as
+        they were.
         """
         self.optim.zero_grad(set_to_none=True)
         loss = self.objective(self.model, self.guide, x, observations)
