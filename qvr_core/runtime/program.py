@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
-from qvr_core.runtime.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value, missing_innovations, repeat_rows
+from qvr_core.runtime.arrow import ArrowModule, NoiseSpec, Value, missing_innovations, repeat_rows
 from qvr_core.runtime.arrow_site import ArrowSite, SiteArrow
 from qvr_core.runtime.build import Builder
 from qvr_core.runtime.cells import Cell, with_rows
@@ -19,15 +18,14 @@ from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.execution import Execution, Noises, Request, SiteInfo, SiteNoise, SiteRecord, Wanted
 from qvr_core.runtime.family_site import FamilySite
 from qvr_core.runtime.frame import Frame
-from qvr_core.runtime.gaussian_chain import standard_density
-from qvr_core.runtime.layout import Where, blocks, from_parts, join, parts, prepare, regroup
+from qvr_core.runtime.layout import Where, blocks, parts, prepare, regroup
 from qvr_core.runtime.leaves import adopt
 from qvr_core.runtime.marginalize import Marginalize
+from qvr_core.runtime.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.repetition import n_steps as run_n_steps
 from qvr_core.runtime.steps import make_steps
 from qvr_core.runtime.tensors import LatentTensor
 from qvr_core.semantics.model import Arrow, Density, Program, Sort
-from qvr_core.semantics.spaces import Product
 
 
 class _Parts:
@@ -50,7 +48,7 @@ class _Parts:
         return module
 
 
-class ProgramModule(ArrowModule):
+class ProgramModule(ProgramArrow):
     """A program as a module, and as an arrow that other arrows may use.
 
     `x` is (B, …) rows of the domain, or None for a program that does not use its input: then B is the number of rows
@@ -141,7 +139,7 @@ class ProgramModule(ArrowModule):
 
     def log_prior(self) -> Tensor | None:
         """log density of all tensors under their priors, a scalar; None where none has one."""
-        return _sum([tensor.log_prior() for tensor in self.priors.values()])
+        return sum_of([tensor.log_prior() for tensor in self.priors.values()])
 
     def input(self, x: object) -> Value | None:
         """The input in normal form, checked; None where the program does not use it."""
@@ -231,26 +229,22 @@ class ProgramModule(ArrowModule):
         count = math.prod(sample_shape)
         if value is not None and sample_shape:
             value = repeat_rows(value, count)
-        with self._expanded(observations, value, count) as given:
-            output = self.execute(
-                value,
-                observations=given,
-                want_log_prob=False,
-                rows=None if value is not None else max(count, 1) * (self._unread_rows(x) or 1),
-                n_steps=n_steps,
-                generator=generator,
-                prepared=True,
-            ).output
+        given = observations
+        if observations and value is not None and count > 1:
+            given = self.repeat_data(observations, parts(value)[0].shape[0] // count, count)
+        output = self.execute(
+            value,
+            observations=given,
+            want_log_prob=False,
+            rows=None if value is not None else max(count, 1) * (self._unread_rows(x) or 1),
+            n_steps=n_steps,
+            generator=generator,
+            prepared=True,
+        ).output
         if not sample_shape:
             return output
         shaped = [part.reshape(*sample_shape, -1, *part.shape[1:]) for part in parts(output)]
         return shaped[0] if not isinstance(output, tuple) else tuple(shaped)
-
-    def _expanded(self, observations: Mapping[str, Any] | None, value: Value | None, count: int) -> Any:
-        given = observations
-        if observations and value is not None and count > 1:
-            given = self.repeat_data(observations, parts(value)[0].shape[0] // count, count)
-        return nullcontext(given)
 
     def repeat_data(self, observations: Mapping[str, Any], rows: int, count: int) -> dict[str, Any]:
         """Observations and data of `rows` rows for `count` copies of all rows (copy by copy)."""
@@ -261,29 +255,11 @@ class ProgramModule(ArrowModule):
             for name, value in observations.items()
         }
 
-    def forward(self, x: Value) -> Value:
-        """The value of a deterministic program; a draw of a sampled one."""
-        output = self.execute(x, want_log_prob=False, prepared=True).output
-        if isinstance(output, tuple) and isinstance(self.codomain.space, Product):
-            return join([self._wide(part) for part in output])
-        return output
-
-    @staticmethod
-    def _wide(part: Tensor) -> Tensor:
-        return part.unsqueeze(-1) if part.ndim == 1 and part.is_floating_point() else part
-
     def innovations(self, x: object = None, generator: Generator | None = None) -> dict[str, dict[str, Tensor]]:
         """Fresh innovations on `x` by site and path: what `log_joint` is conditional on."""
         value = self.input(x)
         drawn = self.execute(value, want_log_prob=False, generator=generator, rows=self._unread_rows(x), prepared=True)
         return drawn.innovations(self.final_paths)
-
-    @property
-    def final_paths(self) -> dict[str, frozenset[str]]:
-        """The last draws of every site."""
-        return {
-            name: frozenset(spec.path for spec in site.info.draws if spec.final) for name, site in self.sites.items()
-        }
 
     def log_joint(self, x: object, values: Mapping[str, Any], innovations: SiteNoise | None = None) -> Tensor:
         """log p(values | x, innovations), (B,): every sample, observe and score site, without log p(innovations).
@@ -349,119 +325,6 @@ class ProgramModule(ArrowModule):
         """What is known of every sample and observe site before anything has run."""
         return {name: site.info for name, site in self.sites.items()}
 
-    # ------------------------------------------------------------ a program as an arrow
-
-    @property
-    def _returned_site(self) -> str | None:
-        """The site whose draw is the program's value, where it is one."""
-        if len(self.returned) == 1 and isinstance(self.sites.get(self.returned[0]), ArrowSite | FamilySite):
-            return self.returned[0]
-        return None
-
-    def noise_specs(self, x: Value) -> list[NoiseSpec]:
-        with torch.no_grad():
-            run = self.execute(x, want_log_prob=False, prepared=True)
-        last = self._returned_site
-        return [
-            NoiseSpec(
-                _joined(name, path),
-                tuple(noise.shape),
-                _base(self.sites[name].info, path),
-                name == last and path in self.final_paths[name],
-            )
-            for name, record in run.sites.items()
-            if name in self.sites
-            for path, noise in record.noise.items()
-        ]
-
-    def draw(
-        self,
-        x: Value,
-        noise: Noise | None = None,
-        *,
-        generator: Generator | None = None,
-        want_log_prob: bool = True,
-    ) -> Drawn:
-        run = self.execute(
-            x,
-            noise=_by_site(noise, self.sites),
-            generator=generator,
-            want_log_prob=want_log_prob,
-            prepared=True,
-        )
-        flat = {_joined(name, path): u for name, site in run.sites.items() for path, u in site.noise.items()}
-        scores = [site.log_discrete for site in run.sites.values() if site.log_discrete is not None]
-        output = run.output
-        if isinstance(output, tuple) and isinstance(self.codomain.space, Product):
-            output = join([self._wide(part) for part in output])
-        drawn = Drawn(output, flat, None, None, score_log_prob=sum(scores[1:], scores[0]) if scores else None)
-        if want_log_prob:
-            drawn.log_prob, drawn.log_innovations = self._split(run.sites)
-            drawn.log_noise = _sum([self._log_noise(name, record) for name, record in run.sites.items()])
-        return drawn
-
-    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
-        last = self._returned_site
-        if last is None:
-            raise NotImplementedError(f"program `{self.name}` does not return one of its draws: it has no density")
-        given = innovations or {}
-        lacking = [s for s in self.noise_specs(x) if not s.final and s.path not in given]
-        if lacking:
-            raise missing_innovations(lacking)
-        run = self.execute(x, values={last: y}, noise=_by_site(given, self.sites), prepared=True)
-        log_prob, log_innovations = self._split(run.sites)
-        assert log_prob is not None
-        return log_prob, log_innovations
-
-    def _split(self, sites: Mapping[str, SiteRecord]) -> tuple[Tensor | None, Tensor | None]:
-        """The density of the returned site, and that of everything drawn before it."""
-        last = self._returned_site
-        own = [sites[last].log_prob] if last is not None else []
-        before = [self._log_noise(name, site) for name, site in sites.items() if name != last]
-        return _sum(own), _sum([*before, None if last is None else sites[last].log_innovations])
-
-    def _log_noise(self, name: str, record: SiteRecord) -> Tensor | None:
-        """log density of all noise of a site: what it counts where the program is on the way to another draw."""
-        if record.log_noise is not None or record.observed:
-            return record.log_noise if record.log_noise is not None else record.log_prob
-        site = self.sites.get(name)
-        bases = {spec.base for spec in site.info.draws} if isinstance(site, FamilySite) else set[str]()
-        if bases == {"uniform"}:
-            return None
-        if bases == {"normal"}:
-            return standard_density(record.noise)
-        return _sum([record.log_prob, record.log_innovations])
-
-    def as_innovation(self) -> ArrowModule:
-        changed = {
-            name: inner
-            for name, site in self.sites.items()
-            if isinstance(site, ArrowSite) and (inner := site.module.as_innovation()) is not site.module
-        }
-        if not changed:
-            return self
-        clone = copy.copy(self)
-        clone.steps = [
-            step.with_module(changed[step.name]) if isinstance(step, ArrowSite) and step.name in changed else step
-            for step in self.steps
-        ]
-        clone.sites = {step.name: step for step in clone.steps if isinstance(step, ArrowSite | FamilySite)}
-        clone.paths = clone._all_paths()
-        return clone
-
-    def _all_paths(self) -> tuple[str, ...]:
-        """Every draw that can occur, so that a program used twice in one arrow keeps two sets of them."""
-        return tuple(
-            _joined(name, path)
-            for name, site in self.sites.items()
-            for path in (site.module.paths if isinstance(site, ArrowSite) else ("",))
-        )
-
-
-def _sum(terms: Sequence[Tensor | None]) -> Tensor | None:
-    present = [term for term in terms if term is not None]
-    return sum(present[1:], present[0]) if present else None
-
 
 def _paths(noise: Noises | None) -> Collection[str]:
     return () if noise is None or callable(noise) else noise.keys()
@@ -471,26 +334,6 @@ def _has_density(site: ArrowSite | FamilySite) -> bool:
     return isinstance(site, FamilySite) or (site.module.sampled and site.module.has_density)
 
 
-def _joined(site: str, path: str) -> str:
-    return f"{site}/{path}" if path else site
-
-
-def _by_site(noise: Noise | None, sites: Mapping[str, Any]) -> dict[str, dict[str, Tensor]]:
-    cut: dict[str, dict[str, Tensor]] = {}
-    for key, value in (noise or {}).items():
-        site, _, path = key.partition("/")
-        if site in sites:
-            cut.setdefault(site, {})[path] = value
-    return cut
-
-
-def _base(info: SiteInfo, path: str) -> str:
-    return next((spec.base for spec in info.draws if spec.path == path), "value")
-
-
 def build_program(program: Program, builder: Builder) -> ProgramModule:
     """The `ProgramFactory` that arrows use for the programs among them."""
     return ProgramModule(program, builder)
-
-
-__all__ = ["ProgramModule", "build_program", "from_parts"]
