@@ -19,8 +19,12 @@ def stop(message: str, status: int = 2) -> NoReturn:
     raise typer.Exit(status)
 
 
-def read_program(path: str) -> str:
-    """The text of a file, or of stdin for `-`.  What is not UTF-8 is kept readable, as an editor would show it."""
+def read_program(path: str, *, exact: bool = False) -> str:
+    """The text of a file, or of stdin for `-`.
+
+    What is not UTF-8 is kept readable, as an editor would show it; with `exact`, because the text will be written
+    back, the command stops instead.
+    """
     try:
         raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except FileNotFoundError:
@@ -29,6 +33,12 @@ def read_program(path: str) -> str:
         stop(f"{path} is a folder")
     except OSError as error:
         stop(f"{path} cannot be read: {error.strerror}")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if exact:
+            line = raw.count(b"\n", 0, error.start) + 1
+            stop(f"{path}, line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8 first", 1)
     return raw.decode("utf-8", "replace")
 
 

@@ -24,7 +24,7 @@ def format(
 
     changed = 0
     for path in program_files(files):
-        text = read_program(path)
+        text = read_program(path, exact=True)
         formatted = format_text(text)
         if path == "-" and not (check or diff):
             sys.stdout.write(formatted)

@@ -62,6 +62,16 @@ def bind(columns: Columns, needs: Needs, names: Mapping[str, str]) -> RowsOf | W
                 remedy="Remove it, or correct the name",
             )
     supplied = {need.name: tensor_of(columns, need, names) for need in (*needs.observed, *needs.data)}
+    for need in needs.observed:
+        if need.shared and need.plate is not None and len(supplied[need.name]) != need.plate[1]:
+            name, size = need.plate
+            raise DataProblem(
+                f"there are {len(supplied[need.name])} rows, and `{name}`, which a latent runs over too, has {size}",
+                path=columns.path,
+                column=names.get(need.name, need.name),
+                site=need.name,
+                remedy=f"Give one row for each element of `{name}`, or change its size",
+            )
     if needs.statistical:
         return Whole(supplied)
     inputs = [tensor_of(columns, need, names) for need in needs.inputs]

@@ -18,6 +18,7 @@ from qvr_core.semantics.model import (
     ObserveModel,
     Program,
     Ref,
+    SampleModel,
     Scan,
     Site,
     StepModel,
@@ -31,7 +32,8 @@ class Need:
 
     `role` is 'input', 'observed' or 'data'.  `kind` is 'finite' (0 … size−1), 'count' (0, 1, 2, …) or 'real'; `size` is
     the number of values of a finite one; `width` the number of columns of a real one.  `low` and `high` bound a real
-    value.  `plate` is the declared index set of a site, with its size; `labels` those of an enumeration.
+    value.  `plate` is the declared index set of a site, with its size; `shared`: a latent runs over it too, so
+    there must be that many rows.  `labels` those of an enumeration.
     `kind` is 'any' where the program leaves it open.
     """
 
@@ -46,6 +48,7 @@ class Need:
     low: float | None = None
     high: float | None = None
     plate: tuple[str, int] | None = None
+    shared: bool = False
     labels: tuple[str, ...] | None = None
 
 
@@ -73,7 +76,8 @@ def needs_of(program: Program) -> Needs:
             named = names[number] if len(names) == len(factors) else None
             name = named or ("x" if len(factors) == 1 else f"x_{number}")
             inputs.append(_need("input", name, space, program.domain.written, program.origin))
-    observed = tuple(_observed(site) for site in observed_sites(program.steps))
+    latent = _latent_plates(program.steps)
+    observed = tuple(_observed(site, latent) for site in observed_sites(program.steps))
     data = tuple(_data_name(item.name, item.type.space, item.origin) for item in program.data)
     return Needs(program.name, tuple(inputs), observed, data)
 
@@ -85,6 +89,12 @@ def observed_sites(steps: tuple[StepModel, ...]) -> Iterator[Site]:
             yield step.site
         elif isinstance(step, MarginalizeModel):
             yield from observed_sites(step.body)
+
+
+def _latent_plates(steps: tuple[StepModel, ...]) -> frozenset[str]:
+    """The index sets that a latent runs over."""
+    sites = (step.site for step in steps if isinstance(step, SampleModel))
+    return frozenset(site.ascribed.written for site in sites if site.ascription is Ascription.PLATE and site.ascribed)
 
 
 def reads_both_ways(program: Program, model: Model) -> bool:
@@ -133,7 +143,7 @@ def _need(role: str, name: str, space: Space, written: str, origin: Origin | Non
             return Need(role, name, "any", written, origin, sequence=sequence)
 
 
-def _observed(site: Site) -> Need:
+def _observed(site: Site, latent: frozenset[str]) -> Need:
     (name, named), *_ = site.bound
     if isinstance(site.draw, ArrowDraw):
         return _need("observed", name, named.space, named.written, site.origin)
@@ -159,6 +169,7 @@ def _observed(site: Site) -> Need:
         low=support.low,
         high=support.high,
         plate=plate,
+        shared=plate is not None and plate[0] in latent and site.via is None and site.at is None,
     )
 
 

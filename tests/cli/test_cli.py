@@ -221,3 +221,12 @@ def test_failed_run_is_status_1_with_the_line(project: Path) -> None:
 def test_schema() -> None:
     assert "learning_rate" in json.dumps(json.loads(qvr("schema").stdout))
     assert "held_out" in json.dumps(json.loads(qvr("schema", "--events").stdout))
+
+
+def test_format_leaves_a_file_that_is_not_utf8_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "latin.qvr"
+    file.write_bytes(b"object A   : FinSet 3 # caf\xe9\n")
+    done = qvr("format", str(file))
+    assert done.returncode == 1
+    assert "line 1: byte 0xe9 is not UTF-8" in done.stderr
+    assert file.read_bytes() == b"object A   : FinSet 3 # caf\xe9\n"

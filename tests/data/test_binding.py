@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 import torch
 
 from qvr_core.data.binding import RowsOf, Whole, bind
 from qvr_core.data.needs import Need, Needs
+from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables import read_columns
 
 SCHOOL = Need("data", "school", "finite", "School", size=8)
@@ -60,3 +63,13 @@ def test_whole_numbers_written_as_floats_are_whole_numbers(tmp_path: Path) -> No
     file.write_text("school,y\n0.0,1\n3.0,2\n")
     data = bind(read_columns(str(file), "csv"), Needs("p", (), (Y,), (SCHOOL,)), {})
     assert data.batch(torch.tensor([0]))[1]["school"].tolist() == [0, 3]
+
+
+def test_rows_of_a_plate_that_a_latent_shares_are_as_many_as_it_has(tmp_path: Path) -> None:
+    file = tmp_path / "d.csv"
+    file.write_text("y\n1.5\n2\n")
+    shared = replace(Y, plate=("Row", 60), shared=True)
+    with pytest.raises(DataProblem, match=r"column `y`: there are 2 rows, and `Row`, .* has 60 \(for `y`\)"):
+        bind(read_columns(str(file), "csv"), Needs("p", (), (shared,), ()), {})
+    alone = replace(Y, plate=("Row", 60))
+    assert isinstance(bind(read_columns(str(file), "csv"), Needs("p", (), (alone,), ()), {}), Whole)
