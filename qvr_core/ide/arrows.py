@@ -90,7 +90,8 @@ def arrow_named(model: Model, name: str) -> Arrow | m.Program | None:
 
 
 def parameter_count(model: Model, arrow: Arrow | m.Program) -> int | None:
-    """Learned numbers in an arrow; None while a size is unknown.
+    """Learned numbers in an arrow; None while a size is unknown, or where a deduction's weights are counted by what its
+    rules can build.
 
     A name used twice counts once; each layer of a `stack` counts for itself.
     """
@@ -107,6 +108,8 @@ class _UnknownSize(Exception):
 def _count(model: Model, arrow: Arrow | m.Program, seen: set[str]) -> int:
     match arrow:
         case m.Program():
+            if any(_learns(model, name) for name in _deductions(arrow)):
+                raise _UnknownSize
             return sum(_count(model, used, seen) for used in program_arrows(arrow))
         case m.Ref(name=name):
             if name in seen:
@@ -121,6 +124,17 @@ def _count(model: Model, arrow: Arrow | m.Program, seen: set[str]) -> int:
             return count * _count(model, body, set())
         case _:
             return _own_parameters(arrow) + sum(_count(model, part, seen) for part in parts(arrow))
+
+
+def _deductions(program: m.Program) -> Iterator[str]:
+    for step in all_steps(program.steps):
+        if isinstance(step, m.LetModel | m.ScoreModel):
+            yield from (part.name for part in expressions(step.value) if isinstance(part, m.DeductionRef))
+
+
+def _learns(model: Model, deduction: str) -> bool:
+    found = model.deductions.get(deduction)
+    return found is not None and any(part.learnable for part in (*found.rules, *found.lexicon))
 
 
 def _own_parameters(arrow: Arrow) -> int:
@@ -221,31 +235,36 @@ def all_steps(steps: tuple[m.StepModel, ...]) -> Iterator[m.StepModel]:
 
 def expression_arrows(expr: m.Expr) -> Iterator[Arrow]:
     """Every arrow in an arithmetic expression."""
+    for part in expressions(expr):
+        if isinstance(part, m.Matrix | m.Apply):
+            yield part.arrow
+
+
+def expressions(expr: m.Expr) -> Iterator[m.Expr]:
+    """An expression and everything in it, outermost first."""
+    yield expr
+    for part in _operands(expr):
+        yield from expressions(part)
+
+
+def _operands(expr: m.Expr) -> tuple[m.Expr, ...]:
     match expr:
-        case m.Matrix(arrow=arrow):
-            yield arrow
-        case m.Apply(arrow=arrow, args=args):
-            yield arrow
-            for argument in args:
-                yield from expression_arrows(argument)
+        case m.Apply(args=args):
+            return args
         case m.Builtin(args=args, keywords=keywords):
-            for argument in (*args, *(value for _, value in keywords)):
-                yield from expression_arrows(argument)
+            return (*args, *(value for _, value in keywords))
         case m.Index(base=base, indices=items) | m.Method(base=base, args=items):
-            for argument in (base, *items):
-                yield from expression_arrows(argument)
+            return (base, *items)
         case m.FieldOf(base=base):
-            yield from expression_arrows(base)
+            return (base,)
         case m.ListOf(items=items):
-            for item in items:
-                yield from expression_arrows(item)
+            return items
         case m.Function(body=body):
-            yield from expression_arrows(body)
+            return (body,)
         case m.FactorTable(body=body, cases=cases):
-            for item in (*((body,) if body is not None else ()), *(value for _, value in cases)):
-                yield from expression_arrows(item)
+            return (*((body,) if body is not None else ()), *(value for _, value in cases))
         case _:
-            return
+            return ()
 
 
 # ---------------------------------------------------------------- words
