@@ -23,7 +23,8 @@ from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables import NULLS, Columns, ragged_or_broken
 
-BLOCK = 4 * 2**20
+BLOCK = 2**20
+"""Bytes of text that are parsed at a time: small enough that parsing, and not the block, decides the peak."""
 STREAMED = 64 * 2**20
 """Files above this many bytes are copied to records instead of being read at once."""
 

@@ -9,13 +9,14 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from qvr_core.runs import checkpoint
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.files import DamagedFile, read_json, write_json
-from qvr_core.runs.order import RowOrder
+from qvr_core.runs.order import PERMUTED, RowOrder, permuted
 from qvr_core.runs.protocol import Finished, Message, PosteriorRow, Progress, parse_event
 from qvr_core.runs.store import NoSuchRun, RunDirectory, RunStore
 
@@ -168,6 +169,24 @@ def test_row_order_is_a_function_of_seed_and_step() -> None:
     assert forward != [RowOrder(10, 4, seed=2).rows_of(step).tolist() for step in range(6)]
     assert RowOrder(10, 4, seed=1, shuffle=False).rows_of(1).tolist() == [4, 5, 6, 7]
     assert RowOrder(3, 64, seed=1).rows_of(0).sort().values.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 1000, 4097])
+def test_large_tables_are_shuffled_without_holding_a_permutation(rows: int) -> None:
+    found = permuted(np.arange(rows), rows, seed=3)
+    assert sorted(found.tolist()) == list(range(rows))
+    if rows >= 1000:
+        assert found.tolist() != permuted(np.arange(rows), rows, seed=4).tolist()
+        assert abs(np.corrcoef(np.arange(rows), found)[0, 1]) < 0.1
+        assert abs(np.corrcoef(found[1:], found[:-1])[0, 1]) < 0.1
+
+
+def test_an_epoch_of_a_large_table_has_no_row_twice() -> None:
+    order = RowOrder(PERMUTED + 1, PERMUTED // 8, seed=1)
+    seen = torch.cat([order.rows_of(step) for step in range(8)])
+    assert len(seen.unique()) == len(seen)
+    assert int(seen.max()) <= PERMUTED
+    assert not torch.equal(order.rows_of(8), order.rows_of(0))  # the next epoch has another order
 
 
 def test_unknown_keys_of_a_newer_worker_are_passed_over() -> None:
