@@ -8,6 +8,7 @@ from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.families import FAMILIES, raw_width
 from qvr_core.semantics.model import Arrow, Density, Model
+from qvr_core.semantics.rule_instances import weight_count
 from qvr_core.semantics.spaces import (
     Dim,
     Finite,
@@ -90,8 +91,7 @@ def arrow_named(model: Model, name: str) -> Arrow | m.Program | None:
 
 
 def parameter_count(model: Model, arrow: Arrow | m.Program) -> int | None:
-    """Learned numbers in an arrow; None while a size is unknown, or where a deduction's weights are counted by what its
-    rules can build.
+    """Learned numbers in an arrow; None while a size is unknown, or the weights of a deduction are (`weight_count`).
 
     A name used twice counts once; each layer of a `stack` counts for itself.
     """
@@ -108,9 +108,8 @@ class _UnknownSize(Exception):
 def _count(model: Model, arrow: Arrow | m.Program, seen: set[str]) -> int:
     match arrow:
         case m.Program():
-            if any(_learns(model, name) for name in _deductions(arrow)):
-                raise _UnknownSize
-            return sum(_count(model, used, seen) for used in program_arrows(arrow))
+            own = sum(_count(model, used, seen) for used in program_arrows(arrow))
+            return own + sum(_weights(model, name, seen) for name in _deductions(arrow))
         case m.Ref(name=name):
             if name in seen:
                 return 0
@@ -132,9 +131,15 @@ def _deductions(program: m.Program) -> Iterator[str]:
             yield from (part.name for part in expressions(step.value) if isinstance(part, m.DeductionRef))
 
 
-def _learns(model: Model, deduction: str) -> bool:
+def _weights(model: Model, deduction: str, seen: set[str]) -> int:
     found = model.deductions.get(deduction)
-    return found is not None and any(part.learnable for part in (*found.rules, *found.lexicon))
+    if found is None or deduction in seen:
+        return 0
+    seen.add(deduction)
+    count = weight_count(found)
+    if count is None:
+        raise _UnknownSize
+    return count
 
 
 def _own_parameters(arrow: Arrow) -> int:

@@ -11,6 +11,7 @@ from qvr_core.ide.view import model_of
 from qvr_core.semantics import model as m
 from qvr_core.semantics.display import space_text, structure
 from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.rule_instances import weight_count
 from qvr_core.semantics.spaces import Finite, Named, Unknown, factors_of, item_of
 
 if TYPE_CHECKING:
@@ -195,6 +196,7 @@ def deduction_text(snapshot: Snapshot, symbol: Symbol) -> str:
         documentation(snapshot, symbol),
         f"{len(held.rules)} rules, {len(held.lexicon)} lexicon entries, {learnable} of them learnable.",
         f"Semiring {held.semiring}" + (f", start `{held.start}`" if held.start else ""),
+        arrows.memory_text(weights) if (weights := weight_count(held)) else "",
     )
 
 

@@ -12,16 +12,15 @@ import torch.nn.functional as nnf
 from torch import Tensor, nn
 
 from qvr_core.runtime.build import Builder
-from qvr_core.runtime.chart import CATEGORY, ITEM, Hypergraph, Rule, close, item_weights
+from qvr_core.runtime.chart import item_weights
 from qvr_core.runtime.errors import InputProblem
-from qvr_core.runtime.terms import Term, depth, from_model, read, show, variables
+from qvr_core.runtime.terms import read
+from qvr_core.semantics.closure import CATEGORY, ITEM, Hypergraph, close
 from qvr_core.semantics.model import Deduction, EntryModel, RuleModel
+from qvr_core.semantics.rule_instances import ANY, MAX_ITEMS, Instances, instances_of, system_of
 from qvr_core.semantics.spaces import Finite
+from qvr_core.semantics.terms import Term, from_model, show
 
-MAX_ITEMS = 100_000
-DEPTH_BEYOND_LEXICON = 2
-"""How much deeper than what the text writes categories may grow where `depth=` is not given."""
-_ANY = "*"
 _NEVER = -1e30
 
 Derivation = tuple[str, str, tuple["Derivation", ...]]
@@ -37,29 +36,13 @@ class DeductionModule(nn.Module):
         self.deduction = deduction
         self.leaves: Mapping[str, nn.Module] = {deduction.name: self}
         self.entries = [*deduction.lexicon, *_from_files(deduction)]
-        self.arity = _item_arity(deduction)
-        self.rules = [self._rule(rule) for rule in deduction.rules]
+        self.system = system_of(deduction, self.entries)
         self.categories = [from_model(entry.category, deduction.binders) for entry in self.entries]
         self.forms = [
             None if entry.form is None else from_model(entry.form, deduction.binders) for entry in self.entries
         ]
-        written = [*self.categories, *(t for r in self.rules for t in (*r.premises, r.conclusion))]
-        self.deepest = (
-            deduction.depth
-            if deduction.depth is not None
-            else DEPTH_BEYOND_LEXICON + max((depth(t) for t in written), default=0)
-        )
-        self.instances: list[dict[tuple[Term, ...], int]] = [{} for _ in self.rules]
+        self.instances: Instances = tuple({} for _ in deduction.rules)
         self._add_weights()
-
-    def _rule(self, rule: RuleModel) -> Rule:
-        binders = self.deduction.binders
-        premises = tuple(from_model(premise, binders) for premise in rule.premises)
-        conclusion = from_model(rule.conclusion, binders)
-        positions = {name for t in (*premises, conclusion) for name in _in_slots(t, (1, 2))}
-        forms = {name for t in (*premises, conclusion) for name in _in_slots(t, range(CATEGORY + 1, 99))}
-        names = {name for premise in premises for name in variables(premise)}
-        return Rule(rule.name, premises, conclusion, tuple(sorted(names - positions - forms)))
 
     def _add_weights(self) -> None:
         deduction = self.deduction
@@ -69,12 +52,7 @@ class DeductionModule(nn.Module):
             self.lexicon = nn.Parameter(torch.tensor(starts))
         if not any(rule.learnable for rule in deduction.rules):
             return
-        # all instantiations that any sentence can have: the rules on categories alone, positions and forms forgotten
-        axioms = list(dict.fromkeys(_abstract((ITEM, 0, 1, c, _ANY)[: self.arity + 1]) for c in self.categories))
-        rules = [Rule(r.name, tuple(map(_abstract, r.premises)), _abstract(r.conclusion), r.own) for r in self.rules]
-        for edge in close(axioms, rules, self.deepest, MAX_ITEMS).edges:
-            table = self.instances[edge.rule]
-            table.setdefault(edge.instance, len(table))
+        self.instances = instances_of(self.system)
         for rule, table in zip(deduction.rules, self.instances, strict=True):
             if rule.learnable and table:
                 start = _number(rule, "init", _number(rule, "weight", 0.0))
@@ -131,14 +109,14 @@ class DeductionModule(nn.Module):
                 raise InputProblem(f"deduction `{self.deduction.name}`: the lexicon has no word `{word}`")
             for i in found:
                 form = self.forms[i]
-                full = (ITEM, position, position + 1, self.categories[i], _ANY if form is None else form)
+                full = (ITEM, position, position + 1, self.categories[i], ANY if form is None else form)
                 weight = self.lexicon[numbers[i]] if i in numbers else _number(self.entries[i], "weight", 0.0)
-                axioms.append((full[: self.arity + 1], weight))
+                axioms.append((full[: self.system.arity + 1], weight))
         return self.deduce(axioms, len(words), words)
 
     def deduce(self, axioms: Sequence[tuple[Term, Tensor | float]], length: int, words: Sequence[str] = ()) -> Chart:
         """The chart of weighted axioms over positions 0 … length."""
-        graph = close([item for item, _ in axioms], self.rules, self.deepest, MAX_ITEMS)
+        graph = close([item for item, _ in axioms], self.system.rules, self.system.deepest, MAX_ITEMS)
         given: dict[int, list[Tensor]] = {}
         for item, weight in axioms:
             given.setdefault(graph.numbers[item], []).append(torch.as_tensor(weight, dtype=torch.get_default_dtype()))
@@ -267,13 +245,17 @@ class Chart:
     def _trees(self, number: int, above: frozenset[int]) -> Iterator[Derivation]:
         item = self.graph.items[number]
         if number in self.axioms:
-            word = self.words[item[1]] if self.words and isinstance(item, tuple) and item[0] == ITEM else "axiom"
-            yield (word, show(item), ())
+            yield (self._word(item), show(item), ())
         for edge in self.graph.edges:
             if edge.conclusion != number or any(p == number or p in above for p in edge.premises):
                 continue
             for parts in self._all(edge.premises, above | {number}):
-                yield (self.module.rules[edge.rule].name, show(item), parts)
+                yield (self.module.system.rules[edge.rule].name, show(item), parts)
+
+    def _word(self, item: Term) -> str:
+        if self.words and isinstance(item, tuple) and item[0] == ITEM and isinstance(item[1], int):
+            return self.words[item[1]]
+        return "axiom"
 
     def _all(self, premises: tuple[int, ...], above: frozenset[int]) -> Iterator[tuple[Derivation, ...]]:
         if not premises:
@@ -308,28 +290,6 @@ def deduction_of(builder: Builder, name: str) -> DeductionModule:
     if name not in made:
         made[name] = DeductionModule(builder.model.deductions[name])
     return made[name]
-
-
-def _item_arity(deduction: Deduction) -> int:
-    """Slots of an item: 3, or 4 where the rules' items carry a logical form."""
-    for rule in deduction.rules:
-        for term in (*rule.premises, rule.conclusion):
-            if term.head == ITEM and term.kind == "constructor":
-                return len(term.args)
-    return CATEGORY
-
-
-def _in_slots(term: Term, slots: Sequence[int]) -> set[str]:
-    if not isinstance(term, tuple) or term[0] != ITEM:
-        return set()
-    return {name for slot in slots if slot < len(term) for name in variables(term[slot])}
-
-
-def _abstract(item: Term) -> Term:
-    """An item with positions and form forgotten."""
-    if isinstance(item, tuple) and item[0] == ITEM:
-        return (ITEM, 0, 0, *item[CATEGORY : CATEGORY + 1], *((_ANY,) * (len(item) - CATEGORY - 1)))
-    return item
 
 
 def _category(item: Term) -> Term:
