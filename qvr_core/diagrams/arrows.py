@@ -10,7 +10,7 @@ from qvr_core.diagrams.graph import Box, Node, Wire, connect
 from qvr_core.diagrams.labels import arrow_name, arrow_type, caption, columns
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.spaces import Named, factors_of, is_unknown, product
+from qvr_core.semantics.spaces import Named, Seq, factors_of, is_unknown, product
 
 MANY_COPIES = 6
 """`fan(f)` over more copies than this is one node `f × n`."""
@@ -219,8 +219,14 @@ def scan(drawing: Drawing, arrow: m.Scan, bundle: Bundle, place: Origin | None) 
             parts = spread(arrow.state)
             for end, part in zip(ends, parts if len(parts) == len(ends) else [arrow.state] * len(ends), strict=True):
                 feedback(drawing, end.node, state, part)
+            if arrow.emit_all:
+                ends = tuple(replace(end, space=sequence_of(end.space)) for end in ends)
             return ends if len(ends) > 1 else (replace(ends[0], space=arrow.codomain),) if ends else ()
     return (replace(end, space=arrow.codomain),)
+
+
+def sequence_of(named: Named) -> Named:
+    return Named(Seq(named.space), f"Seq {named.written}")
 
 
 def is_declared(arrow: m.Arrow, model: m.Model) -> bool:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from qvr_core.diagrams.arrows import expand
-from qvr_core.diagrams.drawing import Bundle, Drawing, End, split
+from qvr_core.diagrams.drawing import Bundle, Drawing, End, split, spread
 from qvr_core.diagrams.graph import Box, Node, Wire, connect
 from qvr_core.diagrams.labels import caption, draw_text, expression, short
 from qvr_core.semantics import model as m
@@ -180,6 +180,12 @@ def let(scope: Scope, step: m.LetModel) -> None:
             for end in ends:
                 drawing.mention(end.node, step.origin)
             scope.bound[step.names[0]] = tuple(replace(end, site=step.names[0]) for end in ends)
+        case m.Apply(arrow=arrow):
+            ends = values(scope, step.value)
+            for end in ends:
+                drawing.mention(end.node, step.origin)
+            for name, share in zip(step.names, split(ends, spread(arrow.codomain)), strict=True):
+                scope.bound[name] = tuple(replace(end, site=name) for end in share)
         case _:
             label = ", ".join(step.names)
             text = expression(step.value)
@@ -220,7 +226,7 @@ def read(scope: Scope, expr: m.Expr, hidden: frozenset[str]) -> Iterator[End]:
         case m.Data(name=name, origin=origin):
             yield data(scope, name, origin)
         case m.Apply(arrow=arrow, args=args):
-            given = tuple(end for arg in args for end in read(scope, arg, hidden))
+            given = tuple(end for arg in args for end in argument(scope, arg, hidden))
             yield from expand(drawing, arrow, given, expr.origin)
         case m.Matrix(arrow=arrow):
             yield from expand(drawing, arrow, ())
@@ -233,6 +239,17 @@ def read(scope: Scope, expr: m.Expr, hidden: frozenset[str]) -> Iterator[End]:
         case _:
             for part in parts(expr):
                 yield from read(scope, part, hidden)
+
+
+def argument(scope: Scope, expr: m.Expr, hidden: frozenset[str]) -> Iterator[End]:
+    """What an arrow is called with: arithmetic is one value, so it is a node, whatever it reads."""
+    if isinstance(expr, m.Bound | m.Data | m.Apply | m.Matrix) or expr.type.space is None:
+        yield from read(scope, expr, hidden)
+        return
+    drawing, text, space = scope.drawing, expression(expr), expr.type.space
+    node = drawing.add(Node(id="value", kind="let", label=short(text), detail=text, origin=expr.origin))
+    drawing.wire(tuple(dict.fromkeys(end for part in parts(expr) for end in read(scope, part, hidden))), node)
+    yield End(node, Named(space, structure(space)))
 
 
 def parts(expr: m.Expr) -> Iterator[m.Expr]:

@@ -1,8 +1,11 @@
 """From a typed model to the graph that a user sees."""
 
+from pathlib import Path
+
 import networkx as nx
 import pytest
 
+from qvr_core.analysis import Analyzer
 from qvr_core.diagrams import NoDiagram, build, nodes, sheet, wires
 from tests.diagrams import models
 
@@ -120,3 +123,33 @@ def test_a_file_without_arrows_says_so() -> None:
 
 def test_without_a_name_the_last_program_is_drawn() -> None:
     assert sheet(build(models.bidirectional())).name == "bidirectional_rnn_lm"
+
+
+def example(name: str) -> nx.MultiDiGraph:
+    path = Path(__file__).resolve().parents[2] / "examples" / f"{name}.qvr"
+    return build(Analyzer(path.read_text(encoding="utf-8")).snapshot())
+
+
+def test_arithmetic_that_an_arrow_is_called_with_is_a_value_of_its_own() -> None:
+    graph = example("rlstm_lm")
+    known = {node.label: node.id for node in nodes(graph)}
+    assert {("i", known["i * j"]), ("j", known["i * j"]), (known["i * j"], "forget"), ("state", "forget")} <= (
+        value_wires(graph)
+    )
+    assert ("i", "forget") not in value_wires(graph)
+
+
+def test_both_states_of_a_cell_return_and_every_state_leaves_as_a_sequence() -> None:
+    graph = example("rlstm_lm")
+    labels = {(s, t, wire.kind): wire.label for s, t, wire in wires(graph)}
+    assert labels["h2", "state", "state"] == "h 64"
+    assert labels["c2", "state", "state"] == "c 64"
+    assert labels["h2", "lm_head", "value"] == "h : Seq Real 64"
+    assert labels["c2", "h2", "value"] == "Real 64"
+
+
+def test_what_a_call_gives_to_two_names_comes_from_what_makes_it() -> None:
+    graph = example("mogrifier_rlstm_lm")
+    assert {("x2", "write"), ("h2", "write"), ("h2", "forget"), ("x2", "r")} <= value_wires(graph)
+    assert ("x2", "forget") not in value_wires(graph)
+    assert [box.label for box in sheet(graph).boxes if box.kind == "repeat"] == ["repeat × 2, same weights"]

@@ -14,7 +14,18 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 @pytest.mark.parametrize(
     "name",
-    ["bidirectional_rnn_lm", "seq2seq", "transformer_lm", "lstm_lm", "state_space", "hidden_markov", "factor_analysis"],
+    [
+        "bidirectional_rnn_lm",
+        "seq2seq",
+        "transformer_lm",
+        "lstm_lm",
+        "rlstm_lm",
+        "mogrifier_rlstm_lm",
+        "mogrifier_low_rank_lm",
+        "state_space",
+        "hidden_markov",
+        "factor_analysis",
+    ],
 )
 def test_parameters_of_examples(name: str) -> None:
     from qvr_core.dsl import load
