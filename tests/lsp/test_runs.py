@@ -67,6 +67,8 @@ async def test_run_reports_its_progress_and_its_end(session: Editor, folder: Pat
     assert ending["event"] == "finished", ending
     assert session.maps("torch") == 0
     assert session.maps("numpy") == 0
+    # The event goes out first, then the end of the progress.
+    await session.notification("$/progress", lambda params: params["value"]["kind"] == "end")
     progress = [m["params"]["value"]["kind"] for m in session.notifications if m.get("method") == "$/progress"]
     assert progress[0] == "begin"
     assert progress[-1] == "end"
