@@ -227,6 +227,7 @@ def _options(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
                 yield _role_option(spec, _role(place))
     elif place.keyword == "program":
         yield _option("effects", "effects=[$0]", STEP_OPTIONS["effects"], snippet=True)
+        yield _option("lengths", "lengths=", STEP_OPTIONS["lengths"])
     elif place.keyword == "deduction":
         keys = ("semiring", "start", "depth", "tolerance", "max_iterations")
         yield from (_option(key, f"{key}=", STEP_OPTIONS[key]) for key in keys if key not in given)

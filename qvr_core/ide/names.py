@@ -14,7 +14,7 @@ from qvr_core.syntax import tree as t
 from qvr_core.syntax.tree import Name, Span, Unit
 
 # Option values that are names of the program, and those that are names of the file.
-VALUE_OPTIONS = frozenset(("via", "mask", "weight", "at"))
+VALUE_OPTIONS = frozenset(("via", "mask", "weight", "at", "lengths"))
 AXIS_OPTIONS = frozenset(("over", "iid_over"))
 
 CALLS = frozenset(("fan", "scan", "stack", "repeat", "residual", "identity", "from_data"))

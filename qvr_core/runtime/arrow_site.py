@@ -10,12 +10,14 @@ from torch import Tensor, nn
 
 from qvr_core.runtime.arithmetic import Parts, compile_expr
 from qvr_core.runtime.arrow import ArrowModule, Noise, NoiseSpec, Value, repeat_rows
-from qvr_core.runtime.cells import Cell, as_argument
+from qvr_core.runtime.cells import Cell, as_argument, with_rows
 from qvr_core.runtime.errors import NoDensity
 from qvr_core.runtime.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.families import standard_noise
 from qvr_core.runtime.frame import Frame, as_tensor
 from qvr_core.runtime.layout import Where, blocks, dummy, from_parts, parts, prepare, regroup
+from qvr_core.runtime.lifting import LiftArrow
+from qvr_core.runtime.padding import valid_positions
 from qvr_core.semantics.model import ArrowDraw, Site
 from qvr_core.semantics.spaces import Space
 
@@ -36,6 +38,8 @@ class ArrowSite:
         self.args = None if args is None else [compile_expr(arg, source) for arg in args]
         self.weight = None if site.weight is None else compile_expr(site.weight, source)
         self.mask = None if site.mask is None else compile_expr(site.mask, source)
+        self.at = None if site.at is None else compile_expr(site.at, source)
+        self.sequence = any(block.sequence for block in blocks(self.codomain))
         self.discrete = self.module.sampled and all(block.finite for block in blocks(self.codomain))
         self.info = site_info(self)
 
@@ -50,8 +54,29 @@ class ArrowSite:
         """The arrow's argument on this frame, in normal form."""
         if self.args is None:
             # a program that ignores its input needs no more than the number of rows
-            return dummy(self.domain, (frame.rows,)) if frame.x is None else frame.x
-        return as_argument([arg(frame) for arg in self.args], self.domain, frame.rows)
+            x = dummy(self.domain, (frame.rows,)) if frame.x is None else frame.x
+        else:
+            x = as_argument([arg(frame) for arg in self.args], self.domain, frame.rows)
+        return x if self.at is None else self._at(x, self._positions(frame))
+
+    def _positions(self, frame: Frame) -> Tensor:
+        """The selected positions of each row's sequence, int64 (B, P)."""
+        assert self.at is not None
+        value = with_rows(self.at(frame), frame.rows)
+        if value.ndim != 2 or value.is_floating_point() or value.dtype == torch.bool:
+            raise self.where.misfit(
+                f"positions ({frame.rows}, P) in `at`", f"{str(value.dtype)[6:]} {tuple(value.shape)}"
+            )
+        return value
+
+    def _at(self, value: Value, positions: Tensor) -> Value:
+        """The elements of sequences (B, L, …) at these positions, (B, P, …)."""
+        length = parts(value)[0].shape[1]
+        if positions.numel() and (int(positions.min()) < 0 or int(positions.max()) >= length):
+            found = int(positions.max()) if int(positions.max()) >= length else int(positions.min())
+            raise self.where.misfit(f"positions 0 … {length - 1} in `at`", f"{found}")
+        row = torch.arange(positions.shape[0], device=positions.device).unsqueeze(1)
+        return from_parts([part[row, positions] for part in parts(value)])
 
     def run(self, frame: Frame) -> None:
         """Draw or score the site, bind what it binds, and leave a record."""
@@ -102,13 +127,15 @@ class ArrowSite:
         y = prepare(self.codomain, as_tensor(given), self.where)
         if parts(y)[0].shape[0] != frame.rows:
             raise self.where.misfit(f"{frame.rows} rows as in the input", f"{parts(y)[0].shape[0]}")
+        if self.at is not None and parts(y)[0].shape[1] != parts(x)[0].shape[1]:
+            # values for the whole sequence: those at the selected positions count
+            y = self._at(y, self._positions(frame))
         request = frame.request
         given_noise = request.noise_of(self.name, lambda: self.module.noise_specs(x))
         noise = self.innovations(x, given_noise, request.generator)
         log_prob = log_innovations = None
         if request.wanted is not False:
-            log_prob, log_innovations = self.module.densities(x, y, noise or None)
-            log_prob = self._masked(log_prob, frame)
+            log_prob, log_innovations = self._densities(x, y, noise or None, frame)
         return self._record(True, y, log_prob, log_innovations, dict(noise))
 
     def innovations(self, x: Value, given: Noise | None = None, generator: torch.Generator | None = None) -> Noise:
@@ -126,16 +153,32 @@ class ArrowSite:
             for spec in specs
         }
 
-    def _masked(self, log_prob: Tensor, frame: Frame) -> Tensor:
-        for factor in (self.mask, self.weight):
-            if factor is None:
+    def _densities(self, x: Value, y: Value, noise: Noise | None, frame: Frame) -> tuple[Tensor, Tensor | None]:
+        """log p(y | x, u) and log p(u), (B,), masked and weighted by row or by position."""
+        factors = [cell for each in (self.mask, self.weight) if each is not None for cell in [each(frame)]]
+        positions = tuple(parts(y)[0].shape[:2]) if self.sequence else None
+        valid = valid_positions(*positions) if positions is not None and self.at is None else None
+        if valid is not None:
+            factors.append(Cell(valid, True))
+        lifts = isinstance(self.module, LiftArrow)
+        by_position = [cell for cell in factors if lifts and tuple(cell.value.shape) == positions]
+        if not by_position or not isinstance(self.module, LiftArrow):
+            log_prob, log_innovations = self.module.densities(x, y, noise)
+        else:
+            each, inner = self.module.densities_by_position(x, y, noise)
+            for cell in by_position:
+                each = (
+                    each * cell.value if cell.value.is_floating_point() else torch.where(cell.value.bool(), each, 0.0)
+                )
+            log_prob, log_innovations = each.sum(1), None if inner is None else inner.sum(1)
+        for cell in factors:
+            if lifts and tuple(cell.value.shape) == positions:
                 continue
-            cell = factor(frame)
-            value = cell.value.to(log_prob.dtype)
-            if value.numel() not in (1, frame.rows):
-                raise self.where.misfit(f"a mask or weight for {frame.rows} rows", f"shape {tuple(value.shape)}")
-            log_prob = log_prob * value.reshape(-1)
-        return log_prob
+            if cell.value.numel() not in (1, frame.rows):
+                wanted = f"a mask or weight for {frame.rows} rows" + (f" or of shape {positions}" if lifts else "")
+                raise self.where.misfit(wanted, f"shape {tuple(cell.value.shape)}")
+            log_prob = log_prob * cell.value.to(log_prob.dtype).reshape(-1)
+        return log_prob, log_innovations
 
     def _record(
         self,

@@ -12,7 +12,7 @@ from qvr_core.runtime import layout
 from qvr_core.runtime.arrow import ArrowModule, Value
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.network import EMBED_SPREAD, linear_layer
-from qvr_core.runtime.padding import valid_positions
+from qvr_core.runtime.padding import valid_lengths, valid_positions
 from qvr_core.semantics import model
 from qvr_core.semantics.spaces import Named
 
@@ -177,21 +177,26 @@ class IdentityArrow(ArrowModule):
 
 
 class LastArrow(ArrowModule):
-    """The last element of a sequence (axis 1)."""
+    """The last valid element of a sequence (axis 1)."""
 
     def __init__(self, domain: Named, codomain: Named) -> None:
         super().__init__()
         self.domain, self.codomain = domain, codomain
 
     def forward(self, x: Value) -> Value:
-        return layout.from_parts([part[:, -1] for part in layout.parts(x)])
+        rows, length = layout.parts(x)[0].shape[:2]
+        lengths = valid_lengths(rows, length)
+        if lengths is None:
+            return layout.from_parts([part[:, -1] for part in layout.parts(x)])
+        row = torch.arange(rows, device=lengths.device)
+        return layout.from_parts([part[row, lengths - 1] for part in layout.parts(x)])
 
     def output_like(self, x: Value) -> Value:
         return self.forward(x)
 
 
 class MeanOverTimeArrow(ArrowModule):
-    """The mean over the length axis (axis 1)."""
+    """The mean over the valid positions (axis 1)."""
 
     def __init__(self, domain: Named, codomain: Named) -> None:
         super().__init__()
@@ -199,7 +204,10 @@ class MeanOverTimeArrow(ArrowModule):
 
     def forward(self, x: Value) -> Value:
         assert isinstance(x, Tensor)
-        return x.mean(1)
+        valid = valid_positions(*x.shape[:2])
+        if valid is None:
+            return x.mean(1)
+        return (x * valid.unsqueeze(-1)).sum(1) / valid.sum(1, keepdim=True)
 
     def output_like(self, x: Value) -> Value:
         assert isinstance(x, Tensor)

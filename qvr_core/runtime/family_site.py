@@ -21,9 +21,10 @@ from qvr_core.runtime.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.families import RUNTIME_FAMILIES, standard_noise
 from qvr_core.runtime.frame import Frame, as_tensor
 from qvr_core.runtime.layout import Where
+from qvr_core.runtime.padding import valid_positions
 from qvr_core.semantics.families import FAMILIES, Family
 from qvr_core.semantics.model import Ascription, FamilyDraw, Site
-from qvr_core.semantics.spaces import Constrained, Finite, Product, Real, Space
+from qvr_core.semantics.spaces import Constrained, Finite, Product, Real, Seq, Space
 
 _SUPPORTS: Mapping[str, str] = {"Simplex": "simplex", "CholeskyFactor": "correlation", "Covariance": "covariance"}
 
@@ -232,7 +233,16 @@ class FamilySite:
         rank = value.rank - self.table.event
         parameters = self.arguments.canonical(aligned, rank)
         density = self.family.log_prob(value.value, *parameters)
-        return self.weighted(Terms(density, value.rows or aligned.rows), frame, groups)
+        terms = Terms(density, value.rows or aligned.rows)
+        return self.weighted(self._valid(terms) if isinstance(self.space, Seq) else terms, frame, groups)
+
+    def _valid(self, terms: Terms) -> Terms:
+        """The terms of a sequence, those of padded positions zero."""
+        valid = valid_positions(*terms.value.shape[:2]) if terms.rows and terms.value.ndim > 1 else None
+        if valid is None:
+            return terms
+        wide = valid.reshape(*valid.shape, *(1,) * (terms.value.ndim - 2))
+        return Terms(torch.where(wide, terms.value, 0.0), True)
 
     def fitted(self, frame: Frame, given: Cell, aligned: Aligned, groups: Cell | None) -> Cell:
         """A given value in the shape of the likelihood, checked."""

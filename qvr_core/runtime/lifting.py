@@ -73,11 +73,18 @@ class LiftArrow(ArrowModule):
         return {path: u.flatten(0, 1) for path, u in noise.items() if path in self.paths}
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        log_prob, inner = self.densities_by_position(x, y, innovations)
+        return log_prob.sum(1), None if inner is None else inner.sum(1)
+
+    def densities_by_position(
+        self, x: Value, y: Value, innovations: Noise | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """`densities` before they are summed over positions, (B, L)."""
         if not self.has_density:
             raise NoDensity(no_density_words(self))
         lead = layout.parts(x)[0].shape[:2]
         log_prob, inner = self.body[0].densities(flatten_time(x), flatten_time(y), self._flat(innovations))
-        return log_prob.view(lead).sum(1), None if inner is None else inner.view(lead).sum(1)
+        return log_prob.view(lead), None if inner is None else inner.view(lead)
 
 
 def lifted(body: ArrowModule, domain: Named, codomain: Named) -> ArrowModule:

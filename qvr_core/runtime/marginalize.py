@@ -21,6 +21,7 @@ from qvr_core.runtime.execution import SiteRecord
 from qvr_core.runtime.family_site import FamilySite, Terms, family_support, sizes
 from qvr_core.runtime.frame import Frame
 from qvr_core.runtime.layout import blocks
+from qvr_core.runtime.padding import each_repeated
 from qvr_core.semantics.model import MarginalizeModel
 
 QUADRATURE_NODES = 64
@@ -97,10 +98,11 @@ class Marginalize:
         inner = frame.inner(count)
         inner.bound[self.name] = Cell(_as_rows(values, has_rows, frame.rows), True)
         total = Terms(self._prior(inner), True)
-        for step in self.body:
-            term = self._term(step, inner)
-            if term is not None:
-                total = _add(total, term)
+        with each_repeated(count):
+            for step in self.body:
+                term = self._term(step, inner)
+                if term is not None:
+                    total = _add(total, term)
         joint = total.value.unflatten(0, (frame.rows, count))
         if log_weights is not None:
             weights = _as_rows(log_weights, has_rows, frame.rows).unflatten(0, (frame.rows, count))

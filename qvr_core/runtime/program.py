@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
+from qvr_core.runtime.arithmetic import compile_expr
 from qvr_core.runtime.arrow import ArrowModule, NoiseSpec, Value, missing_innovations, repeat_rows
 from qvr_core.runtime.arrow_site import ArrowSite, SiteArrow
 from qvr_core.runtime.build import Builder
@@ -21,6 +22,7 @@ from qvr_core.runtime.frame import Frame
 from qvr_core.runtime.layout import Where, blocks, parts, prepare, regroup
 from qvr_core.runtime.leaves import adopt
 from qvr_core.runtime.marginalize import Marginalize
+from qvr_core.runtime.padding import padded
 from qvr_core.runtime.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.repetition import n_steps as run_n_steps
 from qvr_core.runtime.steps import make_steps
@@ -66,6 +68,8 @@ class ProgramModule(ProgramArrow):
         self.where = Where(program.name, "the input")
         made = _Parts(builder)
         self.steps = make_steps(program.steps, program.name, made)
+        self.lengths = None if program.lengths is None else compile_expr(program.lengths, made)
+        self.lengths_name = getattr(program.lengths, "name", "")
         self.sites: dict[str, ArrowSite | FamilySite] = {}
         self.marginals: dict[str, Marginalize] = {}
         for step in self.steps:
@@ -122,12 +126,25 @@ class ProgramModule(ProgramArrow):
         frame = Frame(self.name, request, count, value, self.program.uses_input, self.data)  # pyright: ignore
         if value is not None:
             self._bind_inputs(value, frame)  # pyright: ignore[reportArgumentType]
-        with run_n_steps(n_steps) if n_steps is not None else nullcontext():
+        with (
+            run_n_steps(n_steps) if n_steps is not None else nullcontext(),
+            padded(self._row_lengths(frame)) if self.lengths is not None else nullcontext(),
+        ):
             for step in self.steps:
                 step.run(frame)
         if self.priors and want_log_prob:
             self._add_priors(frame, value is not None)
         return Execution(frame.sites, self._output(frame), count)
+
+    def _row_lengths(self, frame: Frame) -> Tensor:
+        """How many positions of each row are valid, int64 (B,)."""
+        assert self.lengths is not None
+        cell = self.lengths(frame)
+        value = with_rows(cell, frame.rows)
+        if value.ndim != 1 or value.is_floating_point():
+            where = Where(self.name, f"the lengths `{self.lengths_name}`", self.lengths_name)
+            raise where.misfit(f"whole numbers ({frame.rows},)", f"{str(value.dtype)[6:]} {tuple(value.shape)}")
+        return value
 
     def _add_priors(self, frame: Frame, by_rows: bool) -> None:
         """A tensor's prior is one term of the whole: rows share it."""

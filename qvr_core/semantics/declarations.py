@@ -41,7 +41,7 @@ from qvr_core.semantics.scope import (
     UnknownName,
 )
 from qvr_core.semantics.spaces import Linear, Named, sizes
-from qvr_core.semantics.wiring import algebra_of, scanned_direction
+from qvr_core.semantics.wiring import algebra_of, extent_of, scanned_direction
 from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree import (
     ArrowExpr,
@@ -256,6 +256,7 @@ def arrow_entry(name: str, kind: str, arrow: Arrow, scope: Scope, role: str = ""
         role,
         algebra_of(arrow, scope) if arrow.sort is Sort.TENSOR else None,
         scanned_direction(arrow, scope),
+        extent=extent_of(arrow, scope),
     )
 
 
@@ -268,7 +269,7 @@ def _let(decl: LetDecl, scope: Scope, entries: dict[str, Entry], nodes: dict[str
 
 
 def _export(decl: ExportDecl, scope: Scope) -> Export:
-    name = _bare(decl.value)
+    name = bare_name(decl.value)
     if name is None:
         arrow = check_arrow_expr(decl.value, scope)
         return Export(name="", arrow=arrow, origin=scope.origin(decl.span))
@@ -278,7 +279,8 @@ def _export(decl: ExportDecl, scope: Scope) -> Export:
     return Export(name=name.text, arrow=None, origin=scope.origin(decl.span))
 
 
-def _bare(expr: ArrowExpr) -> Name | None:
+def bare_name(expr: ArrowExpr) -> Name | None:
+    """The name that an expression is, parentheses aside; None for any other expression."""
     while isinstance(expr, ParenArrow):
         expr = expr.inner
     return expr.name if isinstance(expr, ArrowRef) else None
@@ -301,6 +303,7 @@ def _program(statement: Statement, scope: Scope, entries: dict[str, Entry], node
         program.sort,
         program.density,
         ignores_input=not program.uses_input,
+        extent=program.extent,
     )
 
 

@@ -559,6 +559,19 @@ class DataName:
     origin: Origin
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How an arrow goes through a sequence: `positions` is the longest one that the learned positions of `place` allow
+    (None: any); `scans` where it folds one."""
+
+    positions: int | None = None
+    place: str = ""
+    scans: bool = False
+
+
+ANY_LENGTH = Extent()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """A typed program.  `domain`/`codomain` are effective (sequence lifting applied), `declared_*` as written."""
@@ -579,6 +592,9 @@ class Program:
     effects: frozenset[str]
     density: Density
     origin: Origin
+    lengths: Expr | None = None
+    """How many positions of each row's sequences are valid; None where nothing is padded."""
+    extent: Extent = ANY_LENGTH
 
 
 # ---------------------------------------------------------------- compositions, deductions, the file

@@ -48,7 +48,8 @@ RETURN_MISMATCH = Code("return-mismatch", _HINT, "The returned value is shared b
 PROGRAM_INPUTS = Code("program-inputs", _ERROR, "The inputs do not match the factors of the domain.")
 EFFECT_MISMATCH = Code("effect-mismatch", _ERROR, "The body has an effect that the program does not declare.")
 UNUSED_EFFECT = Code("unused-effect", _HINT, "A declared effect that the body does not have.")
-PROGRAM_OPTION = Code("program-option", _ERROR, "Programs have no such option.")
+PROGRAM_OPTION = Code("program-option", _ERROR, "Programs have no such option, or it cannot have this value.")
+TOO_FEW_POSITIONS = Code("too-few-positions", _ERROR, "A sequence may be longer than its learned positions.")
 TEMPLATE_ARGUMENTS = Code("template-arguments", _ERROR, "A template is called with the wrong typed arguments.")
 
 # ---------------------------------------------------------------- compositions and deductions

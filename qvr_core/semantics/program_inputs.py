@@ -1,4 +1,4 @@
-"""Inputs, typed parameters and options of a program's header."""
+"""Inputs and typed parameters of a program's header."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from qvr_core.semantics.broadcasting import SCALAR
 from qvr_core.semantics.density import EXACT
-from qvr_core.semantics.diagnostics import Edit, Fix
 from qvr_core.semantics.environment import WHOLE_INPUT, Binding
 from qvr_core.semantics.model import Input, Sort, TemplateParameter, ValueType
 from qvr_core.semantics.objects import check_object_expr, written
-from qvr_core.semantics.program_codes import BOUND_TWICE, EFFECT_MISMATCH, PROGRAM_INPUTS, PROGRAM_OPTION
+from qvr_core.semantics.program_codes import BOUND_TWICE, PROGRAM_INPUTS
 from qvr_core.semantics.scope import RIGID, ArrowEntry, Entry, ObjectEntry, Scope
 from qvr_core.semantics.spaces import (
     Finite,
@@ -24,20 +23,14 @@ from qvr_core.semantics.spaces import (
     product,
     sequence_of,
 )
-from qvr_core.semantics.spelling import closest
 from qvr_core.syntax.tree import (
-    ListValue,
     ObjectExpr,
-    Option,
     Parameter,
     ParenObject,
     ProductExpr,
     ProgramHeader,
     Span,
-    Word,
 )
-
-EFFECTS = ("Sample", "Score", "Marginal", "Pure")
 
 Argument = float | int | str | Entry
 """The value of a typed parameter: a number, or the entry of an object or an arrow."""
@@ -220,44 +213,3 @@ def _number_parameter(parameter: Parameter, kind: str, given: Argument | None, s
     constant = given if isinstance(given, int | float) else None
     origin = scope.origin(parameter.name.span)
     return Binding("parameter", SCALAR, Named(Unknown(), kind), origin, constant=constant)
-
-
-# ---------------------------------------------------------------- options
-
-
-def declared_effects(header: ProgramHeader, scope: Scope) -> tuple[frozenset[str], Option] | None:
-    """`[effects=[…]]` of the header, or None; reports what else stands in the bracket."""
-    found: tuple[frozenset[str], Option] | None = None
-    for option in header.options.items if header.options is not None else ():
-        if option.key.text != "effects":
-            near = closest(option.key.text, ("effects",))
-            message = f"programs have no option `{option.key.text}`"
-            message += f"; did you mean `{near}`?" if near else "; they have `effects`"
-            fixes = (
-                ()
-                if near is None
-                else (Fix(f"Change to `{near}`", (Edit(scope.origin(option.key.span), near),), True),)
-            )
-            scope.report(PROGRAM_OPTION, message, option.key.span, fixes=fixes)
-            continue
-        effects = _effects(option, scope)
-        found = None if effects is None else (effects, option)
-    return found
-
-
-def _effects(option: Option, scope: Scope) -> frozenset[str] | None:
-    value = option.value
-    items = value.items if isinstance(value, ListValue) else () if value is None else (value,)
-    names: set[str] = set()
-    good = True
-    for item in items:
-        if isinstance(item, Word) and item.text in EFFECTS:
-            names.add(item.text)
-            continue
-        good = False
-        text = item.text if isinstance(item, Word) else "this"
-        near = closest(text, EFFECTS)
-        message = f"there is no effect `{text}`" + (f"; did you mean `{near}`?" if near else f": {', '.join(EFFECTS)}")
-        fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(item.span), near),), True),)
-        scope.report(EFFECT_MISMATCH, message, item.span, fixes=fixes)
-    return frozenset(names) if good else None

@@ -110,9 +110,14 @@ def check_local_name(name: str, binding: Binding, scope: Scope) -> None:
 # ---------------------------------------------------------------- names that no earlier step binds
 
 
-def check_free(blocks: Iterable[Block], bound: Bound, scope: Scope) -> tuple[DataName, ...]:
-    """Decide each unbound name: used too early, an argument that must be bound, or data; returns the data."""
-    data: dict[str, DataName] = {}
+def check_free(
+    blocks: Iterable[Block], bound: Bound, scope: Scope, lengths: DataName | None = None
+) -> tuple[DataName, ...]:
+    """Decide each unbound name: used too early, an argument that must be bound, or data; returns the data.
+
+    `lengths` is the data name that the header mentions.
+    """
+    data: dict[str, DataName] = {} if lengths is None else {lengths.name: lengths}
     for result in chain.from_iterable(block.free for block in blocks):
         known = result.data
         for free in result.free:

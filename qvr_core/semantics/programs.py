@@ -21,17 +21,18 @@ from qvr_core.semantics.program_inputs import (
     InputFactor,
     check_inputs,
     check_template,
-    declared_effects,
     flat_names,
     input_bindings,
     model_inputs,
 )
+from qvr_core.semantics.program_options import HeaderOptions, check_lengths, read_header_options
 from qvr_core.semantics.program_rules import Bound, bind_all, check_free, check_local_name, check_plates, check_unused
 from qvr_core.semantics.returns import Returned, check_return
-from qvr_core.semantics.scope import Globals, Scope
+from qvr_core.semantics.scope import ArrowEntry, Globals, Scope
 from qvr_core.semantics.spaces import Named
 from qvr_core.semantics.step_results import Block, Memory, Pass
 from qvr_core.semantics.step_typing import type_steps
+from qvr_core.semantics.wiring import joint_extent
 from qvr_core.syntax.tree import (
     Item,
     Placed,
@@ -55,7 +56,7 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
     template, parameters = check_template(header, scope, arguments)
     domain = check_object_expr(header.domain, scope)
     codomain = check_object_expr(header.codomain, scope)
-    effects = declared_effects(header, scope)
+    options = read_header_options(header, scope)
     factors = check_inputs(header, domain, scope)
     for factor in factors:
         if factor.given:
@@ -68,11 +69,21 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
     typed = _read(statement, factors, parameters, memory, scope)
     returned = _returned(statement, typed, codomain, scope)
     done = typed.effects
-    if effects is not None:
-        scope.unit = statement.uid
-        _check_effects(effects[0], effects[1].span, done, scope)
-    data = check_free(typed.blocks, Bound(typed.bindings, typed.inner), scope)
-    _check_whole(typed, returned, scope)
+    scope.unit = statement.uid
+    if options.effects is not None:
+        _check_effects(options.effects, options.span, done, scope)
+    reached = {
+        name: entry.extent
+        for block in typed.blocks
+        for name, entry in block.entries.items()
+        if isinstance(entry, ArrowEntry)
+    }
+    lengths = None
+    if options.lengths is not None:
+        lengths = check_lengths(options.lengths, typed.bindings, typed.whole, reached, scope)
+    padded = None if lengths is None else lengths.datum
+    data = check_free(typed.blocks, Bound(typed.bindings, typed.inner), scope, padded)
+    _check_whole(typed, returned, options, scope)
     scope.unit = statement.uid
     items = () if returned is None else returned.items
     sort = Sort.SAMPLED if any(block.sampled for block in typed.blocks) else Sort.DETERMINISTIC
@@ -93,6 +104,8 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         effects=done or frozenset(("Pure",)),
         density=program_density(typed.blocks, [name for _, name in items]),
         origin=scope.origin(header.name.span),
+        lengths=None if lengths is None else lengths.value,
+        extent=joint_extent(reached.values()),
     )
 
 
@@ -103,10 +116,12 @@ def _memory(scope: Scope) -> Memory:
     except TypeError:
         return {}
     key = f"{scope.owner} {scope.algebra}"
-    memory = known.pop(key, {})
-    kept = sum(len(one.order) for each in known.values() for one in each.values())
-    while known and kept > _MOST_STEPS:
-        kept -= sum(len(one.order) for one in known.pop(next(iter(known))).values())
+    memory = known.pop(key, None)
+    if memory is None:
+        memory = {}
+        kept = sum(len(one.order) for each in known.values() for one in each.values())
+        while known and kept > _MOST_STEPS:
+            kept -= sum(len(one.order) for one in known.pop(next(iter(known))).values())
     known[key] = memory
     return memory
 
@@ -215,12 +230,14 @@ def _last_line(placed: Placed[Item]) -> Origin:
     return Origin(placed.uid, Span(0, len(placed.unit.text)))
 
 
-def _check_whole(typed: Reading, returned: Returned | None, scope: Scope) -> None:
+def _check_whole(typed: Reading, returned: Returned | None, options: HeaderOptions, scope: Scope) -> None:
     """Hints about what nothing uses; a program with mistakes is left alone, they may be why."""
     wrong = scope.unknown_names or any(d.code.severity is Severity.ERROR for d in scope.diagnostics)
     if wrong or returned is None or any(equation.wrong for equation in scope.equations):
         return
     names = [name for _, name in returned.items]
+    if options.lengths is not None:
+        names.append(options.lengths.text)
     check_unused(typed.blocks, typed.inputs, names, "Score" in typed.effects, scope)
     check_plates(typed.blocks, typed.bindings, names, scope)
 

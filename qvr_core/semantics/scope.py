@@ -19,7 +19,7 @@ from typing import Protocol
 
 from qvr_core.semantics.diagnostics import Code, DeclarationSite, Diagnostic, Fix, Origin, Place, Related
 from qvr_core.semantics.fits import fit
-from qvr_core.semantics.model import Composition, Deduction, Density, Sort
+from qvr_core.semantics.model import ANY_LENGTH, Composition, Deduction, Density, Extent, Sort
 from qvr_core.semantics.spaces import Dim, Known, Linear, Named, Unknown
 from qvr_core.syntax.tree import Name, Span, Statement
 
@@ -62,6 +62,7 @@ class ArrowEntry:
     """'forward' or 'backward' where the arrow folds the sequence that it reads."""
     ignores_input: bool = False
     """True for a statistical program: its declared domain names its rows, and any input will do."""
+    extent: Extent = ANY_LENGTH
 
 
 @dataclass(frozen=True, slots=True)

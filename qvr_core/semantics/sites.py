@@ -12,9 +12,9 @@ from qvr_core.semantics.display import structure
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.family_draws import TypedFamily, check_family
-from qvr_core.semantics.model import ArrowDraw, Ascription, Damaged, Density, DrawModel, Site, ValueType
+from qvr_core.semantics.model import ArrowDraw, Ascription, Damaged, Density, DrawModel, Expr, Site, ValueType
 from qvr_core.semantics.objects import check_object_expr
-from qvr_core.semantics.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY
+from qvr_core.semantics.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY, STEP_OPTION
 from qvr_core.semantics.scope import UNKNOWN
 from qvr_core.semantics.spaces import Named, Seq, Unknown, has_seq, is_finite, item_of
 from qvr_core.semantics.step_options import StepOptions, read_step_options
@@ -102,6 +102,8 @@ def _from_arrow(
         # a misspelt family may have meant a plate or a value: nothing that follows is the user's mistake
         site = _site(name, Ascription.NONE, space, model, model.arrow.density, options, False, origin)
         return TypedSite(site, ValueType(Unknown()), UNKNOWN, None)
+    if options.at is not None and not has_seq(model.arrow.domain.space):
+        _at_needs_sequence(draw, model, options.at, ctx)
     dense = kind == "sample" or _check_density(kind, draw, model, ctx)
     codomain = model.arrow.codomain
     named = codomain if value.space is None else Named(value.space, codomain.written)
@@ -110,6 +112,13 @@ def _from_arrow(
     ascription = Ascription.NONE if space is None else Ascription.VALUE
     site = _site(name, ascription, space, model, model.arrow.density, options, False, origin)
     return TypedSite(site, ValueType(named.space, value.indexed, value.rows, value.sizes), named, None)
+
+
+def _at_needs_sequence(draw: Draw, model: ArrowDraw, at: Expr, ctx: StepContext) -> None:
+    if isinstance(model.arrow.domain.space, Unknown) or ctx.lifts:
+        return
+    message = f"`at` selects positions of a sequence, and `{draw.name.text}` reads one element in each row here"
+    ctx.scope.report(STEP_OPTION, message, at.origin)
 
 
 def _check_density(kind: str, draw: Draw, model: ArrowDraw, ctx: StepContext) -> bool:

@@ -1,20 +1,25 @@
-"""What a composite arrow inherits from its parts: the algebra of tensors, the direction of a scan."""
+"""What a composite arrow inherits from its parts: the algebra of tensors, the direction of a scan, positions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from qvr_core.semantics.model import (
+    ANY_LENGTH,
     Arrow,
     Compose,
     Dagger,
     DropFactors,
+    Extent,
     Fan,
     Freeze,
+    Instance,
     Latent,
     Lift,
     Observed,
     PartialTrace,
+    Position,
     Ref,
     Repeat,
     Residual,
@@ -62,3 +67,28 @@ def scanned_direction(arrow: Arrow, scope: Scope) -> str | None:
     if isinstance(arrow, Compose | Lift | Freeze | TakeFactor):
         return next((found for part in parts(arrow) if (found := scanned_direction(part, scope)) is not None), None)
     return None
+
+
+def extent_of(arrow: Arrow, scope: Scope) -> Extent:
+    """How an arrow goes through a sequence, all that it is made of included."""
+    match arrow:
+        case Position(name=name, max_length=count):
+            return Extent(count, name)
+        case Instance(program=program):
+            return program.extent
+        case Ref(name=name):
+            entry = scope.lookup(name)
+            return entry.extent if isinstance(entry, ArrowEntry) else ANY_LENGTH
+        case _:
+            inner = joint_extent(extent_of(part, scope) for part in parts(arrow))
+            return replace(inner, scans=True) if isinstance(arrow, Scan) else inner
+
+
+def joint_extent(extents: Iterable[Extent]) -> Extent:
+    """The extent of several arrows that read one sequence: the fewest positions count."""
+    positions, place, scans = None, "", False
+    for extent in extents:
+        scans = scans or extent.scans
+        if extent.positions is not None and (positions is None or extent.positions < positions):
+            positions, place = extent.positions, extent.place
+    return Extent(positions, place, scans)
