@@ -22,6 +22,7 @@ from qvr_lsp import positions
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
 
 if TYPE_CHECKING:
+    from qvr_core.ide.excerpt import Excerpts
     from qvr_lsp.server import Server
 
 log = logging.getLogger("qvr.documents")
@@ -36,19 +37,60 @@ FAIR_SWITCH, ORDINARY_SWITCH = 0.0005, 0.005
 COMMENTED = re.compile(r"^[^\S\r\n]*[^\s#]", re.MULTILINE)
 
 
-class Document:
-    """One open text and its analysis."""
+class View:
+    """A text and its analysis, in the editor's positions."""
 
-    def __init__(self, server: Server, uri: str, version: int | None, text: str) -> None:
+    def __init__(self, server: Server, uri: str, version: int | None) -> None:
         self.uri = uri
         self.version = version
         self._server = server
+
+    @property
+    def snapshot(self) -> Snapshot:
+        raise NotImplementedError
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The text's lines without their ends."""
+        return self.snapshot.lines
+
+    def cursor(self, position: Any) -> Cursor:
+        return positions.to_cursor(self.lines, position, self._server.encoding)
+
+    def position(self, cursor: Cursor) -> Json:
+        return positions.to_position(self.lines, cursor, self._server.encoding)
+
+    def range(self, stretch: Range) -> Json:
+        return positions.to_range(self.lines, stretch, self._server.encoding)
+
+    def stretch(self, given: Any) -> Range:
+        return positions.from_range(self.lines, given, self._server.encoding)
+
+
+class Excerpt(View):
+    """Some lines of a text whose first analysis is under way."""
+
+    def __init__(self, server: Server, document: Document, snapshot: Snapshot) -> None:
+        super().__init__(server, document.uri, document.version)
+        self._snapshot = snapshot
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+
+class Document(View):
+    """One open text and its analysis."""
+
+    def __init__(self, server: Server, uri: str, version: int | None, text: str) -> None:
+        super().__init__(server, uri, version)
         self._waiting: list[Any] = []
         self._dirty = False
         self._closed = False
         self._analyzer: Analyzer | None = None
         self._starting: asyncio.Task[None] | None = None
         self._text = text
+        self._excerpts: Excerpts | None = None
         self.tokens: tuple[str, list[int]] | None = None
         """The semantic tokens sent last, with their result id."""
         if len(text) < LARGE:
@@ -87,19 +129,17 @@ class Document:
             return self._text
         return self._analyzer.text
 
-    # ------------------------------------------------------------ positions
+    def excerpt(self, first: int, last: int) -> Excerpt | None:
+        """Some lines with what they need, while the first analysis is under way; None where they are too many, and once
+        the text has been edited."""
+        from qvr_core.ide.excerpt import Excerpts
 
-    def cursor(self, position: Any) -> Cursor:
-        return positions.to_cursor(self.lines, position, self._server.encoding)
-
-    def position(self, cursor: Cursor) -> Json:
-        return positions.to_position(self.lines, cursor, self._server.encoding)
-
-    def range(self, stretch: Range) -> Json:
-        return positions.to_range(self.lines, stretch, self._server.encoding)
-
-    def stretch(self, given: Any) -> Range:
-        return positions.from_range(self.lines, given, self._server.encoding)
+        if self._waiting:
+            return None
+        if self._excerpts is None:
+            self._excerpts = Excerpts(lines_of(self._text))
+        snapshot = self._excerpts.around(first, last)
+        return Excerpt(self._server, self, snapshot) if snapshot is not None else None
 
     # ------------------------------------------------------------ writing
 
@@ -148,7 +188,7 @@ class Document:
         with Analysing.one():
             analyzer = await asyncio.get_running_loop().run_in_executor(None, analysed, text)
         self._analyzer = analyzer
-        self._text = ""
+        self._text, self._excerpts = "", None
         waiting, self._waiting = self._waiting, []
         for change in waiting:
             self._apply(change)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion import complete
 from qvr_core.ide.offers import partial_answer
-from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.documents import Excerpt, View
+from qvr_lsp.features.resolving import on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ KINDS = {
 _documentation: dict[str, str] = {}
 
 
-@on_document
-def completion(server: Server, document: Document, params: Json) -> Json:
+@on_part
+def completion(server: Server, document: View, params: Json) -> Json:
     snippets = server.settings.snippets and server.client.has("textDocument.completion.completionItem.snippetSupport")
     found = complete(document.snapshot, document.cursor(params["position"]))
     _documentation.clear()
     return {
-        "isIncomplete": partial_answer(document.snapshot),
+        "isIncomplete": partial_answer(document.snapshot) or isinstance(document, Excerpt),
         "items": [item(proposal, number, snippets=snippets) for number, proposal in enumerate(found)],
     }
 

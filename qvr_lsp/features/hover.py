@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.hover import hover as ask
-from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.documents import View
+from qvr_lsp.features.resolving import on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
     from qvr_lsp.server import Server
 
 
-@on_document
-def hover(server: Server, document: Document, params: Json) -> Json | None:
+@on_part
+def hover(server: Server, document: View, params: Json) -> Json | None:
     answer = ask(document.snapshot, document.cursor(params["position"]))
     if answer is None:
         return None

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import InlayHint
 from qvr_core.ide.inlays import inlays
-from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.documents import View
+from qvr_lsp.features.resolving import on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ SETTINGS = {
 }
 
 
-@on_document
-def inlay_hints(server: Server, document: Document, params: Json) -> list[Json]:
+@on_part
+def inlay_hints(server: Server, document: View, params: Json) -> list[Json]:
     shown = {kind for kind, setting in SETTINGS.items() if getattr(server.settings, setting)}
     found = inlays(document.snapshot, document.stretch(params["range"]))
     return [made(document, hint) for hint in found if hint.kind in shown]
 
 
-def made(document: Document, hint: InlayHint) -> Json:
+def made(document: View, hint: InlayHint) -> Json:
     place = document.position(hint.cursor)
     result: Json = {"position": place, "label": hint.text.strip() if hint.kind != "direction" else hint.text}
     result["kind"] = LSP_KINDS[hint.kind]

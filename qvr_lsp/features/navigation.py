@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from qvr_core.ide import navigation as ask
 from qvr_core.ide.symbols import symbol_at
 from qvr_core.syntax.source import Range
-from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.documents import Document, View
+from qvr_lsp.features.resolving import on_document, on_part
 from qvr_lsp.rpc import Json
 from qvr_lsp.uris import path_of
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from qvr_lsp.server import Server
 
 
-def locations(document: Document, ranges: Sequence[Range]) -> list[Json]:
+def locations(document: View, ranges: Sequence[Range]) -> list[Json]:
     return [{"uri": document.uri, "range": document.range(stretch)} for stretch in ranges]
 
 
-@on_document
-def definition(server: Server, document: Document, params: Json) -> list[Json]:
+@on_part
+def definition(server: Server, document: View, params: Json) -> list[Json]:
     cursor = document.cursor(params["position"])
     found = locations(document, ask.definition(document.snapshot, cursor))
     symbol = symbol_at(document.snapshot, cursor)
@@ -36,8 +36,8 @@ def definition(server: Server, document: Document, params: Json) -> list[Json]:
     return [*found, *column_places(server, path, programs, symbol.symbol.name)]
 
 
-@on_document
-def type_definition(server: Server, document: Document, params: Json) -> list[Json]:
+@on_part
+def type_definition(server: Server, document: View, params: Json) -> list[Json]:
     return locations(document, ask.type_definition(document.snapshot, document.cursor(params["position"])))
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.navigation import linked
 from qvr_core.ide.outline import folds, selections
-from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.documents import Document, View
+from qvr_lsp.features.resolving import on_document, on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ def folding(server: Server, document: Document, params: Json) -> list[Json]:
     ]
 
 
-@on_document
-def selection(server: Server, document: Document, params: Json) -> list[Json]:
+@on_part
+def selection(server: Server, document: View, params: Json) -> list[Json]:
     return [_chain(document, position) for position in params["positions"]]
 
 
-def _chain(document: Document, position: Json) -> Json:
+def _chain(document: View, position: Json) -> Json:
     found: Json = {}
     for stretch in reversed(selections(document.snapshot, document.cursor(position))):
         found = {"range": document.range(stretch), **({"parent": found} if found else {})}

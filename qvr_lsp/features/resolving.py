@@ -9,14 +9,16 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from qvr_core.syntax.tree import Statement
-from qvr_lsp.documents import Document
+from qvr_lsp.documents import Document, View
+from qvr_lsp.positions import number
 from qvr_lsp.rpc import REQUEST_FAILED, Json, RpcError
 
 if TYPE_CHECKING:
     from qvr_lsp.server import Server
 
 T = TypeVar("T")
-Answer = Callable[["Server", Document, Json], Any]
+Answer = Callable[["Server", Any, Json], Any]
+Handler = Callable[["Server", Json], Any]
 
 
 # Statements that are gone through in one turn of the event loop: some ten milliseconds.
@@ -26,32 +28,62 @@ SLICE = 200
 async def in_slices(statements: Sequence[Statement], each: Callable[[Statement], Iterable[T]]) -> list[T]:
     """What `each` finds in every statement.  Between the slices others are answered, and a cancelled request stops."""
     found: list[T] = []
-    for number, statement in enumerate(statements):
-        if number % SLICE == SLICE - 1:
+    for index, statement in enumerate(statements):
+        if index % SLICE == SLICE - 1:
             await asyncio.sleep(0)
         found += each(statement)
     return found
 
 
-def on_document(answer: Answer) -> Callable[[Server, Json], Any]:
+def on_document(answer: Answer) -> Handler:
     """A handler from a function on an open, analysed document.  Answers at once where the analysis is there."""
 
     @wraps(answer)
     def handler(server: Server, params: Json) -> Any:
         document = server.documents.get(params["textDocument"]["uri"])
         if document.ready:
-            return guarded(server, document, params)
-        return later(server, document, params)
-
-    async def later(server: Server, document: Document, params: Json) -> Any:
-        await document.wait_ready()
-        found = guarded(server, document, params)
-        return await found if isawaitable(found) else found
-
-    def guarded(server: Server, document: Document, params: Json) -> Any:
-        try:
-            return answer(server, document, params)
-        except RecursionError as error:
-            raise RpcError(REQUEST_FAILED, "something here is nested too deeply") from error
+            return guarded(answer, server, document, params)
+        return later(answer, server, document, params)
 
     return handler
+
+
+def on_part(answer: Answer) -> Handler:
+    """The same for a function that needs no more than some lines and the declarations that they mention: while the
+    first analysis of a large text is under way, it is asked about these alone."""
+    whole = on_document(answer)
+
+    @wraps(answer)
+    def handler(server: Server, params: Json) -> Any:
+        document = server.documents.get(params["textDocument"]["uri"])
+        if not document.ready:
+            excerpt = document.excerpt(*asked_lines(params))
+            if excerpt is not None:
+                return guarded(answer, server, excerpt, params)
+        return whole(server, params)
+
+    return handler
+
+
+def asked_lines(params: Json) -> tuple[int, int]:
+    """The first and the last line that a request is about."""
+    stretch = params.get("range")
+    if isinstance(stretch, dict):
+        places = [stretch["start"], stretch["end"]]
+    else:
+        places = params["positions"] if "positions" in params else [params["position"]]
+    lines = [number(place, "line") for place in places]
+    return (min(lines), max(lines)) if lines else (0, 0)
+
+
+async def later(answer: Answer, server: Server, document: Document, params: Json) -> Any:
+    await document.wait_ready()
+    found = guarded(answer, server, document, params)
+    return await found if isawaitable(found) else found
+
+
+def guarded(answer: Answer, server: Server, document: View, params: Json) -> Any:
+    try:
+        return answer(server, document, params)
+    except RecursionError as error:
+        raise RpcError(REQUEST_FAILED, "something here is nested too deeply") from error

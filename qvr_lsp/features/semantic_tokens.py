@@ -12,8 +12,8 @@ from qvr_core.ide.answers import SemanticToken
 from qvr_core.ide.tokens import statement_tokens, tokens
 from qvr_core.syntax.source import column_to_units
 from qvr_lsp.capabilities import TOKEN_MODIFIERS, TOKEN_TYPES
-from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import in_slices, on_document
+from qvr_lsp.documents import Document, View
+from qvr_lsp.features.resolving import in_slices, on_document, on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def difference(old: list[int], new: list[int]) -> list[Json]:
     return [{**edit, "data": inserted} if inserted else edit]
 
 
-@on_document
-def partial(server: Server, document: Document, params: Json) -> Json:
+@on_part
+def partial(server: Server, document: View, params: Json) -> Json:
     snapshot = document.snapshot
     found = tokens(snapshot, document.stretch(params["range"]))
     return {"data": encoded(found, snapshot.lines, server.encoding)}

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.signature import signature
-from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.documents import View
+from qvr_lsp.features.resolving import on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
     from qvr_lsp.server import Server
 
 
-@on_document
-def signature_help(server: Server, document: Document, params: Json) -> Json | None:
+@on_part
+def signature_help(server: Server, document: View, params: Json) -> Json | None:
     found = signature(document.snapshot, document.cursor(params["position"]))
     if found is None:
         return None
