@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("qvr.server")
 
 # Seconds after the start when the rest is loaded: the first file's diagnostics are out by then.
-WARM_AFTER = 0.5
+WARM_AFTER = 1.5
 
 # Analysed before the first file is: the grammar's tables are read, and what is imported late is there.
 FIRST_TEXT = """\
@@ -119,8 +119,8 @@ class Server:
 
     # ------------------------------------------------------------ dispatch
 
-    def feed(self, data: bytes) -> None:
-        self.connection.feed(data)
+    async def converse(self, stream: asyncio.StreamReader) -> None:
+        await self.connection.converse(stream)
 
     def handle(self, method: str, params: Any) -> Any:
         """Answer a request or take a notification."""

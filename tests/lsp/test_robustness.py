@@ -366,9 +366,9 @@ async def test_web_pages_of_other_sites_may_not_connect() -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", int(line.rpartition(":")[2]))
     writer.write(
         b"GET / HTTP/1.1\r\nHost: x\r\nOrigin: https://evil.example\r\nUpgrade: websocket\r\n"
-        b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAA\r\n\r\n"
+        b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AQIDBAUGBwgJCgsMDQ4PEA==\r\n\r\n"
     )
-    assert b"400" in await reader.readuntil(b"\r\n\r\n")
+    assert b"403" in await reader.readuntil(b"\r\n\r\n")
     process.kill()
     await process.wait()
 

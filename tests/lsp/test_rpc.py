@@ -1,12 +1,16 @@
-"""Framing and dispatch, without a process."""
+"""Messages and dispatch, without a process."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from qvr_lsp.rpc import Connection, Framer, RpcError, frame
+import pytest
+import pytest_asyncio
+
+from qvr_lsp.rpc import Connection, RpcError, frame
 
 
 def body(data: bytes) -> Any:
@@ -14,106 +18,164 @@ def body(data: bytes) -> Any:
 
 
 class Wire:
-    """A connection whose answers are kept."""
+    """A conversation whose answers are kept."""
 
     def __init__(self, handle: Any) -> None:
         self.sent: list[Any] = []
+        self.stream = asyncio.StreamReader()
         self.connection = Connection(lambda data: self.sent.append(body(data)), handle)
+        self.talk = asyncio.ensure_future(self.connection.converse(self.stream))
 
     def feed(self, *messages: Any) -> None:
-        self.connection.feed(b"".join(frame(message) for message in messages))
+        self.stream.feed_data(b"".join(frame(message) for message in messages))
+
+    async def until(self, count: int) -> list[Any]:
+        """The messages sent, once there are that many."""
+        async with asyncio.timeout(10):
+            while len(self.sent) < count:
+                await asyncio.sleep(0.001)
+        return self.sent
+
+
+def answer(method: str, params: Any) -> Any:
+    return {} if method == "initialize" else params
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def wire() -> AsyncIterator[Callable[[Any], Wire]]:
+    """Makes conversations that end with the test."""
+    made: list[Wire] = []
+
+    def start(handle: Any = answer) -> Wire:
+        made.append(Wire(handle))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.talk.cancel()
 
 
 def call(identity: Any, method: str, params: Any = None) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": identity, "method": method, "params": params}
 
 
-def test_messages_may_arrive_in_any_pieces() -> None:
-    data = frame(call(1, "a")) + frame(call(2, "b"))
+async def test_messages_may_arrive_in_any_pieces(wire: Any) -> None:
+    data = frame(call(0, "initialize")) + frame(call(1, "a")) + frame(call(2, "b"))
     for size in (1, 3, 7, len(data)):
-        framer = Framer()
-        bodies = [found for start in range(0, len(data), size) for found in framer.feed(data[start : start + size])]
-        assert [json.loads(found)["id"] for found in bodies] == [1, 2]
+        peer = wire()
+        for start in range(0, len(data), size):
+            peer.stream.feed_data(data[start : start + size])
+            await asyncio.sleep(0)
+        assert [message["id"] for message in await peer.until(3)] == [0, 1, 2]
 
 
-def test_garbage_between_messages_is_skipped() -> None:
-    framer = Framer()
-    found = framer.feed(b"garbage\r\n\r\n" + frame(call(1, "a")) + b"Content-Length: x\r\n\r\n" + frame(call(2, "b")))
-    assert [json.loads(data)["id"] for data in found] == [1, 2]
+async def test_garbage_between_messages_is_skipped(wire: Any) -> None:
+    peer = wire()
+    peer.stream.feed_data(b"garbage\r\n\r\n" + frame(call(0, "initialize")))
+    peer.stream.feed_data(b"garbage\r\n\r\n" + frame(call(1, "a")) + b"Content-Length: x\r\n\r\n")
+    peer.stream.feed_data(frame(call(2, "b")) + b"Content-Length: 99999999999\r\n\r\n" + frame(call(3, "c")))
+    peer.stream.feed_data(frame(call(4, "d")).replace(b"Content-Length: ", b"content-length:"))
+    assert [message["id"] for message in await peer.until(5)] == [0, 1, 2, 3, 4]
 
 
-def test_endless_header_does_not_grow_the_buffer() -> None:
-    framer = Framer()
+async def test_endless_header_does_not_grow_the_buffer(wire: Any) -> None:
+    peer = wire()
     for _ in range(100):
-        framer.feed(b"x" * 10_000)
-    assert [json.loads(found)["id"] for found in framer.feed(b"\r\n\r\n" + frame(call(1, "a")))] == [1]
+        peer.stream.feed_data(b"x" * 10_000)
+        await asyncio.sleep(0)
+    assert len(peer.stream._buffer) < 200_000
+    peer.stream.feed_data(b"\r\n\r\n" + frame(call(1, "a")))
+    assert (await peer.until(1))[-1]["id"] == 1
 
 
-def test_numbers_that_json_lacks_travel_as_null() -> None:
-    assert body(frame({"loss": float("nan"), "all": [float("inf"), 1.0]})) == {"loss": None, "all": [None, 1.0]}
+async def test_numbers_that_json_lacks_travel_as_null(wire: Any) -> None:
+    numbers = {"loss": float("nan"), "all": [float("inf"), 1.0]}
+    peer = wire(lambda method, params: numbers)
+    peer.feed(call(0, "initialize"), call(1, "losses"))
+    assert [message["result"] for message in await peer.until(2)] == [{"loss": None, "all": [None, 1.0]}] * 2
 
 
-async def test_errors_have_the_codes_of_the_protocol() -> None:
+async def test_errors_have_the_codes_of_the_protocol(wire: Any) -> None:
     def handle(method: str, params: Any) -> Any:
         if method == "known":
             raise RpcError(-32803, "no")
         raise ZeroDivisionError
 
-    wire = Wire(handle)
-    wire.connection.feed(b"Content-Length: 3\r\n\r\n{,}")
-    wire.feed([1, 2], {"jsonrpc": "2.0", "id": 7}, call(True, "known"), call(1, "known"), call(2, "bug"))
-    codes = [(message["id"], message["error"]["code"]) for message in wire.sent]
-    assert codes == [(None, -32700), (None, -32600), (7, -32600), (None, -32600), (1, -32803), (2, -32603)]
-    assert "ZeroDivisionError" in wire.sent[-1]["error"]["message"]
+    peer = wire(handle)
+    peer.stream.feed_data(b"Content-Length: 3\r\n\r\n{,}")
+    peer.feed([1, 2], {"jsonrpc": "2.0", "id": 7}, call(True, "known"), call(1, "known"), call(2, "bug"))
+    sent = await peer.until(6)
+    codes = [(message["id"], message["error"]["code"]) for message in sent]
+    assert codes == [(None, -32700), (None, -32600), (None, -32600), (None, -32600), (1, -32803), (2, -32603)]
+    assert "ZeroDivisionError" in sent[-1]["error"]["message"]
 
 
-async def test_request_cancelled_in_the_queue_is_never_begun() -> None:
+async def test_request_cancelled_in_the_queue_is_never_begun(wire: Any) -> None:
     begun: list[str] = []
 
     def handle(method: str, params: Any) -> Any:
         begun.append(method)
 
-    wire = Wire(handle)
-    wire.feed(call(1, "slow"), call(2, "next"), {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 1}})
+    peer = wire(handle)
+    peer.feed(call(1, "slow"), call(2, "next"), {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 1}})
+    sent = await peer.until(2)
     assert begun == ["next"]
-    assert [(message["id"], message.get("error", {}).get("code")) for message in wire.sent] == [(1, -32800), (2, None)]
+    assert {message["id"]: message.get("error", {}).get("code") for message in sent} == {1: -32800, 2: None}
 
 
-async def test_cancelled_request_stops_working_and_is_answered() -> None:
-    stopped = asyncio.Event()
+async def test_messages_are_handled_in_their_order(wire: Any) -> None:
+    """A question before an edit is about the text before it."""
+    order: list[str] = []
+    peer = wire(lambda method, params: order.append(method))
+    notices = [{"jsonrpc": "2.0", "method": f"edit {number}"} for number in range(3)]
+    peer.feed(call(1, "a"), notices[0], call(2, "b"), notices[1], notices[2], call(3, "c"))
+    await peer.until(3)
+    assert order == ["a", "edit 0", "b", "edit 1", "edit 2", "c"]
+
+
+async def test_cancelled_request_stops_working_and_is_answered(wire: Any) -> None:
+    stopped, begun = asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
+        begun.set()
         try:
             await asyncio.sleep(60)
         finally:
             stopped.set()
 
-    wire = Wire(lambda method, params: work())
-    wire.feed(call("a", "slow"))
-    await asyncio.sleep(0.01)
-    wire.feed({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": "a"}})
+    peer = wire(lambda method, params: work())
+    peer.feed(call("a", "slow"))
+    await asyncio.wait_for(begun.wait(), 10)
+    peer.feed({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": "a"}})
     await asyncio.wait_for(stopped.wait(), 1)
-    await asyncio.sleep(0)
-    assert wire.sent == [{"jsonrpc": "2.0", "id": "a", "error": {"code": -32800, "message": "cancelled"}}]
+    sent = await peer.until(1)
+    assert (sent[0]["id"], sent[0]["error"]["code"]) == ("a", -32800)
 
 
-async def test_request_cancelled_before_its_first_step_is_answered() -> None:
-    async def work() -> None:
-        await asyncio.sleep(0)
+async def test_own_requests_get_their_answers(wire: Any) -> None:
+    peer = wire()
+    good, bad = (asyncio.ensure_future(peer.connection.request("client/ask", {})) for _ in range(2))
+    asked = await peer.until(2)
+    peer.feed({"jsonrpc": "2.0", "id": asked[0]["id"], "result": 5})
+    peer.feed({"jsonrpc": "2.0", "id": asked[1]["id"], "error": {"code": -32601, "message": "not here"}})
+    assert await asyncio.wait_for(good, 10) == 5
+    with pytest.raises(RpcError) as error:
+        await asyncio.wait_for(bad, 10)
+    assert (error.value.code, error.value.message) == (-32601, "not here")
 
-    wire = Wire(lambda method, params: work())
-    wire.feed(call(1, "slow"))
-    wire.feed({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 1}})
-    await asyncio.sleep(0.01)
-    assert [message["error"]["code"] for message in wire.sent] == [-32800]
 
-
-async def test_own_requests_get_their_answers() -> None:
-    wire = Wire(lambda method, params: None)
-    asked = asyncio.ensure_future(wire.connection.request("client/ask", {}))
-    await asyncio.sleep(0)
-    wire.feed({"jsonrpc": "2.0", "id": wire.sent[0]["id"], "result": 5})
-    assert await asked == 5
+async def test_nothing_is_kept_of_messages_that_are_done(wire: Any) -> None:
+    peer = wire()
+    answers = []
+    for number in range(50):
+        peer.feed({"jsonrpc": "2.0", "method": "edit"}, call(number, "ask"))
+        answers.append(asyncio.ensure_future(peer.connection.request("client/ask", {})))
+    for message in [message for message in await peer.until(100) if "method" in message]:
+        peer.feed({"jsonrpc": "2.0", "id": message["id"], "result": None})
+    await asyncio.wait_for(asyncio.gather(*answers), 10)
+    protocol = peer.connection._protocol
+    assert not protocol._request_futures
+    assert not protocol._result_types
 
 
 def test_protocol_page_is_what_the_server_says() -> None:
