@@ -137,9 +137,10 @@ async def measure(quick: bool) -> list[Figure]:
     for size, (stroke, question, first, memory) in BUDGETS.items():
         editor = await Editor.start()
         await editor.initialize()
-        # The first small file loads the analyser; a file that is opened later finds it there.
+        # The first small file loads the analyser, and then the features; a file that is opened later finds them there.
         editor.open("file:///bench/warm.qvr", seq2seq(10))
         await editor.published("file:///bench/warm.qvr")
+        await asyncio.sleep(1)
         text, uri = seq2seq(size), f"file:///bench/size_{size}.qvr"
         lines = text.split("\n")
         seconds, longest = await first_analysis(editor, uri, text)

@@ -307,6 +307,7 @@ class Documents:
         from qvr_lsp.features.diagnostics import publish
 
         publish(self._server, document)
+        self._server.load_soon()
 
     def republish(self, uri: str) -> None:
         document = self._open.get(uri)

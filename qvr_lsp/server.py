@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qvr.server")
 
-# Seconds after the start when the rest is loaded: the first file's diagnostics are out by then.
-WARM_AFTER = 1.5
+# Seconds after the first file's diagnostics, and after the start, when what later questions need is loaded.
+LOAD_AFTER_FILE, LOAD_AFTER_START = 0.02, 3.0
 
 # Analysed before the first file is: the grammar's tables are read, and what is imported late is there.
 FIRST_TEXT = """\
@@ -77,6 +77,7 @@ class Server:
         self.failures: dict[str, tuple[str, Failed]] = {}
         """The last failed run of each document, with the text that failed."""
         self._background: set[asyncio.Future[Any]] = set()
+        self._loaded = False
 
     # ------------------------------------------------------------ what features use
 
@@ -195,18 +196,22 @@ class Server:
         }
 
     def _warm(self) -> None:
-        """Load what the first file needs at once, and all else in a thread, while the editor is still busy."""
+        """Load what the first file needs, while the editor is still busy."""
         from qvr_lsp.documents import analysed
 
         analysed(FIRST_TEXT)
-        names = [*sorted({f"qvr_lsp.features.{name.partition(':')[0]}" for name in METHODS.values()}), "qvr_lsp.runs"]
+        self.load_soon(LOAD_AFTER_START)
 
-        def load() -> None:
-            for name in names:
-                import_module(name)
+    def load_soon(self, seconds: float = LOAD_AFTER_FILE) -> None:
+        """Load what later questions need, once, in a thread."""
+        if not self._loaded:
+            asyncio.get_running_loop().call_later(seconds, self._load_rest)
 
-        loop = asyncio.get_running_loop()
-        loop.call_later(WARM_AFTER, lambda: loop.run_in_executor(None, load))
+    def _load_rest(self) -> None:
+        if not self._loaded:
+            self._loaded = True
+            names = sorted({f"qvr_lsp.features.{name.partition(':')[0]}" for name in METHODS.values()})
+            asyncio.get_running_loop().run_in_executor(None, load_modules, [*names, "qvr_lsp.runs"])
 
     def _initialized(self) -> Any:
         from qvr_lsp.features.configuration import register_watchers
@@ -225,6 +230,11 @@ class Server:
         for task in list(self._background):
             task.cancel()
         return self.exit_code
+
+
+def load_modules(names: list[str]) -> None:
+    for name in names:
+        import_module(name)
 
 
 def malformed(params: Any) -> bool:
