@@ -106,8 +106,8 @@ def _under_torchrun(nproc: int) -> int:
     arguments = sys.argv[1:]
     at = next(i for i, word in enumerate(arguments) if word.startswith("--nproc"))
     rest = arguments[:at] + arguments[at + (1 if "=" in arguments[at] else 2) :]
-    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={nproc}"]
-    return subprocess.run([sys.executable, *launcher, "-m", "qvr_core.cli", *rest], check=False).returncode
+    launcher = [sys.executable, "-m", "qvr_core.runs.launch", str(nproc)]
+    return subprocess.run([*launcher, *rest], check=False).returncode
 
 
 def _as_one_of_many(make_job: Callable[[], Job], *, as_json: bool, device: str) -> int:

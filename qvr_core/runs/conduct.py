@@ -48,9 +48,11 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
         fit(prepared, stop, team, emit)
         return 0
     except Exception as error:
-        traceback.print_exc(file=sys.stderr)
         program = prepared.program if prepared is not None else _program(job, snapshot)
-        emit(failure(error, snapshot=snapshot, program=program, text=job.text))
+        failed = failure(error, snapshot=snapshot, program=program, text=job.text)
+        if failed.code == "internal":
+            traceback.print_exc(file=sys.stderr)
+        emit(failed)
         return 1
 
 

@@ -23,7 +23,7 @@ from qvr_core.runs.memory import Estimate, check_fits, estimate
 from qvr_core.runs.protocol import Baselines, Job
 from qvr_core.runs.settings import main_program
 from qvr_core.runtime.program import ProgramModule
-from qvr_core.semantics.model import Ascription, MarginalizeModel, Program, SampleModel, StepModel
+from qvr_core.semantics.model import Ascription, Program, SampleModel
 
 ONE_THREAD = 64 * 2**20
 """Bytes of parameters, optimiser and activations below which one thread is faster than several."""
@@ -239,18 +239,3 @@ def _text(
         job, snapshot, program, needs, model, device, train, held_out,
         Baselines(unigram=unigram, bigram=bigram), description, memory,
     )  # fmt: skip
-
-
-def latents_are_local(steps: tuple[StepModel, ...]) -> bool:
-    """True where every latent is drawn anew in each row."""
-    for step in steps:
-        match step:
-            case SampleModel(site=site):
-                if not site.row_local:
-                    return False
-            case MarginalizeModel(body=body):
-                if not latents_are_local(body):
-                    return False
-            case _:
-                pass
-    return True

@@ -8,22 +8,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import nn
 
 from qvr_core import inference
 from qvr_core.data.records import Records
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.nonfinite import first_non_finite
-from qvr_core.inference.svi import Objective
 from qvr_core.runs import checkpoint as checkpoints
+from qvr_core.runs.bound import Bound, SharedBound
 from qvr_core.runs.checkpoint import Checkpoint
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.held_out import held_out_figure
 from qvr_core.runs.order import RowOrder
 from qvr_core.runs.parts import ScaledELBO
 from qvr_core.runs.posterior import table
-from qvr_core.runs.prepare import Batch, Prepared, latents_are_local
+from qvr_core.runs.prepare import Batch, Prepared
 from qvr_core.runs.protocol import (
     Cancelled,
     CheckpointWritten,
@@ -38,7 +37,6 @@ from qvr_core.runs.protocol import (
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.team import Team
 from qvr_core.runs.worker import Stop
-from qvr_core.runtime.program import ProgramModule
 
 SMOOTHING = 0.98
 GUIDES = {
@@ -76,17 +74,17 @@ def rate(schedule: str, start: float, step: int, steps: int) -> float:
             return start
 
 
-class Bound(nn.Module):
-    """The objective as a module whose forward pass is the loss: what data-parallel training wraps."""
-
-    def __init__(self, model: ProgramModule, guide: Guide, objective: Objective) -> None:
-        super().__init__()
-        self.model = model
-        self.guide = guide
-        self.objective = objective
-
-    def forward(self, x: Any, observations: Any) -> Tensor:
-        return self.objective(self.model, self.guide, x, observations)
+def _cannot_share(prepared: Prepared, rows: int, processes: int) -> Refused:
+    if prepared.needs.statistical and rows == 1:
+        message = f"`{prepared.program.name}` sees all of its data in every step"
+        advice = "Set batch_size and read a table, so that a step sees a part of the rows"
+    else:
+        message, advice = f"a step has only {rows} rows", "Set a larger batch_size"
+    return Refused(
+        "processes",
+        f"{message}: there is nothing for {processes} processes to share",
+        fixes=("Run it in one process", advice),
+    )
 
 
 class SviFit:
@@ -107,10 +105,11 @@ class SviFit:
             raise Refused("nothing-to-fit", f"`{prepared.program.name}` has no parameters and no latents to fit")
         self.optimizer = OPTIMIZERS[self.config.optimizer](self.parameters, lr=self.config.learning_rate)  # pyright: ignore[reportCallIssue]
         self.objective = self._objective()
-        self.bound: nn.Module = Bound(self.model, self.guide, self.objective)
-        if self.team.size > 1:
-            self.bound = DistributedDataParallel(self.bound, static_graph=True)
         self.order = RowOrder(prepared.train.rows, self.config.batch_rows, self.config.seed, self.config.shuffle)
+        if self.order.batch < self.team.size:
+            raise _cannot_share(prepared, self.order.batch, self.team.size)
+        self.bound = Bound(self.model, self.guide, self.objective)
+        self.shared = SharedBound(self.bound) if self.team.size > 1 else None
         self.step = 0
         self.skipped = 0
         self.seconds = 0.0
@@ -134,7 +133,8 @@ class SviFit:
     def _guide(self) -> Guide:
         name = self.config.guide
         if name == "auto":
-            local = not self.prepared.needs.statistical and latents_are_local(self.prepared.program.steps)
+            # A program that reads its input draws every latent anew in each row (LANGUAGE.md 7).
+            local = not self.prepared.needs.statistical and any(True for _ in self.model.parameters())
             name = "prior" if local else "normal"
         observed = {need.name for need in self.prepared.needs.observed}
         return GUIDES[name](self.model, observed_names=observed).to(self.prepared.device)
@@ -148,27 +148,40 @@ class SviFit:
         weight = len(own) * self.team.size / len(rows)
         return self.prepared.move(self.prepared.train.batch(own, self.order.generator(step))), weight
 
-    def loss(self, step: int) -> Tensor:
-        """−ELBO per row of a step's batch.  Its noise is a function of the seed, the step and the process."""
+    def differentiate(self, step: int) -> float:
+        """Leave the gradient of −ELBO per row of a step's batch in the parameters; that loss, over all processes.
+
+        Its noise is a function of the seed, the step and the process.  A loss that is not finite has no gradient.
+        """
         (x, observations), weight = self.batch(step)
         torch.manual_seed(self.order.seed_of(step) + self.team.rank)
-        enabled = self.config.precision == "bfloat16"
-        with torch.autocast(self.prepared.device.type, torch.bfloat16, enabled=enabled):
-            return weight * self.bound(x, observations)
+        self.cancelled, self.late = self.stop.cancelled.is_set(), self._late()
+        bfloat16 = torch.autocast(
+            self.prepared.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"
+        )
+        if self.shared is not None:
+            with bfloat16:
+                loss = self.shared(x, observations, weight, (float(self.cancelled), float(self.late)))
+            loss.backward()
+            # Whether any process was asked to end goes with the gradients, so all of them end at the same step.
+            value, cancelled, late = self.shared.means()
+            self.cancelled, self.late = cancelled > 0, late > 0
+            return value
+        with bfloat16:
+            loss = self.bound(x, observations)
+        value = loss.item()
+        if math.isfinite(value):
+            loss.backward()
+        return value
 
     def advance(self) -> tuple[float, float]:
         """One optimiser step; loss and gradient norm.  A step whose gradient is not finite changes nothing."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate(self.config.schedule, self.config.learning_rate, self.step, self.config.steps)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss = self.loss(self.step)
-        # One message: the loss, and whether any process was asked to end; so all of them end at the same step.
-        total, cancelled, late = self.team.total(loss.item(), self.stop.cancelled.is_set(), self._late())
-        value = total / self.team.size
-        self.cancelled, self.late = bool(cancelled), bool(late)
+        self.optimizer.zero_grad(set_to_none=self.shared is None)
+        value = self.differentiate(self.step)
         norm = math.nan
         if math.isfinite(value):
-            loss.backward()
             norm = nn.utils.clip_grad_norm_(self.parameters, self.config.clip_gradient or math.inf).item()
         if math.isfinite(norm):
             self.optimizer.step()

@@ -22,21 +22,8 @@ class Team:
         return self.rank == 0
 
     def share(self, rows: Tensor) -> Tensor:
-        """This process' rows of a batch.  Raises ValueError where there are fewer rows than processes."""
-        if self.size == 1:
-            return rows
-        if len(rows) < self.size:
-            raise ValueError(f"a batch of {len(rows)} rows cannot be shared by {self.size} processes")
+        """This process' rows of a batch, which has at least as many as there are processes."""
         return rows[self.rank :: self.size]
-
-    def total(self, *values: float) -> tuple[float, ...]:
-        """The sum of each value over all processes, the same number everywhere."""
-        if self.size == 1:
-            return values
-        device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
-        packed = torch.tensor(values, dtype=torch.float64, device=device)
-        distributed.all_reduce(packed)
-        return tuple(packed.tolist())
 
 
 def started_by_torchrun() -> bool:
@@ -49,7 +36,8 @@ def join(device: str) -> Team:
     if not started_by_torchrun():
         return Team()
     if not distributed.is_initialized():
-        distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+        gpus = device.startswith("cuda") and torch.cuda.is_available()
+        distributed.init_process_group("nccl" if gpus else "gloo")
     return Team(distributed.get_rank(), distributed.get_world_size())
 
 

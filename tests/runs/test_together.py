@@ -8,10 +8,18 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
+from qvr_core.analysis import Analyzer
+from qvr_core.runs.config import RunConfig
 from qvr_core.runs.exports import losses_of
-from qvr_core.runs.protocol import Finished, Started, parse_event
+from qvr_core.runs.prepare import prepare
+from qvr_core.runs.protocol import Finished, Job, Started, parse_event
 from qvr_core.runs.store import RunStore
+from qvr_core.runs.svi import SviFit
+from qvr_core.runs.team import Team
+from qvr_core.runs.worker import Stop
 
 # Without noise between the input and the head: the loss of a batch is a number, however it is shared.
 MODEL = """\
@@ -26,6 +34,10 @@ program bag_of_bytes : Token -> Token
     return next_token
 export bag_of_bytes
 """
+
+
+NOISY = MODEL.replace("let context = embed >>", "morphism blur : Embedded -> Embedded [scale=0.3] ~ Normal\n"
+                      "let context = embed >> blur >>")  # fmt: skip
 
 
 def fit(folder: Path, *more: str) -> list[float]:
@@ -52,3 +64,52 @@ def test_two_processes_give_the_losses_of_one(tmp_path: Path) -> None:
     assert len(one) == len(two) == 25
     assert two == pytest.approx(one, abs=1e-5)
     assert one[-1] < one[0]
+
+
+def one_step(job: Job, team: Team) -> dict[str, torch.Tensor]:
+    """Loss and gradients of one share of a batch, computed here: no process is asked anything."""
+    made = SviFit(prepare(job, Analyzer(job.text).snapshot()), Stop())
+    made.team = team
+    loss = made.differentiate(0)
+    found = {name: p.grad for name, p in made.bound.named_parameters() if p.grad is not None}
+    return {**found, "loss": torch.tensor(loss)}
+
+
+def test_loss_and_gradients_of_two_processes_are_those_of_one(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_bytes(b"the quick brown fox jumps over the lazy dog; " * 100)
+    jobs: dict[str, Job] = {}
+    for name, model in {"plain": MODEL, "noisy": NOISY}.items():
+        asked = RunConfig.model_validate({"data": "text:t.txt", "batch_size": 33, "held_out": 0, "threads": 1})
+        jobs[name] = RunStore(tmp_path).create(path="m.qvr", text=model, program=None, config=asked, base=str(tmp_path))
+        (tmp_path / f"{name}.json").write_text(jobs[name].model_dump_json())
+    script = Path(__file__).with_name("step_of_a_team.py")
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script),
+         *(str(tmp_path / f"{name}.json") for name in jobs)],
+        capture_output=True, text=True, check=False, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = {name: load_file(tmp_path / f"{name}.safetensors") for name in jobs}
+    whole = one_step(jobs["plain"], Team())
+    # Each process has noise of its own: 17 rows with that of the first, 16 with that of the second.
+    shares = [one_step(jobs["noisy"], Team(rank, 2)) for rank in (0, 1)]
+    mean = {name: (17 * shares[0][name] + 16 * shares[1][name]) / 33 for name in shares[0]}
+    for expected, got in ((whole, found["plain"]), (mean, found["noisy"])):
+        assert expected.keys() == got.keys()
+        assert any("head" in name and value.abs().max() > 1e-3 for name, value in got.items())
+        for name, value in expected.items():
+            assert torch.allclose(got[name], value, rtol=0, atol=1e-5), name
+    assert not torch.allclose(shares[0]["loss"], shares[1]["loss"], atol=1e-3)
+
+
+def test_what_several_processes_cannot_do_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "m.qvr").write_text(
+        "program p : FinSet 2 -> FinSet 2\n    sample mu <- Normal(0.0, 1.0)\n"
+        "    observe y <- Normal(mu, 1.0)\n    return mu\n"
+    )
+    for more, wanted in (((), "sees all of its data in every step"), (("--device", "cuda"), "torch finds no GPU")):
+        command = [sys.executable, "-m", "qvr_core.cli", "run", "svi", "m.qvr", "--nproc", "2", *more]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 1
+        assert wanted in done.stderr and done.stderr.count("failed: ") == 1, done.stderr
+        assert "Traceback" not in done.stderr and "torch.distributed" not in done.stderr

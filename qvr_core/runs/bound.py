@@ -1,0 +1,65 @@
+"""The objective as a module whose forward pass is the loss: what one process differentiates, and what several share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from qvr_core.inference.guides.base import Guide
+from qvr_core.inference.svi import Objective
+from qvr_core.runtime.program import ProgramModule
+
+
+class Bound(nn.Module):
+    """Model, guide and objective; the loss of a batch."""
+
+    def __init__(self, model: ProgramModule, guide: Guide, objective: Objective) -> None:
+        super().__init__()
+        self.model = model
+        self.guide = guide
+        self.objective = objective
+
+    def forward(self, x: Any, observations: Any) -> Tensor:
+        return self.objective(self.model, self.guide, x, observations)
+
+
+class Noted(nn.Module):
+    """A bound, and three numbers that all processes must agree on.
+
+    They are the gradient of a parameter that is always zero, so they travel with the gradients: a message of their own
+    would cost as much as those.
+    """
+
+    def __init__(self, bound: Bound) -> None:
+        super().__init__()
+        self.bound = bound
+        self.notes = nn.Parameter(torch.zeros(3, device=next(bound.parameters()).device))
+
+    def forward(self, x: Any, observations: Any, weight: float, notes: tuple[float, float]) -> Tensor:
+        loss = weight * self.bound(x, observations)
+        said = torch.stack([loss.detach().float(), *loss.new_tensor(notes, dtype=torch.float32)])
+        return loss + (self.notes * said).sum()
+
+
+class SharedBound:
+    """The bound of a team: every process calls it with its rows, and after `backward` all have the same gradients."""
+
+    def __init__(self, bound: Bound) -> None:
+        self._noted = Noted(bound)
+        # One bucket, and gradients that are views of it: nothing is copied on the way.
+        self._replica = DistributedDataParallel(self._noted, static_graph=True, gradient_as_bucket_view=True)
+
+    def __call__(self, x: Any, observations: Any, weight: float, notes: tuple[float, float]) -> Tensor:
+        """`weight` times the loss of this process' rows; gradients of the call before must have been zeroed."""
+        return self._replica(x, observations, weight, notes)
+
+    def means(self) -> tuple[float, float, float]:
+        """After `backward`: the means of the weighted loss and of the notes over all processes."""
+        said = self._noted.notes.grad
+        assert said is not None
+        loss, first, second = said.tolist()
+        said.zero_()
+        return loss, first, second

@@ -1,0 +1,26 @@
+"""Run by torchrun from `test_together.py`: one step of each job; the leading process writes its loss and gradients."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from qvr_core.analysis import Analyzer
+from qvr_core.runs.prepare import prepare
+from qvr_core.runs.protocol import Job
+from qvr_core.runs.svi import SviFit
+from qvr_core.runs.team import join, leave
+from qvr_core.runs.worker import Stop
+
+team = join("cpu")
+for path in map(Path, sys.argv[1:]):
+    job = Job.model_validate_json(path.read_text())
+    fit = SviFit(prepare(job, Analyzer(job.text).snapshot()), Stop(), team)
+    loss, _ = fit.advance()
+    found = {name: p.grad for name, p in fit.bound.named_parameters() if p.grad is not None}
+    if team.leads:
+        save_file({**found, "loss": torch.tensor(loss)}, path.with_suffix(".safetensors"))
+leave()
