@@ -30,7 +30,7 @@ from qvr_core.runtime.lifting import lifted
 from qvr_core.runtime.repetition import RepeatArrow
 from qvr_core.runtime.scan import ScanArrow, StartState
 from qvr_core.runtime.summation import compose
-from qvr_core.runtime.tape import tape_of
+from qvr_core.runtime.tape_compiler import tape_of
 from qvr_core.runtime.tape_loop import Loop, loop_of
 from qvr_core.runtime.taped_scan import TapedScan
 from qvr_core.semantics import model as m
@@ -160,7 +160,7 @@ class Builder:
         items = len(program.inputs) - len(factors(node.state.space))
         if items < 1 or len(program.returns) != len(program.inputs) - items:
             return None
-        tape = tape_of(program, items, self.arrow)
+        tape = tape_of(program, items, self.model, self.arrow)
         return None if tape is None else loop_of(tape)
 
     def algebra(self, name: str) -> Algebra:

@@ -48,12 +48,13 @@ class LinearArrow(ArrowModule):
         inside, out = layout.width(node.domain.space), layout.width(node.codomain.space)
         self.rank = node.rank
         if node.rank is None:
-            self.weight = nn.Parameter(_initial(out, inside, node.init, inside))
+            self.weight = nn.Parameter(_initial(out, inside, node.init))
         else:
-            # the product then has the variance of a full matrix with the same initialisation
-            self.in_factor = nn.Parameter(_initial(node.rank, inside, node.init, inside))
-            self.out_factor = nn.Parameter(_initial(out, node.rank, node.init, node.rank))
-        self.bias = nn.Parameter(_initial_bias(out, node.init, inside)) if node.bias else None
+            self.in_factor, self.out_factor = (
+                nn.Parameter(factor) for factor in _initial_factors(out, inside, node.rank, node.init)
+            )
+        init = "zeros" if node.rank is not None else node.init
+        self.bias = nn.Parameter(_initial_bias(out, init, inside)) if node.bias else None
 
     def forward(self, x: Value) -> Value:
         assert isinstance(x, Tensor)
@@ -65,13 +66,24 @@ class LinearArrow(ArrowModule):
         return layout.dummy(self.codomain.space, layout.lead_shape(x, self.domain.space), layout.parts(x)[0])
 
 
-def _initial(out: int, inside: int, init: str, fan_in: int) -> Tensor:
+def _initial_factors(out: int, inside: int, rank: int, init: str) -> tuple[Tensor, Tensor]:
+    """Factors whose product has variance 1 / fan in, or Xavier's: each entry is a sum of `rank` products."""
+    variance = 2.0 / (inside + out) if init == "xavier" else 1.0 / inside
+    spread = math.sqrt(math.sqrt(variance / rank))
+    factors = [nn.init.trunc_normal_(torch.empty(shape), std=spread) for shape in ((rank, inside), (out, rank))]
+    if init == "zeros":
+        # one factor alone: with both at zero neither would have a gradient
+        nn.init.zeros_(factors[1])
+    return factors[0], factors[1]
+
+
+def _initial(out: int, inside: int, init: str) -> Tensor:
     weight = torch.empty(out, inside)
     if init == "xavier":
         return nn.init.xavier_uniform_(weight)
     if init == "zeros":
         return nn.init.zeros_(weight)
-    bound = 1.0 / math.sqrt(fan_in)
+    bound = 1.0 / math.sqrt(inside)
     return weight.uniform_(-bound, bound)
 
 
@@ -152,7 +164,8 @@ class PositionArrow(ArrowModule):
         if length > limit:
             raise InputProblem(
                 f"`{self.name}` has learned positions for {limit} elements (`max_length={limit}`), "
-                f"the sequence has {length}"
+                f"the sequence has {length}",
+                site=self.name,
             )
         return x + self.weight[:length]
 

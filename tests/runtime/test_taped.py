@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 import torch
 
 from qvr_core.dsl import loads
+from qvr_core.runtime.scan import ScanArrow
 from qvr_core.runtime.taped_scan import TapedScan
 
 HEAD = """
@@ -158,3 +161,56 @@ def test_a_cell_that_a_tape_does_not_know_runs_as_a_program():
     assert not isinstance(module, TapedScan)
     x = torch.randn(3, 7, 5)
     assert torch.allclose(module(x)[..., 0], x.mean(-1).cumsum(1), atol=1e-6)
+
+
+def random_cell(seed: int) -> str:
+    """A cell of random operations over two states, with calls, chunks and values that are used several times."""
+    random = Random(seed)
+    known = ["h", "c", "x"]
+    lines: list[str] = []
+    unary, binary = ["sigmoid({})", "tanh({})", "relu({})", "1 - {}", "0.5 * {}", "-{}"], [
+        "{} + {}", "{} - {}", "{} * {}", "2 * {} * {}", "minimum({}, {})", "maximum({}, {})", "mix({}, {})",
+    ]  # fmt: skip
+
+    def bind(text: str) -> None:
+        lines.append(f"    let v{len(lines)} = {text}")
+        known.append(f"v{len(lines) - 1}")
+
+    for _ in range(random.randrange(4, 14)):
+        form = random.choice(unary + binary)
+        bind(form.format(*(random.choice(known) for _ in range(form.count("{}")))))
+        if random.random() < 0.3:
+            lines.append(f"    let (a{len(lines)}, b{len(lines)}) = chunk(wide({random.choice(known)}), 2)")
+            known += [f"a{len(lines) - 1}", f"b{len(lines) - 1}"]
+        if random.random() < 0.2:
+            lines.append(f"    let (a{len(lines)}, b{len(lines)}) = twice({random.choice(known)}, h)")
+            known += [f"a{len(lines) - 1}", f"b{len(lines) - 1}"]
+    lines.append(f"    let h2 = 0.5 * h + tanh({random.choice(known)}) * {random.choice(known)}")
+    lines.append(f"    let c2 = sigmoid({random.choice(known)}) * tanh(c + {random.choice(known)})")
+    return (
+        "object Hidden : Real 4\nmorphism mix : Hidden * Hidden -> Hidden [role=linear]\n"
+        "morphism wide : Hidden -> Real 8 [role=linear]\n"
+        "program pair(a, b) : Hidden * Hidden -> Hidden * Hidden\n"
+        "    let a2 = sigmoid(b) * a\n    let b2 = tanh(mix(a2, b))\n    return (a2, b2)\n"
+        "let twice = repeat(pair, 2)\n"
+        "program cell(x, h, c) : Hidden * Hidden * Hidden -> Hidden * Hidden\n"
+        + "\n".join(lines)
+        + "\n    return (h2, c2)\nlet states = scan(cell, emit=all, init=learned)\nexport states\n"
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_cells(seed):
+    torch.manual_seed(seed)
+    module = scan_of(loads(random_cell(seed)).morphism).double()
+    assert isinstance(module, TapedScan)
+    x = torch.randn(50, 13, 4, dtype=torch.float64, requires_grad=True)
+    leaves = [x, *module.parameters()]
+    direction = torch.randn(50, 13, 8, dtype=torch.float64)
+    ours, expected = module(x), ScanArrow.forward(module, x)
+    assert torch.allclose(ours, expected, atol=1e-9, rtol=1e-9)
+    found = [
+        torch.autograd.grad((value * direction).sum(), leaves, materialize_grads=True) for value in (ours, expected)
+    ]
+    for own, reference in zip(*found, strict=True):
+        assert (own - reference).abs().max() <= 1e-8 * reference.abs().max().clamp(min=1.0)
