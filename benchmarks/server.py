@@ -61,6 +61,11 @@ def long_program(steps: int) -> str:
     return "object R : Real 1\nprogram long : R -> R\n" + "\n".join(body) + "\n" + tail
 
 
+def many_hints(count: int) -> str:
+    """A line for each of many hints."""
+    return "".join(f"object Unused_{number} : Real {number % 50 + 1}\n" for number in range(count))
+
+
 def spread(times: list[float]) -> tuple[float, float]:
     """Median and 95th percentile, in milliseconds."""
     return statistics.median(times) * 1e3, statistics.quantiles(times, n=20)[-1] * 1e3
@@ -158,15 +163,20 @@ async def measure(quick: bool) -> list[Figure]:
         figures.append(Figure("hover, definition, completion", label, spread(asked), question))
         figures.append(Figure("server memory", label, (editor.memory() / 1e6,), (memory,), "MB"))
         await editor.stop()
-    editor = await Editor.start()
-    await editor.initialize()
-    text, uri = long_program(1000), "file:///bench/long.qvr"
-    editor.open(uri, text)
-    await editor.published(uri)
-    column = text.split("\n")[500].index("0.5") + 3
-    times = await keystrokes(editor, uri, 500, column, count, "1")
-    figures.append(Figure("keystroke in one program", "1,000 steps", spread(times), (12, 30)))
-    await editor.stop()
+    for what, size, text, line, budget in (
+        ("keystroke in one program", "1,000 steps", long_program(1000), 500, (12, 30)),
+        ("keystroke among hints", "1,000 hints", many_hints(1000), 500, (4, 10)),
+    ):
+        editor = await Editor.start()
+        await editor.initialize()
+        uri = "file:///bench/long.qvr"
+        editor.open(uri, text)
+        await editor.published(uri)
+        await asyncio.sleep(1)
+        column = len(text.split("\n")[line])
+        times = await keystrokes(editor, uri, line, column, count, "1")
+        figures.append(Figure(what, size, spread(times), budget))
+        await editor.stop()
     return figures
 
 

@@ -19,6 +19,7 @@ from qvr_core.analysis import Analyzer, Snapshot
 from qvr_core.ide.answers import TextEdit
 from qvr_core.syntax.source import Cursor, Range, split_lines
 from qvr_lsp import positions
+from qvr_lsp.conversions import Conversions
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class Document(View):
         self._starting: asyncio.Task[None] | None = None
         self._text = text
         self._excerpts: Excerpts | None = None
+        self.conversions = Conversions()
         self.tokens: tuple[str, list[int]] | None = None
         """The semantic tokens sent last, with their result id."""
         if len(text) < LARGE:

@@ -45,13 +45,21 @@ class Received(dict[str, Any]):
 
 
 def frame(message: Any, default: Callable[[Any], Any] | None = None) -> bytes:
-    """A message with its header.  Escaped to ASCII, so that lone surrogates pass; NaN, unknown to JSON, is null."""
-    try:
-        body = json.dumps(message, separators=(",", ":"), allow_nan=False, default=default)
-    except ValueError:
-        body = json.dumps(finite(message, default), separators=(",", ":"))
+    """A message with its header."""
+    return framed(encoded(message, default))
+
+
+def framed(body: str) -> bytes:
     data = body.encode("ascii")
     return b"Content-Length: %d\r\n\r\n%b" % (len(data), data)
+
+
+def encoded(message: Any, default: Callable[[Any], Any] | None = None) -> str:
+    """JSON, escaped to ASCII, so that lone surrogates pass; NaN, unknown to JSON, is null."""
+    try:
+        return json.dumps(message, separators=(",", ":"), allow_nan=False, default=default)
+    except ValueError:
+        return json.dumps(finite(message, default), separators=(",", ":"))
 
 
 def finite(value: Any, default: Callable[[Any], Any] | None) -> Any:
@@ -108,6 +116,10 @@ class Connection:
 
     def notify(self, method: str, params: Any) -> None:
         self._protocol.notify(method, params)
+
+    def notify_encoded(self, method: str, params: str) -> None:
+        """The same with parameters that are JSON already."""
+        self._write(framed(f'{{"jsonrpc":"2.0","method":{encoded(method)},"params":{params}}}'))
 
     async def request(self, method: str, params: Any) -> Any:
         """Ask the peer.  Raises RpcError where it answers with an error."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.fixes import fix_all, mends, quick_fixes
 from qvr_core.ide.refactor import organize, refactorings
+from qvr_lsp.conversions import one
 from qvr_lsp.documents import Document
-from qvr_lsp.features.diagnostics import one
 from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import Json
 

@@ -1,106 +1,39 @@
-"""publishDiagnostics, and pulled diagnostics of a document and of the workspace.
-
-Diagnostics are converted to plain dicts once: what merely moves or stays is taken from the last conversion.
-"""
+"""publishDiagnostics, and pulled diagnostics of a document and of the workspace."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.syntax.source import Range
 from qvr_lsp.capabilities import pull_only
+from qvr_lsp.conversions import convert
 from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document
-from qvr_lsp.positions import to_range
-from qvr_lsp.rpc import Json
+from qvr_lsp.positions import from_range, to_range
+from qvr_lsp.rpc import Json, encoded
 from qvr_lsp.uris import uri_of
 
 if TYPE_CHECKING:
-    from qvr_core.analysis import LocatedDiagnostic, Snapshot
     from qvr_lsp.server import Server
-
-# Where the pages of the codes are: beside the sources in a checkout.
-PAGES = Path(__file__).resolve().parents[2] / "docs" / "diagnostics"
-
-UNNECESSARY = 1
 
 
 def publish(server: Server, document: Document) -> None:
     """Send the diagnostics of a document's current text, unless the editor pulls them."""
     if pull_only(server.client, server.settings):
         return
-    params: Json = {"uri": document.uri, "diagnostics": items(server, document)}
-    if document.version is not None:
-        params["version"] = document.version
-    server.connection.notify("textDocument/publishDiagnostics", params)
+    converted = document.conversions.of(server, document.uri, document.snapshot)
+    shown = [*(item.encoded for item in converted), *map(encoded, failures(server, document))]
+    version = f',"version":{document.version}' if document.version is not None else ""
+    params = f'{{"uri":{encoded(document.uri)},"diagnostics":[{",".join(shown)}]{version}}}'
+    server.connection.notify_encoded("textDocument/publishDiagnostics", params)
 
 
 def items(server: Server, document: Document) -> list[Json]:
     """The diagnostics of an open document, failures of runs included."""
-    found = convert(server, document.uri, document.snapshot)
-    return [*found, *failures(server, document)]
-
-
-def convert(server: Server, uri: str, snapshot: Snapshot) -> list[Json]:
-    """Diagnostics as LSP wants them, at most `diagnostics.maximum` and then one that says so."""
-    located = snapshot.diagnostics()
-    limit = server.settings.diagnostics_maximum
-    lines = snapshot.lines
-    found = [one(server, uri, lines, item) for item in located[:limit]]
-    if len(located) > limit:
-        found.append(
-            {
-                "range": to_range(lines, located[limit].range, server.encoding),
-                "severity": 3,
-                "code": "too-many-problems",
-                "source": "qvr",
-                "message": f"{len(located) - limit} more problems are not shown",
-            }
-        )
-    return found
-
-
-def one(server: Server, uri: str, lines: Sequence[str], located: LocatedDiagnostic) -> Json:
-    """One diagnostic as a dict."""
-    code = located.code
-    result: Json = {
-        "range": to_range(lines, located.range, server.encoding),
-        "severity": code.severity.value,
-        "code": code.name,
-        "source": "qvr",
-        "message": located.message,
-    }
-    page = page_of(code.name)
-    if page is not None:
-        result["codeDescription"] = {"href": page}
-    if code.unnecessary:
-        result["tags"] = [UNNECESSARY]
-    if located.related:
-        result["relatedInformation"] = [
-            {
-                "location": {"uri": uri, "range": to_range(lines, related.range, server.encoding)},
-                "message": related.message,
-            }
-            for related in located.related
-        ]
-    if located.fixes:
-        result["data"] = {"fixes": [fix.title for fix in located.fixes]}
-    return result
-
-
-_pages: dict[str, str | None] = {}
-
-
-def page_of(code: str) -> str | None:
-    """The URI of a code's page, where there is one."""
-    if code not in _pages:
-        page = PAGES / f"{code}.md"
-        _pages[code] = uri_of(page) if page.is_file() else None
-    return _pages[code]
+    found = document.conversions.of(server, document.uri, document.snapshot)
+    return [*(item.item for item in found), *failures(server, document)]
 
 
 def failures(server: Server, document: Document) -> list[Json]:
@@ -112,8 +45,6 @@ def failures(server: Server, document: Document) -> list[Json]:
     assert failed.range is not None
     utf16 = failed.range.model_dump()
     lines = document.lines
-    from qvr_lsp.positions import from_range
-
     stretch: Range = from_range(lines, utf16, "utf-16")
     return [
         {

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from qvr_core.syntax.source import Cursor, Range
+from qvr_lsp.conversions import page_of
 from qvr_lsp.documents import Document
-from qvr_lsp.features.diagnostics import page_of
 from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import Json
 from qvr_lsp.uris import path_of, uri_of

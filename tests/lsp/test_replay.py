@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from qvr_core.analysis import Analyzer
-from qvr_lsp.features.diagnostics import convert
+from qvr_lsp.conversions import convert
 from tests.lsp.editor import EXAMPLES, FULL, ROOT, Editor
 
 EDITS = 2000
