@@ -88,13 +88,61 @@ class Seq2Seq(nn.Module):
         return F.cross_entropy(self.head(self.cross.normal(torch.cat(both, -1))), y)
 
 
-class LstmLanguageModel(nn.Module):
-    """torch's own LSTM with a head at every position."""
+class LanguageModel(nn.Module):
+    """An embedding, states, and a head at every position."""
+
+    def __init__(self, states: nn.Module) -> None:
+        super().__init__()
+        self.embed, self.states, self.head = nn.Embedding(256, 64), states, Network(64, 256)
+
+    def loss(self, x: Tensor, y: Tensor) -> Tensor:
+        states = self.states(self.embed(x))
+        states = states[0] if isinstance(states, tuple) else states
+        return F.cross_entropy(self.head(states).flatten(0, 1), y.flatten())
+
+
+class Unrolled(nn.Module):
+    """A cell from an item and (h, c) to (h, c), in a loop over the positions; every h."""
+
+    def __init__(self, cell: nn.Module) -> None:
+        super().__init__()
+        self.cell = cell
+
+    def forward(self, items: Tensor) -> Tensor:
+        h = c = items.new_zeros(items.shape[0], 64)
+        states: list[Tensor] = []
+        for item in items.unbind(1):
+            h, c = self.cell(item, h, c)
+            states.append(h)
+        return torch.stack(states, 1)
+
+
+class RewiredCell(nn.Module):
+    """The Rewired LSTM of seed 003."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.embed, self.lstm = nn.Embedding(256, 64), nn.LSTM(64, 64, batch_first=True)
-        self.head = Network(64, 256)
+        self.write, self.forget, self.output = nn.Linear(128, 128), nn.Linear(128, 64), nn.Linear(64, 64)
 
-    def loss(self, x: Tensor, y: Tensor) -> Tensor:
-        return F.cross_entropy(self.head(self.lstm(self.embed(x))[0]).flatten(0, 1), y.flatten())
+    def forward(self, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        i, j = self.write(torch.cat([x, h], -1)).chunk(2, 1)
+        i, j = torch.sigmoid(i), torch.tanh(j)
+        f = torch.sigmoid(self.forget(torch.cat([i * j, h], -1)))
+        c = f * c + torch.min(i, 1 - f) * j
+        return torch.sigmoid(self.output(c)) * torch.tanh(c), c
+
+
+class MogrifierCell(RewiredCell):
+    """Four rounds of mutual gating in front of it, with full matrices, as in seed 003."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.r = nn.Linear(64, 64), nn.Linear(64, 64)
+
+    def forward(self, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        for round_ in range(1, 5):
+            if round_ % 2:
+                x = (2 * torch.sigmoid(self.q(h))) * x
+            else:
+                h = (2 * torch.sigmoid(self.r(x))) * h
+        return super().forward(x, h, c)

@@ -1,4 +1,4 @@
-"""Loss and backward of the seeds against hand-written eager loops, particles, and an LSTM program against torch's.
+"""Loss and backward of the seeds against hand-written eager loops, particles, and cells written as programs.
 
 One process, one thread, the two sides by turns, medians of CPU time; the ratio is theirs over ours (higher is better),
 for particles and the LSTM ours over the other (lower is better).
@@ -16,36 +16,21 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from benchmarks.eager import BidirectionalRnn, LstmLanguageModel, Seq2Seq, VanillaRnn
-from qvr_core.dsl import load, loads
+from benchmarks.eager import (
+    BidirectionalRnn,
+    LanguageModel,
+    MogrifierCell,
+    RewiredCell,
+    Seq2Seq,
+    Unrolled,
+    VanillaRnn,
+)
+from qvr_core.dsl import load
 from qvr_core.runtime.arrow import repeat_rows
 from qvr_core.runtime.layout import Where, prepare
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 Loss = Callable[[], Tensor]
-
-LSTM = """
-object Token : FinSet 256
-object Embedded : Real 64
-object Hidden : Real 64
-object Memory : Real 64
-morphism tok_embed : Token -> Embedded [role=embed]
-morphism gates : Embedded * Hidden -> Real 256 [role=linear]
-morphism head : Hidden -> Token [role=kernel] ~ Categorical
-
-program lstm_cell(x, h, c) : Embedded * Hidden * Memory -> Hidden * Memory
-    let (i, j, f, o) = chunk(gates(x, h), 4)
-    let c2 = sigmoid(f) * c + sigmoid(i) * tanh(j)
-    let h2 = sigmoid(o) * tanh(c2)
-    return (h: h2, c: c2)
-
-let states = tok_embed >> scan(lstm_cell, emit=all)
-
-program lstm_lm(t) : Token -> Token
-    sample s <- states(t)
-    observe y : Token <- head(s.h)
-    return y
-"""
 
 
 def side_by_side(left: tuple[nn.Module, Loss], right: tuple[nn.Module, Loss], repeats: int) -> tuple[float, float]:
@@ -109,13 +94,21 @@ def particles(quick: bool) -> bool:
     return met
 
 
-def lstm(quick: bool) -> bool:
-    """An LSTM written as a program against torch's own."""
-    model, reference = loads(LSTM).morphism, LstmLanguageModel()
+def cells(quick: bool) -> bool:
+    """Cells written as programs: the LSTM against torch's own, the others against a loop of their cells."""
     x, y = torch.randint(0, 256, (32, 64)), torch.randint(0, 256, (32, 64))
-    ours = (model, lambda: -model.log_joint(x, {"y": y}).mean() / 64)
-    pair = side_by_side(ours, (reference, lambda: reference.loss(x, y)), 4 if quick else 15)
-    return report("LSTM program against torch.nn.LSTM, 32×64", *pair, pair[0] / pair[1], 1.6, at_least=False)
+
+    def pair(example: str, states: nn.Module) -> tuple[float, float]:
+        model, other = load(EXAMPLES / f"{example}.qvr").morphism, LanguageModel(states)
+        ours = (model, lambda: -model.log_joint(x, {"next_token": y}).mean() / 64)
+        return side_by_side(ours, (other, lambda: other.loss(x, y)), 6 if quick else 40)
+
+    own, torchs = pair("lstm_lm", nn.LSTM(64, 64, batch_first=True))
+    met = report("LSTM program against torch.nn.LSTM, 32×64", own, torchs, own / torchs, 1.6, at_least=False)
+    for example, cell, goal in (("rlstm_lm", RewiredCell(), 1.3), ("mogrifier_rlstm_lm", MogrifierCell(), 1.2)):
+        own, loop = pair(example, Unrolled(cell))
+        met &= report(f"{example} 32×64, a loss at each position", own, loop, loop / own, goal, at_least=True)
+    return met
 
 
 def report(name: str, ours: float, theirs: float, ratio: float, goal: float, *, at_least: bool) -> bool:
@@ -135,7 +128,7 @@ def main(argv: list[str]) -> int:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     print(f"{'':44} {'ours':>11} {'other':>11}")
-    met = [against_eager(quick), particles(quick), lstm(quick)]
+    met = [against_eager(quick), particles(quick), cells(quick)]
     torch.set_num_threads(threads)
     return 0 if all(met) else 1
 
