@@ -5,6 +5,7 @@ A run never shares this process: `qvr_core.runs.client` starts `python -m qvr_co
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from qvr_lsp.server import Server
 
 RUN_EVENT = "qvr/runEvent"
+
+# How often the code lenses show a running run's step.
+REFRESH_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -43,6 +47,7 @@ class Runs:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._runs: dict[str, Run] = {}
+        self._refreshed = 0.0
         self._overviews: dict[tuple[Path, str], tuple[tuple[int, str, int], Overview | None]] = {}
 
     async def start(self, *, uri: str, path: Path, text: str, program: str | None, options: Json) -> Json:
@@ -99,6 +104,7 @@ class Runs:
         if isinstance(event, Step):
             run.last = event
             run.progress.report(describe(event), 100 * event.step // max(1, event.steps))
+            self._refresh_now_and_then()
         elif isinstance(event, ENDINGS):
             run.status, run.ending = event.event, event
             run.progress.end(event.event)
@@ -114,6 +120,12 @@ class Runs:
         if self._server.client.has("workspace.codeLens.refreshSupport"):
             self._server.spawn(self._server.connection.request("workspace/codeLens/refresh", None))
 
+    def _refresh_now_and_then(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._refreshed >= REFRESH_SECONDS:
+            self._refreshed = now
+            self._refresh()
+
     async def cancel(self, run_id: str) -> Json:
         """End a run.  Answers when its process is gone, at most 3 s later."""
         run = self._runs.get(run_id)
@@ -123,6 +135,13 @@ class Runs:
             run.status = "cancelling"
             await run.worker.cancel()
         return {"runId": run_id, "status": run.status}
+
+    def running(self, uri: str, program: str) -> Run | None:
+        """The newest run of a program of a document that has not ended."""
+        runs = reversed(self._runs.values())
+        return next(
+            (run for run in runs if run.ending is None and run.uri == uri and run.job.program in (program, None)), None
+        )
 
     @property
     def active(self) -> int:

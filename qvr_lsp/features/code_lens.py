@@ -12,9 +12,11 @@ from qvr_core.semantics.diagnostics import DeclarationSite
 from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import Json
+from qvr_lsp.runs import describe
 from qvr_lsp.uris import path_of
 
 if TYPE_CHECKING:
+    from qvr_lsp.runs import Run
     from qvr_lsp.server import Server
 
 
@@ -35,11 +37,14 @@ def code_lens(server: Server, document: Document, params: Json) -> list[Json]:
             ("▶ NUTS", "qvr.run", {**target, "algorithm": "nuts"}),
             ("◫ Diagram", "qvr.diagram", {"uri": document.uri, "name": name}),
         ]
+        running = server.runs.running(document.uri, name)
+        if running is not None:
+            commands.append(("■ Cancel", "qvr.cancelRun", {"runId": running.job.run_id}))
         lenses += [
             {"range": place, "command": {"title": title, "command": command, "arguments": [argument]}}
             for title, command, argument in commands
         ]
-        text = facts(server, document, model, name)
+        text = facts(server, document, model, name, running)
         if text:
             argument = {"uri": document.uri}
             lenses.append({"range": place, "command": {"title": text, "command": "qvr.runs", "arguments": [argument]}})
@@ -53,12 +58,14 @@ def shown(model: m.Model) -> list[str]:
     return [name for name in names if not model.programs[name].template]
 
 
-def facts(server: Server, document: Document, model: m.Model, name: str) -> str:
-    """'132,352 parameters · last run: −ELBO 5.31 (2 min ago)'."""
+def facts(server: Server, document: Document, model: m.Model, name: str, running: Run | None) -> str:
+    """'132,352 parameters · last run: −ELBO 5.31 (2 min ago)', or the step of the run that is under way."""
     count = parameter_count(model, model.programs[name])
     parts = [f"{count:,} parameters"] if count else []
     path = path_of(document.uri)
-    if path is not None:
+    if running is not None:
+        parts.append(f"running: {describe(running.last) if running.last is not None else running.status}")
+    elif path is not None:
         parts += last_run(server, path, name)
     return " · ".join(parts)
 

@@ -86,6 +86,11 @@ async def test_run_reports_its_progress_and_its_end(session: Editor, folder: Pat
 async def test_cancel_is_over_in_three_seconds(session: Editor, folder: Path) -> None:
     started = await run(session, folder, steps=1_000_000)
     await event(session, started["runId"], "progress")
+    lenses = await session.request("textDocument/codeLens", {"textDocument": {"uri": (folder / "lm.qvr").as_uri()}})
+    commands = {lens["command"]["title"]: lens["command"] for lens in lenses}
+    assert commands["■ Cancel"]["arguments"] == [{"runId": started["runId"]}]
+    assert any("running: " in title and "/1000000 · −ELBO" in title for title in commands), commands
+    await session.until(lambda: "workspace/codeLens/refresh" in session.requests)
     answer = await asyncio.wait_for(command(session, "qvr.cancelRun", {"runId": started["runId"]}), 4)
     assert answer["status"] == "cancelled"
     assert (await event(session, started["runId"], *ENDINGS))["event"] == "cancelled"
