@@ -16,11 +16,11 @@ from qvr_core.semantics.codes import (
     SORT_MISMATCH,
 )
 from qvr_core.semantics.density import EXACT, then
-from qvr_core.semantics.diagnostics import Edit, Fix, Origin
-from qvr_core.semantics.model import Arrow, Compose, Damaged, Fan, Identity, Lift, Sort
+from qvr_core.semantics.diagnostics import Edit, Fix, Origin, Related
+from qvr_core.semantics.model import Arrow, Compose, Damaged, Fan, Identity, Lift, Scan, Sort
 from qvr_core.semantics.scope import UNKNOWN, ArrowEntry, Scope, show
 from qvr_core.semantics.sequences import can_lift, lift
-from qvr_core.semantics.spaces import Linear, Named, has_seq, is_finite, is_unknown, item_of, width
+from qvr_core.semantics.spaces import Linear, Named, factors_of, has_seq, is_finite, is_unknown, item_of, width
 from qvr_core.semantics.wiring import algebra_of
 from qvr_core.syntax.tree import ArrowCall, ArrowExpr, ArrowRef, ComposeExpr, Span
 
@@ -104,9 +104,21 @@ def _connect(
         COMPOSE_MISMATCH,
         f"`{arrow_text(plain(left))}` gives",
         f"`{arrow_text(plain(right))}` wants",
+        _item_and_state(stage),
         replica=_replica(stages[-1]),
     )
     stages.append(stage)
+
+
+def _item_and_state(arrow: Arrow) -> tuple[Related, ...]:
+    """What of a scan's cell is read from the sequence, where it is more than one factor: a part of the state may be
+    missing from what the cell gives back."""
+    if not isinstance(arrow, Scan) or len(factors_of(arrow.item.space)) < 2:
+        return ()
+    message = (
+        f"the cell gives back {arrow.state.written}, which is its state, so it reads {arrow.item.written} each time"
+    )
+    return (Related(message, arrow.cell.origin),)
 
 
 def _replica(arrow: Arrow) -> tuple[str, int] | None:

@@ -12,7 +12,17 @@ from qvr_core.semantics.display import structure
 from qvr_core.semantics.environment import Binding
 from qvr_core.semantics.program_codes import PATTERN_MISMATCH, RETURN_MISMATCH, USED_BEFORE_BOUND, WRONG_RETURN
 from qvr_core.semantics.scope import Scope, show
-from qvr_core.semantics.spaces import Named, Product, Space, Unknown, has_seq, item_of, product, sequence_of
+from qvr_core.semantics.spaces import (
+    Named,
+    Product,
+    Space,
+    Unknown,
+    factors_of,
+    has_seq,
+    item_of,
+    product,
+    sequence_of,
+)
 from qvr_core.syntax.tree import Name, ReturnStep, Span
 
 
@@ -106,9 +116,12 @@ def _effective(
     gives = f"`{step.items[0].name.text}` is" if len(step.items) == 1 else "what is returned is"
     if has_seq(given.space):
         plain = Named(item_of(given.space), given.written.removeprefix("Seq "))
-        scope.require_fit(plain, codomain, span, WRONG_RETURN, gives, "the program returns")
+        fit = scope.require_fit(plain, codomain, span, WRONG_RETURN, gives, "the program returns")
     else:
-        scope.require_fit(given, wanted, span, WRONG_RETURN, gives, "the program returns")
+        fit = scope.require_fit(given, wanted, span, WRONG_RETURN, gives, "the program returns")
+    if not fit and len(factors_of(item_of(given.space))) != len(factors_of(item_of(wanted.space))):
+        # which factor got lost is not known, nor are their names: whoever takes one is not to blame
+        return Named(Unknown(), wanted.written)
     return _named_factors(given, wanted)
 
 
