@@ -17,8 +17,17 @@ from qvr_core.semantics.declarations import Checked, check_statement, declared_n
 from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Place, Related
 from qvr_core.semantics.dimensions import System, is_rigid
 from qvr_core.semantics.holes import Holes
+from qvr_core.semantics.overlays import Tracked
 from qvr_core.semantics.references import References, statement_references
-from qvr_core.semantics.scope import DamagedEntry, Entry, Equation, FamilyEntry, ObjectEntry, TemplateEntry, words_of
+from qvr_core.semantics.scope import (
+    DamagedEntry,
+    Entry,
+    Equation,
+    FamilyEntry,
+    ObjectEntry,
+    TemplateEntry,
+    words_of,
+)
 from qvr_core.syntax.statements import Layout, statement_uid
 from qvr_core.syntax.tree import Statement
 
@@ -56,12 +65,12 @@ class FileChecker:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.records: dict[int, Record] = {}
-        self.checked: dict[int, Checked] = {}
+        self.checked = Tracked[int, Checked]()
         self.owners: dict[str, list[int]] = {}
         """Statements that declare a name, in file order; the first one counts."""
         self.readers: dict[str, set[int]] = {}
         self.users: dict[str, set[int]] = {}
-        self.entries: dict[str, Entry] = {}
+        self.entries = Tracked[str, Entry]()
         self.system = System()
         self.holes = Holes(self.system)
         self.circles = Circles(self)
@@ -72,7 +81,7 @@ class FileChecker:
         self._state: State | None = None
         self._checking: tuple[str, ...] = ()
         """Names that the statement being checked declares itself: it cannot be said what they are."""
-        self._providers: dict[str, int] = {}
+        self._providers = Tracked[str, int]()
         """The statement that gave each entry."""
         self._size_owners: dict[str, int] = {}
         self._replicas: dict[str, set[Key]] = {}
@@ -118,7 +127,7 @@ class FileChecker:
         if record is None:
             return set()
         self._retract(uid, record)
-        self.checked.pop(uid, None)
+        self.checked.drop(uid)
         for name in record.references.reads:
             _discard(self.readers, name, uid)
         for name in record.references.uses:
@@ -151,8 +160,8 @@ class FileChecker:
         for name in touched:
             owners = self.owners.get(name)
             if owners is None:
-                self._providers.pop(name, None)
-                if self.entries.pop(name, None) is not None:
+                self._providers.drop(name)
+                if self.entries.drop(name) is not None:
                     dirty |= self.readers.get(name, set())
                 continue
             owners.sort(key=self.layout.start_line)
@@ -312,16 +321,14 @@ class FileChecker:
         """What is known now, untouched by later edits."""
         if self._state is None:
             holes = dict(self.holes.values)
-            self._state = State(self.checked.copy(), self.entries.copy(), self._providers.copy(), holes)
+            self._state = State(self.checked.kept(), self.entries.kept(), self._providers.kept(), holes)
         return self._state
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """Everything that is wrong with the meaning of the file."""
         for uid in self.flagged:
-            checked = self.records[uid].checked
-            yield from checked.diagnostics
-            for unknown in checked.unknown_names:
-                yield self.rules.unknown_name(unknown)
+            yield from self.records[uid].checked.diagnostics
+        yield from self.rules.unknown_names(self.flagged)
         yield from self.circles.diagnostics()
         yield from self.rules.diagnostics()
         if not self.rules.broken:  # a line that cannot be read may be what fixes a size

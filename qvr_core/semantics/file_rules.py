@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from qvr_core.semantics.codes import DUPLICATE_EXPORT, DUPLICATE_NAME, UNFANNED_REPLICA, UNKNOWN_NAME, UNUSED
-from qvr_core.semantics.declarations import COMPOSITION, Checked, is_broken
+from qvr_core.semantics.declarations import COMPOSITION, Checked, bare_name, is_broken
 from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Related
-from qvr_core.semantics.scope import ArrowEntry, Entry, FamilyEntry, ObjectEntry, TemplateEntry, UnknownName
-from qvr_core.semantics.spelling import closest
+from qvr_core.semantics.scope import Entry, FamilyEntry, UnknownName
+from qvr_core.semantics.spelling import SpellingIndex, closest
 from qvr_core.syntax.statements import Layout, units_of
-from qvr_core.syntax.tree import CompositionHeader, ExportDecl, LetDecl, Placed, Span, Statement
+from qvr_core.syntax.tree import CompositionHeader, ExportDecl, LetDecl, Name, Placed, Span, Statement
 
 if TYPE_CHECKING:
 
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
         layout: Layout
         owners: dict[str, list[int]]
         users: dict[str, set[int]]
-        entries: dict[str, Entry]
 
+        @property
+        def entries(self) -> Mapping[str, Entry]: ...
         @property
         def records(self) -> Mapping[int, Record]: ...
 
@@ -37,8 +40,8 @@ def _put(group: set[str], name: str, belongs: bool) -> None:
         group.discard(name)
 
 
-MANY_NAMES = 4000
-"""Beyond so many names only those with the same first letter are compared with a misspelt one."""
+MOST_COMPARED = 400_000
+"""Pairs of an unknown and a declared name; a file with more gets no spellings, only that the names are unknown."""
 
 
 class FileRules:
@@ -47,7 +50,8 @@ class FileRules:
     def __init__(self, file: File) -> None:
         self.file = file
         self.compositions: set[int] = set()
-        self.exports: set[int] = set()
+        self.exports: dict[int, str] = {}
+        """What each export names; '' where it is no bare name."""
         self.lets: set[int] = set()
         self.broken: dict[int, tuple[str, ...]] = {}
         """The lines with a syntax error, by statement."""
@@ -55,26 +59,36 @@ class FileRules:
         self._unused: set[str] = set()
         self._unfanned: set[str] = set()
         self._shown: dict[str, tuple[Placed[Any], Diagnostic]] = {}
-        self._spellings: dict[tuple[str, str], str | None] = {}
+        self._exported: defaultdict[str, set[int]] = defaultdict(set)
+        self._unknown: dict[int, tuple[Sequence[UnknownName], int, list[Diagnostic]]] = {}
+        """Errors at unknown names by statement: the names, the version of the spellings, what was said."""
+        self._spellings: dict[str, SpellingIndex] = {"object": SpellingIndex(), "arrow": SpellingIndex()}
 
     def register(self, statement: Statement) -> None:
         node = statement.header.unit.node
         keyword = statement.header.unit.keyword
         for kind, word, group in (
             (CompositionHeader, "composition", self.compositions),
-            (ExportDecl, "export", self.exports),
             (LetDecl, "let", self.lets),
         ):
             if isinstance(node, kind) or (node is None and keyword == word):
                 group.add(statement.uid)
+        if isinstance(node, ExportDecl) or (node is None and keyword == "export"):
+            self._export(statement.uid, None if node is None else bare_name(node.value))
         broken = tuple(placed.unit.text for placed in units_of(statement) if is_broken(placed.unit))
         if broken:
             self.broken[statement.uid] = broken
 
     def forget(self, uid: int) -> None:
         self.broken.pop(uid, None)
-        for group in (self.compositions, self.exports, self.lets):
+        self._unknown.pop(uid, None)
+        self._exported[self.exports.pop(uid, "")].discard(uid)
+        for group in (self.compositions, self.lets):
             group.discard(uid)
+
+    def _export(self, uid: int, name: Name | None) -> None:
+        self.exports[uid] = "" if name is None else name.text
+        self._exported[self.exports[uid]].add(uid)
 
     def update(self, touched: Iterable[str]) -> None:
         """Look again at the names that an edit declared, dropped, or began or ceased to use."""
@@ -82,9 +96,11 @@ class FileRules:
         for name in touched:
             for owner in self.file.owners.get(name, ()):
                 names.update(own.text for own in self.file.records[owner].statement.header.unit.declares)
-        self._spellings.clear()
         for name in names:
             owners = self.file.owners.get(name, [])
+            keyword = self.file.records[owners[0]].statement.header.unit.keyword if owners else ""
+            self._spellings["object"].put(name, keyword == "object")
+            self._spellings["arrow"].put(name, keyword in ("morphism", "let", "define", "program"))
             _put(self.duplicated, name, len(owners) > 1)
             own_use = bool(self.file.users.get(name, set()) - set(owners))
             copy_use = any(copy in self.file.users for copy in self._copies(name))
@@ -134,9 +150,10 @@ class FileRules:
 
     def _unused_names(self) -> Iterator[Diagnostic]:
         exempt = self._last_let() if not self.exports else None
+        broken = "\n".join(chain.from_iterable(self.broken.values()))
         for name in self._unused:
             owner = self.file.owners[name][0]
-            if owner == exempt or any(name in text for texts in self.broken.values() for text in texts):
+            if owner == exempt or name in broken:
                 continue
             header = self.file.records[owner].statement.header
             shown = self._shown.get(name)
@@ -159,23 +176,30 @@ class FileRules:
         return max(self.lets, key=self.file.layout.start_line, default=None)
 
     def _repeated_exports(self) -> Iterator[Diagnostic]:
-        if len(self.exports) < 2:
-            return
-        seen: set[str] = set()
-        for uid in sorted(self.exports, key=self.file.layout.start_line):
-            export = self.file.records[uid].checked.export
-            if export is None or not export.name:
+        for name, uids in self._exported.items():
+            if len(uids) < 2 or not name:
                 continue
-            if export.name in seen:
-                message = f"`{export.name}` is exported already"
-                yield Diagnostic(DUPLICATE_EXPORT, message, export.origin)
-            seen.add(export.name)
+            for uid in sorted(uids, key=self.file.layout.start_line)[1:]:
+                node = self.file.records[uid].statement.header.unit.node
+                assert isinstance(node, ExportDecl)
+                yield Diagnostic(DUPLICATE_EXPORT, f"`{name}` is exported already", Origin(uid, node.span))
 
     # ---------------------------------------------------------------- unknown names
 
-    def unknown_name(self, unknown: UnknownName) -> Diagnostic:
-        """The error at a name that nobody declares, with the likely spelling."""
-        near = self._near(unknown)
+    def unknown_names(self, flagged: Iterable[int]) -> Iterator[Diagnostic]:
+        """The errors at names that nobody declares, with the likely spellings."""
+        wrong = [(uid, names) for uid in flagged if (names := self.file.records[uid].checked.unknown_names)]
+        distinct = len({one.name for _, names in wrong for one in names})
+        spelled = distinct * len(self.file.entries) <= MOST_COMPARED
+        version = sum(index.version for index in self._spellings.values()) if spelled else -1
+        for uid, names in wrong:
+            known = self._unknown.get(uid)
+            if known is None or known[0] is not names or known[1] != version:
+                shown = [self._unknown_name(one, self._near(one) if spelled else None) for one in names]
+                known = self._unknown[uid] = (names, version, shown)
+            yield from known[2]
+
+    def _unknown_name(self, unknown: UnknownName, near: str | None) -> Diagnostic:
         message = f"there is no {unknown.wanted} `{unknown.name}`" + (f"; did you mean `{near}`?" if near else "")
         fixes: tuple[Fix, ...] = ()
         related: tuple[Related, ...] = ()
@@ -192,17 +216,4 @@ class FileRules:
         local = closest(unknown.name, unknown.candidates)
         if local is not None:
             return local
-        key = (unknown.wanted, unknown.name)
-        if key not in self._spellings:
-            self._spellings[key] = closest(unknown.name, self._names_for(unknown))
-        return self._spellings[key]
-
-    def _names_for(self, unknown: UnknownName) -> list[str]:
-        kinds = (ObjectEntry,) if unknown.wanted == "object" else (ArrowEntry, FamilyEntry, TemplateEntry)
-        entries = self.file.entries
-        if len(entries) > MANY_NAMES:
-            first = unknown.name[0].lower()
-            found = [name for name in entries if name[0].lower() == first and isinstance(entries[name], kinds)]
-        else:
-            found = [name for name, entry in entries.items() if isinstance(entry, kinds)]
-        return sorted(found)
+        return self._spellings["object" if unknown.wanted == "object" else "arrow"].closest(unknown.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 from qvr_core.semantics.catalogue import syntax_code
 from qvr_core.semantics.declaration_sites import site_span
@@ -72,8 +73,26 @@ class Places:
             return None
 
 
-Remembered = dict[int, tuple[Diagnostic, Statement, int, LocatedDiagnostic]]
-"""What was located before, by the diagnostic's id: with its statement, the line it stood at, and the result."""
+Anchor = tuple[int, Statement, int, str | None]
+"""A statement that a diagnostic names places in, with the line it stood at; the name by which it was found, if any."""
+
+Order = tuple[int, int, int, int, int, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A diagnostic as it was located before; without anchors where a place was not found.  `lines`: it has a fix that
+    takes whole lines, which depend on whether the text ends there."""
+
+    source: Diagnostic
+    anchors: tuple[Anchor, ...]
+    lines: bool
+    order: Order
+    placed: LocatedDiagnostic
+
+
+Remembered = dict[int, Known]
+"""What was located before, by the diagnostic's id."""
 
 
 def located(
@@ -82,71 +101,79 @@ def located(
     places: Places,
     remembered: Remembered,
 ) -> tuple[LocatedDiagnostic, ...]:
-    """All diagnostics of a text in its order.  What stands within one statement is only moved along with it."""
-    result = [_located_problem(uid, problem, places) for uid, problem in syntax]
+    """All diagnostics of a text in its order.  What has only moved is moved along."""
+    problems = [_located_problem(uid, problem, places) for uid, problem in syntax]
+    result = [(_order(problem), problem) for problem in problems]
     for item in found:
-        placed = _again(item, places, remembered)
-        if placed is not None:
-            result.append(placed)
-    return tuple(sorted(result, key=_order))
+        known = remembered.get(id(item))
+        if known is None or known.source is not item:
+            known = None
+        shift = None if known is None else _shift(known, places)
+        if known is None or shift != 0:
+            known = _locate(item, places) if known is None or shift is None else _moved(known, shift)
+            if known is None:
+                continue
+            if len(remembered) > 20_000:
+                remembered.clear()
+            remembered[id(item)] = known
+        result.append((known.order, known.placed))
+    result.sort(key=itemgetter(0))
+    return tuple([item for _, item in result])
 
 
-def _order(item: LocatedDiagnostic) -> tuple[Range, int, str, str]:
-    return (item.range, item.code.severity.value, item.code.name, item.message)
+def _order(item: LocatedDiagnostic) -> Order:
+    (line, left), (last, right) = item.range
+    return (line, left, last, right, item.code.severity.value, item.code.name, item.message)
 
 
 # ---------------------------------------------------------------- what was located before
 
 
-def _again(item: Diagnostic, places: Places, remembered: Remembered) -> LocatedDiagnostic | None:
-    known = remembered.get(id(item))
-    layout = places.layout
-    if known is not None and known[0] is item:
-        _, statement, line, before = known
-        try:
-            now = layout.start_line(statement.uid)
-            if layout.statement_of(statement.uid) is statement:
-                return before if now == line else _moved(before, now - line)
-        except KeyError:
-            pass
-    placed = _locate(item, places)
-    home = _home(item)
-    if placed is not None and home is not None:
-        if len(remembered) > 20_000:
-            remembered.clear()
-        remembered[id(item)] = (item, layout.statement_of(home), layout.start_line(home), placed)
-    return placed
+def _shift(known: Known, places: Places) -> int | None:
+    """By how many lines everything that a diagnostic names has moved; None where more has changed."""
+    layout, owners = places.layout, places.owners
+    shift: int | None = None
+    for uid, statement, line, name in known.anchors:
+        if name is not None and owners.get(name) != uid:
+            return None
+        now = layout.find_statement(uid)
+        if now is None or now[0] is not statement or (shift is not None and now[1] - line != shift):
+            return None
+        shift = now[1] - line
+    if known.lines and shift is not None and layout.end_line(known.anchors[0][0]) >= len(layout.lines):
+        return None
+    return shift
 
 
-def _home(item: Diagnostic) -> int | None:
-    """The statement that all places of a diagnostic belong to; None where there are others."""
-    home: int | None = None
+def _anchors(item: Diagnostic, places: Places) -> tuple[Anchor, ...]:
+    found: dict[tuple[int, str | None], Anchor] = {}
     for place in _all_places(item):
-        if not isinstance(place, Origin):
-            return None
-        uid = statement_uid(place.unit)
-        if home is not None and uid != home:
-            return None
-        home = uid
-    return home
+        name = None if isinstance(place, Origin) else place.name
+        uid = statement_uid(place.unit) if isinstance(place, Origin) else places.owners.get(place.name)
+        at = None if uid is None else places.layout.find_statement(uid)
+        if uid is None or at is None:
+            return ()
+        found[uid, name] = (uid, *at, name)
+    return tuple(found.values())
 
 
-def _all_places(item: Diagnostic) -> Iterator[Place | None]:
+def _all_places(item: Diagnostic) -> Iterator[Place]:
     yield item.place
     for one in item.related:
         yield one.place
     for fix in item.fixes:
         for edit in fix.edits:
-            # whole lines depend on what stands around them
-            yield None if edit.where.startswith("line") else edit.place
+            yield edit.place
 
 
-def _moved(item: LocatedDiagnostic, lines: int) -> LocatedDiagnostic:
+def _moved(known: Known, lines: int) -> Known:
+    item = known.placed
+
     def down(where: Range) -> Range:
         (first, left), (last, right) = where
         return Range(Cursor(first + lines, left), Cursor(last + lines, right))
 
-    return LocatedDiagnostic(
+    placed = LocatedDiagnostic(
         item.code,
         item.message,
         down(item.range),
@@ -158,6 +185,8 @@ def _moved(item: LocatedDiagnostic, lines: int) -> LocatedDiagnostic:
             ]
         ),
     )
+    anchors = tuple([(uid, statement, line + lines, name) for uid, statement, line, name in known.anchors])
+    return Known(known.source, anchors, known.lines, _order(placed), placed)
 
 
 # ---------------------------------------------------------------- one diagnostic
@@ -172,7 +201,7 @@ def _located_problem(uid: int, problem: SyntaxProblem, places: Places) -> Locate
     return LocatedDiagnostic(syntax_code(problem), problem.message, layout.range(uid, problem.span), (), fixes)
 
 
-def _locate(item: Diagnostic, places: Places) -> LocatedDiagnostic | None:
+def _locate(item: Diagnostic, places: Places) -> Known | None:
     where = places.find(item.place)
     if where is None:
         return None
@@ -180,7 +209,9 @@ def _locate(item: Diagnostic, places: Places) -> LocatedDiagnostic | None:
         LocatedRelated(one.message, there) for one in item.related if (there := places.find(one.place)) is not None
     ]
     fixes = [found for fix in item.fixes if (found := _located_fix(fix, places)) is not None]
-    return LocatedDiagnostic(item.code, item.message, where, tuple(related), tuple(fixes))
+    placed = LocatedDiagnostic(item.code, item.message, where, tuple(related), tuple(fixes))
+    lines = any(edit.where == "line" for fix in item.fixes for edit in fix.edits)
+    return Known(item, _anchors(item, places), lines, _order(placed), placed)
 
 
 def _located_fix(fix: Fix, places: Places) -> LocatedFix | None:

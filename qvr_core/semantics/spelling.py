@@ -37,8 +37,7 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
 
     Up to a third of the letters may differ; other capitals count as no edit.  Among equals the first one wins.
     """
-    # any letter is one edit away from any other
-    limit = max(1, min(3, len(word) // 3)) if len(word) > 1 else 0
+    limit = _limit(word)
     folded = word.lower()
     best, best_distance = None, limit + 1
     for candidate in candidates:
@@ -50,3 +49,50 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
             if edits == 0:
                 break
     return best
+
+
+def _limit(word: str) -> int:
+    # any letter is one edit away from any other
+    return max(1, min(3, len(word) // 3)) if len(word) > 1 else 0
+
+
+class SpellingIndex:
+    """Words by length and letters, so that few of many need a comparison with a misspelt one."""
+
+    def __init__(self) -> None:
+        self._by_length: dict[int, dict[str, int]] = {}
+        self._found: dict[str, str | None] = {}
+        self.version = 0
+
+    def put(self, word: str, belongs: bool) -> None:
+        """Bring a word in, or take it out."""
+        group = self._by_length.setdefault(len(word), {})
+        if (word in group) == belongs:
+            return
+        self._found.clear()
+        self.version += 1
+        if belongs:
+            group[word] = _letters(word)
+        else:
+            del group[word]
+
+    def closest(self, word: str) -> str | None:
+        """What `closest` says of all words in alphabetical order."""
+        if word not in self._found:
+            limit, letters = _limit(word), _letters(word)
+            near = [
+                candidate
+                for length in range(len(word) - limit, len(word) + limit + 1)
+                for candidate, its in self._by_length.get(length, {}).items()
+                if (its ^ letters).bit_count() <= 2 * limit
+            ]
+            self._found[word] = closest(word, sorted(near))
+        return self._found[word]
+
+
+def _letters(word: str) -> int:
+    """The letters of a word as bits: one edit changes at most two."""
+    bits = 0
+    for letter in word.lower():
+        bits |= 1 << (ord(letter) & 63)
+    return bits

@@ -91,7 +91,7 @@ def format_chunks(layout: Layout, first: int = 0, last: int | None = None) -> li
     low = max(layout.index_at(first), 0)
     high = len(statements) if last is None else layout.index_at(last) + 2
     low, high = run_around(layout, low, high)
-    printed = {i: _formatted(layout, statements[i]) for i in range(low, high)}
+    printed = {i: _formatted(layout, i) for i in range(low, high)}
     align_runs(layout, printed)
     chunks: list[Chunk] = []
     above, previous = 0, None
@@ -148,14 +148,23 @@ def _is_block(statement: Statement) -> bool:
     return bool(statement.header.children)
 
 
-def _formatted(layout: Layout, statement: Statement) -> list[str]:
+def _formatted(layout: Layout, number: int) -> list[str]:
+    statement = layout.statements[number]
     first, last = layout.start_line(statement.uid), layout.end_line(statement.uid)
     old = layout.lines[first:last]
-    if is_damaged(statement):
+    if is_damaged(statement) or _would_swallow(layout, number):
         return list(old)
     new = _Printer(old, statement).lines()
     # Formatting must not change what a text means: this is checked, not only intended.
     return new if _same_meaning(statement, new) else list(old)
+
+
+def _would_swallow(layout: Layout, number: int) -> bool:
+    """True where an unindented body, once indented, would take stray indented lines behind it in."""
+    below = layout.statements[number + 1 : number + 2]
+    return any(problem.code == "unindented-body" for _, problem in layout.statements[number].problems) and any(
+        layout.lines[layout.start_line(statement.uid)][:1] in (" ", "\t") for statement in below
+    )
 
 
 def _same_meaning(statement: Statement, new: list[str]) -> bool:

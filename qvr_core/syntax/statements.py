@@ -26,7 +26,7 @@ from qvr_core.syntax.tree import Placed, Span, Statement, SyntaxProblem
 class ChangeSet(NamedTuple):
     """What an edit did to the statements, by uid.  All others are the same objects as before, at most moved.
 
-    A `changed` statement has the header it had; its steps, its comment or its layout problems differ.
+    A `changed` statement has the header it had, or the lines below it; the rest of it differs.
     """
 
     removed: tuple[int, ...]
@@ -76,6 +76,11 @@ class Layout:
     def statement_of(self, uid: int) -> Statement:
         """The statement that holds the unit `uid`.  Raises KeyError for a uid that is no longer there."""
         return self.statements[self._positions()[statement_uid(uid)]]
+
+    def find_statement(self, uid: int) -> tuple[Statement, int] | None:
+        """A statement by its own uid, with its first line; None where it is no longer there."""
+        i = self._positions().get(uid)
+        return None if i is None else (self.statements[i], self._starts[i])
 
     def placed(self, uid: int) -> Placed[Any]:
         """The unit `uid` in its statement.  Raises KeyError for a uid that is no longer there."""
@@ -287,12 +292,14 @@ class Document(Layout):
         by_header: dict[str, deque[_Record]] = {}
         for record in left:
             by_header.setdefault(record.statement.header.unit.text, deque()).append(record)
+        # a block whose header alone is edited keeps its uid, so that its lines keep theirs
+        edited = left[0] if len(left) == 1 and result.count(None) == 1 and len(left[0].lines) > 2 else None
         finished: list[_Record] = []
         for (_, found, doc), text, kept in zip(cut, texts, result, strict=True):
             if kept is None:
                 tree = block_tree(self.lines, found)
                 queue = by_header.get(unit_text(self.lines, tree))
-                kept = self._built(tree, found, text, doc, queue.popleft() if queue else None)
+                kept = self._built(tree, found, text, doc, queue.popleft() if queue else edited)
             finished.append(kept)
         return finished
 

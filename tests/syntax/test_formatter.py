@@ -197,6 +197,11 @@ def test_edits_for_a_range_are_those_of_the_whole_text_there(text: str, first: i
 # ---------------------------------------------------------------- meaning
 
 
+def test_an_unindented_body_takes_no_stray_lines_in() -> None:
+    text = "program p : A -> B\nsample h <- f\nreturn h\n\n    sample g <- f\n    return g\n"
+    assert format_text(text) == text
+
+
 def _same(left: Statement, right: Statement) -> bool:
     ours, theirs = list(units_of(left)), list(units_of(right))
     return len(ours) == len(theirs) and all(

@@ -237,15 +237,26 @@ def test_an_inserted_step_moves_the_others_without_new_uids() -> None:
     assert children[0].uid not in {placed.uid for placed in units_of(program)}
 
 
-def test_a_uid_is_never_given_to_another_text() -> None:
+def test_a_header_that_is_edited_leaves_its_steps_alone() -> None:
     document = Document(RNN)
-    known = {uid: document.placed(uid).unit.text for uid in uids(document)}
+    program = next(s for s in document.statements if s.header.unit.keyword == "program")
+    line = document.start_line(program.uid)
+    changes = document.edit(Cursor(line, 8), Cursor(line, 8), "x")
+    assert (changes.removed, changes.added, changes.changed) == ((), (), (program.uid,))
+    after = document.statement_of(program.uid)
+    assert [child.uid for child in after.header.children] == [child.uid for child in program.header.children]
+
+
+def test_the_uid_of_a_step_is_never_given_to_another_text() -> None:
+    document = Document(RNN)
+    known: dict[int, str] = {}
     for n in range(200):
         line = n * 7 % len(document.lines)
         text = ["x", "\n", "    let q = 2\n", "# c\n"][n % 4]
         column = min(n % 11, len(document.lines[line]))
         document.edit(Cursor(line, column), Cursor(line, column), text)
-        for uid in uids(document):
+        headers = {statement.uid for statement in document.statements}
+        for uid in set(uids(document)) - headers:
             assert known.setdefault(uid, document.placed(uid).unit.text) == document.placed(uid).unit.text
 
 
