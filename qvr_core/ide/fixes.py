@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Action, TextEdit
+from qvr_core.ide.repairs import repairs
 from qvr_core.semantics.diagnostics import Severity
 from qvr_core.syntax.source import Range
 
@@ -15,9 +16,17 @@ if TYPE_CHECKING:
 
 def quick_fixes(snapshot: Snapshot, stretch: Range) -> list[Action]:
     """The fixes of every diagnostic that touches a stretch of text, worst first."""
-    touching = [found for found in snapshot.diagnostics() if _touch(found.range, stretch)]
-    touching.sort(key=lambda found: found.code.severity.value)
-    return [action for found in touching for action in actions_of(found)]
+    return [action for found in touching(snapshot, stretch) for action in actions_of(found)]
+
+
+def attempts(snapshot: Snapshot, stretch: Range) -> list[Action]:
+    """What may mend the mismatches at a stretch that bring no fix along: to be tried on the text (`mends`) first."""
+    return [action for found in touching(snapshot, stretch) for action in repairs(snapshot, found)]
+
+
+def touching(snapshot: Snapshot, stretch: Range) -> list[LocatedDiagnostic]:
+    found = [found for found in snapshot.diagnostics() if _touch(found.range, stretch)]
+    return sorted(found, key=lambda found: found.code.severity.value)
 
 
 def actions_of(found: LocatedDiagnostic) -> list[Action]:

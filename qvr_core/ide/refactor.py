@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide import arrows
@@ -203,17 +204,32 @@ def _hole(snapshot: Snapshot, statement: Statement, placed: Placed[Any], span: S
 
 # ---------------------------------------------------------------- the whole file
 
-ORDER = {"object": 0, "morphism": 1, "let": 2, "define": 2, "deduction": 3, "program": 4, "export": 5}
+ORDER = {
+    "object": 0,
+    "morphism": 1,
+    "let": 2,
+    "define": 2,
+    "deduction": 3,
+    "program": 4,
+    "export": 5,
+    "composition": -1,
+}
+
+
+# Kinds that stand with blank lines around each.
+APART = ("program", "composition")
 
 
 def organize(snapshot: Snapshot) -> tuple[TextEdit, ...]:
-    """Objects, morphisms, lets, deductions, programs, exports, with their comments; nothing where that cannot be."""
+    """Objects, morphisms, lets, deductions, programs, exports, with their comments; nothing where that cannot be.
+    A composition holds for what comes after it: nothing moves across one."""
     statements = list(snapshot.statements)
     kinds = [statement.header.unit.keyword for statement in statements]
     damaged = any(found.code.severity is Severity.ERROR for found in snapshot.diagnostics())
-    if damaged or "composition" in kinds or any(kind not in ORDER for kind in kinds):
-        return ()  # a composition holds for what comes after it
-    ordered = sorted(range(len(statements)), key=lambda index: ORDER[kinds[index]])
+    if damaged or not all(kind in ORDER for kind in kinds):
+        return ()
+    parts = list(accumulate(kind == "composition" for kind in kinds))
+    ordered = sorted(range(len(statements)), key=lambda index: (parts[index], ORDER[kinds[index]]))
     if ordered == list(range(len(statements))):
         return ()
     arrow_kinds = [index for index in range(len(statements)) if ORDER[kinds[index]] in (2, 4)]
@@ -229,7 +245,7 @@ def organize(snapshot: Snapshot) -> tuple[TextEdit, ...]:
     previous = ""
     for index in ordered:
         kind = kinds[index]
-        gap = "" if not groups else "\n\n" if ORDER[kind] != ORDER.get(previous, -1) or kind == "program" else "\n"
+        gap = "" if not groups else "\n\n" if ORDER[kind] != ORDER.get(previous) or kind in APART else "\n"
         groups.append(gap + chunks[index])
         previous = kind
     whole = Range(Cursor(head, 0), Cursor(ends[-1] - 1, len(lines[ends[-1] - 1])))

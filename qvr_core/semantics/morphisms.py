@@ -278,15 +278,17 @@ def _over_sequence(role: str, decl: MorphismDecl, domain: Named, codomain: Named
 
 
 def _attention(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:
-    declared = domain
+    item = domain.written.removeprefix("Seq ")
     domain, codomain = _over_sequence("attention", decl, domain, codomain, scope)
     heads = settings.count("heads") or 1
     size = width(domain.space)
     if not is_unknown(domain.space) and not isinstance(size, Linear) and size % heads:
+        near = min((n for n in range(1, int(size) + 1) if int(size) % n == 0), key=lambda n: abs(n - heads))
         scope.report(
             INVALID_OPTION,
-            f"`heads` must divide the width, but {heads} does not divide {show(declared)}",
+            f"`heads` must divide the width, but {heads} does not divide {int(size)}, the width of `{item}`",
             settings.span("heads"),
+            fixes=(Fix(f"Change to {near}", (Edit(scope.origin(settings.span("heads")), str(near)),)),),
         )
     return Attention(
         name=scope.owner,

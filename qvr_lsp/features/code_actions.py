@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import Action, TextEdit
-from qvr_core.ide.fixes import fix_all, mends, quick_fixes
+from qvr_core.ide.fixes import attempts, fix_all, mends, quick_fixes
 from qvr_core.ide.refactor import organize, refactorings
 from qvr_lsp.conversions import one
 from qvr_lsp.documents import Document
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from qvr_lsp.server import Server
 
 
-# In longer files a fix is offered without having been tried.
+# In longer files the checker's fixes are offered without having been tried, and no others.
 TRIED_LINES = 2000
 
 
@@ -28,7 +28,8 @@ def code_actions(server: Server, document: Document, params: Json) -> list[Json]
     only = (params.get("context") or {}).get("only")
     actions: list[Action] = []
     if wanted(only, "quickfix"):
-        actions += [action for action in quick_fixes(snapshot, stretch) if helps(document, action)]
+        tried = attempts(snapshot, stretch) if len(document.lines) <= TRIED_LINES else []
+        actions += [action for action in (*quick_fixes(snapshot, stretch), *tried) if helps(document, action)]
     if wanted(only, "refactor"):
         actions += refactorings(snapshot, stretch)
     if only and wanted(only, "source.fixAll"):

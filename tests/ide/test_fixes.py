@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from qvr_core.analysis import Analyzer
-from qvr_core.ide.fixes import actions_of, fix_all, mends, quick_fixes
+from qvr_core.ide.fixes import actions_of, attempts, fix_all, mends, quick_fixes
+from qvr_core.ide.repairs import MISMATCHES, repairs
 from tests.ide.cases import LM, PROGRAM, applied, between, text_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +35,13 @@ SNIPPETS = {
     "two at once": LM + "let y = tok_embde >> scan(cel)\n",
 }  # fmt: skip
 
+SETS = """\
+object Token, Word : FinSet 256
+morphism embed : Token -> Real 3 [role=embed]
+morphism head : Real 3 -> Token ~ Categorical
+morphism again : Word -> Real 3 [role=embed]
+"""
+
 
 def texts() -> Iterator[tuple[str, str]]:
     yield from SNIPPETS.items()
@@ -45,7 +53,11 @@ def texts() -> Iterator[tuple[str, str]]:
                 yield f"{page.stem}:{number}", match[1]
 
 
-CASES = [(name, text) for name, text in texts() if any(d.fixes for d in Analyzer(text).snapshot().diagnostics())]
+def mendable(text: str) -> bool:
+    return any(d.fixes or d.code.name in MISMATCHES for d in Analyzer(text).snapshot().diagnostics())
+
+
+CASES = [(name, text) for name, text in texts() if mendable(text)]
 
 
 def problems(text: str) -> Counter[str]:
@@ -57,7 +69,7 @@ def problems(text: str) -> Counter[str]:
 def test_offered_fix_mends_its_problem_and_makes_no_new_one(name: str, text: str) -> None:
     before = Analyzer(text).snapshot()
     for found in before.diagnostics():
-        for action in actions_of(found):
+        for action in (*actions_of(found), *repairs(before, found)):
             mended = applied(text, action.edits)
             if not mends(before, Analyzer(mended).snapshot(), action):
                 continue
@@ -77,6 +89,38 @@ def test_fixes_of_every_code_lead_out_somewhere() -> None:
                 good[action.code] += mends(before, Analyzer(applied(text, action.edits)).snapshot(), action)
     assert not [code for code in tried if not good[code] and tried[code] > 2]
     assert good.total() > 0.8 * tried.total(), {code: (good[code], tried[code]) for code in tried}
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        (
+            SETS + "program p : Word -> Real 3\n    sample e <- $1embed$2\n    return e\n",
+            ["Change `Word` to `Token` in `program p`", "Change `Token` to `Word` in `morphism embed`"],
+        ),
+        (
+            SETS + "program p : Real 3 -> Word\n    sample t : $1Word$2 <- head\n    return t\n",
+            ["Change `Token` to `Word` in `morphism head`"],
+        ),
+        (
+            SETS + "program p : Real 3 -> Word\n    sample t <- head\n    $1return t$2\n",
+            ["Change `Word` to `Token` in `program p`", "Change `Token` to `Word` in `morphism head`"],
+        ),
+        (
+            SETS + "let y = head $1>>$2 again\n",
+            ["Change `Token` to `Word` in `morphism head`", "Change `Word` to `Token` in `morphism again`"],
+        ),
+    ],
+    ids=["argument", "ascription", "return", "compose"],
+)
+def test_one_space_is_changed_where_that_repairs_a_mismatch(text: str, titles: list[str]) -> None:
+    snapshot, stretch = between(text)
+    good = [
+        action.title
+        for action in attempts(snapshot, stretch)
+        if mends(snapshot, Analyzer(applied(text_of(snapshot), action.edits)).snapshot(), action)
+    ]
+    assert sorted(good) == sorted(titles)
 
 
 def test_fixes_are_offered_where_their_problem_is() -> None:

@@ -77,9 +77,20 @@ def test_organize_orders_declarations_and_takes_comments_along() -> None:
     assert organize(Analyzer(result).snapshot()) == ()
 
 
+def test_organize_moves_nothing_across_a_composition() -> None:
+    """It holds for what comes after it."""
+    before, after = "morphism f : A -> A [role=latent]\nobject A : FinSet 3\n", "let g = f >> h\nmorphism h : A -> A\n"
+    text = f"{before}\ncomposition godel\n\n# the last\n{after}"
+    result = applied(text, organize(Analyzer(text).snapshot()))
+    assert result == (
+        "object A : FinSet 3\n\nmorphism f : A -> A [role=latent]\n\ncomposition godel\n\n"
+        "morphism h : A -> A\n\n# the last\nlet g = f >> h\n"
+    )
+    assert errors(result) == errors(text) == []
+    assert organize(Analyzer(result).snapshot()) == ()
+
+
 def test_organize_leaves_alone_what_depends_on_its_place() -> None:
-    text = "morphism f : A -o A [role=latent]\nobject A : FinSet 3\ncomposition godel\n".replace("-o", "->")
-    assert organize(Analyzer(text).snapshot()) == ()
     last_let = LM + PROGRAM + "let tail = tok_embed\n"
     assert organize(Analyzer(last_let).snapshot()) == ()
 
