@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+import torch
 from torch import Tensor
 
 from qvr_core.runtime import layout
@@ -32,7 +35,13 @@ class TapedScan(ScanArrow):
         items = reading.split([tape.widths[slot] for slot in tape.items], -1)
         start = self.start_state(sequence.shape[0], sequence)
         assert isinstance(start, Tensor)
-        states = run_loop(self.loop, items, start)
+        run = _uncompiled() if torch.compiler.is_compiling() else run_loop
+        states = run(self.loop, items, start)
         if not self.emit_all:
             return states[-1]
         return (states.flip(0) if self.backward_ else states).transpose(0, 1)
+
+
+def _uncompiled() -> Callable[[Loop, Sequence[Tensor], Tensor], Tensor]:
+    """The loop as it is: unrolled over a sequence it would take the compiler minutes, and gain nothing."""
+    return torch.compiler.disable(run_loop)  # pyright: ignore[reportReturnType]

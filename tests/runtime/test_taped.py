@@ -214,3 +214,13 @@ def test_random_cells(seed):
     ]
     for own, reference in zip(*found, strict=True):
         assert (own - reference).abs().max() <= 1e-8 * reference.abs().max().clamp(min=1.0)
+
+
+def test_a_compiled_model_keeps_the_loop_whole(monkeypatch):
+    module = scan_of(loads(LSTM.format(rank="", options="emit=all")).morphism)
+    x = torch.randn(3, 64, 5, requires_grad=True)
+    (expected,) = torch.autograd.grad(module(x).square().sum(), [x])
+    monkeypatch.setattr("qvr_core.runtime.taped.plain_loop", None)
+    compiled = torch.compile(lambda value: module(value).square().sum(), backend="eager")
+    (found,) = torch.autograd.grad(compiled(x), [x])
+    assert torch.equal(found, expected)
