@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qvr_core.semantics.spelling import closest, distance
+from qvr_core.semantics.spelling import SpellingIndex, closest, distance
 
 WORDS = st.text("abcde", max_size=8)
 
@@ -34,3 +34,14 @@ def test_near_words_are_found_and_far_ones_are_not() -> None:
     assert closest("hidden", words) == "Hidden"
     assert closest("sclae", words) == "scale"
     assert closest("Latent", words) is None
+
+
+@given(st.lists(WORDS, unique=True), st.lists(WORDS), WORDS)
+def test_the_index_finds_what_a_look_at_every_word_finds(words: list[str], gone: list[str], word: str) -> None:
+    index = SpellingIndex()
+    for each in words:
+        index.put(each, True)
+        index.closest(word)
+    for each in gone:
+        index.put(each, False)
+    assert index.closest(word) == closest(word, sorted(set(words) - set(gone)))
