@@ -91,8 +91,11 @@ class Screen:
             case Finished():
                 self._finished(event)
             case Cancelled():
+                if event.posterior:
+                    self.out.print(posterior_table(event))
                 again = f"qvr run {self.job.config.algorithm} --resume {self.job.run_id}"
-                self.out.print(f"cancelled at step {event.step:,} after {event.seconds:.1f} s; go on with: {again}")
+                advice = f"; go on with: {again}" if event.checkpoint is not None else ""
+                self.out.print(f"cancelled at step {event.step:,} after {event.seconds:.1f} s{advice}")
             case Failed():
                 self._failed(event)
             case Crashed():
@@ -158,7 +161,7 @@ def held_out_line(event: HeldOut) -> str:
     )
 
 
-def posterior_table(event: Finished) -> Table:
+def posterior_table(event: Finished | Cancelled) -> Table:
     """Mean, sd, quantiles, R-hat and effective sample size of every scalar."""
     table = Table(Column("name", no_wrap=True), "mean", "sd", "5 %", "median", "95 %", "R-hat", "ESS")
     for row in event.posterior:

@@ -69,7 +69,7 @@ def fit(prepared: Prepared, stop: Stop, team: Team, emit: Callable[[Event], None
     config = prepared.job.config
     if config.algorithm == "nuts":
         emit(started(prepared, config.warmup + config.samples, None))
-        fit_nuts(prepared, stop, emit)
+        fit_nuts(prepared, stop, team, emit)
         return
     engine = SviFit(prepared, stop, team)
     notes = list(engine.restore()) if prepared.job.resume else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,78 +11,139 @@ from dataclasses import replace
 import torch
 
 from qvr_core import inference
+from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc import Progress as Transition
+from qvr_core.inference.mcmc.potential import potential_of
+from qvr_core.runs import chains
+from qvr_core.runs.failures import Refused
 from qvr_core.runs.posterior import chain_table, left_out, write_netcdf
 from qvr_core.runs.prepare import Prepared
-from qvr_core.runs.protocol import Cancelled, Event, Finished, Message, Progress
+from qvr_core.runs.protocol import Cancelled, Event, Finished, Message, PosteriorRow, Progress
 from qvr_core.runs.store import RunDirectory
+from qvr_core.runs.team import Team
 from qvr_core.runs.worker import Stop
 
 Emit = Callable[[Event], None]
 
 
-class Interrupted(Exception):
-    """Raised inside a transition's report to leave the chains."""
+class Watched:
+    """What the chains of this process have done so far, told as it happens; and whether they shall end."""
 
+    def __init__(self, prepared: Prepared, stop: Stop, emit: Emit) -> None:
+        self._limit = prepared.job.config.time_limit
+        self._stop = stop
+        self._emit = emit
+        self._began = time.perf_counter()
+        self._acceptance = 0.0
+        self._diverged = 0
+        self.done = 0
 
-def fit_nuts(prepared: Prepared, stop: Stop, emit: Emit) -> None:
-    """Run the chains and emit every event from here to the last."""
-    config = prepared.job.config
-    began = time.perf_counter()
-    done = diverged = 0
-    acceptance = 0.0
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began
 
-    def watch(now: Transition) -> None:
-        nonlocal done, diverged, acceptance
-        done = now.draw + 1
+    @property
+    def late(self) -> bool:
+        return self._limit is not None and self.seconds > self._limit
+
+    def ended(self) -> bool:
+        """Whether the run was asked to end, or its time is over."""
+        return self._stop.cancelled.is_set() or self.late
+
+    def transition(self, group: int, groups: int, now: Transition) -> None:
+        """One transition of the chains of a group."""
+        self.done = done = group * now.total + now.draw + 1
+        total = groups * now.total
         if not now.warmup:
-            diverged += int(now.diverging.sum())
-        acceptance += (float(now.acceptance.mean()) - acceptance) / (10 if done > 10 else done)
-        seconds = time.perf_counter() - began
-        emit(
+            self._diverged += int(now.diverging.sum())
+        self._acceptance += (float(now.acceptance.mean()) - self._acceptance) / min(done, 10)
+        seconds = self.seconds
+        self._emit(
             Progress(
                 step=done,
-                steps=now.total,
+                steps=total,
                 seconds=seconds,
                 step_time=seconds / done,
-                eta=seconds / done * (now.total - done),
+                eta=seconds / done * (total - done),
                 phase="warmup" if now.warmup else "sampling",
-                acceptance=acceptance,
-                divergences=diverged,
+                chain=group if groups > 1 else None,
+                acceptance=self._acceptance,
+                divergences=self._diverged,
                 tree_depth=int(now.depth.max()),
                 step_size=float(now.step_size.mean()),
             )
         )
-        late = config.time_limit is not None and seconds > config.time_limit
-        if stop.cancelled.is_set() or late:
-            raise Interrupted("the time limit" if late else "cancelled")
 
-    if prepared.job.resume:
-        emit(
-            Message(level="info", text="chains keep their draws only at the end: they start again, with the same seeds")
+
+def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit) -> None:
+    """Run the chains and emit every event from here to the last."""
+    config = prepared.job.config
+    if config.chains < team.size:
+        raise Refused(
+            "processes",
+            f"there is nothing for {team.size} processes to share: the run has {config.chains} chains",
+            fixes=(f"Use at most {config.chains} processes", f"Set chains = {team.size}"),
         )
+    if prepared.job.resume:
+        emit(Message(level="info", text="chains are not resumed: they start again, with the same seeds"))
+    # Loading it takes a second, which a cancelled run may not have.
+    arviz = threading.Thread(target=importlib.import_module, args=("arviz",), daemon=True)
+    arviz.start()
+    watched = Watched(prepared, stop, emit)
+    result = _sampled(prepared, team, watched)
+    arviz.join()
+    cancelled, late = stop.cancelled.is_set(), watched.late
+    if result is None:
+        if not cancelled:
+            emit(Message(level="warning", text="the time limit was reached in the warm-up: there are no draws"))
+        emit(Cancelled(step=watched.done, seconds=watched.seconds))
+        return
+    posterior = _stored(prepared, result, emit) if team.leads else ()
+    kept, made = len(result.acceptance), chains.draws_of(result)
+    partial = f"{kept} of {config.chains} chains, {made} of {config.samples} draws each"
+    if (kept, made) == (config.chains, config.samples):
+        cancelled = late = False
+    elif cancelled or late:
+        emit(Message(level="warning", text=f"the posterior is a part of what was asked for: {partial}"))
+    if cancelled:
+        emit(Cancelled(step=watched.done, seconds=watched.seconds, posterior=posterior))
+        return
+    emit(
+        Finished(
+            step=watched.done,
+            seconds=watched.seconds,
+            posterior=posterior,
+            divergences=int(result.divergence_counts.sum()),
+            acceptance=float(result.acceptance_rates.mean()),
+            reason=f"the time limit of {config.time_limit:g} s: {partial}" if late else None,
+        )
+    )
+
+
+def _sampled(prepared: Prepared, team: Team, watched: Watched) -> MCMCResult | None:
+    """The chains of all processes."""
+    config, model = prepared.job.config, prepared.model
     x, observations = prepared.move(prepared.train.batch(rows_of(prepared)))
-    model = prepared.model
-    lift = any(True for _ in model.parameters()) if config.lift is None else config.lift
     kernel = inference.NUTSKernel(
         step_size=config.step_size if config.step_size is not None else 0.1,
         max_tree_depth=config.max_tree_depth,
         target_accept=config.target_accept,
     )
-    chains = inference.MCMC(kernel, config.warmup, config.samples, config.chains, seed=config.seed)
-    try:
-        if lift:
-            lifted, lx, lobs = inference.bayesian_lift_parameters(
-                model, x, observations, prior_scale=config.prior_scale
-            )
-            result = chains.run(lifted, lx, lobs, watch=watch)
-        else:
-            result = chains.run(model, x, observations, watch=watch)
-    except Interrupted as reason:
-        if str(reason) != "cancelled":
-            emit(Message(level="warning", text=f"{reason} was reached before every draw was made: none are kept"))
-        emit(Cancelled(step=done, seconds=time.perf_counter() - began))
-        return
+    lift = any(True for _ in model.parameters()) if config.lift is None else config.lift
+    if lift:
+        lifted, x, observations = inference.bayesian_lift_parameters(
+            model, x, observations, prior_scale=config.prior_scale
+        )
+        potential = potential_of(lifted, x, observations)
+    else:
+        potential = potential_of(model, x, observations)
+    asked = inference.MCMC(kernel, config.warmup, config.samples, config.chains, seed=config.seed)
+    return chains.sample(asked, potential, team, ended=watched.ended, watch=watched.transition)
+
+
+def _stored(prepared: Prepared, result: MCMCResult, emit: Emit) -> tuple[PosteriorRow, ...]:
+    """Write the draws; the table of them."""
+    sites = prepared.model.sites
     for warning in result.warnings:
         emit(Message(level="warning", text=warning))
     directory = RunDirectory.of(prepared.job)
@@ -91,18 +154,10 @@ def fit_nuts(prepared: Prepared, stop: Stop, emit: Emit) -> None:
         directory.seal_posterior()
     except OSError as error:
         emit(Message(level="warning", text=f"the draws could not be stored: {error}"))
-    if omitted := left_out(result, model.sites):
+    if omitted := left_out(result, sites):
         names = ", ".join(omitted[:6]) + (f" and {len(omitted) - 6} more" if len(omitted) > 6 else "")
         emit(Message(level="info", text=f"not in the table, but among the stored draws: {names}"))
-    emit(
-        Finished(
-            step=done,
-            seconds=time.perf_counter() - began,
-            posterior=tuple(chain_table(result, model.sites)),
-            divergences=int(result.divergence_counts.sum()),
-            acceptance=float(result.acceptance_rates.mean()),
-        )
-    )
+    return tuple(chain_table(result, sites))
 
 
 def rows_of(prepared: Prepared) -> torch.Tensor:

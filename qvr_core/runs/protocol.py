@@ -192,6 +192,8 @@ class Cancelled(Frozen):
     step: int
     seconds: float
     checkpoint: str | None = None
+    posterior: tuple[PosteriorRow, ...] = ()
+    """The draws of chains so far, which are stored as well."""
 
 
 class Failed(Frozen):

@@ -13,10 +13,13 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
+from qvr_core.inference.mcmc import MCMCResult
+from qvr_core.runs.chains import together
 from qvr_core.runs.client import WorkerProcess, start
 from qvr_core.runs.config import RunConfig
-from qvr_core.runs.exports import losses_of
+from qvr_core.runs.exports import export_csv, losses_of
 from qvr_core.runs.protocol import (
     Cancelled,
     CheckpointWritten,
@@ -315,3 +318,70 @@ async def test_synthetic_data_come_from_the_program(tmp_path: Path) -> None:
     assert last.losses.mean_of_last < last.losses.first
     started = events[0]
     assert isinstance(started, Started) and started.data.startswith("synthetic: 64 rows")
+
+
+LATENTS = """\
+object Row : FinSet 64
+program normal_of_data : Row -> Row
+    sample mu <- Normal(0.0, 5.0)
+    sample tau <- HalfCauchy(5.0)
+    sample z : Row <- Normal(mu, tau)
+    observe y : Row <- Normal(z, 1.0)
+    return y
+"""
+
+
+async def test_cancelled_chains_keep_their_draws(tmp_path: Path) -> None:
+    job = make_job(
+        tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=20, samples=1_000_000, chains=2, max_tree_depth=4
+    )
+    sampling = asyncio.Event()
+    events: list[Event] = []
+
+    def take(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, Progress) and event.phase == "sampling":
+            sampling.set()
+
+    worker = await start(job, take)
+    await asyncio.wait_for(sampling.wait(), 60)
+    await asyncio.sleep(1.5)
+    last = await worker.cancel()
+    assert isinstance(last, Cancelled), last
+    assert {row.name for row in last.posterior} >= {"mu", "tau"}
+    assert any(isinstance(event, Message) and "of 1000000 draws each" in event.text for event in events)
+    run = RunDirectory.of(job)
+    assert run.status() == "cancelled"
+    export_csv(run, tmp_path / "draws.csv")
+    rows = (tmp_path / "draws.csv").read_text().splitlines()
+    assert rows[0].startswith("chain,draw,mu,tau,z[0]") and len(rows) > 3
+    assert len(rows) % 2 == 1  # both chains have as many
+
+
+async def test_chains_at_their_time_limit_say_what_they_have(tmp_path: Path) -> None:
+    job = make_job(
+        tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=5, samples=1_000_000, chains=2,
+        max_tree_depth=2, time_limit=2.0,
+    )  # fmt: skip
+    _, last = await watched(job)
+    assert isinstance(last, Finished) and last.posterior
+    assert last.reason is not None and last.reason.startswith("the time limit of 2 s: 2 of 2 chains, ")
+
+
+def result_of(draws: int, chains: int) -> MCMCResult:
+    """Chains whose draws are their numbers."""
+    numbers = torch.arange(draws).expand(chains, draws)
+    return MCMCResult(
+        {"mu": numbers.double()}, torch.ones(chains), torch.zeros(chains), torch.ones(chains), numbers, numbers,
+        numbers < 0, numbers.double(), torch.ones(chains, draws),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lengths", "shape"), [((50, 50, 3), (2, 50)), ((50, 40), (2, 40)), ((3,), (1, 3)), ((5, 5), (2, 5))]
+)
+def test_chains_that_ended_early_cost_as_few_draws_as_can_be(lengths: tuple[int, ...], shape: tuple[int, int]) -> None:
+    kept = together([result_of(draws, 1) for draws in lengths])
+    assert kept is not None
+    assert tuple(kept.samples["mu"].shape) == shape == tuple(kept.acceptance.shape)
+    assert together([]) is None

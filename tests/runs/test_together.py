@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from qvr_core.analysis import Analyzer
 from qvr_core.runs.config import RunConfig
-from qvr_core.runs.exports import losses_of
+from qvr_core.runs.exports import export_csv, losses_of
 from qvr_core.runs.prepare import prepare
 from qvr_core.runs.protocol import Finished, Job, Started, parse_event
 from qvr_core.runs.store import RunStore
@@ -113,3 +113,36 @@ def test_what_several_processes_cannot_do_is_told_once(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert wanted in done.stderr and done.stderr.count("failed: ") == 1, done.stderr
         assert "Traceback" not in done.stderr and "torch.distributed" not in done.stderr
+
+
+SCHOOLS = """\
+object School : FinSet 8
+program eight_schools : School -> School
+    sample mu <- Normal(0.0, 5.0)
+    sample tau <- HalfCauchy(5.0)
+    sample z : School <- Normal(0.0, 1.0)
+    let theta = mu + tau * z
+    observe y : School <- Normal(theta, 10.0)
+    return y
+"""
+
+
+def drawn(folder: Path, model: str, *more: str) -> str:
+    """The draws of three chains as a table, to the last digit."""
+    folder.mkdir()
+    (folder / "m.qvr").write_text(model)
+    command = [sys.executable, "-m", "qvr_core.cli", "run", "nuts", "m.qvr", "--chains", "3", "--threads", "1",
+               "--max-tree-depth", "4", "--warmup", "40", "--samples", "30", *more]  # fmt: skip
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, done.stderr
+    output = folder / "draws.csv"
+    export_csv(RunStore(folder).open("last"), output)
+    return output.read_text()
+
+
+@pytest.mark.parametrize("model", [SCHOOLS, MODEL.replace("FinSet 256", "FinSet 5").replace("16", "2")])
+def test_draws_do_not_depend_on_the_number_of_processes(model: str, tmp_path: Path) -> None:
+    rows = () if model == SCHOOLS else ("--rows", "8")
+    one = drawn(tmp_path / "one", model, *rows)
+    assert len(one.splitlines()) == 91
+    assert drawn(tmp_path / "two", model, *rows, "--nproc", "2") == one

@@ -1,8 +1,8 @@
 """Markov chain Monte Carlo: HMC and NUTS with windowed warm-up, per-chain adaptation, vectorised chains."""
 
-from qvr_core.inference.mcmc.chains import MCMC, Progress
+from qvr_core.inference.mcmc.chains import MCMC, Enough, Progress, joined
 from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.result import MCMCResult
 
-__all__ = ["MCMC", "HMCKernel", "MCMCResult", "NUTSKernel", "Progress"]
+__all__ = ["MCMC", "Enough", "HMCKernel", "MCMCResult", "NUTSKernel", "Progress", "joined"]

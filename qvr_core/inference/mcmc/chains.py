@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -47,6 +49,10 @@ class Progress:
 Watch = Callable[[Progress], None]
 
 
+class Enough(Exception):
+    """Raised by a watch, or inside a density, to end the chains with the draws made so far."""
+
+
 class MCMC:
     """`num_chains` chains of `num_warmup` + `num_samples` transitions of `kernel`.
 
@@ -88,9 +94,7 @@ class MCMC:
         Raises `DiscreteLatent` where a latent cannot move, `NonFinite` where no start has a finite density.
         """
         potential = potential_of(model, x, observations, compiled=self.compile)
-        base = self.seed if self.seed is not None else int(torch.randint(0, 2**31 - 1, ()))
-        # not base, base + 1, …: runs of neighbouring seeds must not share chains
-        seeds = [int(word) for word in np.random.SeedSequence(base).generate_state(self.num_chains)]
+        seeds = self.seeds()
         schedule = self.schedule or ("together" if potential.vectorised else "sequential")
         if schedule == "together" or self.num_chains == 1:
             groups = [seeds]
@@ -100,10 +104,16 @@ class MCMC:
             runs = in_processes([partial(self.chains_of, potential, group, None) for group in groups])
         else:
             runs = [self.chains_of(potential, group, watch) for group in groups]
-        return _join(runs)
+        return joined(runs)
+
+    def seeds(self) -> list[int]:
+        """A seed for each chain."""
+        base = self.seed if self.seed is not None else int(torch.randint(0, 2**31 - 1, ()))
+        # not base, base + 1, …: runs of neighbouring seeds must not share chains
+        return [int(word) for word in np.random.SeedSequence(base).generate_state(self.num_chains)]
 
     def chains_of(self, potential: Potential, seeds: Sequence[int], watch: Watch | None) -> MCMCResult:
-        """The chains of these seeds, all in one execution."""
+        """The chains of these seeds, all in one execution.  Raises `Enough` where it was enough before any draw."""
         # a trajectory that runs away meets infinities on its way to being called divergent
         with np.errstate(all="ignore"):
             return self._chains(potential, seeds, watch)
@@ -124,26 +134,31 @@ class MCMC:
         window_start, ends = window_ends(self.num_warmup)
         kept = _Kept(potential)
         total = self.num_warmup + self.num_samples
-        for draw in range(total):
-            warmup = draw < self.num_warmup
-            transition = kernel.transition(potential, mass, state, step_size, generators)
-            state = transition.state
-            if warmup and kernel.adapt_step_size:
-                averaging.update(transition.acceptance)
-                step_size = averaging.step_size
-            if warmup and kernel.adapt_mass_matrix and ends and window_start <= draw < ends[-1]:
-                mass.observe(state.q)
-                if draw + 1 in ends:
-                    mass.update()
-                    if kernel.adapt_step_size:
-                        step_size = first_step_size(potential, mass, state, step_size, generators, kernel.target_accept)
-                        averaging.restart(step_size)
-            if draw + 1 == self.num_warmup and kernel.adapt_step_size:
-                step_size = averaging.final
-            if not warmup:
-                kept.add(transition)
-            if watch is not None:
-                watch(_progress(draw, total, warmup, transition, step_size))
+        with contextlib.suppress(Enough):
+            for draw in range(total):
+                warmup = draw < self.num_warmup
+                transition = kernel.transition(potential, mass, state, step_size, generators)
+                state = transition.state
+                if warmup and kernel.adapt_step_size:
+                    averaging.update(transition.acceptance)
+                    step_size = averaging.step_size
+                if warmup and kernel.adapt_mass_matrix and ends and window_start <= draw < ends[-1]:
+                    mass.observe(state.q)
+                    if draw + 1 in ends:
+                        mass.update()
+                        if kernel.adapt_step_size:
+                            step_size = first_step_size(
+                                potential, mass, state, step_size, generators, kernel.target_accept
+                            )
+                            averaging.restart(step_size)
+                if draw + 1 == self.num_warmup and kernel.adapt_step_size:
+                    step_size = averaging.final
+                if not warmup:
+                    kept.add(transition)
+                if watch is not None:
+                    watch(_progress(draw, total, warmup, transition, step_size))
+        if not kept.transitions:
+            raise Enough
         return kept.result(step_size, _stuck(first, state.q))
 
 
@@ -222,22 +237,32 @@ def _stuck(first: Array, last: Array) -> list[str]:
     ]
 
 
-def _join(runs: Sequence[MCMCResult]) -> MCMCResult:
+def joined(runs: Sequence[MCMCResult]) -> MCMCResult:
+    """The chains of several runs side by side; each run has as many draws."""
     if len(runs) == 1:
         return runs[0]
 
-    def joined(attribute: str) -> Tensor:
+    def together(attribute: str) -> Tensor:
         return torch.cat([getattr(run, attribute) for run in runs])
 
     return MCMCResult(
         {name: torch.cat([run.samples[name] for run in runs]) for name in runs[0].samples},
-        joined("acceptance_rates"),
-        joined("divergence_counts"),
-        joined("step_sizes"),
-        joined("tree_depths"),
-        joined("leapfrog_steps"),
-        joined("diverging"),
-        joined("log_density"),
-        joined("acceptance"),
-        [warning.replace("chain 0", f"chain {index}") for index, run in enumerate(runs) for warning in run.warnings],
+        together("acceptance_rates"),
+        together("divergence_counts"),
+        together("step_sizes"),
+        together("tree_depths"),
+        together("leapfrog_steps"),
+        together("diverging"),
+        together("log_density"),
+        together("acceptance"),
+        list(_warnings(runs)),
     )
+
+
+def _warnings(runs: Sequence[MCMCResult]) -> Iterator[str]:
+    """The warnings of runs side by side: a chain's number counts those of the runs before."""
+    before = 0
+    for run in runs:
+        for warning in run.warnings:
+            yield re.sub(r"^chain (\d+)", lambda found, start=before: f"chain {start + int(found[1])}", warning)
+        before += len(run.acceptance_rates)
