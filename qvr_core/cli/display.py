@@ -13,6 +13,7 @@ from rich.progress import Progress as Bar
 from rich.table import Column, Table
 
 from qvr_core.runs.protocol import (
+    Accuracies,
     Cancelled,
     CheckpointWritten,
     Crashed,
@@ -83,6 +84,9 @@ class Screen:
                 self._progress(event)
             case HeldOut():
                 self.out.print(held_out_line(event))
+            case Accuracies():
+                for line in accuracy_lines(event):
+                    self.out.print(line, markup=False)
             case Message():
                 style = {"warning": "yellow", "error": "red"}.get(event.level, "dim")
                 self.err.print(event.text, style=style, markup=False)
@@ -159,6 +163,16 @@ def held_out_line(event: HeldOut) -> str:
         f"(bound {event.bound:.3f}, {event.rows:,} rows, K = {event.draws}); "
         f"text: unigram {event.unigram:.3f}, bigram {event.bigram:.3f}"
     )
+
+
+def accuracy_lines(event: Accuracies) -> list[str]:
+    """How often each observed site was right, beside always answering the commonest value."""
+    return [
+        f"held out after {event.seconds:.1f} s: `{one.site}` {one.accuracy:.1%} right "
+        f"(95 % interval {one.low:.1%} to {one.high:.1%}, {one.count:,} in {event.rows:,} rows); "
+        f"always `{one.commonest}`: {one.baseline:.1%}"
+        for one in event.sites
+    ]
 
 
 def posterior_table(event: Finished | Cancelled) -> Table:

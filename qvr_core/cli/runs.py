@@ -12,7 +12,7 @@ from rich.text import Text
 
 from qvr_core.cli.files import stop, store
 from qvr_core.runs.files import DamagedFile
-from qvr_core.runs.protocol import Event, Finished, HeldOut, Progress, Started
+from qvr_core.runs.protocol import Accuracies, Event, Finished, HeldOut, Progress, Started
 from qvr_core.runs.store import NoSuchRun, RunDirectory
 
 app = typer.Typer(help="List, show and compare runs.", invoke_without_command=True)
@@ -151,6 +151,8 @@ def _results(run: RunDirectory) -> dict[str, str]:
                 results["parameters"] = f"{parameters:,}"
             case HeldOut(bits_per_byte=bits):
                 results["held out, bits"] = f"{bits:.4f}"
+            case Accuracies(sites=sites):
+                results |= {f"held out, {one.site}": f"{one.accuracy:.1%} of {one.baseline:.1%}" for one in sites}
             case Finished(losses=losses, seconds=seconds):
                 if losses is not None and losses.mean_of_last is not None:
                     results["loss (last tenth)"] = f"{losses.mean_of_last:.4f}"

@@ -30,7 +30,12 @@ def sample(
 
     try:
         fit = sampling.restored(opened(run_id))
-        if not fit.prepared.text:
+        if fit.prepared.job.config.source == "pairs" and output is None:
+            for pair in sampling.fill_pairs(fit, min(count, 20), seed):
+                guesses = ", ".join(f"{truth!r}: {guess!r}" for truth, guess in pair.tokens)
+                verdict = "" if pair.label is None else f"  [{pair.label[0]}: {pair.label[1]}]"
+                typer.echo(f"{pair.shown}\n    {guesses}{verdict}")
+        elif not fit.prepared.text:
             _predictive(fit, count, seed, output)
         elif sampling.corpus_and_task(fit.prepared)[1].task == "next":
             corpus, _ = sampling.corpus_and_task(fit.prepared)

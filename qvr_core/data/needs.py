@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.families import FAMILIES
@@ -13,6 +13,7 @@ from qvr_core.semantics.model import (
     ArrowDraw,
     Ascription,
     Attention,
+    Data,
     MarginalizeModel,
     Model,
     ObserveModel,
@@ -33,7 +34,8 @@ class Need:
     `role` is 'input', 'observed' or 'data'.  `kind` is 'finite' (0 … size−1), 'count' (0, 1, 2, …) or 'real'; `size` is
     the number of values of a finite one; `width` the number of columns of a real one.  `low` and `high` bound a real
     value.  `plate` is the declared index set of a site, with its size; `shared`: a latent runs over it too, so
-    there must be that many rows.  `labels` those of an enumeration.
+    there must be that many rows.  `labels` those of an enumeration.  `purpose` is what a data name is for, where an
+    option says it: ('lengths', ''), or 'at', 'mask', 'weight' or 'via' with the site's name.
     `kind` is 'any' where the program leaves it open.
     """
 
@@ -50,6 +52,7 @@ class Need:
     plate: tuple[str, int] | None = None
     shared: bool = False
     labels: tuple[str, ...] | None = None
+    purpose: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,23 @@ def needs_of(program: Program) -> Needs:
             inputs.append(_need("input", name, space, program.domain.written, program.origin))
     latent = _latent_plates(program.steps)
     observed = tuple(_observed(site, latent) for site in observed_sites(program.steps))
-    data = tuple(_data_name(item.name, item.type.space, item.origin) for item in program.data)
+    purposes = _purposes(program)
+    data = tuple(
+        replace(_data_name(item.name, item.type.space, item.origin), purpose=purposes.get(item.name))
+        for item in program.data
+    )
     return Needs(program.name, tuple(inputs), observed, data)
+
+
+def _purposes(program: Program) -> dict[str, tuple[str, str]]:
+    """What the data names that stand in options are for."""
+    found = {program.lengths.name: ("lengths", "")} if isinstance(program.lengths, Data) else {}
+    for site in observed_sites(program.steps):
+        for key in ("at", "mask", "weight", "via"):
+            value = getattr(site, key)
+            if isinstance(value, Data):
+                found.setdefault(value.name, (key, site.name))
+    return found
 
 
 def observed_sites(steps: tuple[StepModel, ...]) -> Iterator[Site]:

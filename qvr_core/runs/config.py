@@ -13,7 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Algorithm = Literal["svi", "nuts"]
 GuideName = Literal["auto", "prior", "normal", "delta", "multivariate_normal", "low_rank", "laplace"]
-SOURCES = ("synthetic", "text", "csv", "parquet", "ndjson", "npz")
+SOURCES = ("synthetic", "text", "pairs", "csv", "parquet", "ndjson", "npz")
+
+UNITS = {"text": ("byte", "character"), "pairs": ("word", "byte_pair")}
+"""What a token can be, by source; the first is the default."""
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
@@ -28,7 +31,8 @@ class RunConfig(BaseModel):
     data: str = Field(
         default="synthetic",
         description="Where the data comes from: `synthetic`, or a source and a path such as `text:book.txt`, "
-        "`csv:trial.csv`, `parquet:…`, `ndjson:…`, `npz:…`. A relative path starts at the folder of qvr.toml.",
+        "`pairs:prose/*.txt`, `csv:trial.csv`, `parquet:…`, `ndjson:…`, `npz:…`. A relative path starts at the folder "
+        "of qvr.toml.",
     )
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="Seed of everything random in the run.")
     device: str = Field(default="cpu", description="`cpu`, `cuda`, `cuda:1` or `mps`.")
@@ -105,9 +109,15 @@ class RunConfig(BaseModel):
         default=None,
         description="The id that stands for the mask; by default the smallest one that the data does not use.",
     )
-    unit: Literal["byte", "character"] = Field(default="byte", description="What one token of a text is.")
+    unit: Literal["byte", "character", "word", "byte_pair"] | None = Field(
+        default=None,
+        description="What one token is: `byte` (the default) or `character` of a text, `word` (the default) or "
+        "`byte_pair` of sentence pairs, whose vocabulary is made from the training part and has the program's size.",
+    )
     held_out: Annotated[float, Field(ge=0, lt=1)] | None = Field(
-        default=None, description="Share of the data kept from training, at its end for text; 0.1 for text, else 0."
+        default=None,
+        description="Share of the data kept from training: the end of a text, evenly spread paragraphs of sentence "
+        "pairs; 0.1 for these, else 0.",
     )
     held_out_rows: Count = Field(default=4096, description="Held-out rows that the last figure is computed on.")
     held_out_draws: Count = Field(default=16, description="Draws of the latents per held-out row (K).")
@@ -146,6 +156,11 @@ class RunConfig(BaseModel):
         if not re.fullmatch(r"cpu|mps|cuda(:[0-9]+)?", value):
             raise ValueError(f"unknown device `{value}`: `cpu`, `cuda`, `cuda:<number>` or `mps`")
         return value
+
+    @property
+    def token_unit(self) -> str:
+        """The unit of a text or of sentence pairs."""
+        return self.unit or UNITS[self.source][0]
 
     @property
     def batch_rows(self) -> int:

@@ -49,7 +49,8 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
     def place(site: str | None) -> TextRange | None:
         if snapshot is None or program is None:
             return None
-        origin = site_origin(program, site) if site is not None else program.origin
+        arrow = snapshot.model.arrows.get(site or "")
+        origin = arrow.origin if arrow is not None else program.origin if site is None else site_origin(program, site)
         if origin is None:
             return None
         return TextRange.model_validate(utf16(snapshot.range(origin), split_lines(text)[0]))

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from qvr_core.data.text import TextWindows
 from qvr_core.runs.prepare import Prepared
 from qvr_core.runtime.program import ProgramModule
 
@@ -23,7 +24,7 @@ def held_out_figure(prepared: Prepared, *, rows: int, draws: int, seed: int) -> 
     the generators of the fit are left as they were.
     """
     windows = prepared.held_out
-    assert windows is not None
+    assert isinstance(windows, TextWindows)
     model, site = prepared.model, windows.task.site.name
     numbers = windows.spread(rows)
     total = total_bound = 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,16 +12,22 @@ import torch
 from torch import Tensor
 
 from qvr_core.analysis import Snapshot
+from qvr_core.data import pairs
 from qvr_core.data import text as texts
 from qvr_core.data.binding import RowsOf, Whole, bind
 from qvr_core.data.needs import Needs, needs_of, reads_both_ways
 from qvr_core.data.records import STREAMED, records
+from qvr_core.data.sentences import read_paragraphs
 from qvr_core.data.synthetic import synthetic
 from qvr_core.data.tables import read_columns, read_head
+from qvr_core.data.vocabulary import Vocabulary, restored, trained
+from qvr_core.runs.config import UNITS, RunConfig
 from qvr_core.runs.failures import Refused
+from qvr_core.runs.files import read_json, write_json
 from qvr_core.runs.memory import Estimate, check_fits, estimate
 from qvr_core.runs.protocol import Baselines, Job
 from qvr_core.runs.settings import main_program
+from qvr_core.runs.store import RunDirectory
 from qvr_core.runtime.program import ProgramModule
 from qvr_core.semantics.model import Ascription, Program, SampleModel
 
@@ -53,7 +59,7 @@ class Prepared:
     model: ProgramModule
     device: torch.device
     train: Rows
-    held_out: texts.TextWindows | None
+    held_out: texts.TextWindows | pairs.SentencePairs | None
     baselines: Baselines | None
     description: str
     memory: int
@@ -123,17 +129,29 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
         sequence=any(need.sequence for need in needs.inputs),
     )
     check_fits(needed, config.memory_limit)
+    _check_positions(config, program)
     torch.set_num_threads(config.threads or default_threads(needed))
     torch.set_default_dtype(torch.float64 if config.precision == "float64" else torch.float32)
     torch.manual_seed(config.seed)
     model = dsl.loads(job.text).programs[program.name].to(device)
     if config.source == "text":
         return _text(job, snapshot, program, needs, model, device, needed.total)
+    if config.source == "pairs":
+        return _pairs(job, snapshot, program, needs, model, device, needed.total)
     if config.source == "synthetic":
         train, description = _synthetic(job, program, needs)
     else:
         train, description = _table(job, program, needs)
     return Prepared(job, snapshot, program, needs, model, device, train, None, None, description, needed.total)
+
+
+def _check_positions(config: RunConfig, program: Program) -> None:
+    """Refuse windows that are longer than the positions that the program has learned."""
+    extent, length = program.extent, config.sequence_length
+    if config.source in ("text", "pairs", "synthetic") and extent.positions is not None and extent.positions < length:
+        message = f"sequence_length is {length}, but `{extent.place}` has learned positions for {extent.positions}"
+        fixes = (f"Give `{extent.place}` max_length={length}", f"Set sequence_length = {extent.positions}")
+        raise Refused("too-few-positions", message, site=extent.place, fixes=fixes)
 
 
 def _table(job: Job, program: Program, needs: Needs) -> tuple[Rows, str]:
@@ -213,7 +231,7 @@ def _text(
     memory: int,
 ) -> Prepared:
     config = job.config
-    corpus = texts.read_corpus(data_path(job), config.unit)
+    corpus = texts.read_corpus(data_path(job), _unit(config))
     task = texts.plan(
         corpus,
         needs,
@@ -239,3 +257,47 @@ def _text(
         job, snapshot, program, needs, model, device, train, held_out,
         Baselines(unigram=unigram, bigram=bigram), description, memory,
     )  # fmt: skip
+
+
+def _pairs(
+    job: Job,
+    snapshot: Snapshot,
+    program: Program,
+    needs: Needs,
+    model: ProgramModule,
+    device: torch.device,
+    memory: int,
+) -> Prepared:
+    config, path = job.config, data_path(job)
+    task = pairs.plan(path, needs, length=config.sequence_length, unit=_unit(config))
+    share = 0.1 if config.held_out is None else config.held_out
+    train, held = pairs.parted(read_paragraphs(path), share, path)
+    words = vocabulary_of(RunDirectory.of(job), config.token_unit, train, task.tokens.size or 0)
+    rows = pairs.SentencePairs(train, words, task, path)
+    held_out = pairs.SentencePairs(held, words, task, path) if held else None
+    description = (
+        f"{path}: {rows.tokens:,} tokens, a vocabulary of {words.size:,} ({words.unit}, {rows.unknown:.1%} unknown); "
+        f"pairs of at most {task.length}, {rows.rows:,} for training"
+        + (f", {held_out.rows:,} held out" if held_out else "")
+    )
+    return Prepared(job, snapshot, program, needs, model, device, rows, held_out, None, description, memory)
+
+
+def vocabulary_of(run: RunDirectory, unit: str, paragraphs: Sequence[Sequence[str]], size: int) -> Vocabulary:
+    """The vocabulary of a run: made once from its training part, then the one that its directory holds."""
+    file = run.path / "vocabulary.json"
+    if file.exists():
+        return restored(unit, read_json(file)["tokenizer"])
+    made = trained(unit, [sentence for paragraph in paragraphs for sentence in paragraph], size)
+    if run.path.is_dir():
+        write_json(file, {"unit": unit, "tokenizer": made.stored()})
+    return made
+
+
+def _unit(config: RunConfig) -> str:
+    """The unit of a token.  Raises `Refused` where the source has no such unit."""
+    known = UNITS[config.source]
+    if config.token_unit not in known:
+        message = f"the tokens of `{config.source}` data are of unit {' or '.join(known)}, not {config.token_unit}"
+        raise Refused("unit", message, fixes=(f'Set unit = "{known[0]}"',))
+    return config.token_unit

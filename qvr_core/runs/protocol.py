@@ -146,6 +146,32 @@ class HeldOut(Frozen):
     bigram: float
 
 
+class Accuracy(Frozen):
+    """How often the likeliest value of a site was the true one, with a 95 % interval (Wilson's, for a binomial share).
+
+    `baseline` is what always answering `commonest` gives on the same values.
+    """
+
+    site: str
+    count: int
+    accuracy: float
+    low: float
+    high: float
+    baseline: float
+    commonest: str
+
+
+class Accuracies(Frozen):
+    """Shares of right answers on rows that were kept from training."""
+
+    event: Literal["accuracies"] = "accuracies"
+    step: int
+    seconds: float
+    """Seconds of training so far."""
+    rows: int
+    sites: tuple[Accuracy, ...]
+
+
 class CheckpointWritten(Frozen):
     event: Literal["checkpoint"] = "checkpoint"
     step: int
@@ -182,6 +208,7 @@ class Finished(Frozen):
     losses: Losses | None = None
     posterior: tuple[PosteriorRow, ...] = ()
     held_out: HeldOut | None = None
+    accuracies: Accuracies | None = None
     divergences: int | None = None
     acceptance: float | None = None
     reason: str | None = None
@@ -218,7 +245,9 @@ class Crashed(Frozen):
     log: tuple[str, ...] = ()
 
 
-Event = Started | Progress | Message | HeldOut | CheckpointWritten | Finished | Cancelled | Failed | Crashed
+Event = (
+    Started | Progress | Message | HeldOut | Accuracies | CheckpointWritten | Finished | Cancelled | Failed | Crashed
+)
 ENDINGS = (Finished, Cancelled, Failed, Crashed)
 
 _events: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from qvr_core import inference
 from qvr_core.analysis import Analyzer
-from qvr_core.data.text import Corpus, TextTask
+from qvr_core.data.pairs import SentencePairs
+from qvr_core.data.text import Corpus, TextTask, TextWindows
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.prepare import Prepared, prepare
 from qvr_core.runs.store import RunDirectory
@@ -91,6 +92,7 @@ def fill(fit: SviFit, count: int, draws: int, seed: int) -> Iterator[Filled]:
     """Held-out windows (or training ones, where nothing was held out) with the masked token filled in."""
     corpus, task = corpus_and_task(fit.prepared)
     windows = fit.prepared.held_out or fit.prepared.train
+    assert isinstance(windows, TextWindows)
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
     rows = torch.randint(windows.rows, (count,), generator=generator)
@@ -109,6 +111,42 @@ def fill(fit: SviFit, count: int, draws: int, seed: int) -> Iterator[Filled]:
             decode(corpus, [int(observations[task.site.name][row])]),
             tuple(decode(corpus, [int(values[row])]) for values in drawn if isinstance(values, Tensor)),
         )
+
+
+@dataclass(frozen=True)
+class FilledPair:
+    """A held-out pair as the program reads it, the tokens that were selected with its likeliest guesses, and, where the
+    program says so, which label it gives the pair and which is true."""
+
+    shown: str
+    tokens: tuple[tuple[str, str], ...]
+    """(truth, guess)."""
+    label: tuple[str, str] | None
+    """(truth, guess)."""
+
+
+def fill_pairs(fit: SviFit, count: int, seed: int) -> Iterator[FilledPair]:
+    """Held-out sentence pairs (or training ones, where nothing was held out) with what the program makes of them."""
+    pairs = fit.prepared.held_out or fit.prepared.train
+    assert isinstance(pairs, SentencePairs)
+    task, generator = pairs.task, torch.Generator().manual_seed(seed)
+    x, observations = pairs.batch(torch.randint(pairs.rows, (count,), generator=generator), generator)
+    fit.model.eval()
+    with torch.no_grad():
+        moved = fit.prepared.move((x, observations))
+        sites = fit.model.execute(moved[0], observations=moved[1], want_tables=True).sites
+    best = {name: site.log_table.argmax(-1).cpu() for name, site in sites.items() if site.log_table is not None}
+    labels = None if task.follows is None else task.follows.labels or ("0", "1")
+    for row in range(count):
+        tokens: list[tuple[str, str]] = []
+        if task.masked is not None and task.mask is not None:
+            chosen = observations[task.mask.name][row]
+            answers = zip(observations[task.masked.name][row][chosen], best[task.masked.name][row][chosen], strict=True)
+            tokens = [(pairs.text([int(truth)]).strip(), pairs.text([int(guess)]).strip()) for truth, guess in answers]
+        label = None
+        if task.follows is not None and labels is not None:
+            label = (labels[int(observations[task.follows.name][row])], labels[int(best[task.follows.name][row])])
+        yield FilledPair(pairs.text(x[0][row].tolist()), tuple(tokens), label)
 
 
 def predictive(fit: SviFit, count: int, seed: int) -> dict[str, Tensor]:

@@ -11,10 +11,12 @@ import torch
 from torch import nn
 
 from qvr_core import inference
+from qvr_core.data.pairs import SentencePairs
 from qvr_core.data.records import Records
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.nonfinite import first_non_finite
 from qvr_core.runs import checkpoint as checkpoints
+from qvr_core.runs.accuracy import accuracies
 from qvr_core.runs.bound import Bound, SharedBound
 from qvr_core.runs.checkpoint import Checkpoint
 from qvr_core.runs.failures import Refused
@@ -22,8 +24,10 @@ from qvr_core.runs.held_out import held_out_figure
 from qvr_core.runs.order import RowOrder
 from qvr_core.runs.parts import ScaledELBO
 from qvr_core.runs.posterior import table
+from qvr_core.runs.prefetch import Ahead
 from qvr_core.runs.prepare import Batch, Prepared
 from qvr_core.runs.protocol import (
+    Accuracies,
     Cancelled,
     CheckpointWritten,
     Event,
@@ -55,8 +59,6 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adagrad": torch.optim.Adagrad,
 }
 END_SHARE = 0.01
-# The running mean that centres score-function gradients is state of the objective.
-BASELINE = "_baseline"
 POSTERIOR_DRAWS = 1000
 
 
@@ -110,6 +112,8 @@ class SviFit:
             raise _cannot_share(prepared, self.order.batch, self.team.size)
         self.bound = Bound(self.model, self.guide, self.objective)
         self.shared = SharedBound(self.bound) if self.team.size > 1 else None
+        making = isinstance(prepared.train, SentencePairs)
+        self.ahead = Ahead(self._made, self.config.steps) if making else None
         self.step = 0
         self.skipped = 0
         self.seconds = 0.0
@@ -143,6 +147,9 @@ class SviFit:
 
     def batch(self, step: int) -> tuple[Batch, float]:
         """This process' part of a step's batch, and its weight in the mean over all processes."""
+        return self._made(step) if self.ahead is None else self.ahead(step)
+
+    def _made(self, step: int) -> tuple[Batch, float]:
         rows = self.order.rows_of(step)
         own = self.team.share(rows)
         weight = len(own) * self.team.size / len(rows)
@@ -207,7 +214,7 @@ class SviFit:
             "smoothed": self.smoothed,
             "skipped": self.skipped,
             "reported_held_out": self.reported_held_out,
-            "baseline": getattr(self.objective, BASELINE, None),
+            "baseline": self.objective.baseline,
         }
         path = checkpoints.save(self.directory.checkpoints, Checkpoint(self.step, tensors, state))
         return CheckpointWritten(step=self.step, path=str(path))
@@ -230,7 +237,7 @@ class SviFit:
         self.smoothed = found.state["smoothed"]
         self.skipped = found.state["skipped"]
         self.reported_held_out = found.state["reported_held_out"]
-        setattr(self.objective, BASELINE, found.state["baseline"])
+        self.objective.baseline = found.state["baseline"]
         yield Message(level="info", text=f"resumed from step {self.step}")
 
     # ------------------------------------------------------------ the run
@@ -279,7 +286,8 @@ class SviFit:
             seconds=self.seconds,
             losses=self._summary(),
             posterior=posterior,
-            held_out=figure,
+            held_out=figure if isinstance(figure, HeldOut) else None,
+            accuracies=figure if isinstance(figure, Accuracies) else None,
             reason=reason,
         )
 
@@ -335,9 +343,13 @@ class SviFit:
             self.reported_held_out = len(due)
             yield self._held_out()
 
-    def _held_out(self) -> HeldOut:
+    def _held_out(self) -> HeldOut | Accuracies:
         prepared = self.prepared
-        assert prepared.held_out is not None and prepared.baselines is not None
+        assert prepared.held_out is not None
+        if isinstance(prepared.held_out, SentencePairs):
+            sites, rows = accuracies(prepared, rows=self.config.held_out_rows, seed=self.config.seed)
+            return Accuracies(step=self.step, seconds=self.seconds, rows=rows, sites=sites)
+        assert prepared.baselines is not None
         bits, bound, rows = held_out_figure(
             prepared, rows=self.config.held_out_rows, draws=self.config.held_out_draws, seed=self.config.seed
         )

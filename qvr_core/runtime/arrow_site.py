@@ -39,7 +39,7 @@ class ArrowSite:
         self.weight = None if site.weight is None else compile_expr(site.weight, source)
         self.mask = None if site.mask is None else compile_expr(site.mask, source)
         self.at = None if site.at is None else compile_expr(site.at, source)
-        self.sequence = any(block.sequence for block in blocks(self.codomain))
+        self.lift = by_position(self.module, self.codomain)
         self.discrete = self.module.sampled and all(block.finite for block in blocks(self.codomain))
         self.info = site_info(self)
 
@@ -47,6 +47,7 @@ class ArrowSite:
         """This site drawing from another arrow of the same type."""
         changed = copy.copy(self)
         changed.module = module
+        changed.lift = by_position(module, self.codomain)
         changed.info = site_info(changed)
         return changed
 
@@ -136,7 +137,10 @@ class ArrowSite:
         log_prob = log_innovations = None
         if request.wanted is not False:
             log_prob, log_innovations = self._densities(x, y, noise or None, frame)
-        return self._record(True, y, log_prob, log_innovations, dict(noise))
+        record = self._record(True, y, log_prob, log_innovations, dict(noise))
+        if request.tables:
+            self._add_table(record, x, y, noise or None, frame)
+        return record
 
     def innovations(self, x: Value, given: Noise | None = None, generator: torch.Generator | None = None) -> Noise:
         """The innovations on `x` by path, drawn where they are not given."""
@@ -155,30 +159,46 @@ class ArrowSite:
 
     def _densities(self, x: Value, y: Value, noise: Noise | None, frame: Frame) -> tuple[Tensor, Tensor | None]:
         """log p(y | x, u) and log p(u), (B,), masked and weighted by row or by position."""
-        factors = [cell for each in (self.mask, self.weight) if each is not None for cell in [each(frame)]]
-        positions = tuple(parts(y)[0].shape[:2]) if self.sequence else None
-        valid = valid_positions(*positions) if positions is not None and self.at is None else None
-        if valid is not None:
-            factors.append(Cell(valid, True))
-        lifts = isinstance(self.module, LiftArrow)
-        by_position = [cell for cell in factors if lifts and tuple(cell.value.shape) == positions]
-        if not by_position or not isinstance(self.module, LiftArrow):
-            log_prob, log_innovations = self.module.densities(x, y, noise)
-        else:
-            each, inner = self.module.densities_by_position(x, y, noise)
-            for cell in by_position:
-                each = (
-                    each * cell.value if cell.value.is_floating_point() else torch.where(cell.value.bool(), each, 0.0)
-                )
+        by_row, per_position = self._factors(y, frame)
+        if per_position and self.lift is not None:
+            each, inner = self.lift.densities_by_position(x, y, noise)
+            for factor in per_position:
+                each = each * factor if factor.is_floating_point() else torch.where(factor.bool(), each, 0.0)
             log_prob, log_innovations = each.sum(1), None if inner is None else inner.sum(1)
-        for cell in factors:
-            if lifts and tuple(cell.value.shape) == positions:
-                continue
-            if cell.value.numel() not in (1, frame.rows):
-                wanted = f"a mask or weight for {frame.rows} rows" + (f" or of shape {positions}" if lifts else "")
-                raise self.where.misfit(wanted, f"shape {tuple(cell.value.shape)}")
-            log_prob = log_prob * cell.value.to(log_prob.dtype).reshape(-1)
+        else:
+            log_prob, log_innovations = self.module.densities(x, y, noise)
+        for factor in by_row:
+            log_prob = log_prob * factor.to(log_prob.dtype)
         return log_prob, log_innovations
+
+    def _factors(self, y: Value, frame: Frame) -> tuple[list[Tensor], list[Tensor]]:
+        """What masks, weights and padding multiply the terms with: by row, (B,) or (1,), and by position, (B, L)."""
+        found = [option(frame).value for option in (self.mask, self.weight) if option is not None]
+        if self.lift is None:
+            positions = None
+        else:
+            rows, length = parts(y)[0].shape[:2]
+            positions = (rows, length)
+            valid = valid_positions(rows, length) if self.at is None else None
+            found += [] if valid is None else [valid]
+        by_row = [value for value in found if tuple(value.shape) != positions]
+        for value in by_row:
+            if value.numel() not in (1, frame.rows):
+                wanted = f"a mask or weight for {frame.rows} rows" + (f" or of shape {positions}" if positions else "")
+                raise self.where.misfit(wanted, f"shape {tuple(value.shape)}")
+        return [value.reshape(-1) for value in by_row], [value for value in found if tuple(value.shape) == positions]
+
+    def _add_table(self, record: SiteRecord, x: Value, y: Value, noise: Noise | None, frame: Frame) -> None:
+        """Leave the log-probabilities of all values in the record, and which positions count."""
+        body = self.module if self.lift is None else self.lift.body[0]
+        if not body.tabular:
+            return
+        if self.lift is not None:
+            record.log_table = self.lift.log_table_by_position(x, noise)
+            masks = [factor.bool() for factor in self._factors(y, frame)[1] if not factor.is_floating_point()]
+            record.counted = torch.stack(masks).all(0) if masks else None
+        else:
+            record.log_table = self.module.log_table(x, noise)[0]
 
     def _record(
         self,
@@ -231,6 +251,13 @@ class SiteArrow(nn.Module):
     def forward(self, x: object) -> Value:
         """The value of a deterministic arrow; a draw of a sampled one."""
         return self.rsample(x)
+
+
+def by_position(module: ArrowModule, codomain: Space) -> LiftArrow | None:
+    """An arrow as one that works at every position of a sequence by itself; None where it does not."""
+    if module.pointwise and any(block.sequence for block in blocks(codomain)):
+        return LiftArrow(module, module.domain, module.codomain)
+    return module if isinstance(module, LiftArrow) else None
 
 
 def _float_like(module: nn.Module, x: Value) -> Tensor:

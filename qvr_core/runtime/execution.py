@@ -50,6 +50,10 @@ class SiteRecord:
     """(B,) log |∂value/∂u| where the value was given by unconstrained numbers u."""
     log_discrete: Tensor | None = None
     """(B,) log density of the draws whose gradient is the score function's, where there are some."""
+    log_table: Tensor | None = None
+    """(B, n) or (B, L, n) log-probabilities of all values of an observed finite site, where they were asked for."""
+    counted: Tensor | None = None
+    """(B, L) bool: the positions of an observed sequence that mask and lengths let count; None where all do."""
 
 
 @dataclass(slots=True)
@@ -129,6 +133,7 @@ class Request:
     generator: torch.Generator | None = None
     wanted: Wanted = True
     scored: Collection[str] = ()
+    tables: bool = False
 
     def noise_of(self, site: str, specs: Callable[[], Sequence[NoiseSpec]]) -> Mapping[str, Tensor] | None:
         """The noise given for a site; `specs` tells its draws where a function wants to know."""

@@ -86,6 +86,11 @@ class LiftArrow(ArrowModule):
         log_prob, inner = self.body[0].densities(flatten_time(x), flatten_time(y), self._flat(innovations))
         return log_prob.view(lead), None if inner is None else inner.view(lead)
 
+    def log_table_by_position(self, x: Value, innovations: Noise | None = None) -> Tensor:
+        """Log-probabilities (B, L, n) of all values at every position; only where the body is tabular."""
+        lead = layout.parts(x)[0].shape[:2]
+        return self.body[0].log_table(flatten_time(x), self._flat(innovations))[0].unflatten(0, lead)
+
 
 def lifted(body: ArrowModule, domain: Named, codomain: Named) -> ArrowModule:
     """`body` over sequences; a pointwise arrow takes them as it is."""

@@ -106,6 +106,7 @@ class ProgramModule(ProgramArrow):
         rows: int | None = None,
         n_steps: int | None = None,
         prepared: bool = False,
+        want_tables: bool = False,
     ) -> Execution:
         """Run every step once.
 
@@ -117,11 +118,20 @@ class ProgramModule(ProgramArrow):
         scored: latents whose density is computed in any case.
         rows: number of rows of a program that does not use its input.
         prepared: `x` is a value in normal form and has been checked.
+        want_tables: leave the log-probabilities of all values of observed finite sites in their records.
         """
         value = x if prepared else self.input(x)
         count = self._rows(value, self._unread_rows(x) if rows is None else rows, values, noise, unconstrained)
         request = Request(
-            count, observations or {}, values or {}, noise or {}, unconstrained or {}, generator, want_log_prob, scored
+            count,
+            observations or {},
+            values or {},
+            noise or {},
+            unconstrained or {},
+            generator,
+            want_log_prob,
+            scored,
+            want_tables,
         )
         frame = Frame(self.name, request, count, value, self.program.uses_input, self.data)  # pyright: ignore
         if value is not None:

@@ -1,0 +1,59 @@
+"""Prose as paragraphs of sentences: blank lines end a paragraph, `.`, `!` and `?` a sentence."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from pathlib import Path
+
+from qvr_core.data.problems import DataProblem
+
+_PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")
+_ENDS = re.compile(r"""(?:(?<=[.!?])|(?<=[.!?]["')\]]))\s+(?=["'(\[*`]*[A-Z])""")
+_ABBREVIATION = re.compile(r"(?:^|\s|\()(?:[A-Z]|e\.g|i\.e|etc|cf|vs|Mr|Mrs|Ms|Dr|St|No|Fig|Sec|al)\.$")
+
+
+def read_paragraphs(path: str) -> list[list[str]]:
+    """The paragraphs of the files that `path` names (a file, or a pattern with `*` and `**`), files by their names.
+
+    Each is a list of sentences without line breaks.  Raises `DataProblem`.
+    """
+    return [sentences(part) for name in _files(path) for part in _PARAGRAPHS.split(_read(name)) if part.strip()]
+
+
+def sentences(paragraph: str) -> list[str]:
+    """The sentences of a paragraph, whose line breaks count as spaces."""
+    found: list[str] = []
+    for piece in _ENDS.split(" ".join(paragraph.split())):
+        if found and _ABBREVIATION.search(found[-1]):
+            found[-1] += f" {piece}"
+        else:
+            found.append(piece)
+    return found
+
+
+def _files(path: str) -> list[str]:
+    if Path(path).exists() or not glob.has_magic(path):
+        return [path]
+    found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
+    if not found:
+        raise DataProblem(
+            "no file is called like this", path=path, remedy="A relative pattern starts at the folder of qvr.toml"
+        )
+    return found
+
+
+def _read(path: str) -> str:
+    try:
+        if Path(path).is_dir():
+            raise DataProblem("this is a folder", path=path, remedy=f"Name its files: `{path.rstrip('/')}/*.txt`")
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise DataProblem(
+            "there is no such file", path=path, remedy="A relative path starts at the folder of qvr.toml"
+        ) from error
+    except PermissionError as error:
+        raise DataProblem("the file may not be read", path=path, remedy="Check its permissions") from error
+    except UnicodeDecodeError as error:
+        raise DataProblem(f"byte {error.start} is not UTF-8", path=path, remedy="Convert the file to UTF-8") from error
