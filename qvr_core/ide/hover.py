@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide import arrows
@@ -34,6 +35,7 @@ from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import space_text, structure
 from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.roles import ROLES
+from qvr_core.semantics.spaces import factors_of, has_seq, item_of, sequence_of
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree import Placed, Span, Statement
 
@@ -150,11 +152,22 @@ def _step(step: m.StepModel, name: str) -> str:
         case m.MarginalizeModel(site=site) if name == site.name:
             return site_text(site, name, "summed out exactly")
         case m.LetModel(names=names, value=value) if name in names:
-            return paragraphs(code(f"let {', '.join(names)}"), value_text(value.type))
+            return paragraphs(code(f"let {name}"), value_text(_part(value.type, names.index(name), len(names))))
         case m.ScoreModel(name=own) if own == name:
             return paragraphs(code(f"score {name}"), "Added to the log joint density")
         case _:
             return ""
+
+
+def _part(kind: m.ValueType, index: int, count: int) -> m.ValueType:
+    """What one of several names gets of a product."""
+    if count == 1 or kind.space is None:
+        return kind
+    factors = factors_of(item_of(kind.space))
+    if len(factors) != count:
+        return kind
+    own = factors[index]
+    return replace(kind, space=sequence_of(own) if has_seq(kind.space) else own)
 
 
 def _data(snapshot: Snapshot, found: Found) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from qvr_core.analysis import Analyzer
@@ -71,6 +73,30 @@ def test_shapes_of_plates(step: str, shape: str) -> None:
     found = markdown(f"object School : FinSet 8\nprogram p : School -> School\n    {step}\n    return {name}\n")
     assert f"Shape: `{shape}`" in found, found
     assert ("per element of School" in found) == ("School" in step)
+
+
+CELLS = (Path(__file__).resolve().parents[2] / "examples" / "mogrifier_rlstm_lm.qvr").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("marked", "words"),
+    [
+        ("let st$0ates", ["states : Seq Token => Seq (Hidden * Memory)", "`(B, L) -> (B, L, 64), (B, L, 64)`"]),
+        ("let back$0bone", ["Seq Token => Seq ", "`(B, L) -> (B, L, 64)`"]),
+        ("(tok$0ens)", ["tokens : Seq Token", "`(B, L)`"]),
+        ("let $0h = backbone", ["let h", "Seq Real 64"]),
+        ("observe next_$0token", ["next_token : Seq Token", "`(B, L)`"]),
+        ("(ga$0te, candidate) = chunk", ["let gate\n", "Real 64 ·"]),
+        ("(x2, h$02) = mogrified", ["let h2\n", "Real 64 ·"]),
+        ("let mogri$0fied", ["Embedded * Hidden => Embedded * Hidden", "8,320 parameters"]),
+    ],
+)
+def test_hover_in_a_cell_and_behind_its_scan(marked: str, words: list[str]) -> None:
+    plain = marked.replace("$0", "")
+    assert plain in CELLS, plain
+    found = markdown(CELLS.replace(plain, marked, 1))
+    for word in words:
+        assert word in found, found
 
 
 def test_inferred_direction_is_told() -> None:
