@@ -16,6 +16,7 @@ import typer
 from qvr_core.cli.files import read_program, stop, store
 from qvr_core.runs.client import WorkerProcess
 from qvr_core.runs.config import RunConfig
+from qvr_core.runs.files import DamagedFile
 from qvr_core.runs.protocol import Crashed, Event, Failed, Job
 from qvr_core.runs.settings import Resolved, UsageProblem, find_settings, main_program, resolve
 from qvr_core.runs.store import NoSuchRun, RunStore
@@ -176,6 +177,8 @@ def _resumed(run_id: str, flags: dict[str, str]) -> Job:
         values = job.config.model_dump() | {key: getattr(resolve("", None, changed).config, key) for key in changed}
     except (NoSuchRun, UsageProblem) as problem:
         stop(str(problem))
+    except (DamagedFile, OSError) as problem:
+        stop(str(problem), 1)
     return job.model_copy(update={"config": RunConfig.model_validate(values)})
 
 

@@ -30,7 +30,8 @@ class _Bound:
         self.num_particles = num_particles
         self.reduction = reduction
         self.gradient: Gradient = gradient
-        self._baseline: float | None = None
+        # The running mean that centres the score of one particle: state, which a checkpoint must keep.
+        self.baseline: float | None = None
 
     def log_weights(
         self,
@@ -67,8 +68,8 @@ class _Bound:
             others = (loss.sum(0, keepdim=True) - loss) / (self.num_particles - 1)
             return loss - others
         mean = float(loss.mean())
-        baseline = mean if self._baseline is None else self._baseline
-        self._baseline = mean if self._baseline is None else 0.9 * self._baseline + 0.1 * mean
+        baseline = mean if self.baseline is None else self.baseline
+        self.baseline = mean if self.baseline is None else 0.9 * self.baseline + 0.1 * mean
         return loss - baseline
 
 

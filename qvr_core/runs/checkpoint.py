@@ -109,7 +109,8 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in _under("optimizer.", tensors):
         number, _, key = name.partition(".")
-        state.setdefault(int(number), {})[key] = tensor
+        # A copy of its own: a file's tensors lie where the file has them, not where torch would put them.
+        state.setdefault(int(number), {})[key] = tensor.clone()
     own = optimizer.state_dict()["param_groups"]
     merged = [mine | {**given, "params": mine["params"]} for mine, given in zip(own, groups, strict=True)]
     optimizer.load_state_dict({"state": state, "param_groups": merged})

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from safetensors import safe_open
-
 from qvr_core import dsl
+from qvr_core.runs.checkpoint import newest
 from qvr_core.runs.failures import Refused
-from qvr_core.runs.files import DamagedFile
 from qvr_core.runs.settings import main_program
 from qvr_core.runs.store import RunDirectory
 
@@ -35,14 +33,9 @@ def differences(text: str, run: RunDirectory) -> list[str]:
 
 
 def _shapes(run: RunDirectory) -> dict[str, tuple[int, ...]]:
-    """Shapes of the model's parameters in the newest checkpoint."""
-    folders = sorted(run.checkpoints.glob("step-*"), reverse=True)
-    if not folders:
-        raise Refused("no-checkpoint", f"run {run.run_id} has no checkpoint")
-    file = folders[0] / "tensors.safetensors"
-    try:
-        with safe_open(file, framework="numpy") as opened:
-            names: list[str] = [key for key in opened.keys() if key.startswith("model.")]  # noqa: SIM118
-            return {key.removeprefix("model."): tuple(opened.get_slice(key).get_shape()) for key in names}
-    except Exception as error:
-        raise DamagedFile(f"{file} cannot be read: {error}") from error
+    """Shapes of the model's parameters in the newest whole checkpoint."""
+    found, damaged = newest(run.checkpoints)
+    if found is None:
+        raise damaged[0] if damaged else Refused("no-checkpoint", f"run {run.run_id} has no checkpoint")
+    own = {name: value for name, value in found.tensors.items() if name.startswith("model.")}
+    return {name.removeprefix("model."): tuple(value.shape) for name, value in own.items()}

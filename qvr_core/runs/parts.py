@@ -17,6 +17,8 @@ class ScaledELBO:
     def __init__(self, num_particles: int, rows: int) -> None:
         self.num_particles = num_particles
         self.rows = rows
+        # Latents that all rows share have no score of a discrete draw to centre.
+        self.baseline: float | None = None
 
     def __call__(self, model: ProgramModule, guide: Guide, x: object, observations: Mapping[str, Any]) -> Tensor:
         count = self.num_particles

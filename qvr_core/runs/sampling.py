@@ -12,6 +12,7 @@ from qvr_core import inference
 from qvr_core.analysis import Analyzer
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.data.text import Corpus, TextTask, TextWindows
+from qvr_core.runs.checkpoint import newest
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.prepare import Prepared, prepare
 from qvr_core.runs.store import RunDirectory
@@ -34,11 +35,16 @@ def restored(run: RunDirectory) -> SviFit:
     job = run.job()
     if job.config.algorithm != "svi":
         raise Refused("no-checkpoint", f"run {run.run_id} kept draws, not a fit: see `qvr runs export`")
+    # Before anything else: what made a run fail would only be said again.
+    found, damaged = newest(run.checkpoints)
+    if found is None and damaged:
+        raise damaged[0]
+    if found is None:
+        shown = f"see `qvr runs show {run.run_id}`"
+        raise Refused("no-checkpoint", f"run {run.run_id} is {run.status()} and has no checkpoint: {shown}")
     fit = SviFit(prepare(job, Analyzer(job.text).snapshot()), Stop())
     for _ in fit.restore():
         pass
-    if fit.step == 0:
-        raise Refused("no-checkpoint", f"run {run.run_id} has no checkpoint yet")
     return fit
 
 
