@@ -1,4 +1,4 @@
-"""Where a loss stopped being finite."""
+"""Where a density, a loss or a gradient stopped being finite."""
 
 from __future__ import annotations
 
@@ -11,32 +11,69 @@ from torch import Tensor
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.objectives import weigh
 from qvr_core.runtime.errors import NonFinite
+from qvr_core.runtime.execution import Execution
 from qvr_core.runtime.layout import parts
 from qvr_core.runtime.program import ProgramModule
 
 
-@torch.no_grad()
 def first_non_finite(
     model: ProgramModule, guide: Guide, x: object, observations: Mapping[str, Any] | None
 ) -> NonFinite:
-    """Run once more and name the first quantity that is NaN or infinite, in program order."""
-    for name, parameter in (*model.named_parameters(), *guide.named_parameters()):
-        if not bool(torch.isfinite(parameter).all()):
+    """Run once more and name the first quantity that is NaN or infinite, in program order: parameters, values,
+    densities, then gradients."""
+    named = {**dict(model.named_parameters()), **{f"guide.{n}": p for n, p in guide.named_parameters()}}
+    for name, parameter in named.items():
+        if not finite(parameter):
             return NonFinite(f"`{model.name}`: the parameter `{name}` is no longer finite; lower the learning rate")
     value = model.input(x)
     rows = 1 if value is None else parts(value)[0].shape[0]
-    run, _ = weigh(model, guide, value, observations or {}, rows)
+    with torch.enable_grad():
+        run, log_weights = weigh(model, guide, value, observations or {}, rows)
+        found = blamed(model.name, run) or _blamed_gradient(model.name, run, log_weights, named)
+    return found or NonFinite(f"`{model.name}`: the loss or its gradient is not finite")
+
+
+def blamed(program: str, run: Execution) -> NonFinite | None:
+    """The first value or log density of an execution that is not finite."""
     for name, site in run.sites.items():
         given = "observed value" if site.observed else "value"
         for part in _tensors(site.value):
-            if part.is_floating_point() and not bool(torch.isfinite(part).all()):
-                return NonFinite(f"`{model.name}`: site `{name}`: the {given} has {_what(part)}", site=name)
-        if site.log_prob is not None and not bool(torch.isfinite(site.log_prob).all()):
+            if part.is_floating_point() and not finite(part):
+                return NonFinite(f"`{program}`: site `{name}`: the {given} has {_what(part)}", site=name)
+        if site.log_prob is not None and not finite(site.log_prob):
             advice = "; an observed value lies outside the support" if site.observed else ""
             return NonFinite(
-                f"`{model.name}`: site `{name}`: its log density has {_what(site.log_prob)}{advice}", site=name
+                f"`{program}`: site `{name}`: its log density has {_what(site.log_prob)}{advice}", site=name
             )
-    return NonFinite(f"`{model.name}`: the loss is not finite")
+    return None
+
+
+def _blamed_gradient(
+    program: str, run: Execution, log_weights: Tensor, named: Mapping[str, Tensor]
+) -> NonFinite | None:
+    """The first site whose log density has a gradient that is not finite, and the parameter."""
+    free = {name: p for name, p in named.items() if p.requires_grad}
+    for site in (*run.sites.values(), None):
+        term = log_weights if site is None else site.log_prob
+        if term is None or not term.requires_grad:
+            continue
+        gradients = torch.autograd.grad(
+            term.sum(), list(free.values()), retain_graph=True, allow_unused=True, materialize_grads=True
+        )
+        for name, gradient in zip(free, gradients, strict=True):
+            if not finite(gradient):
+                words = f"the gradient of `{name}` has {_what(gradient)}"
+                if site is None:
+                    return NonFinite(f"`{program}`: {words}")
+                return NonFinite(
+                    f"`{program}`: site `{site.name}`: its log density is finite, but {words}", site=site.name
+                )
+    return None
+
+
+def finite(tensor: Tensor) -> bool:
+    """True where no element is NaN or infinite."""
+    return bool(torch.isfinite(tensor).all())
 
 
 def _tensors(value: Any) -> tuple[Tensor, ...]:

@@ -15,9 +15,10 @@ from qvr_core.runtime.arithmetic import Parts, compile_expr
 from qvr_core.runtime.cells import Cell, as_one, lead
 from qvr_core.runtime.families import canonical
 from qvr_core.runtime.frame import Frame
+from qvr_core.runtime.indices import IndexCheck
 from qvr_core.runtime.layout import Where
 from qvr_core.semantics.families import FAMILIES
-from qvr_core.semantics.model import Constant, Expr, FamilyDraw, Site
+from qvr_core.semantics.model import Constant, Data, Expr, FamilyDraw, Site
 
 _RANKS: Mapping[str, int] = {"element": 0, "vector": 1, "matrix": 2}
 
@@ -77,6 +78,11 @@ class Aligned:
     rows: bool
     batch: tuple[int, ...]
 
+    @property
+    def device(self) -> torch.device:
+        """Where the first argument lies."""
+        return next(iter(self.cells.values()))[0].value.device
+
     def canonical(self, rank: int) -> tuple[Tensor, ...]:
         """The parameters in the runtime's form, with `rank` batch axes after the row axis where they have rows."""
         return canonical(
@@ -97,6 +103,8 @@ class Arguments:
         self.plate = getattr(site.ascribed.space, "nominal", None) if site.ascribed is not None else None
         self.items = [Argument(draw.family, name, expr, parts) for name, expr in draw.args if name != "dim"]
         self.literal = all(isinstance(expr, Constant) for _, expr in draw.args)
+        option = site.via if site.via is not None else site.at
+        self.check_groups = IndexCheck(option.name if isinstance(option, Data) else None)
         self._made: tuple[Tensor, ...] | None = None
 
     def align(self, frame: Frame, event: tuple[int, ...] | None, groups: Cell | None) -> Aligned:
@@ -105,7 +113,12 @@ class Arguments:
         for item in self.items:
             cell = item.cell(frame, event)
             if groups is not None and item.by_group(cell, groups, self.plate):
-                cell = take_groups(cell, groups)
+                size = cell.value.shape[1 if cell.rows else 0]
+                self.check_groups(frame.program, groups.value, size)
+                try:
+                    cell = take_groups(cell, groups)
+                except IndexError as error:
+                    raise self.where.misfit(f"groups 0 … {size - 1}", str(error)) from error
             cells[item.name] = (cell, item.rank)
         shapes = [cell.value.shape[int(cell.rows) : cell.value.ndim - own] for cell, own in cells.values()]
         try:
@@ -119,9 +132,10 @@ class Arguments:
         """The parameters in the runtime's form; literal ones are made once."""
         if not self.literal:
             return aligned.canonical(rank)
-        if self._made is None:
-            self._made = aligned.canonical(rank)
-        return self._made
+        made = self._made
+        if made is None or made[0].device != aligned.device:
+            made = self._made = aligned.canonical(rank)
+        return made
 
 
 def take_groups(cell: Cell, groups: Cell) -> Cell:

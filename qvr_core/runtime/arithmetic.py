@@ -13,6 +13,7 @@ from qvr_core.runtime.cells import Cell, align, as_argument
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.frame import Frame
 from qvr_core.runtime.functions import function
+from qvr_core.runtime.indices import IndexCheck
 from qvr_core.runtime.layout import factors, take_factor
 from qvr_core.semantics.model import (
     Apply,
@@ -53,8 +54,7 @@ def compile_expr(expr: Expr, parts: Parts) -> Evaluate:
     """A closure that computes `expr` on a frame."""
     match expr:
         case Constant(value=value):
-            cell = Cell(value if isinstance(value, str) else torch.tensor(value), False)
-            return lambda frame: cell
+            return _literal(value)
         case Bound(name=name):
             return lambda frame: frame[name]
         case Data(name=name):
@@ -91,6 +91,14 @@ def compile_expr(expr: Expr, parts: Parts) -> Evaluate:
         case TermValue(text=text):
             term = Cell(text, False)
             return lambda frame: term
+
+
+def _literal(value: Any) -> Evaluate:
+    """A literal, on the device of the program that runs."""
+    cell = Cell(value if isinstance(value, str) else torch.tensor(value), False)
+    if isinstance(value, str):
+        return lambda frame: cell
+    return lambda frame: cell if frame.device is None else Cell(cell.value.to(frame.device), False)
 
 
 def _builtin(expr: Builtin, parts: Parts) -> Evaluate:
@@ -151,10 +159,17 @@ def _index(expr: Index, parts: Parts) -> Evaluate:
 
         return select
 
+    checks = [IndexCheck(index.name if isinstance(index, Data) else None) for index in expr.indices]
+
     def take(frame: Frame) -> Cell:
         cell = base(frame)
+        found = [index(frame) for index in indices]
+        if cell.rank >= len(found):
+            shape = cell.value.shape[cell.rows :]
+            for check, index, size in zip(checks, found, shape, strict=False):
+                check(frame.program, index.value, size)
         try:
-            return gather(cell, [index(frame) for index in indices])
+            return gather(cell, found)
         except IndexError as error:
             raise _out_of_range(frame, cell, str(error)) from error
 

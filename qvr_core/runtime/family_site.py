@@ -5,7 +5,8 @@ A draw has the joint batch shape of its arguments, which an ascription may widen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +21,17 @@ from qvr_core.runtime.cells import Cell, as_one, lead
 from qvr_core.runtime.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.families import RUNTIME_FAMILIES, standard_noise
 from qvr_core.runtime.frame import Frame, as_tensor
+from qvr_core.runtime.indices import recording
 from qvr_core.runtime.layout import Where
 from qvr_core.runtime.padding import valid_positions
 from qvr_core.semantics.families import FAMILIES, Family
 from qvr_core.semantics.model import Ascription, FamilyDraw, Site
 from qvr_core.semantics.spaces import Constrained, Finite, Product, Real, Seq, Space
 
+_CATEGORIES: Mapping[str, Callable[[tuple[Tensor, ...]], int]] = {
+    "Categorical": lambda parameters: parameters[0].shape[-1],
+    "OrderedLogistic": lambda parameters: parameters[1].shape[-1] + 1,
+}
 _SUPPORTS: Mapping[str, str] = {"Simplex": "simplex", "CholeskyFactor": "correlation", "Covariance": "covariance"}
 
 
@@ -67,6 +73,9 @@ class FamilySite:
         # draws without a reparameterised gradient carry the score function's
         self.by_score = not self.family.reparameterised
         self._literal_support: Support | None = None
+        self._sound: Tensor | None = None
+        self._plate_name = "" if site.ascribed is None else site.ascribed.written
+        self._noted = False
         self.info = self._info()
 
     def _info(self) -> SiteInfo:
@@ -109,6 +118,7 @@ class FamilySite:
                 cell = option(frame)
                 if cell.value.dtype == torch.bool:
                     return Cell(cell.value.nonzero().squeeze(-1), False)
+                self.arguments.check_groups.whole(frame.program, cell.value)
                 return Cell(cell.value.long(), cell.rows)
         return None
 
@@ -232,6 +242,8 @@ class FamilySite:
         """Elementwise log densities of a fitted value."""
         rank = value.rank - self.table.event
         parameters = self.arguments.canonical(aligned, rank)
+        if self.family.name in _CATEGORIES:
+            self._check_categories(value.value, _CATEGORIES[self.family.name](parameters))
         density = self.family.log_prob(value.value, *parameters)
         terms = Terms(density, value.rows or aligned.rows)
         return self.weighted(self._valid(terms) if isinstance(self.space, Seq) else terms, frame, groups)
@@ -244,6 +256,15 @@ class FamilySite:
         wide = valid.reshape(*valid.shape, *(1,) * (terms.value.ndim - 2))
         return Terms(torch.where(wide, terms.value, 0.0), True)
 
+    def _check_categories(self, value: Tensor, size: int) -> None:
+        """Elsewhere a value outside the support has density zero; here torch fails, or reads a fraction as whole."""
+        if value is self._sound or recording() or not value.numel():
+            return
+        wrong = (value < 0) | (value >= size) | (value != value.round() if value.is_floating_point() else False)
+        if bool(wrong.any()):
+            raise self.where.misfit(f"values 0 … {size - 1}", f"{value[wrong][0].item()}")
+        self._sound = value
+
     def fitted(self, frame: Frame, given: Cell, aligned: Aligned, groups: Cell | None) -> Cell:
         """A given value in the shape of the likelihood, checked."""
         cell, event, batch = as_one(given), self.table.event, aligned.batch
@@ -254,6 +275,7 @@ class FamilySite:
             value = value.unflatten(-1, self.event)
         axis = int(cell.rows)
         if self.at is not None and groups is not None and value.shape[axis] != groups.value.shape[-1]:
+            self.arguments.check_groups(frame.program, groups.value, value.shape[axis])
             value = value[:, groups.value] if cell.rows else value[groups.value]
         own = tuple(value.shape[axis : value.ndim - event])
         short = len(batch) - len(own)
@@ -276,6 +298,16 @@ class FamilySite:
         fits = len(batch) <= len(own) and all(b in (1, o) for b, o in zip(reversed(batch), reversed(own), strict=False))
         if not fits:
             raise self.where.misfit(f"values of shape {batch}, as the arguments have", f"shape {own}")
+        plate = self.plate
+        plain = self.kind == "observe" and groups is None and self.site.ascription is Ascription.PLATE
+        if plain and plate and own[: len(plate)] != plate and not self._noted:
+            self._noted = True
+            size = " × ".join(map(str, plate))
+            warnings.warn(
+                f"`{frame.program}`, site `{self.name}`: `: {self._plate_name}` declares {size} rows, and the data has "
+                f"{own[0] if own else 1}: all of them count (noted once)",
+                stacklevel=2,
+            )
         wide = self.plate if self.kind == "sample" and self.site.ascription is not Ascription.ROW_DRAWS else ()
         if wide and own[: len(wide)] != wide:
             raise self.where.misfit(f"values of shape {wide}, as the plate has", f"shape {own}")

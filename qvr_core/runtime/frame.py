@@ -35,6 +35,8 @@ class Frame:
     parent: Frame | None = None
     repeated: int = 1
     given: dict[str, Cell | None] = field(default_factory=dict)
+    device: torch.device | None = None
+    """Where literals must lie; None for the CPU."""
 
     def __getitem__(self, name: str) -> Cell:
         cell = self.bound.get(name)
@@ -86,6 +88,7 @@ class Frame:
             self.data,
             parent=self,
             repeated=times,
+            device=self.device,
         )
 
 

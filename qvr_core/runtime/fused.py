@@ -20,6 +20,7 @@ from torch import Tensor
 
 from qvr_core.runtime.cell_buffers import CellBuffers, lend_cell_buffers
 from qvr_core.runtime.families.heads import FLOOR, SOFTPLUS_SHIFT
+from qvr_core.runtime.indices import recording
 
 MANY = 1024
 """Numbers in one step's layer from which the sigmoid's speed outweighs one more operation."""
@@ -53,7 +54,7 @@ def run_cell(
 def can_fuse() -> bool:
     """False inside torch.func transforms and while compiling, where plain operations are wanted."""
     functorch_active = torch._C._are_functorch_transforms_active()  # pyright: ignore[reportPrivateUsage]
-    return not (functorch_active or torch.compiler.is_compiling())
+    return not (functorch_active or recording())
 
 
 def plain_cell(

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from qvr_core.runtime.arrow import Value
 from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.indices import recording
 from qvr_core.semantics.families import event_width
 from qvr_core.semantics.spaces import Constrained, Finite, Product, Real, Seq, Space
 
@@ -199,12 +200,7 @@ def prepare(space: Space, value: object, where: Where) -> Value:
     if all(not _block(factor).finite for factor in flat):
         return _prepare_real(sum(widths), tensor, any(isinstance(f, Seq) for f in flat), where, describe(space))
     columns = torch.split(tensor, widths, dim=-1)
-    return join(
-        [
-            _prepare_factor(factor, column.squeeze(-1) if _block(factor).finite else column, where)
-            for factor, column in zip(flat, columns, strict=True)
-        ]
-    )
+    return join([_column(factor, column, where) for factor, column in zip(flat, columns, strict=True)])
 
 
 def _by_name(space: Space, value: Mapping[str, object], where: Where) -> list[object]:
@@ -225,20 +221,26 @@ def _as_tensor(value: object, where: Where) -> Tensor:
         raise where.misfit("a tensor", type(value).__name__) from problem
 
 
+def _column(factor: Space, column: Tensor, where: Where) -> Tensor:
+    """A column of one tensor for all factors: whole numbers stand in a float tensor where a real factor is beside."""
+    if not _block(factor).finite:
+        return _prepare_factor(factor, column, where)
+    column = column.squeeze(-1)
+    if column.is_floating_point() and bool((column == column.round()).all()):
+        column = column.long()
+    return _prepare_factor(factor, column, where)
+
+
 def _prepare_factor(factor: Space, value: object, where: Where) -> Tensor:
     tensor = _as_tensor(value, where)
     block = _block(factor)
     if not block.finite:
         return _prepare_real(block.size, tensor, block.sequence, where, describe(factor), _shape(factor))
     rank = 2 if block.sequence else 1
-    if tensor.is_floating_point():
-        if not bool((tensor == tensor.round()).all()):
-            raise where.misfit(f"whole numbers below {block.size} ({describe(factor)})", _found(tensor))
-        tensor = tensor.long()
-    if tensor.dim() != rank:
+    if tensor.dim() != rank or tensor.is_floating_point():
         axes = "(B, L)" if block.sequence else "(B,)"
         raise where.misfit(f"int64 {axes} ({describe(factor)})", _found(tensor))
-    if tensor.numel():
+    if tensor.numel() and not recording():
         low, high = (int(bound) for bound in torch.aminmax(tensor))
         if low < 0 or high >= block.size:
             bad = low if low < 0 else high

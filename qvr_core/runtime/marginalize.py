@@ -199,6 +199,8 @@ class Marginalize:
                 f"site `{site.name}` stands in `marginalize {self.name}` over groups: say each row's group by `via=`",
                 site=site.name,
             )
+        assert isinstance(site, FamilySite)
+        site.arguments.check_groups(inner.program, via.value, size)
         value = value.flatten(2).sum(-1) if value.ndim > 2 else value
         index = (via.value.long() if via.rows else via.value.long().expand(inner.rows, -1)).expand(value.shape)
         return Terms(value.new_zeros(inner.rows, size).scatter_add(1, index, value), True)

@@ -134,11 +134,13 @@ class ProgramModule(ProgramArrow):
             want_tables,
         )
         frame = Frame(self.name, request, count, value, self.program.uses_input, self.data)  # pyright: ignore
+        device = frame.device = self._device(value, request)
         if value is not None:
             self._bind_inputs(value, frame)  # pyright: ignore[reportArgumentType]
         with (
             run_n_steps(n_steps) if n_steps is not None else nullcontext(),
             padded(self._row_lengths(frame)) if self.lengths is not None else nullcontext(),
+            device or nullcontext(),
         ):
             for step in self.steps:
                 step.run(frame)
@@ -155,6 +157,15 @@ class ProgramModule(ProgramArrow):
             where = Where(self.name, f"the lengths `{self.lengths_name}`", self.lengths_name)
             raise where.misfit(f"whole numbers ({frame.rows},)", f"{str(value.dtype)[6:]} {tuple(value.shape)}")
         return value
+
+    def _device(self, value: object, request: Request) -> torch.device | None:
+        """Where literals must lie: with the parameters, else the input, the latents, the data; None for the CPU."""
+        like = next(self.parameters(), None)
+        if like is None:
+            given = (parts(value) if value is not None else (), request.unconstrained.values())  # pyright: ignore
+            data = (request.observations.values(), self.data.values(), request.values.values())
+            like = next((item for group in (*given, *data) for item in group if isinstance(item, Tensor)), None)
+        return None if like is None or like.device.type == "cpu" else like.device
 
     def _add_priors(self, frame: Frame, by_rows: bool) -> None:
         """A tensor's prior is one term of the whole: rows share it."""
@@ -245,13 +256,24 @@ class ProgramModule(ProgramArrow):
     def rsample(
         self,
         x: object = None,
+        /,
         sample_shape: tuple[int, ...] = (),
         observations: Mapping[str, Any] | None = None,
         *,
         n_steps: int | None = None,
         generator: Generator | None = None,
+        **data: Any,
     ) -> Any:
-        """What the program returns, drawn: (B, …), or (*sample_shape, B, …); reparameterised where it can be."""
+        """What the program returns, drawn: (B, …), or (*sample_shape, B, …); reparameterised where it can be.
+
+        Data and observed values are in `observations`, or given by keyword.  `x=` is the input, unless the program has
+        data of that name.
+        """
+        if x is None and "x" in data and "x" not in self.wanted_data:
+            x = data.pop("x")
+        if data:
+            self._check_names(data)
+            observations = {**(observations or {}), **data}
         value = self.input(x)
         count = math.prod(sample_shape)
         if value is not None and sample_shape:
@@ -272,6 +294,18 @@ class ProgramModule(ProgramArrow):
             return output
         shaped = [part.reshape(*sample_shape, -1, *part.shape[1:]) for part in parts(output)]
         return shaped[0] if not isinstance(output, tuple) else tuple(shaped)
+
+    @property
+    def wanted_data(self) -> frozenset[str]:
+        """Names that nobody binds: what the program wants from outside, besides the values of its sites."""
+        return frozenset(item.name for item in self.program.data)
+
+    def _check_names(self, given: Mapping[str, Any]) -> None:
+        known = self.wanted_data | self.sites.keys()
+        for name in given:
+            if name not in known:
+                listed = ", ".join(f"`{item}`" for item in sorted(known)) or "none"
+                raise InputProblem(f"`{self.name}` has no data and no site `{name}`; it has {listed}", site=name)
 
     def repeat_data(self, observations: Mapping[str, Any], rows: int, count: int) -> dict[str, Any]:
         """Observations and data of `rows` rows for `count` copies of all rows (copy by copy)."""

@@ -178,16 +178,17 @@ def _progress(draw: int, total: int, warmup: bool, transition: Transition, step_
 def start(potential: Potential, generators: Sequence[Generator]) -> State:
     """A position of finite density and gradient for each chain."""
     q = np.stack([potential.initial(g).numpy() for g in generators])
+    good = np.zeros(len(generators), dtype=bool)
     for _ in range(START_ATTEMPTS):
         state = state_at(potential, q)
         good = np.isfinite(state.log_density) & np.isfinite(state.gradient).all(-1)
         if good.all():
             return state
         q = np.stack([q[i] if good[i] else potential.initial(g).numpy() for i, g in enumerate(generators)])
-    raise NonFinite(
-        f"no start with a finite log density in {START_ATTEMPTS} attempts: an observed value lies outside its support, "
-        "or a scale is zero or negative"
-    )
+    problem = potential.blame(torch.from_numpy(q[int(np.argmin(good))]))
+    reason = problem or "an observed value lies outside its support, or a scale is zero or negative"
+    site = None if problem is None else problem.site
+    raise NonFinite(f"no start with a finite log density in {START_ATTEMPTS} attempts: {reason}", site=site)
 
 
 class _Kept:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,15 +12,13 @@ from torch import Generator, Tensor
 
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates, measured, standard_normal
 from qvr_core.inference.lifting import LiftedModel, substituted
-from qvr_core.inference.mcmc.traced import ValueAndGrad, traced
+from qvr_core.inference.mcmc.traced import Recorded
+from qvr_core.inference.nonfinite import blamed
 from qvr_core.runtime.arrow import repeat_rows
-from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.errors import InputProblem, NonFinite
 from qvr_core.runtime.execution import Execution
 from qvr_core.runtime.layout import parts
 from qvr_core.runtime.program import ProgramModule
-
-TRACE_AFTER = 100
-"""Evaluations before a graph is recorded (some 0.3 s): short runs are over by then."""
 
 
 class Potential(Protocol):
@@ -44,6 +42,10 @@ class Potential(Protocol):
 
     def report(self, q: Tensor) -> dict[str, Tensor]:
         """Every latent by name at positions (C, width): (C, …)."""
+        ...
+
+    def blame(self, q: Tensor) -> NonFinite | None:
+        """The site that makes the density at one position (width,) infinite or NaN."""
         ...
 
 
@@ -70,9 +72,7 @@ class ProgramPotential:
         self, model: ProgramModule, x: object, observations: Mapping[str, Any], *, compiled: bool = False
     ) -> None:
         self.model = model
-        self.compiled = compiled
-        self._evaluations: dict[int, int] = {}
-        self._replay: dict[int, ValueAndGrad | None] = {}
+        self._recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
         self.observations = dict(observations)
         self.value = model.input(x)
         self.rows = 1 if self.value is None else parts(self.value)[0].shape[0]
@@ -150,12 +150,7 @@ class ProgramPotential:
         return run, total
 
     def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
-        chains = q.shape[0]
-        count = self._evaluations[chains] = self._evaluations.get(chains, 0) + 1
-        if count == TRACE_AFTER or (count == 1 and self.compiled):
-            self._replay[chains] = traced(self.plain_value_and_grad, q, compiled=self.compiled)
-        replay = self._replay.get(chains)
-        return self.plain_value_and_grad(q) if replay is None else replay(q)
+        return self._recorded(q)
 
     def plain_value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
         """As `value_and_grad`, step by step and with autograd."""
@@ -195,6 +190,10 @@ class ProgramPotential:
                 values[f"{coordinate.site}/{coordinate.path}"] = self._by_chain(noise, q.shape[0])
         return values
 
+    @torch.no_grad()
+    def blame(self, q: Tensor) -> NonFinite | None:
+        return blamed(self.model.name, self.run(q.unsqueeze(0))[0])
+
     def _by_chain(self, value: Tensor, chains: int) -> Tensor:
         """(C · B, …) as (C, B, …); without an input there is no row axis to report."""
         if self.value is None:
@@ -203,12 +202,16 @@ class ProgramPotential:
 
 
 class LiftedPotential:
-    """Parameters in units of their priors, then the latents of the program; one chain at a time."""
+    """Parameters in units of their priors, then the latents of the program; several chains are one vmap."""
 
-    vectorised = False
+    vectorised = True
 
-    def __init__(self, lifted: LiftedModel, x: object, observations: Mapping[str, Any]) -> None:
+    def __init__(
+        self, lifted: LiftedModel, x: object, observations: Mapping[str, Any], *, compiled: bool = False
+    ) -> None:
         self.lifted = lifted
+        self._recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
+        self._one_by_one = False
         model = lifted.model
         try:
             self.inner: ProgramPotential | None = ProgramPotential(model, x, observations)
@@ -244,16 +247,26 @@ class LiftedPotential:
         return rest.double().sum() - 0.5 * theta.square().sum() - HALF_LOG_2PI * self.own
 
     def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
-        values: list[Tensor] = []
-        gradients: list[Tensor] = []
-        for row in q:
-            here = row.detach().requires_grad_()
-            with torch.enable_grad():
-                value = self.log_density(here)
-                (gradient,) = torch.autograd.grad(value, here)
-            values.append(value.detach())
-            gradients.append(gradient)
-        return torch.stack(values), torch.stack(gradients)
+        return self._recorded(q)
+
+    def plain_value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        """As `value_and_grad`, with autograd: all chains at once where the model allows."""
+        if q.shape[0] > 1 and not self._one_by_one:
+            try:
+                return self._gradient(torch.vmap(self.log_density), q)
+            except RuntimeError:
+                # what looks at values (a fixed point, say) cannot be batched
+                self._one_by_one = True
+        each = [self._gradient(self.log_density, row) for row in q]
+        return torch.stack([value for value, _ in each]), torch.stack([gradient for _, gradient in each])
+
+    @staticmethod
+    def _gradient(density: Callable[[Tensor], Tensor], q: Tensor) -> tuple[Tensor, Tensor]:
+        here = q.detach().requires_grad_()
+        with torch.enable_grad():
+            value = density(here)
+            (gradient,) = torch.autograd.grad(value.sum(), here)
+        return value.detach(), gradient
 
     def initial(self, generator: Generator) -> Tensor:
         """The module's current parameters; noise from its prior."""
@@ -291,6 +304,11 @@ class LiftedPotential:
                 found.setdefault(name, []).append(value)
         return {name: torch.stack(values) for name, values in found.items()}
 
+    @torch.no_grad()
+    def blame(self, q: Tensor) -> NonFinite | None:
+        with substituted(self.lifted.model, self.parameters(q), self.lifted.owners):
+            return None if self.inner is None else self.inner.blame(q[self.own :])
+
 
 def _place(found: Sequence[Coordinate]) -> list[Block]:
     """Blocks in order."""
@@ -320,5 +338,6 @@ def potential_of(
 ) -> Potential:
     """The potential of a program, or of one whose parameters are lifted."""
     if isinstance(model, LiftedModel):
-        return LiftedPotential(model, x, observations if observations is not None else model.observations)
+        given = observations if observations is not None else model.observations
+        return LiftedPotential(model, x, given, compiled=compiled)
     return ProgramPotential(model, x, observations or {}, compiled=compiled)

@@ -13,6 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from qvr_core.inference.compilation import compiled
 
 ValueAndGrad = Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -22,12 +25,52 @@ _IDENTITY = frozenset(("detach", "alias"))
 _IDENTITY_IF_SAME_SHAPE = frozenset(("view", "expand", "reshape", "_unsafe_view"))
 _NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1}
 CHECKS = 3
+TRACE_AFTER = 100
+"""Evaluations before a graph is recorded (some 0.3 s): short runs are over by then."""
+WORTH_REPLAYING = 400
+"""Operations up to which a single chain gains by a replay; above it the arithmetic costs what it costs.  Several
+chains gain in any case, since a replay batches them in plain operations."""
 
 
-def traced(function: ValueAndGrad, q: Tensor, *, compiled: bool = False) -> ValueAndGrad | None:
+class Recorded:
+    """A function that is recorded once for each number of chains, after some evaluations; at once where compiled."""
+
+    def __init__(self, plain: ValueAndGrad, *, compiled: bool = False) -> None:
+        self.plain = plain
+        self.compiled = compiled
+        self._evaluations: dict[int, int] = {}
+        self._replay: dict[int, ValueAndGrad | None] = {}
+
+    def __call__(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        chains = q.shape[0]
+        count = self._evaluations[chains] = self._evaluations.get(chains, 0) + 1
+        if count == (1 if self.compiled else TRACE_AFTER) and (self.compiled or self._gains(q)):
+            self._replay[chains] = traced(self.plain, q, compile=self.compiled)
+        replay = self._replay.get(chains)
+        return self.plain(q) if replay is None else replay(q)
+
+    def _gains(self, q: Tensor) -> bool:
+        if q.shape[0] > 1:
+            return True
+        with _Counter() as counter:
+            self.plain(q)
+        return counter.operations <= WORTH_REPLAYING
+
+
+class _Counter(TorchDispatchMode):
+    """Counts the operations that run inside it."""
+
+    operations = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.operations += 1
+        return func(*args, **(kwargs or {}))
+
+
+def traced(function: ValueAndGrad, q: Tensor, *, compile: bool = False) -> ValueAndGrad | None:
     """`function` recorded at positions like `q`, or None where it cannot be (control flow that depends on values).
 
-    `compiled` hands the graph to inductor, whose cache on disk outlives the process.
+    `compile` hands the graph to inductor, whose cache on disk outlives the process.
     """
     try:
         with warnings.catch_warnings():
@@ -35,7 +78,7 @@ def traced(function: ValueAndGrad, q: Tensor, *, compiled: bool = False) -> Valu
             # a bound method would be counted with its self
             graph = make_fx(lambda position: function(position))(q)  # noqa: PLW0108
             _simplify(graph, q)
-            replay: Any = torch.compile(graph) if compiled else graph
+            replay: Any = (compiled(graph, [q]) if compile else None) or graph
 
             def run(position: Tensor) -> tuple[Tensor, Tensor]:
                 with torch.no_grad():
