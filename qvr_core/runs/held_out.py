@@ -34,16 +34,22 @@ def held_out_figure(prepared: Prepared, *, rows: int, draws: int, seed: int) -> 
         torch.manual_seed(seed)
         for chunk in numbers.split(ROWS_AT_ONCE):
             x, observations = prepared.move(windows.batch(chunk, torch.Generator().manual_seed(seed)))
-            log_p = torch.stack([_log_prob(model, site, x, observations) for _ in range(draws)]).double()
-            total += float((math.log(draws) - log_p.logsumexp(0)).sum())
+            log_p = _log_probs(model, site, x, observations, draws).double()
+            total += float((math.log(len(log_p)) - log_p.logsumexp(0)).sum())
             total_bound += float(-log_p.mean(0).sum())
     model.train(training)
     per_bit = math.log(2) * len(numbers) * windows.tokens_per_row
     return total / per_bit, total_bound / per_bit, len(numbers)
 
 
-def _log_prob(model: ProgramModule, site: str, x: Any, observations: Mapping[str, Any]) -> Tensor:
-    """log p(y | h) per row, with the latents h drawn from the model."""
-    found = model.execute(x, observations=observations, want_log_prob="observed").sites[site].log_prob
-    assert found is not None
-    return found
+def _log_probs(model: ProgramModule, site: str, x: Any, observations: Mapping[str, Any], draws: int) -> Tensor:
+    """log p(y | h) by draw and row, with the latents h drawn from the model; one draw where nothing is drawn."""
+    found: list[Tensor] = []
+    for _ in range(draws):
+        sites = model.execute(x, observations=observations, want_log_prob="observed").sites
+        log_prob = sites[site].log_prob
+        assert log_prob is not None
+        found.append(log_prob)
+        if not any(record.noise for record in sites.values()):
+            break
+    return torch.stack(found)
