@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.arrows import arrow_named
 from qvr_core.ide.context import Bracket, Context, context_at
+from qvr_core.ide.draws import draws_offered, given_by_left, item_of_cell, scans_offered
 from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, KEYWORDS, POSTFIX
 from qvr_core.ide.language import STEP_OPTIONS, family_text, keyword_text, option_text
 from qvr_core.ide.names import VALUE_OPTIONS
 from qvr_core.ide.offers import (
     BEST,
     GOOD,
+    OTHER,
     PLAIN,
     Items,
     arrows_offered,
@@ -35,7 +37,7 @@ from qvr_core.ide.snippets import (
     STEP_SNIPPETS,
     WORD_VALUES,
 )
-from qvr_core.ide.typing import codomain_of_text, fits, parsed, space_of, space_of_text
+from qvr_core.ide.typing import fits, parsed, role_joins, space_of, space_of_text
 from qvr_core.ide.view import model_of
 from qvr_core.semantics import model as m
 from qvr_core.semantics.display import structure
@@ -77,7 +79,7 @@ def _items(snapshot: Snapshot, place: Context) -> Items:
         yield from _openers(place)
         return
     if not place.expects_operand():
-        yield from _after_operand(place)
+        yield from _after_operand(snapshot, place)
         return
     if place.start == "statement":
         yield from _statement(snapshot, place)
@@ -118,12 +120,22 @@ def _keyword(word: str, rank: int = GOOD) -> Completion:
 # ---------------------------------------------------------------- after something complete
 
 
-def _after_operand(place: Context) -> Items:
-    """Only what the grammar wants a fixed word for."""
+def _after_operand(snapshot: Snapshot, place: Context) -> Items:
+    """The words that the grammar wants; behind the type of a morphism its options and its family."""
     accepted = place.accepted or frozenset()
     for kind, word in (("AS", "as"), ("IN", "in"), ("FROM", "from")):
         if kind in accepted:
             yield Completion(word, "keyword", rank=PLAIN)
+    if place.keyword != "morphism" or not _seen(place, "ARROW") or place.brackets:
+        return
+    domain, codomain = _sides(snapshot, place)
+    if "LSQB" in accepted and not _seen(place, "LSQB"):
+        roles = [name for name in ROLES if role_joins(name, domain, codomain)]
+        text = f"[role=${{1|{','.join(roles)}|}}]"
+        yield Completion("[role=…]", "property", "what kind of arrow this is", insert=text, snippet=True, rank=BEST)
+    if "TILDE" in accepted and codomain is not None and _role(place) == "kernel":
+        for name in (name for name in ("Normal", "Categorical") if name in heads_for(codomain)):
+            yield Completion(f"~ {name}", "class", FAMILIES[name].summary, family_text(name), rank=GOOD)
 
 
 # ---------------------------------------------------------------- statements
@@ -177,7 +189,7 @@ def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) ->
         yield from arrows_offered(snapshot, place, None)
         yield from combinators_offered()
         return
-    codomain = _codomain(snapshot, place)
+    codomain = _sides(snapshot, place)[1]
     fitting = heads_for(codomain) if codomain is not None else ()
     for family in FAMILIES.values():
         if codomain is None or role != "kernel" or family.name in fitting:
@@ -193,15 +205,18 @@ def _role(place: Context) -> str:
     return "kernel"
 
 
-def _codomain(snapshot: Snapshot, place: Context) -> Space | None:
-    """The codomain of the morphism that is being written."""
+def _sides(snapshot: Snapshot, place: Context) -> tuple[Space | None, Space | None]:
+    """Domain and codomain of the morphism that is being written."""
+    colon = next((token for token in place.tokens if token.kind == "COLON"), None)
     arrow = next((token for token in place.tokens if token.kind == "ARROW"), None)
-    if arrow is None:
-        return None
-    end = next(
-        (token.start for token in place.tokens if token.start > arrow.end and token.kind in ("LSQB", "TILDE")), None
+    if colon is None or arrow is None:
+        return None, None
+    behind = (token.start for token in place.tokens if token.start > arrow.end and token.kind in ("LSQB", "TILDE"))
+    model = model_of(snapshot)
+    return (
+        space_of_text(place.text[colon.end : arrow.start], model),
+        space_of_text(place.text[arrow.end : next(behind, None)], model),
     )
-    return space_of_text(place.text[arrow.end : end], model_of(snapshot))
 
 
 # ---------------------------------------------------------------- options
@@ -257,9 +272,10 @@ def _role_option(spec: OptionSpec, role: str) -> Completion:
 
 def _option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
     if key == "role":
-        yield from (
-            Completion(role.name, "enum", role.summary, f"{role.between}", rank=BEST) for role in ROLES.values()
-        )
+        sides = _sides(snapshot, place)
+        for role in ROLES.values():
+            rank = BEST if role_joins(role.name, *sides) else OTHER
+            yield Completion(role.name, "enum", role.summary, role.between, rank=rank)
         return
     if place.start == "step" and key in VALUE_OPTIONS:
         yield from values_offered(snapshot, place)
@@ -297,50 +313,26 @@ def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> 
         if call != "fan":
             return
     own = place.tokens[1].text if place.keyword in ("let", "define") and len(place.tokens) > 1 else ""
-    yield from arrows_offered(snapshot, place, _given(snapshot, place), _accepts(call), skip=own)
+    given = given_by_left(snapshot, place)
+    yield from arrows_offered(snapshot, place, given, _accepts(call), skip=own)
+    yield from scans_offered(snapshot, place, given)
     yield from combinators_offered()
-
-
-def _given(snapshot: Snapshot, place: Context) -> Space | None:
-    """What the left of a `>>` before the cursor gives."""
-    if place.last is None or place.last.text != ">>":
-        return None
-    depth = 0
-    start = 0
-    for token in reversed(place.tokens[:-1]):
-        if token.kind == "RPAR":
-            depth += 1
-        elif token.kind == "LPAR":
-            depth -= 1
-        if depth < 0 or (depth == 0 and token.kind in ("EQUAL", "COMMA", "EXPORT")):
-            start = token.end
-            break
-    return codomain_of_text(place.text[start : place.last.start], model_of(snapshot))
 
 
 def _accepts(call: str) -> Callable[[m.Arrow | m.Program], bool]:
     """Which arrows a combinator takes."""
     if call == "scan":
-        return _is_cell
+        return lambda arrow: item_of_cell(arrow) is not None
     if call in ("stack", "repeat", "residual"):
         return lambda arrow: fits(arrow.codomain.space, arrow.domain.space)
     return lambda arrow: True
 
 
-def _is_cell(arrow: m.Arrow | m.Program) -> bool:
-    """Whether the state that an arrow gives is the last part of what it reads."""
-    domain, state = arrow.domain.space, arrow.codomain.space
-    if not isinstance(domain, Product):
-        return False
-    count = len(state.factors) if isinstance(state, Product) else 1
-    last = domain.factors[-count:]
-    return fits(state, last[0] if count == 1 else Product(last, domain.names[-count:]))
-
-
 def _attributes(snapshot: Snapshot, place: Context) -> Items:
-    yield from (Completion(name, "method", summary, rank=GOOD) for name, (_, summary) in POSTFIX.items())
     base = place.tokens[-2].text if len(place.tokens) > 1 else ""
     arrow = arrow_named(model_of(snapshot), base)
+    if arrow is None or arrow.sort is m.Sort.TENSOR:
+        yield from (Completion(name, "method", summary, rank=GOOD) for name, (_, summary) in POSTFIX.items())
     if arrow is not None and isinstance(arrow.codomain.space, Product):
         for name, factor in zip(arrow.codomain.space.names, arrow.codomain.space.factors, strict=True):
             if name is not None:
@@ -366,7 +358,7 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
                 yield from parameters_offered(bracket)
             yield from _arithmetic(snapshot, place)
         case _ if place.last is not None and place.last.kind == "DRAW":
-            yield from arrows_offered(snapshot, place, None, call=True)
+            yield from draws_offered(snapshot, place)
             yield from families_offered()
         case _ if _seen(place, "COLON") and not drawn:
             yield from objects_offered(snapshot, place)

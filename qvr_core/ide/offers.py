@@ -66,9 +66,14 @@ def _nearest(snapshot: Snapshot, place: Context) -> Iterator[str]:
             yield from (name.text for name in statements[below].header.unit.declares)
 
 
+def arrow_names(snapshot: Snapshot, place: Context) -> Iterator[tuple[str, Declared]]:
+    return ((name, held) for name, held in _names(snapshot, place) if held.kind in ("morphism", "let", "program"))
+
+
 def objects_offered(snapshot: Snapshot, place: Context) -> Items:
+    own = place.tokens[1].text if place.keyword == "object" and len(place.tokens) > 1 else ""
     for name, held in _names(snapshot, place):
-        if held.kind == "object":
+        if held.kind == "object" and name != own:
             detail = declaration_detail(snapshot, name, "object")
             yield Completion(name, "object", detail, held.statement.doc, rank=BEST)
 
@@ -86,26 +91,18 @@ def arrows_offered(
     accepts: Callable[[m.Arrow | m.Program], bool] = lambda arrow: True,
     *,
     skip: str = "",
-    call: bool = False,
 ) -> Items:
     """Arrows by name; those that fit come first."""
     model = model_of(snapshot)
-    for name, held in _names(snapshot, place):
-        if held.kind not in ("morphism", "let", "program") or name == skip:
+    for name, held in arrow_names(snapshot, place):
+        if name == skip:
             continue
         detail = declaration_detail(snapshot, name, held.kind)
         arrow = arrow_named(model, name)
         fitting = arrow is not None and accepts(arrow) and (given is None or fits(given, arrow.domain.space))
-        rank = BEST if fitting else OTHER
-        insert = f"{name}(${{1:{_argument(arrow)}}})" if call and arrow is not None else name
-        yield Completion(name, held.kind, detail, held.statement.doc, insert, snippet=call, rank=rank)
+        yield Completion(name, held.kind, detail, held.statement.doc, rank=BEST if fitting else OTHER)
         for copy in model.replicated[name].copies if name in model.replicated else ():
             yield Completion(copy, "morphism", detail, rank=OTHER)
-
-
-def _argument(arrow: m.Arrow | m.Program) -> str:
-    """A word for an arrow's argument: the space that it reads."""
-    return arrow.domain.written.replace(" * ", ", ").lower()
 
 
 def combinators_offered() -> Items:

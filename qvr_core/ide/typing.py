@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from qvr_core.ide.arrows import arrow_named
 from qvr_core.semantics.fits import fit
 from qvr_core.semantics.model import Model
-from qvr_core.semantics.spaces import Finite, Real, Seq, Space, item_of, product
+from qvr_core.semantics.spaces import Finite, Real, Seq, Space, is_finite, item_of, product
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.units import parse_unit
 
@@ -92,3 +92,28 @@ def fits(given: Space, wanted: Space) -> bool:
     """Whether one fits the other, up to lifting to sequences."""
     result = fit(item_of(given), item_of(wanted))
     return result.problem is None and result.widths != "wrong"
+
+
+# What a role joins, where it does not join everything: whether it wants finite sets, and whether both sides are one.
+FINITE_SIDES = {
+    "embed": (True, False),
+    "linear": (False, False),
+    "norm": (False, False),
+    "attention": (False, False),
+    "position": (False, False),
+    "latent": (True, True),
+    "observed": (True, True),
+    "discretize": (False, True),
+}
+ONE_SPACE = frozenset(("norm", "attention", "position"))
+
+
+def role_joins(role: str, domain: Space | None, codomain: Space | None) -> bool:
+    """Whether a role may stand between two spaces; an unknown one counts as fitting."""
+    wanted = FINITE_SIDES.get(role)
+    if wanted is None or domain is None or codomain is None:
+        return True
+    sides = [item_of(domain), item_of(codomain)]
+    if any(is_finite(side) != finite for side, finite in zip(sides, wanted, strict=True)):
+        return False
+    return role not in ONE_SPACE or fits(domain, codomain)

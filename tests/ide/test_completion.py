@@ -81,7 +81,7 @@ def test_steps_inside_a_program() -> None:
 def test_after_the_arrow_of_a_draw_arrows_and_families_with_their_arguments() -> None:
     found = complete(*at(LM + "program lm : Token -> Token\n    sample h <- $0\n    return h\n"))
     by_label = {item.label: item for item in found}
-    assert by_label["lm_head"].insert.startswith("lm_head(")
+    assert by_label["lm_head"].insert == "lm_head(${1:hidden})"
     assert by_label["Normal"].insert == "Normal(${1:loc}, ${2:scale})"
     assert by_label["Normal"].snippet
 
@@ -104,8 +104,46 @@ def test_nothing_in_comments_and_strings() -> None:
     assert labels(LM + 'let y = from_data("$0\n') == []
 
 
-def test_postfix() -> None:
-    assert {"dagger", "freeze", "trace", "marginalize"} <= set(labels(LM + "let y = cell.$0\n"))
+def test_postfix_of_tensor_arrows_only() -> None:
+    tensor = "object I : FinSet 3\nmorphism t : I -> I [role=latent]\n"
+    assert set(labels(LM + tensor + "let y = t.$0\n")) == {"dagger", "freeze", "trace", "marginalize"}
+    assert labels(LM + "let y = cell.$0\n") == []
+
+
+def test_cells_are_offered_as_scans_of_what_stands_on_the_left() -> None:
+    assert labels(LM + "let y = tok_embed >> $0\n", 1) == ["scan(cell)"]
+    assert "scan(cell)" not in labels(LM + "let y = backbone >> $0\n")
+
+
+def test_draws_have_the_arguments_that_fit() -> None:
+    head = LM + "program lm : Token -> Token\n    sample h <- backbone\n    observe y <- $0\n    return y\n"
+    found = {item.label: item for item in complete(*at(head))}
+    assert found["lm_head"].insert == "lm_head(${1:h})"
+    assert found["lm_head"].rank < found["backbone"].rank < found["cell"].rank
+    assert found["cell"].insert == "cell(${1:embedded}, ${2:hidden})"
+    assert "lm" not in found, "a program that draws from itself"
+    first = complete(*at(LM + "program lm : Token -> Token\n    sample h <- $0\n    return h\n"))
+    assert (first[0].label, first[0].insert, first[0].snippet) == ("backbone", "backbone", False)
+    inputs = "program q(e, s) : Embedded * Hidden -> Hidden\n    sample n <- $0\n    return n\n"
+    found = {item.label: item for item in complete(*at(LM + inputs))}
+    assert found["cell"].insert == "cell(${1:e}, ${2:s})"
+
+
+def test_roles_that_join_the_two_spaces_come_first() -> None:
+    assert labels(LM + "morphism m : Token -> Hidden [role=$0]\n", 2) == ["embed", "kernel"]
+    assert labels(LM + "morphism m : Hidden -> Hidden [role=$0]\n", 5) == [
+        "attention", "kernel", "linear", "norm", "position",
+    ]  # fmt: skip
+
+
+def test_options_and_family_behind_the_type_of_a_morphism() -> None:
+    assert labels(LM + "morphism m : Hidden -> Token $0\n") == ["[role=…]", "~ Categorical"]
+    assert labels(LM + "morphism m : Hidden -> Hidden [role=kernel] $0\n") == ["~ Normal"]
+    assert labels(LM + "morphism m : Hidden -> Hidden [role=linear] $0\n") == []
+
+
+def test_object_is_not_offered_to_itself() -> None:
+    assert "X" not in labels(LM + "object X : $0\n")
 
 
 def test_every_place_of_a_program_has_an_answer() -> None:

@@ -18,6 +18,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
         "bidirectional_rnn_lm",
         "seq2seq",
         "transformer_lm",
+        "bert_pretraining",
         "lstm_lm",
         "rlstm_lm",
         "mogrifier_rlstm_lm",

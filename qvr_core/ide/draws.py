@@ -1,0 +1,120 @@
+"""What completion writes behind `<-` and `>>`: calls with the names that fit as their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.answers import Completion
+from qvr_core.ide.arrows import arrow_named
+from qvr_core.ide.context import Context
+from qvr_core.ide.offers import BEST, GOOD, PLAIN, Items, arrow_names
+from qvr_core.ide.outline import declaration_detail
+from qvr_core.ide.typing import codomain_of_text, fits
+from qvr_core.ide.view import model_of
+from qvr_core.semantics import model as m
+from qvr_core.semantics.spaces import Product, Space, factors_of
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+Values = list[tuple[str, Space]]
+
+
+def draws_offered(snapshot: Snapshot, place: Context) -> Items:
+    """Arrows as calls.  First those that read the program's input, or values bound above; those are written in."""
+    model = model_of(snapshot)
+    own = [name.text for name in place.statement.header.unit.declares] if place.statement is not None else []
+    program = next((model.programs[name] for name in own if name in model.programs), None)
+    named = program is not None and any(each.name for each in program.inputs)
+    given = program.declared_domain.space if program is not None and not named else None
+    values = list(values_above(snapshot, program, place.line)) if program is not None else []
+    for name, held in arrow_names(snapshot, place):
+        arrow = arrow_named(model, name)
+        if name in own or arrow is None:
+            continue
+        detail = declaration_detail(snapshot, name, held.kind)
+        wanted = factors_of(arrow.domain.space)
+        chosen = chosen_values(wanted, values)
+        if chosen is not None:
+            rank, insert = BEST, f"{name}({_placeholders(chosen)})"
+        elif given is not None and fits(given, arrow.domain.space):
+            rank, insert = GOOD if values else BEST, name
+        else:
+            rank, insert = PLAIN, f"{name}({_placeholders(_words(arrow, len(wanted)))})"
+        yield Completion(name, held.kind, detail, held.statement.doc, insert, snippet="$" in insert, rank=rank)
+
+
+def values_above(snapshot: Snapshot, program: m.Program, line: int) -> Iterator[tuple[str, Space]]:
+    """The draws above a line and the inputs with their spaces, nearest first."""
+    for step in reversed(program.steps):
+        if isinstance(step, m.SampleModel | m.ObserveModel):
+            place = snapshot.find(step.site.origin)
+            if place is not None and place.start.line < line:
+                yield from ((name, held.space) for name, held in step.site.bound)
+    yield from ((each.name, each.space.space) for each in program.inputs if each.name is not None)
+
+
+def chosen_values(wanted: tuple[Space, ...], values: Values) -> list[str] | None:
+    """For each part of a domain the nearest value that fits, none of them twice; None where one lacks."""
+    chosen: list[str] = []
+    for space in wanted:
+        name = next((name for name, held in values if name not in chosen and fits(held, space)), None)
+        if name is None:
+            return None
+        chosen.append(name)
+    return chosen
+
+
+def _words(arrow: m.Arrow | m.Program, count: int) -> list[str]:
+    """Words for arguments: the names of the spaces that they are in."""
+    words = [word.strip("() ").lower() for word in arrow.domain.written.removeprefix("Seq ").split(" * ")]
+    return words if len(words) == count and all(word.isidentifier() for word in words) else ["x"] * count
+
+
+def _placeholders(words: list[str]) -> str:
+    return ", ".join(f"${{{number}:{word}}}" for number, word in enumerate(words, 1))
+
+
+# ---------------------------------------------------------------- behind `>>`
+
+
+def given_by_left(snapshot: Snapshot, place: Context) -> Space | None:
+    """What the left of a `>>` before the cursor gives."""
+    if place.last is None or place.last.text != ">>":
+        return None
+    depth = 0
+    start = 0
+    for token in reversed(place.tokens[:-1]):
+        if token.kind == "RPAR":
+            depth += 1
+        elif token.kind == "LPAR":
+            depth -= 1
+        if depth < 0 or (depth == 0 and token.kind in ("EQUAL", "COMMA", "EXPORT")):
+            start = token.end
+            break
+    return codomain_of_text(place.text[start : place.last.start], model_of(snapshot))
+
+
+def scans_offered(snapshot: Snapshot, place: Context, given: Space | None) -> Items:
+    """`scan(cell)` for every cell that reads what stands on the left."""
+    model = model_of(snapshot)
+    for name, _ in arrow_names(snapshot, place) if given is not None else ():
+        arrow = arrow_named(model, name)
+        item = item_of_cell(arrow) if arrow is not None else None
+        if arrow is not None and item is not None and given is not None and fits(given, item):
+            detail = f"Seq … {arrow.sort.value} {arrow.codomain.written}"
+            yield Completion(f"scan({name})", "function", detail, insert=f"scan({name})", rank=BEST)
+
+
+def item_of_cell(arrow: m.Arrow | m.Program) -> Space | None:
+    """What a cell reads beside its state, which is the last part of its domain; None for what is no cell."""
+    domain, state = arrow.domain.space, arrow.codomain.space
+    if not isinstance(domain, Product):
+        return None
+    count = len(factors_of(state))
+    first, last = domain.factors[:-count], domain.factors[-count:]
+    names = domain.names
+    if not first or not fits(state, last[0] if count == 1 else Product(last, names[-count:])):
+        return None
+    return first[0] if len(first) == 1 else Product(first, names[:-count])
