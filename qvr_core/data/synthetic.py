@@ -13,6 +13,8 @@ from qvr_core.data.needs import Need, Needs
 
 # Rows of a data name whose length nothing says.
 STATISTICAL_ROWS = 64
+# One position of so many is selected where a site has `at=`.
+SELECTED = 7
 
 
 def synthetic(
@@ -36,8 +38,34 @@ def synthetic(
             return Whole({**data, **draw(None, data)})
         inputs = [_values(need, rows, length) for need in needs.inputs]
         x = inputs[0] if len(inputs) == 1 else tuple(inputs)
-        data = {need.name: _values(need, rows, length) for need in needs.data}
+        data = _data(needs, rows, length)
         return RowsOf(x, {**data, **draw(x, data)})
+
+
+def _data(needs: Needs, rows: int, length: int) -> dict[str, Tensor]:
+    """The data names of a program that reads its rows; those that options mention are lengths, positions, masks."""
+    made: dict[str, Tensor] = {}
+    valid = torch.full((rows,), length)
+    for need in needs.data:
+        if need.purpose == ("lengths", ""):
+            made[need.name] = valid = torch.randint(max(length // 2, 1), length + 1, (rows,))
+    chosen = max(length // SELECTED, 1)
+    for need in needs.data:
+        match need.purpose:
+            case ("at", _):
+                made[need.name] = (torch.rand(rows, chosen) * valid[:, None]).long()
+            case ("mask", _):
+                made[need.name] = torch.ones((rows, chosen) if _at(needs, need) else (rows,), dtype=torch.bool)
+            case ("lengths", _):
+                pass
+            case _:
+                made[need.name] = _values(need, rows, length)
+    return made
+
+
+def _at(needs: Needs, mask: Need) -> bool:
+    """Whether the site of a mask scores selected positions."""
+    return mask.purpose is not None and any(need.purpose == ("at", mask.purpose[1]) for need in needs.data)
 
 
 def _plate_rows(needs: Needs) -> int:

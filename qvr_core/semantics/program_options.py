@@ -94,7 +94,10 @@ def check_lengths(
 ) -> Lengths | None:
     """The lengths of a program that reads `whole` through the arrows `reached`; reports what cannot be."""
     origin = scope.origin(name.span)
-    if not isinstance(whole.space, Unknown) and not has_seq(whole.space):
+    if not has_seq(whole.space):
+        if isinstance(whole.space, Unknown) or scope.mistaken:
+            # a step with a mistake may be the one that would have read a sequence
+            return None
         message = (
             f"`{scope.owner}` reads no sequence that could be padded: nothing here attends, scans or adds positions"
         )

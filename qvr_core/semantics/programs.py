@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from weakref import WeakKeyDictionary
 
-from qvr_core.semantics.diagnostics import Edit, Fix, Origin, Severity
+from qvr_core.semantics.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.environment import Binding
 from qvr_core.semantics.model import Program, Sort, ValueType
 from qvr_core.semantics.objects import check_object_expr
@@ -232,8 +232,7 @@ def _last_line(placed: Placed[Item]) -> Origin:
 
 def _check_whole(typed: Reading, returned: Returned | None, options: HeaderOptions, scope: Scope) -> None:
     """Hints about what nothing uses; a program with mistakes is left alone, they may be why."""
-    wrong = scope.unknown_names or any(d.code.severity is Severity.ERROR for d in scope.diagnostics)
-    if wrong or returned is None or any(equation.wrong for equation in scope.equations):
+    if scope.mistaken or returned is None:
         return
     names = [name for _, name in returned.items]
     if options.lengths is not None:

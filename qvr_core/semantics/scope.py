@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from qvr_core.semantics.diagnostics import Code, DeclarationSite, Diagnostic, Fix, Origin, Place, Related
+from qvr_core.semantics.diagnostics import Code, DeclarationSite, Diagnostic, Fix, Origin, Place, Related, Severity
 from qvr_core.semantics.fits import fit
 from qvr_core.semantics.model import ANY_LENGTH, Composition, Deduction, Density, Extent, Sort
 from qvr_core.semantics.spaces import Dim, Known, Linear, Named, Unknown
@@ -209,6 +209,12 @@ class Scope:
         """One diagnostic; a span counts from the current unit."""
         where = self.origin(place) if isinstance(place, Span) else place
         self.diagnostics.append(Diagnostic(code, message, where, tuple(related), tuple(fixes)))
+
+    @property
+    def mistaken(self) -> bool:
+        """True where an error has been found so far."""
+        errors = any(found.code.severity is Severity.ERROR for found in self.diagnostics)
+        return bool(self.unknown_names) or errors or any(equation.wrong for equation in self.equations)
 
     def unknown(self, name: Name, wanted: str, candidates: Iterable[str] = ()) -> None:
         """A name that nobody declares; the checker adds the 'did you mean'."""

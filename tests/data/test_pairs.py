@@ -178,7 +178,7 @@ def refusal(source: str, *, length: int = 64, unit: str = "word") -> str:
         (" [lengths=valid]", "", "does not say where it reads their lengths"),
         (" [at=selected, mask=counted]", "", "stand at some positions of a row only"),
         (", mask=counted", "", "stand at some positions of a row only"),
-        ("FinSet 4000", "FinSet 5", "too few for a vocabulary"),
+        ("FinSet 3000", "FinSet 5", "too few for a vocabulary"),
         ("Follows : {random, next}", "Follows : {random, next, before}", "one sentence follows another or not"),
         ("summary = tanh(", "summary = bias + tanh(", "wants `bias`"),
     ],
@@ -190,7 +190,7 @@ def test_a_program_that_does_not_fit_is_told_why(old: str, new: str, words: str)
 
 def test_rows_that_are_too_short_and_byte_pairs_without_bytes() -> None:
     assert "does not fit into 8 positions" in refusal(SOURCE, length=8)
-    assert "needs 261" in refusal(SOURCE.replace("FinSet 4000", "FinSet 100"), unit="byte_pair")
+    assert "needs 261" in refusal(SOURCE.replace("FinSet 3000", "FinSet 100"), unit="byte_pair")
 
 
 def test_a_program_of_one_sequence_has_no_pairs() -> None:

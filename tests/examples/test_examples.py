@@ -76,6 +76,8 @@ def test_an_example_runs(path: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     shutil.copy(ROOT / "qvr.toml", tmp_path)
     more = ["--data", f"text:{ROOT / 'README.md'}", "--held-out-rows", "64"] if path.stem in TEXT_MODELS else []
+    if path.stem == "bert_pretraining":
+        more = ["--data", f"pairs:{ROOT / 'docs'}/**/*.md", "--held-out-rows", "64"]
     done = subprocess.run(
         [sys.executable, "-m", "qvr_core.cli", "run", "svi", f"examples/{path.name}", "--steps", "8", "--json", *more],
         cwd=tmp_path,

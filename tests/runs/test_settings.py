@@ -52,7 +52,7 @@ def marked(text: str, needle: str) -> tuple[int, int, int]:
         ("-1.0", "`held_out_after` must be greater than 0.0, not -1.0"),
         ('"fan_on"', "`prior_scale` must be a number or 'fan_in', not \"fan_on\""),
         ("3 }", "`z a` must be a string, not 3"),
-        ('"foo:bar"', "unknown data source `foo`: one of synthetic, text, csv, parquet, ndjson, npz"),
+        ('"foo:bar"', "unknown data source `foo`: one of synthetic, text, pairs, csv, parquet, ndjson, npz"),
         ('"hmc"', "`algorithm` must be 'svi' or 'nuts', not \"hmc\""),
         ("rum", "unknown key `rum`; did you mean `run`?"),
     ],
