@@ -1,8 +1,8 @@
 """Real prose that every machine with Python has: the help topics and docstrings of its library, and of packages.
 
 `python examples/data/prose.py prose.txt numpy scipy` writes the standard library's and those of two installed packages.
-Each docstring is one paragraph, a blank line between two.  Doctests, tables and lines that are no sentences are left out
-and what has stood in an earlier docstring too.  Nothing is imported: docstrings are read off the syntax trees.
+Each docstring is one paragraph, a blank line between.  Doctests, tables, lines that are no sentences, and what has
+stood in an earlier docstring are left out.  Nothing is imported: docstrings are read off the syntax trees.
 """
 
 from __future__ import annotations
