@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.runs.client import WorkerProcess, start
+from qvr_core.runs.pool import PooledRun, WorkerPool
 from qvr_core.runs.protocol import ENDINGS, Event, Failed, Job
 from qvr_core.runs.protocol import Progress as Step
 from qvr_core.runs.store import NoSuchRun, Overview, RunDirectory, RunStore, overview
@@ -22,6 +22,9 @@ from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 if TYPE_CHECKING:
     from qvr_lsp.server import Server
 
+# Runs that work at the same time, and ended ones that are remembered.
+AT_ONCE = max(2, (os.cpu_count() or 1) // 2)
+HELD = 50
 RUN_EVENT = "qvr/runEvent"
 
 # How often the code lenses show a running run's step.
@@ -30,12 +33,12 @@ REFRESH_SECONDS = 1.0
 
 @dataclass(slots=True)
 class Run:
-    """A run that this server started.  `worker` is None until the process exists."""
+    """A run that this server started.  `pooled` is None until it is queued."""
 
     job: Job
     uri: str
     progress: Progress
-    worker: WorkerProcess | None = None
+    pooled: PooledRun | None = None
     status: str = "starting"
     last: Step | None = None
     ending: Event | None = None
@@ -48,6 +51,7 @@ class Runs:
         self._server = server
         self._runs: dict[str, Run] = {}
         self._refreshed = 0.0
+        self._pool = WorkerPool(limit=AT_ONCE)
         self._overviews: dict[tuple[Path, str], tuple[tuple[int, str, int], Overview | None]] = {}
 
     async def start(self, *, uri: str, path: Path, text: str, program: str | None, options: Json) -> Json:
@@ -72,8 +76,8 @@ class Runs:
         except NoSuchRun as error:
             raise RpcError(INVALID_PARAMS, str(error)) from error
         previous = self._runs.get(job.run_id)
-        if previous is not None and previous.worker is not None:
-            await previous.worker.cancel()
+        if previous is not None and previous.pooled is not None:
+            await previous.pooled.cancel()
         return await self._launch(job, previous.uri if previous else Path(job.path).as_uri())
 
     async def _launch(self, job: Job, uri: str) -> Json:
@@ -83,17 +87,22 @@ class Runs:
         self._server.failures.pop(uri, None)
         title = f"{job.config.algorithm.upper()} {job.program or Path(job.path).stem}"
         progress.begin(title, message="starting", cancellable=True)
-        try:
-            run.worker = await start(
-                job, lambda event: self._take(run, event), python=self._server.settings.python or sys.executable
-            )
-        except OSError as error:
-            progress.end("the interpreter could not be started")
-            run.status = "failed"
-            raise RpcError(REQUEST_FAILED, f"cannot start {self._server.settings.python}: {error.strerror}") from error
+        python = self._server.settings.python or sys.executable
+        self._pool.use(python)
+        at_once = self._pool.room()
+        run.pooled = self._pool.submit(job, lambda event: self._take(run, event))
+        answer = {"runId": job.run_id, "directory": job.directory}
+        if not at_once:
+            run.status = "queued"
+            progress.report("waits for other runs to end", 0)
+            return answer
+        worker = await run.pooled.placed()
+        if worker is None:
+            reason = run.pooled.problem
+            raise RpcError(REQUEST_FAILED, f"cannot start {python}: {reason.strerror if reason else 'cancelled'}")
         if run.status == "starting":
             run.status = "running"
-        return {"runId": job.run_id, "directory": job.directory, "pid": run.worker.pid}
+        return {**answer, "pid": worker.pid}
 
     def _take(self, run: Run, event: Event) -> None:
         """Forward one event; called in the loop."""
@@ -107,12 +116,15 @@ class Runs:
             self._refresh_now_and_then()
         elif isinstance(event, ENDINGS):
             run.status, run.ending = event.event, event
+            run.pooled = None
+            self._forget()
             run.progress.end(event.event)
             if isinstance(event, Failed) and event.range is not None:
                 self._server.failures[run.uri] = (run.job.text, event)
                 self._server.documents.republish(run.uri)
             self._refresh()
         elif event.event == "started":
+            run.status = "running"
             run.progress.report("started", 0)
 
     def _refresh(self) -> None:
@@ -126,14 +138,20 @@ class Runs:
             self._refreshed = now
             self._refresh()
 
+    def _forget(self) -> None:
+        """Only the newest runs that have ended are held; the others are on the disk."""
+        ended = [run_id for run_id, run in self._runs.items() if run.ending is not None]
+        for run_id in ended[:-HELD]:
+            del self._runs[run_id]
+
     async def cancel(self, run_id: str) -> Json:
         """End a run.  Answers when its process is gone, at most 3 s later."""
         run = self._runs.get(run_id)
         if run is None:
             raise RpcError(INVALID_PARAMS, f"no run `{run_id}` was started by this server")
-        if run.worker is not None and run.ending is None:
+        if run.pooled is not None and run.ending is None:
             run.status = "cancelling"
-            await run.worker.cancel()
+            await run.pooled.cancel()
         return {"runId": run_id, "status": run.status}
 
     def running(self, uri: str, program: str) -> Run | None:
@@ -149,9 +167,7 @@ class Runs:
 
     def stop_all(self) -> None:
         """End every worker at once: the session is over."""
-        for run in self._runs.values():
-            if run.worker is not None:
-                run.worker.kill()
+        self._pool.kill()
 
     def last_overview(self, root: Path, program: str) -> Overview | None:
         """The newest run of a program in a folder; looked up again only when a run has been added or has ended."""

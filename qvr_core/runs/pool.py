@@ -10,6 +10,7 @@ await pool.close()                    # ends everything
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections import deque
 
@@ -25,8 +26,21 @@ class PooledRun:
         self.job = job
         self.on_event = on_event
         self.worker: WorkerProcess | None = None
+        self.problem: OSError | None = None
+        """Why no worker could be started."""
         self.cancel_requested = False
+        self._placed = asyncio.Event()
         self.ending: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+
+    async def placed(self) -> WorkerProcess | None:
+        """The worker, once there is one; None where there will be none."""
+        await self._placed.wait()
+        return self.worker
+
+    def place(self, worker: WorkerProcess | None, problem: OSError | None = None) -> None:
+        """Say which worker does the run, or why none does."""
+        self.worker, self.problem = worker, problem
+        self._placed.set()
 
     async def wait(self) -> Event:
         """The last event."""
@@ -45,6 +59,7 @@ class PooledRun:
         """Make `event` the last one; `store` where no worker or client has written it to the run directory."""
         if self.ending.done():
             return
+        self._placed.set()
         if store:
             directory = RunDirectory.of(self.job)
             directory.append(event)
@@ -53,13 +68,23 @@ class PooledRun:
         self.ending.set_result(event)
 
 
-class WorkerPool:
-    """Runs at most `limit` jobs at once, in the order in which they were submitted."""
+# Seconds that an idle worker is kept: it holds some 300 MB.
+IDLE = 600.0
 
-    def __init__(self, python: str = sys.executable, *, limit: int = 1, keep_warm: bool = True) -> None:
+
+class WorkerPool:
+    """Runs at most `limit` jobs at once, in the order in which they were submitted.
+
+    With `keep_warm` every run leaves an idle worker for the next one, which is ended after `idle` seconds.
+    """
+
+    def __init__(
+        self, python: str = sys.executable, *, limit: int = 1, keep_warm: bool = True, idle: float = IDLE
+    ) -> None:
         self.python = python
         self.limit = limit
         self.keep_warm = keep_warm
+        self.idle = idle
         self._waiting: deque[PooledRun] = deque()
         self._active: dict[PooledRun, asyncio.Task[None]] = {}
         self._warm: asyncio.Task[WorkerProcess] | None = None
@@ -69,6 +94,14 @@ class WorkerPool:
         """Start an idle worker, if there is none."""
         if self._warm is None and not self._closed:
             self._warm = asyncio.create_task(WorkerProcess.spawn(self.python))
+            asyncio.get_running_loop().call_later(self.idle, self._retire, self._warm)
+
+    def use(self, python: str) -> None:
+        """Start workers in this interpreter from now on."""
+        if python != self.python:
+            self.python = python
+            if self._warm is not None:
+                self._retire(self._warm)
 
     def submit(self, job: Job, on_event: OnEvent) -> PooledRun:
         """Queue a run; it starts at once where there is room."""
@@ -76,6 +109,19 @@ class WorkerPool:
         self._waiting.append(run)
         self._fill()
         return run
+
+    def room(self) -> bool:
+        """Whether a run that is submitted now starts at once."""
+        return not self.waiting and len(self._active) < self.limit
+
+    def kill(self) -> None:
+        """End every process at once, without a word; for a client that is itself being torn down."""
+        self._closed = True
+        for run in self._active:
+            if run.worker is not None:
+                run.worker.kill()
+        if self._warm is not None:
+            self._retire(self._warm)
 
     @property
     def waiting(self) -> int:
@@ -87,9 +133,16 @@ class WorkerPool:
         runs = [*self._waiting, *self._active]
         await asyncio.gather(*(run.cancel() for run in runs))
         await asyncio.gather(*self._active.values(), return_exceptions=True)
-        if self._warm is not None:
-            await (await self._warm).cancel()
+        warm, self._warm = self._warm, None
+        if warm is not None:
+            with contextlib.suppress(OSError):
+                await (await warm).cancel()
+
+    def _retire(self, warm: asyncio.Task[WorkerProcess]) -> None:
+        """End the idle worker, if it is still this one."""
+        if self._warm is warm:
             self._warm = None
+            warm.add_done_callback(_kill)
 
     def _fill(self) -> None:
         while self._waiting and len(self._active) < self.limit:
@@ -103,10 +156,11 @@ class WorkerPool:
             if run.cancel_requested:
                 await worker.cancel()
                 return
-            run.worker = worker
+            run.place(worker)
             await worker.run(run.job, run.on_event)
             run.finish(await worker.wait())
         except OSError as error:
+            run.place(None, error)
             run.finish(Crashed(returncode=None, log=(f"the worker could not be started: {error}",)), store=True)
         finally:
             del self._active[run]
@@ -116,9 +170,17 @@ class WorkerPool:
     async def _take_worker(self) -> WorkerProcess:
         """The warm worker if it still lives, else a new one; the next one is started meanwhile."""
         warm, self._warm = self._warm, None
-        worker = await warm if warm is not None else None
+        worker = None
+        if warm is not None:
+            with contextlib.suppress(OSError):
+                worker = await warm
         if worker is None or not worker.alive:
             worker = await WorkerProcess.spawn(self.python)
         if self.keep_warm:
             self.prewarm()
         return worker
+
+
+def _kill(started: asyncio.Task[WorkerProcess]) -> None:
+    if not started.cancelled() and started.exception() is None:
+        started.result().kill()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from qvr_lsp.runs import AT_ONCE
 from tests.lsp.editor import EXAMPLES, Editor, ResponseError
 
 ENDINGS = ("finished", "cancelled", "failed", "crashed")
@@ -192,3 +193,59 @@ async def test_run_goes_on_in_a_fresh_worker(session: Editor, folder: Path) -> N
     )
     assert resumed[0]["resumed_from"] > 0
     await command(session, "qvr.cancelRun", {"runId": started["runId"]})
+
+
+def workers(editor: Editor) -> dict[int, int]:
+    """The server's worker processes, with the processor ticks that each has used."""
+    found: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            mine = int(fields[1]) == editor.pid and fields[0] not in "ZX"
+            if mine and b"qvr_core.runs.worker" in (entry / "cmdline").read_bytes():
+                found[int(entry.name)] = int(fields[11]) + int(fields[12])
+        except (OSError, IndexError, ValueError):
+            continue
+    return found
+
+
+async def idle_worker(editor: Editor) -> int:
+    """The one worker that waits for a job, once it has loaded everything."""
+    ticks: dict[int, int] = {}
+    async with asyncio.timeout(60):
+        while len(ticks) != 1 or workers(editor) != ticks:
+            ticks = workers(editor)
+            await asyncio.sleep(1)
+    return next(iter(ticks))
+
+
+async def test_next_run_starts_at_once_in_an_idle_worker_that_dies_with_the_server(folder: Path) -> None:
+    editor = await Editor.start(env={"OMP_NUM_THREADS": "1"})
+    await editor.initialize(folder=folder)
+    first = await run(editor, folder, steps=3)
+    await event(editor, first["runId"], *ENDINGS)
+    waiting = await idle_worker(editor)
+    asked = asyncio.get_running_loop().time()
+    second = await run(editor, folder, steps=3)
+    await event(editor, second["runId"], "started")
+    assert asyncio.get_running_loop().time() - asked < 3
+    assert second["pid"] == waiting
+    await event(editor, second["runId"], *ENDINGS)
+    waiting = await idle_worker(editor)
+    assert editor.process.stdin is not None
+    editor.process.stdin.close()
+    await asyncio.wait_for(editor.process.wait(), 1.5)
+    async with asyncio.timeout(3):
+        while alive(waiting):
+            await asyncio.sleep(0.05)
+
+
+async def test_runs_beyond_the_limit_wait_for_their_turn(session: Editor, folder: Path) -> None:
+    started = [await run(session, folder, steps=1_000_000) for _ in range(AT_ONCE + 2)]
+    assert ["pid" in one for one in started] == [True] * AT_ONCE + [False, False]
+    listing = await command(session, "qvr.runs", {"uri": (folder / "lm.qvr").as_uri()})
+    listed = {item["runId"]: item["status"] for item in listing}
+    assert [listed[one["runId"]] for one in started[-2:]] == ["queued", "queued"]
+    for one in reversed(started):
+        await command(session, "qvr.cancelRun", {"runId": one["runId"]})
+    assert [(await event(session, one["runId"], *ENDINGS))["event"] for one in started] == ["cancelled"] * len(started)

@@ -187,3 +187,48 @@ async def test_closing_the_pool_ends_everything(tmp_path: Path) -> None:
     await pool.close()
     assert all(run.ending.done() for run in runs)
     assert os.path.exists(tmp_path)
+
+
+async def test_an_idle_worker_is_ended_in_time_and_when_another_interpreter_is_wanted(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    first, other = interpreter(tmp_path, POLITE), interpreter(tmp_path / "other", POLITE)
+    pool = WorkerPool(first, idle=0.3)
+
+    def idle() -> set[int]:
+        return {int(e.name) for e in Path("/proc").iterdir() if e.name.isdigit() and polite(e)}
+
+    def polite(entry: Path) -> bool:
+        try:
+            return str(tmp_path).encode() in (entry / "cmdline").read_bytes()
+        except OSError:
+            return False
+
+    async def until(count: int) -> None:
+        async with asyncio.timeout(5):
+            while len(idle()) != count:
+                await asyncio.sleep(0.02)
+
+    pool.prewarm()
+    await until(1)
+    await until(0)
+    pool.idle = 60
+    pool.prewarm()
+    await until(1)
+    pool.use(other)
+    await until(0)
+    run = pool.submit(job(tmp_path), lambda event: None)
+    worker = await run.placed()
+    assert worker is not None
+    await until(2)  # it, and the next one that is kept warm
+    pool.kill()
+    await until(0)
+    assert isinstance(await run.wait(), Crashed)
+
+
+async def test_an_interpreter_that_cannot_be_started_is_told(tmp_path: Path) -> None:
+    pool = WorkerPool(str(tmp_path / "none"), keep_warm=False)
+    run = pool.submit(job(tmp_path), lambda event: None)
+    assert await run.placed() is None
+    assert run.problem is not None and run.problem.strerror == "No such file or directory"
+    assert isinstance(await run.wait(), Crashed)
+    await pool.close()
