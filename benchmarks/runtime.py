@@ -1,7 +1,7 @@
-"""Loss and backward of the seeds against hand-written eager loops, particles, and cells written as programs.
+"""Loss and backward of the seeds against hand-written eager loops, particles, cells written as programs, BERT's block.
 
 One process, one thread, the two sides by turns, medians of CPU time; the ratio is theirs over ours (higher is better),
-for particles and the LSTM ours over the other (lower is better).
+for particles, the LSTM and BERT ours over the other (lower is better).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from benchmarks import bert
 from benchmarks.eager import (
     BidirectionalRnn,
     LanguageModel,
@@ -111,6 +112,19 @@ def cells(quick: bool) -> bool:
     return met
 
 
+def blocks(quick: bool) -> bool:
+    """A block of the BERT example against torch's encoder layer, whole and padded."""
+    met = True
+    for name, ours, theirs, x, valid in bert.cases():
+        pair = side_by_side(
+            (ours, lambda o=ours, x=x, v=valid: bert.our_loss(o, x, v)),
+            (theirs, lambda t=theirs, x=x, v=valid: bert.their_loss(t, x, v)),
+            6 if quick else 30,
+        )
+        met &= report(name, *pair, pair[0] / pair[1], 1.1, at_least=False)
+    return met
+
+
 def report(name: str, ours: float, theirs: float, ratio: float, goal: float, *, at_least: bool) -> bool:
     """Print a row; True where the goal is met."""
     met = ratio >= goal if at_least else ratio <= goal
@@ -128,7 +142,7 @@ def main(argv: list[str]) -> int:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     print(f"{'':44} {'ours':>11} {'other':>11}")
-    met = [against_eager(quick), particles(quick), cells(quick)]
+    met = [against_eager(quick), particles(quick), cells(quick), blocks(quick)]
     torch.set_num_threads(threads)
     return 0 if all(met) else 1
 
