@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 
 
 def quick_fixes(snapshot: Snapshot, stretch: Range) -> list[Action]:
-    """The fixes of every diagnostic that touches a stretch of text, worst first."""
-    return [action for found in touching(snapshot, stretch) for action in actions_of(found)]
+    """The fixes of every diagnostic that touches a stretch of text, worst first; then those of others that would change
+    the stretch: a width is mended where it is declared, too."""
+    here = touching(snapshot, stretch)
+    fixes = [action for found in here for action in actions_of(found)]
+    for found in snapshot.diagnostics():
+        if found.severity is Severity.ERROR and found not in here:
+            fixes += [action for action in actions_of(found) if any(_replaces(each, stretch) for each in action.edits)]
+    return fixes
 
 
 def attempts(snapshot: Snapshot, stretch: Range) -> list[Action]:
@@ -51,6 +57,11 @@ def mends(before: Snapshot, after: Snapshot, action: Action) -> bool:
     return _hints(after)[action.code] < _hints(before)[action.code]
 
 
+def harmless(before: Snapshot, after: Snapshot) -> bool:
+    """Whether a refactoring leaves no problem that was not there."""
+    return not _counted(after) - _counted(before)
+
+
 def _counted(snapshot: Snapshot) -> Counter[str]:
     return Counter(item.code.name for item in snapshot.diagnostics() if item.severity is not Severity.HINT)
 
@@ -74,6 +85,10 @@ def fix_all(snapshot: Snapshot) -> tuple[TextEdit, ...]:
 
 def _touch(one: Range, other: Range) -> bool:
     return one.start <= other.end and other.start <= one.end
+
+
+def _replaces(edit: TextEdit, stretch: Range) -> bool:
+    return edit.range.start < edit.range.end and _touch(edit.range, stretch)
 
 
 def _overlap(one: Range, other: Range) -> bool:

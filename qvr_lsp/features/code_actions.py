@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import Action, TextEdit
-from qvr_core.ide.fixes import attempts, fix_all, mends, quick_fixes
+from qvr_core.ide.fixes import attempts, fix_all, harmless, mends, quick_fixes
 from qvr_core.ide.refactor import organize, refactorings
 from qvr_lsp.conversions import one
 from qvr_lsp.documents import Document
@@ -31,7 +31,7 @@ def code_actions(server: Server, document: Document, params: Json) -> list[Json]
         tried = attempts(snapshot, stretch) if len(document.lines) <= TRIED_LINES else []
         actions += [action for action in (*quick_fixes(snapshot, stretch), *tried) if helps(document, action)]
     if wanted(only, "refactor"):
-        actions += refactorings(snapshot, stretch)
+        actions += [action for action in refactorings(snapshot, stretch) if keeps(document, action)]
     if only and wanted(only, "source.fixAll"):
         actions.append(Action("Apply all preferred fixes", "source.fixAll", fix_all(snapshot)))
     if only and wanted(only, "source.organize"):
@@ -45,6 +45,13 @@ def helps(document: Document, action: Action) -> bool:
     if len(document.lines) > TRIED_LINES:
         return True
     return mends(document.snapshot, document.trial(action.edits), action)
+
+
+def keeps(document: Document, action: Action) -> bool:
+    """Whether a refactoring leaves the text as good as it was."""
+    if len(document.lines) > TRIED_LINES:
+        return True
+    return harmless(document.snapshot, document.trial(action.edits))
 
 
 def wanted(only: Any, kind: str) -> bool:

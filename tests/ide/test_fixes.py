@@ -130,6 +130,14 @@ def test_fixes_are_offered_where_their_problem_is() -> None:
     assert "let y = tok_embed >>" in applied(text_of(snapshot), found[0].edits)
 
 
+def test_width_is_mended_where_it_is_declared_too() -> None:
+    text = LM.replace("object Hidden : Real 128", "object Hidden : Real $1$2128\nobject Other : Real 96")
+    text += "morphism g : Other -> Token ~ Categorical\nlet y = backbone >> g\n"
+    snapshot, stretch = between(text)
+    assert not [found for found in snapshot.diagnostics() if found.range.start == stretch.start]
+    assert [action.title for action in quick_fixes(snapshot, stretch)] == ["Change `Hidden` to 96"]
+
+
 def test_fix_all_mends_everything_that_has_one_way_out() -> None:
     text = SNIPPETS["two at once"]
     mended = applied(text, fix_all(Analyzer(text).snapshot()))
