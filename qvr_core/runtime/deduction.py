@@ -89,8 +89,13 @@ class DeductionModule(nn.Module):
         if isinstance(sentence, str):
             return sentence.split()
         if isinstance(sentence, Tensor):
-            names = self._vocabulary()
-            return [names[int(index)] for index in sentence]
+            names, indices = self._vocabulary(), [int(index) for index in sentence]
+            for index in indices:
+                if not 0 <= index < len(names):
+                    raise InputProblem(
+                        f"deduction `{self.deduction.name}`: there are words 0 to {len(names) - 1}, but no word {index}"
+                    )
+            return [names[index] for index in indices]
         return [str(word) for word in sentence]
 
     def _vocabulary(self) -> list[str]:

@@ -273,6 +273,8 @@ class FamilySite:
             value = value.to(torch.get_default_dtype())
         if event == 2 and value.ndim == cell.rows + 1 and self.event:
             value = value.unflatten(-1, self.event)
+        if groups is not None and not cell.rows and value.shape[:1] == (1,) != groups.value.shape[-1:]:
+            value = value[0]  # as drawn: the one row of a program that reads none
         axis = int(cell.rows)
         if self.at is not None and groups is not None and value.shape[axis] != groups.value.shape[-1]:
             self.arguments.check_groups(frame.program, groups.value, value.shape[axis])

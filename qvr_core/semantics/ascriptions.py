@@ -74,6 +74,8 @@ def ascribe(
         message = f"`iid_over` is the plate of the draws, and that is `{space.written}` here"
         ctx.scope.report(STEP_OPTION, message, tree.span)
     family = drawn.family
+    if kind == "observe" and drawn.rows and _is_row_name(drawn, space):
+        return Ascribed(Ascription.NONE, None, drawn.type, over)
     if family.support.kind == "finite" and (drawn.rows or _names_values(drawn, space, options)):
         return _value_set(drawn, space, tree.span, ctx)
     if kind == "sample" and _sizes_vector(drawn, space):
@@ -154,6 +156,13 @@ def _names_values(drawn: TypedFamily, space: Named, options: StepOptions) -> boo
     """Where `via` or the arguments' own plate gives the rows, S names the values if it is the family's value set."""
     other_rows = any(name is not None and name not in plate_names(space) for _, name in plate_axes(drawn.type))
     return (options.via is not None or other_rows) and is_value_set(drawn, space)
+
+
+def _is_row_name(drawn: TypedFamily, space: Named) -> bool:
+    """True where S can only name the rows: 0 or 1 is drawn in each row, and S is a set of another size."""
+    if drawn.family.name != "Bernoulli" or not isinstance(space.space, Finite):
+        return False
+    return space.space.labels is None and isinstance(space.space.size, int) and int(space.space.size) != 2
 
 
 def is_value_set(drawn: TypedFamily, space: Named) -> bool:

@@ -144,10 +144,16 @@ def _positional(args: Sequence[ArithArg], func: Name, ctx: StepContext) -> list[
     return [arg for arg in args if arg.key is None]
 
 
+def _is_parameter(name: str, ctx: StepContext) -> bool:
+    """True for an arrow that a template is given: whether it is sampled shows at each call."""
+    entry = ctx.scope.lookup(name)
+    return isinstance(entry, ArrowEntry) and entry.kind == "parameter"
+
+
 def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: ArithCall, ctx: StepContext) -> Expr:
     """A deterministic arrow applied to values."""
     name = expr.func.text
-    if arrow.sort is Sort.SAMPLED:
+    if arrow.sort is Sort.SAMPLED and not _is_parameter(name, ctx):
         message = f"`{name}` is a sampled arrow: draw from it with `sample … <- {name}(…)`"
         ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span)
     origin = ctx.scope.origin(expr.span)

@@ -19,6 +19,9 @@ from qvr_core.syntax.tree import (
     Statement,
 )
 
+DISCARD = "_"
+"""In a pattern: a part that nobody wants."""
+
 
 def type_steps(
     statement: Statement, one: Pass, inputs: dict[str, Binding], names: tuple[str, ...], scope: Scope
@@ -98,7 +101,8 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
     nested: tuple[tuple[str, Binding], ...] = ()
     if isinstance(node, MarginalizeStep):
         block = check_marginalize(placed, node, ctx)
-        model, nested = block.model, block.nested
+        model = block.model
+        nested = tuple((name, binding) for name, binding in block.nested if name != DISCARD)
         ctx.effects.add("Marginal")
     elif isinstance(node, SampleStep | ObserveStep | LetStep | ScoreStep):
         model, binds = check_step(node, ctx)
@@ -108,7 +112,7 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
     return StepResult(
         units=units_of(placed),
         model=model,
-        binds=dict(binds),
+        binds={name: binding for name, binding in binds if name != DISCARD},
         nested=nested,
         reads=frozenset(ctx.reads.keys() - inner) if inner else frozenset(ctx.reads),
         entries=file.entries,

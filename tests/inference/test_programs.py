@@ -50,6 +50,14 @@ def test_via_looks_each_row_s_group_up() -> None:
     torch.testing.assert_close(run.sites["y"].log_prob, Normal(t[0, g], 0.5).log_prob(y).sum()[None])
 
 
+def test_what_a_program_with_via_draws_can_be_given_back() -> None:
+    model = program("sample t : Group <- Normal(0.0, 1.0)\nobserve y : Row <- Normal(t, 0.5) [via=g]\nreturn t")
+    g = torch.tensor([0, 2, 1, 1, 0, 2])
+    drawn = {name: site.value for name, site in model.execute(None, observations={"g": g}).sites.items()}
+    whole, row = (model.log_joint(None, {**drawn, "g": g, "y": y}) for y in (drawn["y"], drawn["y"][0]))
+    torch.testing.assert_close(whole, row)
+
+
 def test_a_gather_is_the_same_as_via() -> None:
     model = program("sample t : Group <- Normal(0.0, 1.0)\nobserve y : Row <- Normal(t[g], 0.5)\nreturn t")
     t, g, y = torch.randn(4, 3), torch.tensor([0, 2, 1, 1, 0, 2]), torch.randn(6)
