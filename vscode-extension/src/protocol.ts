@@ -79,6 +79,24 @@ export interface HeldOut {
   bigram: number;
 }
 
+/** How often a site's likeliest value was right on held-out rows, beside always answering `commonest`. */
+export interface Accuracy {
+  site: string;
+  count: number;
+  accuracy: number;
+  low: number;
+  high: number;
+  baseline: number;
+  commonest: string;
+}
+
+export interface Accuracies {
+  step: number;
+  seconds: number;
+  rows: number;
+  sites: Accuracy[];
+}
+
 export interface PosteriorRow {
   name: string;
   mean: number | null;
@@ -127,6 +145,7 @@ export type RunEvent =
     }
   | { event: "message"; level: "info" | "warning" | "error"; text: string; range?: Range }
   | ({ event: "held_out"; seconds: number } & HeldOut)
+  | ({ event: "accuracies" } & Accuracies)
   | { event: "checkpoint"; step: number; path: string }
   | {
       event: "finished";
@@ -135,6 +154,7 @@ export type RunEvent =
       losses?: { first?: number; last?: number; best?: number; mean_of_last?: number };
       posterior?: PosteriorRow[];
       held_out?: HeldOut;
+      accuracies?: Accuracies;
       divergences?: number;
       acceptance?: number;
       reason?: string;

@@ -44,6 +44,23 @@ describe("a run folded from its events", () => {
     expect(summary(run)).toBe("2.073 bits per byte held out");
   });
 
+  it("tells how often a run on sentence pairs is right", () => {
+    const site = { count: 900, low: 0.28, high: 0.31, baseline: 0.067, commonest: "the" };
+    const sites = [
+      { ...site, site: "masked_token", accuracy: 0.293 },
+      { ...site, site: "follows", accuracy: 0.624, baseline: 0.5, commonest: "next" },
+    ];
+    const accuracies = { step: 100, seconds: 12, rows: 900, sites };
+    const run = take(fresh(), { event: "accuracies", ...accuracies });
+    expect(run.notes.map((note) => note.text)).toEqual([
+      "masked_token: 29.3 % right (95 % interval 28.0 % to 31.0 %); always “the”: 6.7 %",
+      "follows: 62.4 % right (95 % interval 28.0 % to 31.0 %); always “next”: 50.0 %",
+    ]);
+    expect(summary(take(run, { event: "finished", step: 100, seconds: 12, accuracies }))).toBe(
+      "masked_token 29.3 % right · follows 62.4 % right",
+    );
+  });
+
   it("sums up a sampled run by its mixing", () => {
     const row = { name: "mu", mean: 4.4, sd: 3, q05: -1, median: 4, q95: 10, r_hat: 1.005, ess: 900 };
     const posterior = [row, { ...row, name: "tau", r_hat: 1.012 }];

@@ -87,6 +87,13 @@ function M.summary(event)
     if type(event.held_out) == "table" then
       return ("%s bits per byte held out"):format(number(event.held_out.bits_per_byte))
     end
+    if type(event.accuracies) == "table" then
+      local parts = {}
+      for _, one in ipairs(event.accuracies.sites) do
+        parts[#parts + 1] = ("%s %.1f %% right"):format(one.site, 100 * one.accuracy)
+      end
+      return table.concat(parts, ", ")
+    end
     return event.losses and ("−ELBO %s"):format(number(event.losses.mean_of_last or event.losses.last)) or "finished"
   elseif event.event == "failed" then
     return event.message

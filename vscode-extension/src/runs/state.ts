@@ -2,7 +2,7 @@
  * A run as its events tell it. The extension and the panel's webview fold the same events by the same function, so that
  * a panel that comes late, or comes back after a reload, shows what one that was there shows.
  */
-import type { HeldOut, PosteriorRow, RunEvent } from "../protocol";
+import type { Accuracy, HeldOut, PosteriorRow, RunEvent } from "../protocol";
 
 export interface Series {
   steps: number[];
@@ -100,6 +100,11 @@ export function take(run: RunState, event: RunEvent): RunState {
     case "held_out":
       run.heldOut.push(event);
       break;
+    case "accuracies":
+      for (const one of event.sites) {
+        run.notes.push({ level: "info", text: accuracyText(one) });
+      }
+      break;
     case "checkpoint":
       break;
     case "finished":
@@ -173,12 +178,24 @@ export function canResume(status: string): boolean {
   return ["cancelled", "crashed", "failed"].includes(status);
 }
 
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+function accuracyText(one: Accuracy): string {
+  const interval = `95 % interval ${percent(one.low)} to ${percent(one.high)}`;
+  return `${one.site}: ${percent(one.accuracy)} right (${interval}); always “${one.commonest}”: ${percent(one.baseline)}`;
+}
+
 /** One line: what a tree item or a notification says of a run. */
 export function summary(run: RunState): string {
   const ending = run.ending;
   if (ending?.event === "finished") {
     if (ending.held_out) {
       return `${ending.held_out.bits_per_byte.toFixed(3)} bits per byte held out`;
+    }
+    if (ending.accuracies) {
+      return ending.accuracies.sites.map((one) => `${one.site} ${percent(one.accuracy)} right`).join(" · ");
     }
     const mixing = (ending.posterior ?? []).flatMap((row) => (typeof row.r_hat === "number" ? [row.r_hat] : []));
     if (mixing.length > 0) {
