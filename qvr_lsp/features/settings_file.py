@@ -13,6 +13,7 @@ from qvr_core.ide.view import statement_named
 from qvr_core.runs.config import RunConfig, Settings
 from qvr_core.runs.settings import check_settings
 from qvr_core.runs.toml_ranges import locate
+from qvr_core.semantics.model import ObserveModel
 from qvr_core.syntax.source import Cursor, Range, SourceText
 from qvr_lsp import positions
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 TABLE = re.compile(r"^\s*\[\s*([^\]\s]*)\s*\]?")
 KEY = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*=")
 DATA = re.compile(r'^\s*data\s*=\s*"[a-z]+:([^"\\]+)"')
+COLUMNS = re.compile(r"^\s*columns\s*=\s*\{(?:[^}\"]|\"[^\"]*\")*[{,]\s*\w*$|^\s*columns\s*=\s*\{\s*\w*$")
 WORD = re.compile(r"[A-Za-z_][\w-]*")
 
 
@@ -148,24 +150,54 @@ def values_of(key: str) -> tuple[str, ...]:
 
 
 def completion(server: Server, params: Json) -> Json:
-    """Tables, keys, and the values of keys that take one of a few."""
+    """Tables, keys, columns, and the values of keys that take one of a few."""
     document, cursor, table = _place(server, params)
-    before = document.source.lines[cursor.line][: cursor.column]
-    return {"isIncomplete": False, "items": list(_items(server, document, table, before, cursor.line))}
+    line = document.source.lines[cursor.line]
+    before = line[: cursor.column]
+    if before.lstrip().startswith("["):
+        start = Cursor(cursor.line, len(before) - len(before.lstrip().lstrip("[ ")))
+        stretch = _range(server, document.source.lines, Range(start, cursor))
+        items = list(_tables(server, stretch, closed="]" in line[cursor.column :]))
+    else:
+        items = list(_items(server, document, table, before, cursor.line))
+    return {"isIncomplete": False, "items": items}
+
+
+def _tables(server: Server, stretch: Json, *, closed: bool) -> Iterator[Json]:
+    """The names of tables, which replace what is written behind the bracket: editors end a word at a dot."""
+    for name in (
+        *(f"run.{name}" for name in programs(server)),
+        *(key for key in Settings.model_fields if key != "run"),
+    ):
+        yield {"label": name, "kind": 9, "textEdit": {"range": stretch, "newText": name if closed else f"{name}]"}}
+
+
+def _columns(server: Server, table: str) -> Iterator[Json]:
+    """What a program may be given from the columns of a file."""
+    held = programs(server).get(table.split(".")[1])
+    if held is None:
+        return
+    program = held[1].model.programs[table.split(".")[1]]
+    observed = [step.site.name for step in program.steps if isinstance(step, ObserveModel)]
+    given = {each.name: "input" for each in program.inputs if each.name is not None}
+    given |= {each.name: "data" for each in program.data} | dict.fromkeys(observed, "observed site")
+    snippets = server.client.has("textDocument.completion.completionItem.snippetSupport")
+    for name, kind in given.items():
+        text = f'{name} = "${{1:column}}"' if snippets else f'{name} = ""'
+        yield {"label": name, "kind": 10, "detail": kind, "insertText": text, "insertTextFormat": 2 if snippets else 1}
 
 
 def _items(server: Server, document: SettingsDocument, table: str, before: str, line: int) -> Iterator[Json]:
     match = KEY.match(before)
-    if before.lstrip().startswith("["):
-        yield from ({"label": f"run.{name}", "kind": 9} for name in programs(server))
-        yield from ({"label": name, "kind": 9} for name in Settings.model_fields if name != "run")
+    if COLUMNS.match(before) or (table.endswith(".columns") and not match):
+        yield from _columns(server, table)
         return
     if match and match[1] in RunConfig.model_fields:
         for value in values_of(match[1]):
             quoted = value if value in ("true", "false") else json.dumps(value)
             yield {"label": value, "kind": 12, "insertText": quoted if '"' not in before else value}
         return
-    if not match and (table.startswith("run.") or table == "defaults"):
+    if not match and re.fullmatch(r"run\.[^.]+|defaults", table):
         given = set(_keys_of_table(document.source.lines, line))
         for key, field in RunConfig.model_fields.items():
             if key not in given:

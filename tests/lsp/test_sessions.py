@@ -61,7 +61,11 @@ async def test_settings_file_in_the_editor(folder: Path) -> None:
     values = await editor.request("textDocument/completion", at(uri, 3, 13))
     assert "sgd" in [item["label"] for item in values["items"]]
     tables = await editor.request("textDocument/completion", at(uri, 0, 5))
-    assert "run.vanilla_rnn_lm" in [item["label"] for item in tables["items"]]
+    table = next(item for item in tables["items"] if item["label"] == "run.vanilla_rnn_lm")
+    behind_bracket = {"start": {"line": 0, "character": 1}, "end": {"line": 0, "character": 5}}
+    assert table["textEdit"] == {"range": behind_bracket, "newText": "run.vanilla_rnn_lm"}
+    columns = await editor.request("textDocument/completion", at(uri, 6, 0))
+    assert [(item["label"], item["detail"]) for item in columns["items"]] == [("next_token", "observed site")]
     target = await editor.request("textDocument/definition", at(uri, 0, 8))
     assert target[0]["uri"] == (folder / "lm.qvr").as_uri()
     assert LM.split("\n")[target[0]["range"]["start"]["line"]].startswith("program vanilla_rnn_lm")
