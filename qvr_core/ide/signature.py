@@ -105,7 +105,10 @@ def _options(place: Context, bracket: Bracket) -> Signature | None:
         role = ROLES.get(words[words.index("role") + 2] if "role" in words[:-2] else "kernel")
         if role is None:
             return None
-        keys = tuple((f"{spec.key}={_default(spec.default)}", spec.meaning) for spec in role.options.values())
+        keys = tuple(
+            (f"{spec.key}={role.name if spec.key == 'role' else _default(spec.default)}", spec.meaning)
+            for spec in role.options.values()
+        )
         return _listed(f"options of {role.name}", role.summary, keys, bracket)
     if place.start == "step" and place.keyword in STEP_OPTION_KEYS:
         keys = tuple((f"{key}=", STEP_OPTIONS[key]) for key in STEP_OPTION_KEYS[place.keyword])
