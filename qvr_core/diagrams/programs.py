@@ -33,8 +33,19 @@ def run(drawing: Drawing, program: m.Program, bundle: Bundle) -> Bundle:
     if named and len(named) == len(program.inputs):
         shares = split(bundle, [given.space for given in named])
         scope.bound |= {given.name or "": share for given, share in zip(named, shares, strict=True)}
+    before = set(drawing.graph.nodes)
     steps(scope, program.steps)
+    if program.lengths is not None:
+        pad(scope, program.lengths, set(drawing.graph.nodes) - before)
     return tuple(end for _, name in program.returns for end in scope.bound.get(name, ()))
+
+
+def pad(scope: Scope, lengths: m.Expr, drawn: set[str]) -> None:
+    """The valid lengths go to every attention that the body has drawn."""
+    looking = [name for name in sorted(drawn) if scope.drawing.node(name).note.startswith("attention")]
+    for end in values(scope, lengths):
+        for name in looking:
+            connect(scope.drawing.graph, end.node, name, Wire(label=expression(lengths), kind="index"))
 
 
 def steps(scope: Scope, body: Sequence[m.StepModel]) -> None:

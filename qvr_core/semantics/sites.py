@@ -12,7 +12,7 @@ from qvr_core.semantics.display import structure
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.family_draws import TypedFamily, check_family
-from qvr_core.semantics.model import ArrowDraw, Ascription, Damaged, Density, DrawModel, Expr, Site, ValueType
+from qvr_core.semantics.model import ArrowDraw, Ascription, Damaged, Data, Density, DrawModel, Expr, Site, ValueType
 from qvr_core.semantics.objects import check_object_expr
 from qvr_core.semantics.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY, STEP_OPTION
 from qvr_core.semantics.scope import UNKNOWN
@@ -104,6 +104,11 @@ def _from_arrow(
         return TypedSite(site, ValueType(Unknown()), UNKNOWN, None)
     if options.at is not None and not has_seq(model.arrow.domain.space):
         _at_needs_sequence(draw, model, options.at, ctx)
+    elif options.at is not None:
+        for option in (options.at, options.mask, options.weight):
+            if isinstance(option, Data):
+                # positions, and what counts of them, differ from row to row
+                ctx.data[option.name] = (ValueType(None, rows=True), option.origin)
     dense = kind == "sample" or _check_density(kind, draw, model, ctx)
     codomain = model.arrow.codomain
     named = codomain if value.space is None else Named(value.space, codomain.written)

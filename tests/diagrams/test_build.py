@@ -153,3 +153,25 @@ def test_what_a_call_gives_to_two_names_comes_from_what_makes_it() -> None:
     assert {("x2", "write"), ("h2", "write"), ("h2", "forget"), ("x2", "r")} <= value_wires(graph)
     assert ("x2", "forget") not in value_wires(graph)
     assert [box.label for box in sheet(graph).boxes if box.kind == "repeat"] == ["repeat × 2, same weights"]
+
+
+def test_an_encoder_shows_attention_residuals_and_where_lengths_and_positions_go() -> None:
+    text = (Path(__file__).parents[2] / "examples" / "bert_pretraining.qvr").read_text(encoding="utf-8")
+    graph = build(Analyzer(text).snapshot(), "bert_pretraining")
+    assert {
+        ("place", "attend"),
+        ("place", "residual"),
+        ("attend", "residual"),
+        ("residual", "attend_norm"),
+        ("attend_norm", "residual_2"),
+        ("narrow", "residual_2"),
+        ("residual_2", "feed_norm"),
+    } <= value_wires(graph)
+    assert {(source, target) for source, target, wire in wires(graph) if wire.kind == "index"} == {
+        ("valid", "attend"),
+        ("selected", "masked_token"),
+        ("counted", "masked_token"),
+    }
+    kinds = {node.id: (node.kind, node.note) for node in nodes(graph)}
+    assert kinds["attend"] == ("arrow", "attention") and kinds["valid"][0] == "data"
+    assert [box.label for box in sheet(graph).boxes if box.kind == "stack"] == ["stack × 2, fresh copies"]

@@ -161,3 +161,18 @@ def test_every_place_has_an_answer_or_none() -> None:
             if answer is not None:
                 assert answer.markdown
                 assert answer.range.start <= Cursor(line, column) <= answer.range.end
+
+
+def test_an_encoder_over_padded_rows_says_what_is_a_sequence_and_what_each_row_brings() -> None:
+    text = (Path(__file__).parents[2] / "examples" / "bert_pretraining.qvr").read_text(encoding="utf-8")
+
+    def told(old: str) -> str:
+        assert text.count(old.replace("$0", "")) == 1
+        return markdown(text.replace(old.replace("$0", ""), old))
+
+    assert "encoder : Seq (Token * Segment) => Seq Hidden" in told("let enc$0oder")
+    assert "masked_token : Seq Token" in told("observe masked_$0token")
+    assert "466,746 parameters" in told("program bert_$0pretraining")
+    assert "differs from row to row" in told("at=sel$0ected")
+    assert "Data: supplied at run time to `bert_pretraining`" in told("[lengths=va$0lid]")
+    assert "Attention sees no others" in told("[len$0gths=")
