@@ -178,7 +178,9 @@ def _hint_repeats(pieces: Sequence[ArrowExpr], stages: Sequence[Arrow], scope: S
         one, other = plain(before), plain(piece)
         if isinstance(one, ArrowRef) and isinstance(other, ArrowRef) and one.name.text == other.name.text:
             name = one.name.text
-            if isinstance(scope.lookup(name), ArrowEntry):
+            entry = scope.lookup(name)
+            # a matrix that is multiplied by itself is meant to be the same one
+            if isinstance(entry, ArrowEntry) and entry.sort is not Sort.TENSOR:
                 message = (
                     f"`{name}` stands here with the parameters that it has before; `stack({name}, 2)` has fresh ones"
                 )

@@ -7,7 +7,9 @@ from typing import Literal
 
 from qvr_core.semantics.spaces import (
     Constrained,
+    Dim,
     Finite,
+    Known,
     Linear,
     Product,
     Real,
@@ -97,19 +99,17 @@ def _compare(left: list[_Run], right: list[_Run]) -> Fit:
     for given, wanted in zip(left, right, strict=True):
         if (problem := _run_problem(given, wanted)) is not None:
             return Fit(problem)
-        have, want = _size(given), _size(wanted)
-        if have is None or want is None:
-            continue
-        have_form, want_form = linear(have), linear(want)
-        if have_form == want_form:
-            continue
-        pairs.append((have_form, want_form))
-        if isinstance(have, Linear) or isinstance(want, Linear):
-            verdict = verdict if verdict == "wrong" else "open"
-        elif int(have) != int(want):
-            verdict = "wrong"
-        else:
-            verdict = verdict or "equal"
+        for have, want in _sizes(given, wanted):
+            have_form, want_form = linear(have), linear(want)
+            if have_form == want_form:
+                continue
+            pairs.append((have_form, want_form))
+            if isinstance(have, Linear) or isinstance(want, Linear):
+                verdict = verdict if verdict == "wrong" else "open"
+            elif int(have) != int(want):
+                verdict = "wrong"
+            else:
+                verdict = verdict or "equal"
     return Fit(None, tuple(pairs), verdict)
 
 
@@ -166,6 +166,32 @@ def interval(space: Real) -> str:
     left = "(-∞" if space.low is None else f"[{space.low:g}"
     right = "∞)" if space.high is None else f"{space.high:g}]"
     return f"{left}, {right}"
+
+
+def _sizes(given: _Run, wanted: _Run) -> list[tuple[Dim, Dim]]:
+    """The sizes that must agree: the widths, or those of each axis where two shapes can only agree axis by axis."""
+    if (
+        isinstance(given.head, Real)
+        and isinstance(wanted.head, Real)
+        and len(given.factors) == len(wanted.factors) == 1
+    ):
+        left, right = given.head.shape, wanted.head.shape
+        if len(left) == len(right) > 1 and _axis_by_axis(left, right):
+            return list(zip(left, right, strict=True))
+    have, want = _size(given), _size(wanted)
+    return [] if have is None or want is None else [(have, want)]
+
+
+def _axis_by_axis(left: tuple[Dim, ...], right: tuple[Dim, ...]) -> bool:
+    if max(sum(map(_is_hole, left)), sum(map(_is_hole, right))) > 1:
+        return True
+    known = [(a, b) for a, b in zip(left, right, strict=True) if not (_is_hole(a) or _is_hole(b))]
+    alike = all(a == b for a, b in known)
+    return alike or (len(known) == len(left) and product_of(left) != product_of(right))
+
+
+def _is_hole(dim: Dim) -> bool:
+    return isinstance(dim, Linear) or (isinstance(dim, Known) and dim.hole)
 
 
 def _size(run: _Run) -> int | Linear | None:

@@ -215,11 +215,17 @@ def _attach(block: Block, root: Block, levels: list[tuple[int, Block]], seen: se
         block.start = "lexicon_entry"
 
 
+_OPENERS = {"step": ("marginalize", STEP_WORDS), "deduction_item": ("lexicon", ITEM_WORDS)}
+"""The word that opens a block below a line of a body, and all words that may start such a line."""
+
+
 def _opens_block(block: Block) -> bool:
+    """Also where the opener is misspelt: that is one mistake, not one in each line below."""
+    opener, words = _OPENERS.get(block.start, ("", ()))
     word = block.line.shape.word
-    return not block.children and (
-        (block.start == "step" and word == "marginalize") or (block.start == "deduction_item" and word == "lexicon")
-    )
+    if block.children or not opener:
+        return False
+    return word == opener or (word not in words and near_word(word, words) == opener)
 
 
 def _takes_unindented(before: Block, block: Block, found: Extent) -> bool:
