@@ -109,6 +109,12 @@ def _movable(model: ProgramModule, name: str, info: SiteInfo, purpose: str) -> N
             f"`marginalize {name} <- …`, or use AutoPriorGuide, which draws it from the model",
             site=name,
         )
+    if info.arrow and any(name == site.name for block in model.marginals.values() for site in block.latents()):
+        raise NoDensity(
+            f"program `{model.name}`: `{name}` is drawn from an arrow inside `marginalize`, where its noise gives "
+            f"another value in every branch, so {purpose} cannot move it; draw it from a family, or use AutoPriorGuide",
+            site=name,
+        )
     if info.arrow and info.density.kind == "none":
         raise NoDensity(
             f"program `{model.name}`: `{name}` ends in a deterministic arrow after its last draw, so it has no density "

@@ -82,8 +82,9 @@ class ArrowSite:
     def run(self, frame: Frame) -> None:
         """Draw or score the site, bind what it binds, and leave a record."""
         request = frame.request
-        given = request.values.get(self.name)
-        if given is None and self.kind == "observe":
+        inside = frame.parent is not None
+        given = None if inside else request.values.get(self.name)
+        if given is None and (inside or self.kind == "observe"):
             supplied = frame.supplied(self.name)
             given = None if supplied is None else supplied.value
         elif given is None:

@@ -18,6 +18,7 @@ from qvr_core.runtime.arithmetic import Evaluate, Parts, compile_expr
 from qvr_core.runtime.arrow import NoiseSpec
 from qvr_core.runtime.bijectors import Support, constrain
 from qvr_core.runtime.cells import Cell, as_one, lead
+from qvr_core.runtime.errors import NoDensity
 from qvr_core.runtime.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.families import RUNTIME_FAMILIES, standard_noise
 from qvr_core.runtime.frame import Frame, as_tensor
@@ -196,6 +197,19 @@ class FamilySite:
             low, high = (float(end) if isinstance(end, Tensor) else end for end in (found.low, found.high))
             self._literal_support = Support(found.kind, low, high)
         return self._literal_support
+
+    def own_support(self, frame: Frame) -> Support:
+        """The support where it does not depend on what is computed in the program."""
+        if self.arguments.literal:
+            aligned = self.arguments.align(frame, self.event, None)
+            return self._support(self.arguments.canonical(aligned, len(aligned.batch)))
+        if self.table.bounded_by is not None or self.table.name == "Pareto":
+            raise NoDensity(
+                f"{self.where.program}: site `{self.name}` is drawn inside `marginalize` between bounds that are "
+                "computed; write the bounds as numbers, or use AutoPriorGuide",
+                site=self.name,
+            )
+        return family_support(self.table, ())
 
     def draw_value(self, frame: Frame, plate: tuple[int, ...]) -> Tensor:
         """A draw for every element of a plate, without a record."""

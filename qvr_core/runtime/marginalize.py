@@ -15,11 +15,12 @@ from numpy.polynomial.legendre import leggauss
 from torch import Tensor
 
 from qvr_core.runtime.arrow_site import ArrowSite
+from qvr_core.runtime.bijectors import constrain
 from qvr_core.runtime.cells import Cell
 from qvr_core.runtime.errors import NoDensity, RuntimeProblem
 from qvr_core.runtime.execution import SiteRecord
 from qvr_core.runtime.family_site import FamilySite, Terms, family_support, sizes
-from qvr_core.runtime.frame import Frame
+from qvr_core.runtime.frame import Frame, as_tensor
 from qvr_core.runtime.layout import blocks
 from qvr_core.runtime.padding import each_repeated
 from qvr_core.semantics.model import MarginalizeModel
@@ -48,17 +49,63 @@ class Marginalize:
             self.mode, self.plate = "batch", ()
 
     def run(self, frame: Frame) -> None:
-        """Leave one record with the summed-out density; without data, draw the block first."""
+        """Leave one record with the summed-out density, and one per latent of the block; what is missing is drawn.
+
+        A latent of the block has one value, whatever the summed-out one is: its density is part of the sum.
+        """
+        latents = self.latents()
+        records = {site.name: self._latent(site, frame) for site in latents}
         drawn = None
         if not self._supplied(frame):
             drawn = self._draw(frame)
-        log_prob = None
+        fresh = [site.name for site in latents if records[site.name] is None]
+        log_prob = marginal = None
         if frame.request.wanted is not False:
             log_prob = self.evaluate(frame).per_row(frame.rows)
+            if fresh:
+                marginal = self.evaluate(frame, latents_only=True).per_row(frame.rows)
+            if marginal is not None and frame.request.wanted == "observed":
+                log_prob = log_prob - marginal
+        for site in latents:
+            record = records[site.name] or SiteRecord(site.name, "sample", False, None, None, None, {}, self.density)
+            cell = frame.supplied(site.name)
+            assert cell is not None
+            frame.bound[site.name] = cell
+            record.value = cell.value
+            record.log_prob = None if log_prob is None else torch.zeros_like(log_prob)
+            frame.sites[site.name] = record
+        if fresh and marginal is not None:
+            # a mixture's draw carries no gradient: the score function's does
+            frame.sites[fresh[0]].log_discrete = marginal
         frame.sites[self.name] = SiteRecord(self.name, "marginalize", True, drawn, log_prob, None, {}, self.density)
 
+    def latents(self) -> list[ArrowSite | FamilySite]:
+        """All sample sites inside."""
+        return [site for site in self.observed() if site.kind == "sample"]
+
+    def _latent(self, site: ArrowSite | FamilySite, frame: Frame) -> SiteRecord | None:
+        """The record of a latent whose value is given; None where it is to be drawn."""
+        request = frame.request
+        free = request.unconstrained.get(site.name)
+        if free is not None and isinstance(site, FamilySite):
+            value, log_jacobian = constrain(free, site.own_support(frame))
+            record = SiteRecord(site.name, "sample", False, None, None, None, {}, self.density)
+            record.log_jacobian = log_jacobian
+        else:
+            given = request.values.get(site.name)
+            given = request.observations.get(site.name) if given is None else given
+            if given is None:
+                return None
+            rank = None if site.info.event is None else len(site.info.event)
+            value = as_tensor(given)
+            if rank is not None and value.ndim <= rank:
+                value = value.expand(frame.rows, *value.shape)
+            record = SiteRecord(site.name, "sample", True, None, None, None, {}, self.density)
+        frame.given[site.name] = Cell(value, True)
+        return record
+
     def observed(self) -> list[ArrowSite | FamilySite]:
-        """All sites inside that look at data."""
+        """All sites inside whose values enter the sum."""
         found: list[ArrowSite | FamilySite] = []
         for step in self.body:
             if isinstance(step, Marginalize):
@@ -78,6 +125,9 @@ class Marginalize:
         latent = self.latent
         if isinstance(latent, FamilySite):
             value = latent.draw_value(frame, self.plate)
+            if self.mode == "batch" and value.ndim > 1 and value.numel() == frame.rows:
+                # a probability computed from a `Real 1` is a column
+                value = value.reshape(-1)
         else:
             latent.run(frame)
             value = frame.sites[self.name].value
@@ -85,14 +135,18 @@ class Marginalize:
         for step in self.body:
             step.run(frame)
         for site in self.observed():
-            frame.given[site.name] = frame.bound[site.name]
+            cell = frame.bound[site.name]
+            if site.kind == "sample" and isinstance(cell.value, Tensor):
+                cell = Cell(cell.value.detach(), cell.rows)
+            frame.given[site.name] = cell
         assert isinstance(value, Tensor)
         return value
 
     # ------------------------------------------------------------ the sum
 
-    def evaluate(self, frame: Frame) -> Terms:
-        """log Σ_z p(z) p(body | z) per row and, by mode, per group or row of the data."""
+    def evaluate(self, frame: Frame, *, latents_only: bool = False) -> Terms:
+        """log Σ_z p(z) p(body | z) per row and, by mode, per group or row of the data; `latents_only` leaves out what
+        the block observes and scores."""
         values, log_weights, has_rows = self._values(frame)
         count = values.shape[-1]
         inner = frame.inner(count)
@@ -100,8 +154,8 @@ class Marginalize:
         total = Terms(self._prior(inner), True)
         with each_repeated(count):
             for step in self.body:
-                term = self._term(step, inner)
-                if term is not None:
+                term = self._term(step, inner, latents_only)
+                if term is not None and not (latents_only and _sees(step)):
                     total = _add(total, term)
         joint = total.value.unflatten(0, (frame.rows, count))
         if log_weights is not None:
@@ -164,9 +218,9 @@ class Marginalize:
                 return (given.value.shape[int(given.rows)],)
         return self.plate
 
-    def _term(self, step: Any, inner: Frame) -> Terms | None:
+    def _term(self, step: Any, inner: Frame, latents_only: bool) -> Terms | None:
         if isinstance(step, Marginalize):
-            return self._placed(step.evaluate(inner), step.latent, inner)
+            return self._placed(step.evaluate(inner, latents_only=latents_only), step.latent, inner)
         if isinstance(step, FamilySite):
             given = inner.supplied(step.name)
             assert given is not None
@@ -212,6 +266,11 @@ class Marginalize:
         if value.ndim > keep:
             value = value.flatten(keep).sum(-1)
         return Terms(value, terms.rows)
+
+
+def _sees(step: Any) -> bool:
+    """True where a step's term is the data's or a score, not a latent's."""
+    return not isinstance(step, Marginalize) and getattr(step, "kind", "score") != "sample"
 
 
 def _add(total: Terms, term: Terms) -> Terms:

@@ -77,6 +77,7 @@ class ProgramModule(ProgramArrow):
                 self.sites[step.name] = step
             elif isinstance(step, Marginalize):
                 self.marginals[step.name] = step
+                self.sites.update({site.name: site for site in step.latents()})
         adopt(self, made.used)
         self.paths = self._all_paths()
         self._names_of_inputs = [entry.name for entry in program.inputs]

@@ -194,3 +194,29 @@ program counts(x) : X -> X
     observe y : Obs <- Poisson(m)
     return m
 """
+
+BLOCK_LATENT = """
+object Kind : FinSet 2
+object Row : FinSet 4
+program blocked : Row -> Row
+    sample mu : Kind <- Normal(0.0, 1.0)
+    marginalize z : Kind <- Categorical([0.3, 0.7])
+        sample e <- Normal(mu[z], 0.5)
+        observe y : Row <- Normal(2.0 * e, 1.0)
+    return mu
+"""
+
+BLOCK_ARROW = """
+object Kind : FinSet 2
+object H : Real 2
+object Y : Real 1
+object X : Real 1
+morphism near : Kind -> H [role=kernel] ~ Normal
+morphism out : H -> Y [role=kernel, scale=0.5] ~ Normal
+program blocked(x) : X -> Y
+    let p = sigmoid(x)
+    marginalize z <- Bernoulli(p)
+        sample h <- near(z)
+        observe y <- out(h)
+    return x
+"""

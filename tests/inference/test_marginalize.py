@@ -10,8 +10,10 @@ import torch
 from torch.distributions import Categorical, Normal, Poisson
 
 from qvr_core.dsl import loads
-from qvr_core.inference import AutoNormalGuide, trace
-from qvr_core.runtime.errors import InputProblem, RuntimeProblem
+from qvr_core.inference import ELBO, AutoNormalGuide, AutoPriorGuide, trace
+from qvr_core.inference.mcmc.potential import potential_of
+from qvr_core.inference.objectives import weigh
+from qvr_core.runtime.errors import InputProblem, NoDensity, RuntimeProblem
 from tests.inference import posteriors
 
 
@@ -111,3 +113,64 @@ def test_lengths_must_agree() -> None:
 def test_a_guide_moves_what_is_left() -> None:
     guide = AutoNormalGuide(loads(posteriors.ROW_MIXTURE).morphism, observed_names={"y"})
     assert [block.site for block in guide.blocks] == ["mu"]
+
+
+def test_a_latent_of_a_block_has_one_value_for_all_branches() -> None:
+    model = loads(posteriors.BLOCK_LATENT).morphism
+    y, mu, e = torch.randn(4), torch.tensor([[-1.0, 1.5], [0.2, 0.4]]), torch.tensor([0.4, -0.7])
+    run = model.execute(None, values={"mu": mu, "e": e}, observations={"y": y})
+    weights = torch.tensor([0.3, 0.7]).log()
+    for row in range(2):
+        branches = weights + Normal(mu[row], 0.5).log_prob(e[row]) + Normal(2.0 * e[row], 1.0).log_prob(y).sum()
+        assert float(run.sites["z"].log_prob[row]) == pytest.approx(float(branches.logsumexp(0)), rel=1e-5)
+    torch.testing.assert_close(run.log_joint(), Normal(0.0, 1.0).log_prob(mu).sum(-1) + run.sites["z"].log_prob)
+    torch.testing.assert_close(model.log_joint(None, {"mu": mu, "e": e, "y": y}), run.log_joint())
+    with pytest.raises(InputProblem, match="needs a value for `e`"):
+        model.log_joint(None, {"mu": mu, "y": y})
+
+
+def test_guides_and_chains_move_the_latent_of_a_block() -> None:
+    model = loads(posteriors.BLOCK_LATENT).morphism
+    data = {"y": torch.randn(4)}
+    guide = AutoNormalGuide(model, observed_names={"y"})
+    assert [block.site for block in guide.blocks] == ["mu", "e"]
+    potential = potential_of(model, None, data)
+    q = torch.randn(3, potential.width, dtype=potential.dtype)
+    first, second = (potential.value_and_grad(q)[0] for _ in range(2))
+    assert torch.equal(first, second)
+    report = potential.report(q)
+    assert report["e"].shape == (3,)
+    expected = model.execute(None, values=report, observations={"y": data["y"].double()}).log_joint()
+    torch.testing.assert_close(first, expected.double(), rtol=1e-6, atol=1e-6)
+
+
+def test_the_prior_guide_weighs_what_a_block_draws() -> None:
+    """E[p(y | e)] with e drawn through the block is the evidence, and its gradient is the evidence's."""
+    text = posteriors.BLOCK_LATENT.replace("sample mu : Kind <- Normal(0.0, 1.0)", "let mu = [-1.0, 1.5]")
+    model = loads(text).morphism
+    y = torch.tensor([0.4, 1.0, -0.3, 0.8])
+    guide = AutoPriorGuide(model, observed_names={"y"})
+    with torch.no_grad():
+        _, log_weights = weigh(model, guide, None, {"y": y}, 200_000)
+    covariance = 4.0 * 0.25 * torch.ones(4, 4) + torch.eye(4)
+    each = [
+        torch.distributions.MultivariateNormal(2.0 * m * torch.ones(4), covariance).log_prob(y) for m in (-1.0, 1.5)
+    ]
+    evidence = (torch.tensor([0.3, 0.7]).log() + torch.stack(each)).logsumexp(0)
+    assert float(log_weights.logsumexp(0)) - math.log(200_000) == pytest.approx(float(evidence), abs=0.02)
+
+
+def test_an_arrow_draws_inside_a_block() -> None:
+    model = loads(posteriors.BLOCK_ARROW).morphism
+    x, y = torch.randn(3, 1), torch.randn(3, 1)
+    h = torch.randn(3, 2)
+    found = model.log_joint(x, {"h": h, "y": y})
+    near, out = model.get_submodule("near"), model.get_submodule("out")
+    p = torch.sigmoid(x[:, 0])
+    branches = torch.stack(
+        [weight.log() + near.log_prob(torch.full((3,), z), h) for z, weight in enumerate((1.0 - p, p))], -1
+    )
+    torch.testing.assert_close(found, branches.logsumexp(-1) + out.log_prob(h, y))
+    assert math.isfinite(float(ELBO(3)(model, AutoPriorGuide(model), x, {"y": y}).detach()))
+    with pytest.raises(NoDensity, match="`h` is drawn from an arrow inside `marginalize`"):
+        AutoNormalGuide(model, observed_names={"y"})
