@@ -11,19 +11,22 @@ B rows, V rows of a table, M width of an item, H hidden, S state.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from qvr_core.runtime.cell_buffers import CellBuffers, lend_cell_buffers
+from qvr_core.runtime.cell_buffers import BackwardScratch, CellBuffers, ForwardScratch, LentCell
 from qvr_core.runtime.families.heads import FLOOR, SOFTPLUS_SHIFT
 from qvr_core.runtime.indices import recording
 
 MANY = 1024
-"""Numbers in one step's layer from which the sigmoid's speed outweighs one more operation."""
+"""Numbers from which the sigmoid's speed outweighs two more operations."""
 
 softplus_into: Callable[..., Tensor] = torch._C._nn.softplus  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
 
@@ -82,15 +85,34 @@ def _side_by_side(run: CellRun, weights: Sequence[Tensor]) -> tuple[Tensor, ...]
     return tuple(torch.stack(tuple(weights[kind::6])) for kind in range(6))
 
 
+@cache
+def _vectorised_tanh() -> bool:
+    """True where MKL's own tanh runs: elsewhere torch's takes some five times as long as its sigmoid."""
+    try:
+        return torch.backends.mkl.is_available() and "GenuineIntel" in Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+
+
 _minus_one: dict[tuple[torch.dtype, torch.device], Tensor] = {}
 
 
-def tanh_by_sigmoid(twice_z: Tensor) -> Tensor:
-    """tanh z in place of 2z, as 2 σ(2z) − 1: torch's sigmoid is some five times faster than its tanh."""
-    key = (twice_z.dtype, twice_z.device)
+def _tanh_by_sigmoid(z: Tensor) -> Tensor:
+    """tanh z in place, as 2 σ(2z) − 1."""
+    key = (z.dtype, z.device)
     if key not in _minus_one:
-        _minus_one[key] = torch.tensor(-1.0, dtype=twice_z.dtype, device=twice_z.device)
-    return torch.add(_minus_one[key], twice_z.sigmoid_(), alpha=2.0, out=twice_z)
+        _minus_one[key] = torch.tensor(-1.0, dtype=z.dtype, device=z.device)
+    return torch.add(_minus_one[key], z.mul_(2.0).sigmoid_(), alpha=2.0, out=z)
+
+
+def tanh_in_place(count: int) -> Callable[[Tensor], Tensor]:
+    """The fastest tanh of `count` numbers, in place."""
+    return torch.tanh_ if count < MANY or _vectorised_tanh() else _tanh_by_sigmoid
+
+
+def below_autograd() -> AbstractContextManager[None]:
+    """Inside an autograd function nothing is recorded: its operations need not ask."""
+    return torch._C._AutoDispatchBelowAutograd()  # pyright: ignore
 
 
 class _FusedCell(torch.autograd.Function):
@@ -104,156 +126,248 @@ class _FusedCell(torch.autograd.Function):
         start: Tensor | None,
         *weights: Tensor,
     ) -> Tensor:
-        w_in, b_in, w_hidden, b_hidden, w_out, b_out = _side_by_side(run, weights)
-        rows, size = noise.shape[-2:]
-        hidden, inside = w_hidden.shape[-1], w_in.shape[-1] - size
-        loan = lend_cell_buffers(tuple(noise.shape[:-1]), hidden, size, noise)
-        lent = loan.buffers
-        items = _project(lent, source, index, w_in[..., :inside], b_in)
-        torch.mul(noise, run.scale, out=lent.scaled)
-        affine = torch.baddbmm if run.groups else torch.addmm
-        inner_bias, outer_bias = b_hidden.unsqueeze(-2), b_out.unsqueeze(-2).clone()
-        outer_bias[..., size:] += SOFTPLUS_SHIFT
-        by_sigmoid = rows * hidden * max(1, run.groups) >= MANY
-        twice = 2.0 if by_sigmoid else 1.0
-        tanh_ = tanh_by_sigmoid if by_sigmoid else torch.tanh_
-        into_first, into_second, into_out = w_in[..., inside:].mT, w_hidden.mT, w_out.mT
-        before = start
-        for p, a, b, o, mean, raw, sp, e, after in lent.steps:
-            if before is None:
-                torch.mul(p, twice, out=a)
-            else:
-                affine(p, before, into_first, beta=twice, alpha=twice, out=a)
-            tanh_(a)
-            tanh_(affine(inner_bias, a, into_second, beta=twice, alpha=twice, out=b))
-            affine(outer_bias, b, into_out, out=o)
-            softplus_into(raw, out=sp).add_(FLOOR)
-            torch.addcmul(mean, sp, e, out=after)
-            before = after
-        ctx.run, ctx.loan, ctx.inner = run, loan, (w_in, w_hidden, w_out, items)
-        ctx.save_for_backward(source, index, noise, start, *weights)
-        # what the caller sees is never lent
-        return (lent.states if run.emit_all else lent.steps[-1][-1]).clone()
+        ctx.run, ctx.index = run, index
+        ctx.save_for_backward(source, noise, start, *weights)
+        with below_autograd():
+            result, ctx.loan, ctx.inner = _forward(run, source, index, noise, start, weights, ctx.needs_input_grad[3])
+        return result
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         if torch.is_grad_enabled():
             return _differentiable_backward(ctx, grad)
-        run: CellRun = ctx.run
-        lent: CellBuffers = ctx.loan.buffers
-        back = lent.back
-        source, index, _, start, *_ = ctx.saved_tensors
-        w_in, w_hidden, w_out, items = ctx.inner
-        inside = w_in.shape[-1] - lent.size
-        into_state = w_in[..., inside:]
-        multiply, affine = (torch.bmm, torch.baddbmm) if run.groups else (torch.mm, torch.addmm)
-        torch.sigmoid(lent.out[..., lent.size :], out=back.slope_raw).mul_(lent.scaled)
-        one = lent.first.new_ones(())
-        torch.addcmul(one, lent.first, lent.first, value=-1.0, out=back.slope_first)
-        torch.addcmul(one, lent.second, lent.second, value=-1.0, out=back.slope_second)
-        emitted = grad.unbind(-3) if run.emit_all else None
-        back.steps[-1][0].copy_(grad if emitted is None else emitted[-1])
-        for t in range(len(back.steps) - 1, -1, -1):
-            g_mean, g_out, g_raw, g_second, g_first, slope, slope2, slope1 = back.steps[t]
+        with below_autograd():
+            return _backward(ctx, grad)
+
+
+def _forward(
+    run: CellRun,
+    source: Tensor,
+    index: Tensor | None,
+    noise: Tensor,
+    start: Tensor | None,
+    weights: Sequence[Tensor],
+    keep_spread: bool,
+) -> tuple[Tensor, LentCell, tuple[Sequence[Tensor] | None, Tensor | None]]:
+    """The states, the buffers that the backward reads, and the items (or None) with the rows of the table taken."""
+    groups = max(1, run.groups)
+    each_noise = noise if run.groups else noise.unsqueeze(0)
+    rows, size = noise.shape[-2:]
+    hidden = weights[1].shape[0]
+    inside = weights[0].shape[1] - size
+    loan = LentCell(tuple(each_noise.shape[:3]), hidden, size, noise)
+    passing = loan.forward()
+    lent, scratch = loan.buffers, passing.buffers
+    taken = None if index is None else index.reshape(groups, -1)
+    into_first = [w[:, inside:].t() for w in weights[::6]]
+    into_second, into_out = [w.t() for w in weights[2::6]], [w.t() for w in weights[4::6]]
+    tanh_ = tanh_in_place(rows * hidden * groups)
+    items = _project(lent, source, taken, [w[:, :inside] for w in weights[::6]], weights[1::6])
+    each_first, each_second, each_out = lent.each_first, lent.each_second, scratch.each_out
+    before = None if start is None else start.unbind(0) if run.groups else (start,)
+    for (low, high), (_, second, slope) in zip(lent.shape.blocks, lent.blocks, strict=True):
+        _set_biases(scratch, second, each_noise, (low, high), run.scale, weights)
+        for t in range(low, high):
+            a, b, after = lent.steps[t]
+            m, r, sp, e = scratch.steps[t - low]
+            if before is not None:
+                for a_g, h, w in zip(each_first[t], before, into_first, strict=True):
+                    a_g.addmm_(h, w)
+            tanh_(a)
+            for b_g, a_g, w in zip(each_second[t], each_first[t], into_second, strict=True):
+                b_g.addmm_(a_g, w)
+            tanh_(b)
+            for o, b_g, w in zip(each_out[t - low], each_second[t], into_out, strict=True):
+                o.addmm_(b_g, w)
+            torch.addcmul(m, softplus_into(r, out=sp), e, out=after)
+            before = lent.each_state[t]
+        count = high - low
+        raw, spread, scaled = (t.narrow(1, 0, count) for t in (scratch.raw, scratch.spread, scratch.scaled))
+        torch.sigmoid(raw, out=slope).mul_(scaled)
+        if keep_spread:
+            lent.get("spread", tuple(each_noise.shape))[:, low:high].copy_(spread)
+    # what the caller sees is never lent
+    result = lent.states if run.emit_all else lent.steps[-1][-1]
+    return (result if run.groups else result[0]).clone(), loan, (items, taken)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    """Gradients of everything that `_FusedCell` takes."""
+    run: CellRun = ctx.run
+    loan: LentCell = ctx.loan
+    passing = loan.backward()
+    lent, scratch = loan.buffers, passing.buffers
+    source, noise, start, *weights = ctx.saved_tensors
+    items, index = ctx.inner
+    inside = weights[0].shape[1] - lent.shape.size
+    into_item, into_state = [w[:, :inside] for w in weights[::6]], [w[:, inside:] for w in weights[::6]]
+    into_hidden, into_out = weights[2::6], weights[4::6]
+    one = grad.new_ones(())
+    grad = grad if run.groups else grad.unsqueeze(0)
+    emitted = [step.unbind(0) for step in grad.unbind(1)] if run.emit_all else None
+    need_source, need_noise, need_start = (ctx.needs_input_grad[i] for i in (1, 3, 4))
+    grad_noise = torch.empty_like(noise) if need_noise else None
+    sums = _WeightSums(lent, scratch)
+    each_first, each_second, each_out = lent.each_grad, scratch.each_second, scratch.each_out
+    carry = grad[:, -1] if run.emit_all else grad
+    for block in range(len(lent.blocks) - 1, -1, -1):
+        (low, high), (first, second, _) = lent.shape.blocks[block], lent.blocks[block]
+        count = high - low
+        torch.addcmul(one, first, first, value=-1.0, out=scratch.slope_first.narrow(1, 0, count))
+        torch.addcmul(one, second, second, value=-1.0, out=scratch.slope_second.narrow(1, 0, count))
+        scratch.steps[count - 1][0].copy_(carry)
+        carry = scratch.carry
+        for t in range(high - 1, low - 1, -1):
+            g_mean, g_raw, g_second, slope2, slope1 = scratch.steps[t - low]
+            slope, g_first = lent.grad_steps[t]
             torch.mul(g_mean, slope, out=g_raw)
-            multiply(g_out, w_out, out=g_second).mul_(slope2)
-            multiply(g_second, w_hidden, out=g_first).mul_(slope1)
-            if t and emitted is None:
-                multiply(g_first, into_state, out=back.steps[t - 1][0])
-            elif t and emitted is not None:
-                affine(emitted[t - 1], g_first, into_state, out=back.steps[t - 1][0])
-        need_source, need_noise, need_start = (ctx.needs_input_grad[i] for i in (1, 3, 4))
-        grad_start = multiply(back.steps[0][4], into_state) if need_start else None
-        grad_source, input_side = _grad_items(lent, source, index, items, w_in[..., :inside], need_source)
-        grads = _grad_weights(run, input_side, start, lent)
-        grad_noise = (back.out[..., : lent.size] * lent.spread).mul_(run.scale) if need_noise else None
-        return (None, grad_source, None, grad_noise, grad_start, *grads)
+            for g_o, w, g_b in zip(each_out[t - low], into_out, each_second[t - low], strict=True):
+                torch.mm(g_o, w, out=g_b)
+            g_second.mul_(slope2)
+            for g_b, w, g_a in zip(each_second[t - low], into_hidden, each_first[t], strict=True):
+                torch.mm(g_b, w, out=g_a)
+            g_first.mul_(slope1)
+            if not t:
+                break
+            each_before = scratch.each_mean[t - low - 1] if t > low else scratch.each_carry
+            for group, (g_a, w, g_h) in enumerate(zip(each_first[t], into_state, each_before, strict=True)):
+                if emitted is None:
+                    torch.mm(g_a, w, out=g_h)
+                else:
+                    torch.addmm(emitted[t - 1][group], g_a, w, out=g_h)
+        sums.add(block)
+        if grad_noise is not None:
+            spread = lent.get("spread", (lent.shape.groups, *noise.shape[-3:]))[:, low:high]
+            part = (grad_noise if run.groups else grad_noise.unsqueeze(0))[:, low:high]
+            torch.mul(scratch.mean.narrow(1, 0, count), spread + FLOOR, out=part).mul_(run.scale)
+    grad_start = None
+    if need_start:
+        each_start = [g @ w for g, w in zip(lent.each_grad[0], into_state, strict=True)]
+        grad_start = torch.stack(each_start) if run.groups else each_start[0]
+    grad_source, input_side = _grad_items(lent, source, index, items, into_item, need_source)
+    grads = sums.all(input_side, None if start is None else start.unbind(0) if run.groups else (start,))
+    return (None, grad_source, None, grad_noise, grad_start, *grads)
 
 
-def _project(lent: CellBuffers, source: Tensor, index: Tensor | None, weight: Tensor, bias: Tensor) -> Tensor | None:
-    """x W_xᵀ + c₁ into `lent.projected`; gives the items ([G,] L · B, M) where they were needed for it.
+def _set_biases(
+    scratch: ForwardScratch,
+    second: Tensor,
+    noise: Tensor,
+    block: tuple[int, int],
+    scale: float,
+    weights: Sequence[Tensor],
+) -> None:
+    """Put what a block's layers start from where the products will be added: biases, and the floor of the spread."""
+    low, high = block
+    mean, raw, scaled = (t.narrow(1, 0, high - low) for t in (scratch.mean, scratch.raw, scratch.scaled))
+    torch.mul(noise.narrow(1, low, high - low), scale, out=scaled)
+    size = scaled.shape[-1]
+    outer = weights[5] if len(weights) == 6 else torch.stack(tuple(weights[5::6])).view(-1, 1, 1, 2 * size)
+    inner = weights[3] if len(weights) == 6 else torch.stack(tuple(weights[3::6])).view(-1, 1, 1, second.shape[-1])
+    torch.add(outer[..., :size], scaled, alpha=FLOOR, out=mean)
+    raw.copy_(outer[..., size:] + SOFTPLUS_SHIFT)
+    second.copy_(inner)
 
-    A table with fewer rows than there are items is projected itself, and its projected rows are taken.
+
+class _WeightSums:
+    """Gradients of the weights, added up block by block while the block's numbers are in the cache."""
+
+    def __init__(self, lent: CellBuffers, scratch: BackwardScratch) -> None:
+        self.lent, self.scratch = lent, scratch
+        self.sums: list[list[Tensor]] = [[] for _ in range(lent.shape.groups)]
+
+    def add(self, block: int) -> None:
+        """Add a block's part: those of the second layer and of the output."""
+        low, high = self.lent.shape.blocks[block]
+        layers = zip(*self.lent.layers[block], *self.scratch.flat[high - low], strict=True)
+        for sums, (first, second, g_second, g_out) in zip(self.sums, layers, strict=True):
+            if not sums:
+                sums += [torch.mm(g_second.t(), first), g_second.sum(0), torch.mm(g_out.t(), second), g_out.sum(0)]
+                continue
+            for weight, bias, gradient, value in ((*sums[:2], g_second, first), (*sums[2:], g_out, second)):
+                weight.addmm_(gradient.t(), value)
+                bias.add_(gradient.sum(0))
+
+    def all(self, input_side: Sequence[tuple[Tensor, Tensor]], start: Sequence[Tensor] | None) -> list[Tensor]:
+        """Gradients of the six weights of each group, in their order."""
+        lent = self.lent
+        result: list[Tensor] = []
+        for group, (sums, (items, by_item)) in enumerate(zip(self.sums, input_side, strict=True)):
+            inside = items.shape[-1]
+            w_in = items.new_empty(lent.shape.hidden, inside + lent.shape.size)
+            torch.mm(by_item.t(), items, out=w_in[:, :inside])
+            into_state = torch.mm(lent.later[group], lent.earlier[group], out=w_in[:, inside:])
+            if start is not None:
+                into_state.addmm_(lent.each_grad[0][group].t(), start[group])
+            result += [w_in, lent.flat_grads[group].sum(0), *sums]
+        return result
+
+
+def _project(
+    lent: CellBuffers,
+    source: Tensor,
+    index: Tensor | None,
+    weights: Sequence[Tensor],
+    biases: Sequence[Tensor],
+) -> Sequence[Tensor] | None:
+    """x W_xᵀ + c₁ into `lent.first`; gives each group's items (L · B, M) where they were needed for it.
+
+    A table with fewer rows than there are items is projected itself, and of it rows are taken; `index` (G, L · B) tells
+    which.
     """
-    *group, length, rows = lent.shape
-    count, hidden = length * rows, lent.hidden
-    affine = torch.baddbmm if group else torch.addmm
-    bias = bias.unsqueeze(-2)
-    if index is None or source.shape[0] > count:
-        if index is None:
-            items = source.reshape(*group, count, source.shape[-1])
-        else:
-            items = lent.get("items", (*group, count, source.shape[-1]))
-            torch.index_select(source, 0, index.reshape(-1), out=items.view(-1, source.shape[-1]))
-        affine(bias, items, weight.mT, out=lent.projected.view(*group, count, hidden))
-        return items
-    table = source.expand(*group, *source.shape) if group else source
-    whole = affine(bias, table, weight.mT, out=lent.get("table", (*group, source.shape[0], hidden)))
-    taken = _rows_of_groups(index, source.shape[0])
-    torch.index_select(whole.view(-1, hidden), 0, taken, out=lent.projected.view(-1, hidden))
-    return None
-
-
-def _rows_of_groups(index: Tensor, size: int) -> Tensor:
-    """Flat row numbers where each group has a table of its own, one below the other."""
-    if index.dim() == 2:
-        return index.reshape(-1)
-    offset = torch.arange(0, index.shape[0] * size, size, device=index.device)
-    return (index + offset[:, None, None]).view(-1)
+    shape, inside = lent.shape, source.shape[-1]
+    count = shape.length * shape.rows
+    if index is not None and source.shape[0] <= count:
+        table = lent.get("table", (source.shape[0], shape.hidden))
+        for into, taken, weight, bias in zip(lent.flat_first, index, weights, biases, strict=True):
+            torch.index_select(torch.addmm(bias, source, weight.t(), out=table), 0, taken, out=into)
+        return None
+    if index is None:
+        items = source.reshape(shape.groups, count, inside).unbind(0)
+    else:
+        items = lent.get("items", (shape.groups, count, inside)).unbind(0)
+        for into, taken in zip(items, index, strict=True):
+            torch.index_select(source, 0, taken, out=into)
+    for into, each, weight, bias in zip(lent.flat_first, items, weights, biases, strict=True):
+        torch.addmm(bias, each, weight.t(), out=into)
+    return items
 
 
 def _grad_items(
-    lent: CellBuffers, source: Tensor, index: Tensor | None, items: Tensor | None, weight: Tensor, needed: bool
-) -> tuple[Tensor | None, tuple[Tensor, Tensor]]:
-    """The gradient of the items or table, and what the input's weights get theirs from: (values, gradients)."""
-    flat = lent.back.first.flatten(-3, -2)
+    lent: CellBuffers,
+    source: Tensor,
+    index: Tensor | None,
+    items: Sequence[Tensor] | None,
+    weights: Sequence[Tensor],
+    needed: bool,
+) -> tuple[Tensor | None, list[tuple[Tensor, Tensor]]]:
+    """The gradient of the items or table; by group what the input's weights get theirs from: (values, gradients)."""
     if items is not None:
+        side = list(zip(items, lent.flat_grads, strict=True))
         if not needed:
-            return None, (items, flat)
+            return None, side
         if index is None:
-            return (flat @ weight).view_as(source), (items, flat)
-        multiply = torch.bmm if flat.dim() == 3 else torch.mm
-        each = multiply(flat, weight, out=lent.get("grad items", tuple(items.shape)))
+            each = [grad @ weight for grad, weight in zip(lent.flat_grads, weights, strict=True)]
+            return (each[0] if len(each) == 1 else torch.stack(each)).view_as(source), side
         grad_source = torch.zeros_like(source)
-        return grad_source.index_add_(0, index.reshape(-1), each.view(-1, source.shape[-1])), (items, flat)
+        for grad, taken, weight in zip(lent.flat_grads, index, weights, strict=True):
+            grad_source.index_add_(0, taken, grad @ weight)
+        return grad_source, side
     assert index is not None
-    groups = lent.shape[:-2]
-    by_row = lent.get("grad table", (*groups, source.shape[0], lent.hidden)).zero_()
-    taken = _rows_of_groups(index, source.shape[0])
-    by_row.view(-1, lent.hidden).index_add_(0, taken, flat.reshape(-1, lent.hidden))
-    grad_source = None
-    if needed:
-        grad_source = by_row @ weight
-        grad_source = grad_source.sum(0) if groups else grad_source
-    return grad_source, (source.expand(*groups, *source.shape) if groups else source, by_row)
-
-
-def _grad_weights(
-    run: CellRun, input_side: tuple[Tensor, Tensor], start: Tensor | None, lent: CellBuffers
-) -> list[Tensor]:
-    """Gradients of the six weights of each group, in their order."""
-    result: list[Tensor] = []
-    items, by_item = input_side
-    inside, back = items.shape[-1], lent.back
-    for g in range(run.groups) if run.groups else (...,):
-        grad_in = lent.first.new_empty(lent.hidden, inside + lent.size)
-        torch.mm(by_item[g].mT, items[g], out=grad_in[:, :inside])
-        g_first, states = back.first[g], lent.states[g]
-        into_state = grad_in[:, inside:]
-        torch.mm(g_first[1:].flatten(0, 1).mT, states[:-1].flatten(0, 1), out=into_state)
-        if start is not None:
-            into_state.addmm_(g_first[0].mT, start[g])
-        g_first, g_second, g_out = (t[g].flatten(0, 1) for t in (back.first, back.second, back.out))
-        result += [grad_in, g_first.sum(0)]
-        result += [g_second.mT @ lent.first[g].flatten(0, 1), g_second.sum(0)]
-        result += [g_out.mT @ lent.second[g].flatten(0, 1), g_out.sum(0)]
-    return result
+    by_row = lent.get("grad table", (lent.shape.groups, source.shape[0], lent.shape.hidden)).zero_().unbind(0)
+    grad_source = torch.zeros_like(source) if needed else None
+    for sums, taken, grad, weight in zip(by_row, index, lent.flat_grads, weights, strict=True):
+        sums.index_add_(0, taken, grad)
+        if grad_source is not None:
+            grad_source.addmm_(sums, weight)
+    return grad_source, [(source, sums) for sums in by_row]
 
 
 def _differentiable_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     """For second derivatives: the gradient of the plain operations, itself a graph."""
-    inputs: tuple[Any, ...] = ctx.saved_tensors
-    source, index, noise, start, *weights = inputs
+    source, noise, start, *weights = ctx.saved_tensors
+    index = ctx.index
+    inputs = (source, index, noise, start, *weights)
     needed: tuple[bool, ...] = ctx.needs_input_grad[1:]
     wanted = [tensor for tensor, need in zip(inputs, needed, strict=True) if need]
     result = plain_cell(ctx.run, source, index, noise, start, *weights)

@@ -13,15 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from qvr_core.runtime.families.heads import FLOOR, SOFTPLUS_SHIFT
-from qvr_core.runtime.fused import MANY, can_fuse, softplus_into, tanh_by_sigmoid
-from qvr_core.runtime.workspace import Loan
+from qvr_core.runtime.fused import below_autograd, can_fuse, softplus_into, tanh_in_place
+from qvr_core.runtime.workspace import Buffers, Loan
+
+Lent = TypeVar("Lent", bound=Buffers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +48,79 @@ class ChainShape:
     def groups(self, stage: StageShape) -> int:
         return self.lanes * stage.kernels
 
+    def new(self, stage: StageShape, rows: int, width: int, like: Tensor) -> Tensor:
+        """An empty tensor (G, B, width) for a stage."""
+        return torch.empty(self.groups(stage), rows, width, dtype=like.dtype, device=like.device)
 
-class _StageBuffers:
-    def __init__(self, groups: int, rows: int, stage: StageShape, like: Tensor) -> None:
-        def new(width: int) -> Tensor:
-            return torch.empty(groups, rows, width, dtype=like.dtype, device=like.device)
+    def scratch(self, make: Callable[[StageShape], Lent]) -> tuple[Lent, ...]:
+        """Scratch for each stage; stages of one size share theirs."""
+        made: dict[tuple[int, int, int], Lent] = {}
+        for stage in self.stages:
+            key = (stage.kernels, stage.hidden, stage.size)
+            if key not in made:
+                made[key] = make(stage)
+        return tuple(made[stage.kernels, stage.hidden, stage.size] for stage in self.stages)
 
-        self.first, self.second, self.out = new(stage.hidden), new(stage.hidden), new(2 * stage.size)
-        self.spread, self.scaled, self.value = new(stage.size), new(stage.size), new(stage.size)
+
+class _Kept:
+    """What the backward reads of a stage: both layers, the slope of the raw output; and the value."""
+
+    def __init__(self, shape: ChainShape, rows: int, stage: StageShape, like: Tensor) -> None:
+        self.first, self.second = (shape.new(stage, rows, stage.hidden, like) for _ in range(2))
+        self.slope, self.value = (shape.new(stage, rows, stage.size, like) for _ in range(2))
+        self.spread: Tensor | None = None
+        self.nbytes = 2 * (self.first.nbytes + self.slope.nbytes)
+
+
+class _ForwardScratch:
+    """Scratch of a stage's forward: output, spread, scaled noise."""
+
+    def __init__(self, shape: ChainShape, rows: int, stage: StageShape, like: Tensor) -> None:
+        self.out = shape.new(stage, rows, 2 * stage.size, like)
         self.mean, self.raw = self.out[..., : stage.size], self.out[..., stage.size :]
-        self.grad_first, self.grad_second, self.grad_out = new(stage.hidden), new(stage.hidden), new(2 * stage.size)
-        self.slope_first, self.slope_second, self.slope_raw = new(stage.hidden), new(stage.hidden), new(stage.size)
-        self.grad_mean, self.grad_raw = self.grad_out[..., : stage.size], self.grad_out[..., stage.size :]
-        self.nbytes = self.first.nbytes // stage.hidden * (6 * stage.hidden + 8 * stage.size)
+        self.spread, self.scaled = (shape.new(stage, rows, stage.size, like) for _ in range(2))
+        self.nbytes = 2 * self.out.nbytes
 
 
-class _ChainBuffers:
+class _BackwardScratch:
+    """Scratch of a stage's backward: gradients of the output and both layers, slopes of the layers."""
+
+    def __init__(self, shape: ChainShape, rows: int, stage: StageShape, like: Tensor) -> None:
+        self.out = shape.new(stage, rows, 2 * stage.size, like)
+        self.mean, self.raw = self.out[..., : stage.size], self.out[..., stage.size :]
+        self.by_lane = self.mean.view(shape.lanes, stage.kernels, rows, stage.size)
+        self.first, self.second, self.slope = (shape.new(stage, rows, stage.hidden, like) for _ in range(3))
+        self.nbytes = self.out.nbytes + 3 * self.first.nbytes
+
+
+class _Stages(Generic[Lent]):
+    """Buffers of all stages of a chain."""
+
+    def __init__(self, stages: Sequence[Lent]) -> None:
+        self.stages = stages
+        self.nbytes = sum(each.nbytes for each in {id(stage): stage for stage in stages}.values())
+
+
+class _LentChain:
+    """A chain's buffers on loan; scratch is lent only while a pass runs, so that what is in the cache is used again."""
+
     def __init__(self, shape: ChainShape, rows: int, like: Tensor) -> None:
-        self.stages = [_StageBuffers(shape.groups(stage), rows, stage, like) for stage in shape.stages]
-        self.nbytes = sum(stage.nbytes for stage in self.stages)
+        self.shape, self.rows, self.like = shape, rows, like.new_empty(())
+        self.key = (shape, rows, like.dtype, like.device)
+        self.kept = Loan(("chain", self.key), lambda: _Stages([self._make(_Kept, stage) for stage in shape.stages]))
+
+    def _make(self, kind: Callable[[ChainShape, int, StageShape, Tensor], Lent], stage: StageShape) -> Lent:
+        return kind(self.shape, self.rows, stage, self.like)
+
+    def forward(self) -> Loan[_Stages[_ForwardScratch]]:
+        """Scratch for a forward pass."""
+        make = partial(self._make, _ForwardScratch)
+        return Loan(("chain forward", self.key), lambda: _Stages(self.shape.scratch(make)))
+
+    def backward(self) -> Loan[_Stages[_BackwardScratch]]:
+        """Scratch for a backward pass."""
+        make = partial(self._make, _BackwardScratch)
+        return Loan(("chain backward", self.key), lambda: _Stages(self.shape.scratch(make)))
 
 
 def run_chain(shape: ChainShape, x: Tensor, noises: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
@@ -138,37 +195,13 @@ def _as_it_is(tensor: Tensor) -> Tensor:
 class _FusedChain(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, shape: ChainShape, x: Tensor, *tensors: Tensor) -> Tensor:
-        rows = x.shape[1]
-        loan = Loan((shape, rows, x.dtype, x.device), lambda: _ChainBuffers(shape, rows, x))
-        noises, weights = tensors[: len(shape.stages)], tensors[len(shape.stages) :]
-        inner: list[tuple[Tensor, tuple[Tensor, ...]]] = []
-        start, value = 0, x
-        for stage, noise, lent in zip(shape.stages, noises, loan.buffers.stages, strict=True):
-            groups = shape.groups(stage)
-            w1, c1, w2, c2, w3, c3 = _stacked(weights[start : start + 6 * groups])
-            start += 6 * groups
-            given = _spread(value, stage.kernels)
-            inner.append((given, (w1, w2, w3)))
-            by_sigmoid = groups * rows * stage.hidden >= MANY
-            twice = 2.0 if by_sigmoid else 1.0
-            tanh_ = tanh_by_sigmoid if by_sigmoid else torch.tanh_
-            affine, see = (torch.addmm, _only) if groups == 1 else (torch.baddbmm, _as_it_is)
-            c3 = c3.clone() if groups == 1 else c3
-            c3[:, stage.size :] += SOFTPLUS_SHIFT
-            c1, c2, c3 = c1.unsqueeze(-2), c2.unsqueeze(-2), c3.unsqueeze(-2)
-            first, second, out = see(lent.first), see(lent.second), see(lent.out)
-            tanh_(affine(see(c1), see(given), see(w1).mT, beta=twice, alpha=twice, out=first))
-            tanh_(affine(see(c2), first, see(w2).mT, beta=twice, alpha=twice, out=second))
-            affine(see(c3), second, see(w3).mT, out=out)
-            torch.mul(noise, stage.scale, out=lent.scaled)
-            softplus_into(lent.raw, out=lent.spread).add_(FLOOR)
-            torch.addcmul(lent.mean, lent.spread, lent.scaled, out=lent.value)
-            value = _gather(lent.value, shape.lanes)
-        ctx.shape, ctx.loan, ctx.inner = shape, loan, inner
         # hundreds of weights: saving each of them the usual way costs more than the arithmetic of a small stage
-        ctx.inputs, ctx.versions = (x, *tensors), _versions((x, *tensors))
-        # what the caller sees is never lent
-        return value.clone()
+        ctx.shape, ctx.inputs, ctx.versions = shape, (x, *tensors), _versions((x, *tensors))
+        noises, weights = tensors[: len(shape.stages)], tensors[len(shape.stages) :]
+        keep_spread = any(ctx.needs_input_grad[2 : 2 + len(shape.stages)])
+        with below_autograd():
+            result, ctx.loan, ctx.inner = _forward(shape, x, noises, weights, keep_spread)
+        return result
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -176,42 +209,88 @@ class _FusedChain(torch.autograd.Function):
             return _differentiable_backward(ctx, grad)
         if _versions(ctx.inputs) != ctx.versions:
             raise RuntimeError("a weight or input of a kernel was modified in place before its gradient was computed")
-        shape: ChainShape = ctx.shape
-        buffers: _ChainBuffers = ctx.loan.buffers
-        stages = shape.stages
-        need_noise = ctx.needs_input_grad[2 : 2 + len(stages)]
-        need_weights = any(ctx.needs_input_grad[2 + len(stages) :])
-        grad_noises: list[Tensor | None] = []
-        grad_weights: list[list[Tensor | None]] = []
-        one = grad.new_ones(())
-        for index in range(len(stages) - 1, -1, -1):
-            stage, lent = stages[index], buffers.stages[index]
-            given, (w1, w2, w3) = ctx.inner[index]
-            multiply, see = _products(shape.groups(stage))
-            torch.sigmoid(lent.raw, out=lent.slope_raw).mul_(lent.scaled)
-            torch.addcmul(one, lent.first, lent.first, value=-1.0, out=lent.slope_first)
-            torch.addcmul(one, lent.second, lent.second, value=-1.0, out=lent.slope_second)
-            if stage.kernels == 1:
-                lent.grad_mean.copy_(grad)
-            else:
-                lent.grad_mean.view(shape.lanes, stage.kernels, *lent.grad_mean.shape[1:]).copy_(
-                    _scatter(grad, stage.kernels)
-                )
-            torch.mul(lent.grad_mean, lent.slope_raw, out=lent.grad_raw)
-            g_out, g_second, g_first = see(lent.grad_out), see(lent.grad_second), see(lent.grad_first)
-            multiply(g_out, see(w3), out=g_second).mul_(see(lent.slope_second))
-            multiply(g_second, see(w2), out=g_first).mul_(see(lent.slope_first))
-            grad_noises.append((lent.grad_mean * lent.spread).mul_(stage.scale) if need_noise[index] else None)
-            if need_weights:
-                grad_weights.append(_weight_gradients(lent, given, multiply, see))
-            else:
-                grad_weights.append([None] * (6 * shape.groups(stage)))
-            if index or ctx.needs_input_grad[1]:
-                grad = multiply(g_first, see(w1)).view(shape.groups(stage), *given.shape[1:])
-                if stage.kernels > 1:
-                    grad = grad.view(shape.lanes, stage.kernels, *given.shape[1:]).sum(1)
-        grad_x = grad if ctx.needs_input_grad[1] else None
-        return (None, grad_x, *reversed(grad_noises), *(g for each in reversed(grad_weights) for g in each))
+        with below_autograd():
+            return _backward(ctx, grad)
+
+
+Inner = list[tuple[Tensor, tuple[Tensor, ...]]]
+"""By stage the input (G, B, w), and W₁, W₂, W₃ with the group axis first."""
+
+
+def _forward(
+    shape: ChainShape, x: Tensor, noises: Sequence[Tensor], weights: Sequence[Tensor], keep_spread: bool
+) -> tuple[Tensor, _LentChain, Inner]:
+    """The last values, and what the backward reads."""
+    rows = x.shape[1]
+    loan = _LentChain(shape, rows, x)
+    passing = loan.forward()
+    shift, floor = x.new_tensor(SOFTPLUS_SHIFT), x.new_tensor(FLOOR)
+    inner: Inner = []
+    start, value = 0, x
+    stages = zip(shape.stages, noises, loan.kept.buffers.stages, passing.buffers.stages, strict=True)
+    for stage, noise, kept, lent in stages:
+        groups = shape.groups(stage)
+        w1, c1, w2, c2, w3, c3 = _stacked(weights[start : start + 6 * groups])
+        start += 6 * groups
+        given = _spread(value, stage.kernels)
+        inner.append((given, (w1, w2, w3)))
+        tanh_ = tanh_in_place(groups * rows * stage.hidden)
+        affine, see = (torch.addmm, _only) if groups == 1 else (torch.baddbmm, _as_it_is)
+        first, second = see(kept.first), see(kept.second)
+        tanh_(affine(see(c1.unsqueeze(-2)), see(given), see(w1).mT, out=first))
+        tanh_(affine(see(c2.unsqueeze(-2)), first, see(w2).mT, out=second))
+        affine(see(c3.unsqueeze(-2)), second, see(w3).mT, out=see(lent.out))
+        torch.mul(noise, stage.scale, out=lent.scaled)
+        softplus_into(lent.raw.add_(shift), out=lent.spread).add_(floor)
+        torch.addcmul(lent.mean, lent.spread, lent.scaled, out=kept.value)
+        torch.sigmoid(lent.raw, out=kept.slope).mul_(lent.scaled)
+        kept.spread = lent.spread * stage.scale if keep_spread else None
+        value = _gather(kept.value, shape.lanes)
+    # what the caller sees is never lent
+    return value.clone(), loan, inner
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    """Gradients of everything that `_FusedChain` takes."""
+    shape: ChainShape = ctx.shape
+    loan: _LentChain = ctx.loan
+    passing = loan.backward()
+    stages = shape.stages
+    need_noise = ctx.needs_input_grad[2 : 2 + len(stages)]
+    need_weights = any(ctx.needs_input_grad[2 + len(stages) :])
+    grad_noises: list[Tensor | None] = []
+    grad_weights: list[list[Tensor | None]] = []
+    one = grad.new_ones(())
+    for index in range(len(stages) - 1, -1, -1):
+        stage, kept, lent = stages[index], loan.kept.buffers.stages[index], passing.buffers.stages[index]
+        given, (w1, w2, w3) = ctx.inner[index]
+        groups = shape.groups(stage)
+        multiply, see = _products(groups)
+        if stage.kernels == 1:
+            lent.mean.copy_(grad)
+        else:
+            lent.by_lane.copy_(_scatter(grad, stage.kernels))
+        torch.mul(lent.mean, kept.slope, out=lent.raw)
+        g_out, g_second, g_first = see(lent.out), see(lent.second), see(lent.first)
+        torch.addcmul(one, kept.second, kept.second, value=-1.0, out=lent.slope)
+        multiply(g_out, see(w3), out=g_second).mul_(see(lent.slope))
+        torch.addcmul(one, kept.first, kept.first, value=-1.0, out=lent.slope)
+        multiply(g_second, see(w2), out=g_first).mul_(see(lent.slope))
+        if need_noise[index]:
+            assert kept.spread is not None
+            grad_noises.append(lent.mean * kept.spread)
+        else:
+            grad_noises.append(None)
+        if need_weights:
+            grad_weights.append(_weight_gradients(kept, lent, given, multiply, see))
+        else:
+            grad_weights.append([None] * (6 * groups))
+        if index or ctx.needs_input_grad[1]:
+            grad = multiply(g_first, see(w1)).view(groups, *given.shape[1:])
+            if stage.kernels > 1:
+                grad = grad.view(shape.lanes, stage.kernels, *given.shape[1:]).sum(1)
+    grad_x = grad if ctx.needs_input_grad[1] else None
+    return (None, grad_x, *reversed(grad_noises), *(g for each in reversed(grad_weights) for g in each))
 
 
 def _versions(tensors: Sequence[Tensor]) -> int:
@@ -219,11 +298,15 @@ def _versions(tensors: Sequence[Tensor]) -> int:
 
 
 def _weight_gradients(
-    lent: _StageBuffers, given: Tensor, multiply: Callable[..., Tensor], see: Callable[[Tensor], Tensor]
+    kept: _Kept,
+    lent: _BackwardScratch,
+    given: Tensor,
+    multiply: Callable[..., Tensor],
+    see: Callable[[Tensor], Tensor],
 ) -> list[Tensor | None]:
     """Gradients of the six weights of each kernel of a stage, kernel by kernel."""
     each: list[Sequence[Tensor]] = []
-    for grad, value in ((lent.grad_first, given), (lent.grad_second, lent.first), (lent.grad_out, lent.second)):
+    for grad, value in ((lent.first, given), (lent.second, kept.first), (lent.out, kept.second)):
         weight, bias = multiply(see(grad).mT, see(value)), grad.sum(1)
         each += [(weight,) if weight.dim() == 2 else weight.unbind(0), bias.unbind(0)]
     return [kinds[group] for group in range(len(each[0])) for kinds in each]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from qvr_core.runtime import fused, fused_scan
+from qvr_core.runtime import cell_buffers, fused, fused_scan
 from tests.runtime import nodes as n
 from tests.runtime.test_arrows import bidirectional
 
@@ -40,6 +40,18 @@ def test_hand_derived_backward_equals_autograd(groups, emit_all, rows, dtype):
     assert torch.allclose(ours, plain, rtol=1e-5, atol=1e-6)
     for gradient, reference in zip(gradients, expected, strict=True):
         assert (gradient - reference).abs().max() <= 1e-5 * reference.abs().max()
+
+
+@pytest.mark.parametrize("groups", [0, 2])
+@pytest.mark.parametrize("emit_all", [False, True])
+def test_block_by_block(groups, emit_all, monkeypatch):
+    """Eleven steps in blocks of three: weights' gradients add up, the noise's too."""
+    monkeypatch.setattr(cell_buffers, "BLOCK_NUMBERS", 3 * 5 * max(1, groups) * 4 * (7 + 4))
+    given = arguments(11, 5, 7, 4, groups)
+    values = [call(path, given, groups, emit_all) for path in (fused.run_cell, fused.plain_cell)]
+    assert torch.allclose(*values)
+    gradients = [torch.autograd.grad(value.square().sum(), given) for value in values]
+    assert all(torch.allclose(a, b) for a, b in zip(*gradients, strict=True))
 
 
 @pytest.mark.parametrize("groups", [0, 2])
