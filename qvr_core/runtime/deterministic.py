@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from qvr_core.runtime import layout
 from qvr_core.runtime.arrow import ArrowModule, Value
-from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.errors import SequenceTooLong
 from qvr_core.runtime.network import EMBED_SPREAD, linear_layer
 from qvr_core.runtime.padding import valid_lengths, valid_positions
 from qvr_core.semantics import model
@@ -162,7 +162,7 @@ class PositionArrow(ArrowModule):
         assert isinstance(x, Tensor)
         length, limit = x.shape[-2], self.weight.shape[0]
         if length > limit:
-            raise InputProblem(
+            raise SequenceTooLong(
                 f"`{self.name}` has learned positions for {limit} elements (`max_length={limit}`), "
                 f"the sequence has {length}",
                 site=self.name,

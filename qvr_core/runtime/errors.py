@@ -18,6 +18,20 @@ class InputProblem(RuntimeProblem, ValueError):
     """The input `x`, an observed value or a data name has the wrong shape, dtype, range or support."""
 
 
+class SequenceTooLong(InputProblem):
+    """A sequence has more elements than the learned positions of the arrow `site`."""
+
+    program: str | None = None
+
+    def within(self, program: str) -> SequenceTooLong:
+        """The error as one that names the program whose step failed; the innermost program counts."""
+        if self.program is not None:
+            return self
+        named = SequenceTooLong(f"program `{program}`: {self}", site=self.site)
+        named.program = program
+        return named
+
+
 class MissingData(RuntimeProblem, KeyError):
     """A data name, or the observed value of a site, was not supplied."""
 

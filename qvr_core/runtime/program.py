@@ -15,7 +15,7 @@ from qvr_core.runtime.arrow import ArrowModule, NoiseSpec, Value, missing_innova
 from qvr_core.runtime.arrow_site import ArrowSite, SiteArrow
 from qvr_core.runtime.build import Builder
 from qvr_core.runtime.cells import Cell, with_rows
-from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.errors import InputProblem, SequenceTooLong
 from qvr_core.runtime.execution import Execution, Noises, Request, SiteInfo, SiteNoise, SiteRecord, Wanted
 from qvr_core.runtime.family_site import FamilySite
 from qvr_core.runtime.frame import Frame
@@ -143,8 +143,11 @@ class ProgramModule(ProgramArrow):
             padded(self._row_lengths(frame)) if self.lengths is not None else nullcontext(),
             device or nullcontext(),
         ):
-            for step in self.steps:
-                step.run(frame)
+            try:
+                for step in self.steps:
+                    step.run(frame)
+            except SequenceTooLong as problem:
+                raise problem.within(self.name) from None
         if self.priors and want_log_prob:
             self._add_priors(frame, value is not None)
         return Execution(frame.sites, self._output(frame), count)

@@ -199,6 +199,15 @@ def test_data_that_does_not_fit_is_told_with_its_place(batch, name: str, value: 
         model.execute(x, observations={**observed, name: value})
 
 
+def test_a_sequence_that_is_too_long_names_program_and_positions(batch) -> None:
+    model = dsl.loads(sized(40, 12, 20, 4).replace("max_length=64", "max_length=8")).morphism
+    x, observed = batch
+    words = "program `bert_pretraining`: `place` has learned positions for 8 elements .*, the sequence has 9"
+    with pytest.raises(InputProblem, match=words) as caught:
+        model.execute(x, observations=observed)
+    assert caught.value.site == "place"
+
+
 def test_last_and_mean_see_the_valid_positions_only() -> None:
     text = """
 object D : Real 3
