@@ -60,7 +60,8 @@ def ascribe(
     if space is None or tree is None:
         if options.iid_over is not None:
             return _plate(kind, drawn, options.iid_over, place, options, ctx)
-        _check_sized(kind, drawn, place, ctx)
+        if not options.damaged:
+            _check_sized(kind, drawn, place, ctx)
         return Ascribed(Ascription.NONE, None, drawn.type, over)
     if isinstance(space.space, Unknown):
         return Ascribed(Ascription.NONE, None, ValueType(Unknown(), rows=drawn.rows), over)

@@ -115,8 +115,8 @@ def _effective(
         return wanted
     gives = f"`{step.items[0].name.text}` is" if len(step.items) == 1 else "what is returned is"
     if has_seq(given.space):
-        plain = Named(item_of(given.space), given.written.removeprefix("Seq "))
-        fit = scope.require_fit(plain, codomain, span, WRONG_RETURN, gives, "the program returns")
+        plain, item = (Named(item_of(n.space), n.written.removeprefix("Seq ")) for n in (given, codomain))
+        fit = scope.require_fit(plain, item, span, WRONG_RETURN, gives, "the program returns")
     else:
         fit = scope.require_fit(given, wanted, span, WRONG_RETURN, gives, "the program returns")
     if not fit and len(factors_of(item_of(given.space))) != len(factors_of(item_of(wanted.space))):

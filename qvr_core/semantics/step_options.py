@@ -78,6 +78,7 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
             _check_reduction(option, ctx)
         elif key in OBJECT_KEYS:
             objects[key] = _axis(option, ctx)
+            damaged = damaged or isinstance(objects[key].space, Unknown)
         elif (tree := _tree(option.value)) is not None:
             values[key] = check_arith(tree, ctx)
             if key in ("via", "at"):
