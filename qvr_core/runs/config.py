@@ -61,8 +61,8 @@ class RunConfig(BaseModel):
     guide: GuideName = Field(
         default="auto",
         description="Variational family: `prior` (latents drawn from the model itself), `normal`, `delta`, "
-        "`multivariate_normal`, `low_rank`, `laplace`. `auto` is `prior` where the program reads its input (its latents "
-        "are then drawn anew in each row) and has parameters, else `normal`.",
+        "`multivariate_normal`, `low_rank`, `laplace`. `auto` is `prior` where the program reads its input (its "
+        "latents are then drawn anew in each row) and has parameters, else `normal`.",
     )
     objective: Literal["elbo", "iwae"] = Field(default="elbo", description="The bound that is maximised.")
     particles: Count = Field(default=1, description="Draws of the latents per row and step.")

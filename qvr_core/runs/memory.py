@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from math import prod
 from pathlib import Path
 
 from qvr_core.ide.arrows import parameter_count
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.failures import Refused
-from qvr_core.semantics.model import Arrow, Kernel, Model, Program
-from qvr_core.semantics.spaces import width
+from qvr_core.semantics.model import (
+    Arrow,
+    Ascription,
+    ExprBase,
+    FamilyDraw,
+    Kernel,
+    LetModel,
+    Model,
+    ObserveModel,
+    Program,
+    SampleModel,
+    ScoreModel,
+    StepModel,
+)
+from qvr_core.semantics.spaces import Finite, Space, width
 
-# torch, the interpreter and their buffers.
-BASE = 400 * 2**20
-# Copies of a parameter that a step holds: itself, its gradient, and the optimiser's moments.
-STATES = {"adam": 4, "adamw": 4, "rmsprop": 3, "adagrad": 3, "sgd": 2}
+# torch, the interpreter and their buffers; and what storing chains loads.  Measured, like all numbers here.
+BASE = 360 * 2**20
+CHAINS_BASE = 120 * 2**20
+# Copies of a parameter that a step holds: itself, its gradient, the optimiser's moments, and what updating them takes.
+STATES = {"adam": 6, "adamw": 6, "rmsprop": 5, "adagrad": 4, "sgd": 3}
 # Forward values kept for the backward pass, and gradients of about the same size.
 ACTIVATION_COPIES = 2
+# Bytes of a number among the draws that are kept: as it was made, stacked, narrowed, and as it is written.
+DRAWN = 30
+# Vectors that a chain holds: state, momentum, gradient, mass, and the ends of its tree at every depth.
+TREE = 30
 
 
 @dataclass(frozen=True)
@@ -31,25 +50,70 @@ class Estimate:
 
     @property
     def total(self) -> int:
-        return BASE + self.parameters + self.activations + self.draws
+        chains = CHAINS_BASE if self.draws else 0
+        return BASE + chains + self.parameters + self.activations + self.draws
 
 
 def estimate(model: Model, program: Program, config: RunConfig, *, rows: int, sequence: bool) -> Estimate:
-    """What a run of `program` needs with `rows` rows in a step."""
+    """What a run of `program` needs with `rows` rows in a step; a statistical program has one, and data of its own."""
     number = 8 if config.precision == "float64" else 4
     count = parameter_count(model, program) or 0
     declared = sorted(_declared(model), key=lambda item: -item[1])
     positions = rows * (config.sequence_length if sequence else 1)
-    particles = config.particles if config.algorithm == "svi" else 1
+    particles = config.particles if config.algorithm == "svi" else config.chains
     values = sum(_values(arrow) for arrow in model.arrows.values())
+    values += sum(_arithmetic(one.steps, config.batch_rows) for one in model.programs.values() if not one.template)
     activations = ACTIVATION_COPIES * values * positions * particles * number
+    largest = _largest(model, declared, number)
     if config.algorithm == "svi":
-        return Estimate(STATES[config.optimizer] * count * number, activations, 0, _largest(model, declared, number))
-    # A chain's state, its momentum, gradient, mass, and the ends of its tree; and every draw that is kept.
-    chains = config.chains * count * number
-    return Estimate(
-        10 * chains, activations * config.chains, chains * config.samples, _largest(model, declared, number)
-    )
+        return Estimate(STATES[config.optimizer] * count * number, activations, 0, largest)
+    moved = config.chains * (count + rows * sum(_latents(step) for step in program.steps))
+    return Estimate(TREE * 8 * moved, activations, DRAWN * moved * config.samples, largest)
+
+
+def _latents(step: StepModel) -> int:
+    """Numbers that a sample step draws in one row; what depends on the data counts as one."""
+    if not isinstance(step, SampleModel):
+        return 0
+    plates = [step.site.iid_over]
+    if step.site.ascription is Ascription.PLATE:
+        plates.append(step.site.ascribed)
+    size = sum(_width(named.space) for _, named in step.site.bound)
+    for plate in plates:
+        if plate is not None and isinstance(plate.space, Finite) and isinstance(plate.space.size, int):
+            size *= plate.space.size
+    return size
+
+
+def _arithmetic(steps: tuple[StepModel, ...], entries: int) -> int:
+    """Numbers that the arithmetic of a program makes in one row, with so many entries in data of unknown length: every
+    operation keeps its result."""
+    total = 0
+    waiting: list[object] = [steps]
+    while waiting:
+        match waiting.pop():
+            case tuple() as several:
+                waiting.extend(several)
+            case ExprBase() as node:
+                parts = [getattr(node, item.name) for item in fields(node) if item.name not in ("type", "origin")]
+                waiting.extend(parts)
+                # A name or a number makes nothing.
+                if any(isinstance(part, ExprBase | tuple) and part for part in parts):
+                    total += _width(node.type.space) * prod(
+                        size if isinstance(size, int) else entries for size in node.type.sizes
+                    )
+            case LetModel(value=value) | ScoreModel(value=value):
+                waiting.append(value)
+            case SampleModel(site=site) | ObserveModel(site=site) if isinstance(site.draw, FamilyDraw):
+                waiting.extend(value for _, value in site.draw.args)
+            case _:
+                pass
+    return total
+
+
+def _width(space: Space | None) -> int:
+    size = None if space is None else width(space)
+    return size if isinstance(size, int) else 1
 
 
 def _declared(model: Model) -> Iterator[tuple[str, int]]:

@@ -125,7 +125,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
         snapshot.model,
         program,
         config,
-        rows=config.batch_rows,
+        rows=_rows_at_once(config, needs),
         sequence=any(need.sequence for need in needs.inputs),
     )
     check_fits(needed, config.memory_limit)
@@ -152,6 +152,13 @@ def _check_positions(config: RunConfig, program: Program) -> None:
         message = f"sequence_length is {length}, but `{extent.place}` has learned positions for {extent.positions}"
         fixes = (f"Give `{extent.place}` max_length={length}", f"Set sequence_length = {extent.positions}")
         raise Refused("too-few-positions", message, site=extent.place, fixes=fixes)
+
+
+def _rows_at_once(config: RunConfig, needs: Needs) -> int:
+    """Rows that one evaluation of the program sees."""
+    if needs.statistical:
+        return 1
+    return config.rows if config.algorithm == "nuts" else config.batch_rows
 
 
 def _table(job: Job, program: Program, needs: Needs) -> tuple[Rows, str]:

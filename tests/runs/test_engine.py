@@ -385,3 +385,37 @@ def test_chains_that_ended_early_cost_as_few_draws_as_can_be(lengths: tuple[int,
     assert kept is not None
     assert tuple(kept.samples["mu"].shape) == shape == tuple(kept.acceptance.shape)
     assert together([]) is None
+
+
+LSTM = (Path(__file__).resolve().parents[2] / "examples" / "lstm_lm.qvr").read_text()
+
+
+@pytest.mark.parametrize(
+    ("model", "config"),
+    [
+        (LSTM, {"sequence_length": 256, "batch_size": 256, "steps": 2, "held_out": 0}),
+        (MODEL.replace("Real 12", "Real 3000"), {"batch_size": 8, "steps": 2, "held_out": 0}),
+        (LATENTS.replace("64", "20000"), {"algorithm": "nuts", "data": "synthetic", "warmup": 2, "samples": 150,
+                                          "max_tree_depth": 1}),
+    ],
+)  # fmt: skip
+async def test_memory_is_foretold_within_a_factor_of_two(
+    model: str, config: dict[str, object], tmp_path: Path, text: Path
+) -> None:
+    foretold = peak = 0
+
+    def look(event: Event) -> None:
+        nonlocal foretold
+        if isinstance(event, Started):
+            foretold = event.memory or 0
+
+    text.write_bytes(SENTENCE * 2000)
+    worker = await start(make_job(tmp_path, model, **config), look)
+    done = asyncio.create_task(worker.wait())
+    while not done.done():
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{worker.pid}/status").read_text().splitlines()
+            peak = max([peak, *(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))])
+        await asyncio.sleep(0.02)
+    assert isinstance(done.result(), Finished), done.result()
+    assert peak / 2 < foretold < peak * 2, (foretold / 2**20, peak / 2**20)
