@@ -7,6 +7,7 @@
     events.log         every event but the merged-away ones, each line with its CRC-32
     worker.log         the worker's stderr
     checkpoints/       one folder each, see `checkpoint.py`
+    vocabulary.json    sentence pairs: the words or byte pairs of the training part
     posterior.nc       NUTS: draws (NetCDF); posterior.json holds their digest
     ending.json        the last event
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -301,11 +302,17 @@ def links(server: Server, params: Json) -> list[Json]:
     return [
         {
             "range": _range(server, lines, Range(Cursor(number, match.start(1)), Cursor(number, match.end(1)))),
-            "target": uri_of(path.parent / match[1]),
+            "target": uri_of(_named(path.parent, match[1])),
         }
         for number, line in enumerate(lines)
         if (match := DATA.match(line))
     ]
+
+
+def _named(folder: Path, data: str) -> Path:
+    """The file that `data` names; of a pattern the folder that all its files lie in."""
+    plain = next((i for i, part in enumerate(Path(data).parts) if has_magic(part)), None)
+    return folder / data if plain is None else folder.joinpath(*Path(data).parts[:plain])
 
 
 def _renamed(

@@ -96,6 +96,17 @@ async def test_data_names_lead_to_their_column_and_data_to_its_file(folder: Path
     await editor.stop()
 
 
+async def test_a_pattern_of_data_files_leads_to_their_folder(folder: Path) -> None:
+    toml = '[run.p]\ndata = "pairs:prose/**/*.txt"\n'
+    (folder / "qvr.toml").write_text(toml)
+    editor = await session(folder)
+    settings = (folder / "qvr.toml").as_uri()
+    editor.open(settings, toml)
+    links = await editor.request("textDocument/documentLink", {"textDocument": {"uri": settings}})
+    assert [link["target"] for link in links] == [(folder / "prose").as_uri()]
+    await editor.stop()
+
+
 async def test_renaming_a_program_renames_its_table(folder: Path) -> None:
     editor = await session(folder)
     uri = (folder / "lm.qvr").as_uri()
