@@ -18,6 +18,7 @@ from qvr_core.ide.offers import (
     OTHER,
     PLAIN,
     Items,
+    arrow_names,
     arrows_offered,
     bound_offered,
     combinators_offered,
@@ -186,7 +187,7 @@ def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) ->
         yield from parameters_offered(bracket)
         return
     if role == "observed":
-        yield from arrows_offered(snapshot, place, None)
+        yield from arrows_offered(snapshot, arrow_names(snapshot, place), None)
         yield from combinators_offered()
         return
     codomain = _sides(snapshot, place)[1]
@@ -314,8 +315,9 @@ def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> 
             return
     own = place.tokens[1].text if place.keyword in ("let", "define") and len(place.tokens) > 1 else ""
     given = given_by_left(snapshot, place)
-    yield from arrows_offered(snapshot, place, given, _accepts(call), skip=own)
-    yield from scans_offered(snapshot, place, given)
+    names = [(name, held) for name, held in arrow_names(snapshot, place) if name != own]
+    yield from arrows_offered(snapshot, names, given, _accepts(call))
+    yield from scans_offered(snapshot, names, given)
     yield from combinators_offered()
 
 
@@ -373,7 +375,9 @@ def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
         yield from (Completion(call.partition("(")[0], "method", call, insert=call, rank=GOOD) for call in methods)
         return
     yield from values_offered(snapshot, place)
-    yield from arrows_offered(snapshot, place, None, lambda arrow: arrow.sort is not m.Sort.SAMPLED)
+    yield from arrows_offered(
+        snapshot, arrow_names(snapshot, place), None, lambda arrow: arrow.sort is not m.Sort.SAMPLED
+    )
     yield from functions_offered()
 
 

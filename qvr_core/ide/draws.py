@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
-from qvr_core.ide.arrows import arrow_named
 from qvr_core.ide.context import Context
 from qvr_core.ide.offers import BEST, GOOD, PLAIN, Items, arrow_names
 from qvr_core.ide.outline import declaration_detail
+from qvr_core.ide.symbols import Declared
 from qvr_core.ide.typing import codomain_of_text, fits
-from qvr_core.ide.view import model_of
+from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics import model as m
 from qvr_core.semantics.spaces import Product, Space, factors_of
 
@@ -30,10 +30,10 @@ def draws_offered(snapshot: Snapshot, place: Context) -> Items:
     given = program.declared_domain.space if program is not None and not named else None
     values = list(values_above(snapshot, program, place.line)) if program is not None else []
     for name, held in arrow_names(snapshot, place):
-        arrow = arrow_named(model, name)
+        arrow = arrow_of(snapshot, name)
         if name in own or arrow is None:
             continue
-        detail = declaration_detail(snapshot, name, held.kind)
+        detail = declaration_detail(snapshot, name)
         wanted = factors_of(arrow.domain.space)
         chosen = chosen_values(wanted, values)
         if chosen is not None:
@@ -96,11 +96,10 @@ def given_by_left(snapshot: Snapshot, place: Context) -> Space | None:
     return codomain_of_text(place.text[start : place.last.start], model_of(snapshot))
 
 
-def scans_offered(snapshot: Snapshot, place: Context, given: Space | None) -> Items:
+def scans_offered(snapshot: Snapshot, names: Iterable[tuple[str, Declared]], given: Space | None) -> Items:
     """`scan(cell)` for every cell that reads what stands on the left."""
-    model = model_of(snapshot)
-    for name, _ in arrow_names(snapshot, place) if given is not None else ():
-        arrow = arrow_named(model, name)
+    for name, _ in names if given is not None else ():
+        arrow = arrow_of(snapshot, name)
         item = item_of_cell(arrow) if arrow is not None else None
         if arrow is not None and item is not None and given is not None and fits(given, item):
             detail = f"Seq … {arrow.sort.value} {arrow.codomain.written}"

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
-from qvr_core.ide.arrows import arrow_named
 from qvr_core.ide.context import Bracket, Context
 from qvr_core.ide.keywords import COMBINATORS, KEYWORDS
 from qvr_core.ide.language import builtin_text, combinator_text, family_text, keyword_text
@@ -15,7 +14,7 @@ from qvr_core.ide.outline import declaration_detail
 from qvr_core.ide.snippets import COMBINATOR_SNIPPETS, SPACE_SNIPPETS
 from qvr_core.ide.symbols import Declared, binding_kind, bindings, lookup
 from qvr_core.ide.typing import fits
-from qvr_core.ide.view import model_of
+from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics import model as m
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.families import FAMILIES, Family
@@ -74,7 +73,7 @@ def objects_offered(snapshot: Snapshot, place: Context) -> Items:
     own = place.tokens[1].text if place.keyword == "object" and len(place.tokens) > 1 else ""
     for name, held in _names(snapshot, place):
         if held.kind == "object" and name != own:
-            detail = declaration_detail(snapshot, name, "object")
+            detail = declaration_detail(snapshot, name)
             yield Completion(name, "object", detail, held.statement.doc, rank=BEST)
 
 
@@ -86,22 +85,18 @@ def spaces_offered() -> Items:
 
 def arrows_offered(
     snapshot: Snapshot,
-    place: Context,
+    names: Iterable[tuple[str, Declared]],
     given: Space | None,
     accepts: Callable[[m.Arrow | m.Program], bool] = lambda arrow: True,
-    *,
-    skip: str = "",
 ) -> Items:
     """Arrows by name; those that fit come first."""
-    model = model_of(snapshot)
-    for name, held in arrow_names(snapshot, place):
-        if name == skip:
-            continue
-        detail = declaration_detail(snapshot, name, held.kind)
-        arrow = arrow_named(model, name)
+    for name, held in names:
+        detail = declaration_detail(snapshot, name)
+        arrow = arrow_of(snapshot, name)
         fitting = arrow is not None and accepts(arrow) and (given is None or fits(given, arrow.domain.space))
         yield Completion(name, held.kind, detail, held.statement.doc, rank=BEST if fitting else OTHER)
-        for copy in model.replicated[name].copies if name in model.replicated else ():
+        node = snapshot.node(name)
+        for copy in node.copies if isinstance(node, m.Replicated) else ():
             yield Completion(copy, "morphism", detail, rank=OTHER)
 
 

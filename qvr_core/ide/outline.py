@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide.answers import DocumentSymbol
 from qvr_core.ide.names import Occurrence, names_of
 from qvr_core.ide.symbols import KINDS, units
-from qvr_core.ide.view import model_of
+from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.syntax import tree as t
@@ -34,7 +34,7 @@ def statement_symbols(snapshot: Snapshot, statement: Statement) -> Iterator[Docu
     for occurrence in names_of(header.unit):
         if occurrence.part == "declare":
             place = snapshot.range(Origin(header.uid, occurrence.span))
-            detail = declaration_detail(snapshot, occurrence.text, kind)
+            detail = declaration_detail(snapshot, occurrence.text)
             yield DocumentSymbol(occurrence.text, kind, detail, whole, place, children)
 
 
@@ -55,20 +55,14 @@ def _item_kind(occurrence: Occurrence) -> str:
     return occurrence.part if occurrence.part in ("rule", "operation") else ""
 
 
-def declaration_detail(snapshot: Snapshot, name: str, kind: str) -> str:
+def declaration_detail(snapshot: Snapshot, name: str) -> str:
     """The type of a declaration, in one short line."""
-    model = model_of(snapshot)
-    if kind == "object" and name in model.objects:
-        return model.objects[name].space.written
-    arrow: m.Arrow | m.Program | None = None
-    if name in model.arrows:
-        arrow = model.arrows[name]
-    elif name in model.lets:
-        arrow = model.lets[name].arrow
-    elif name in model.programs:
-        arrow = model.programs[name]
-    elif name in model.replicated and model.replicated[name].copies:
-        arrow = model.arrows.get(model.replicated[name].copies[0])
+    node = snapshot.node(name)
+    if isinstance(node, m.ObjectModel):
+        return node.space.written
+    if isinstance(node, m.Replicated):
+        return declaration_detail(snapshot, node.copies[0]) if node.copies else ""
+    arrow = arrow_of(snapshot, name)
     if arrow is None or isinstance(arrow, m.Damaged):
         return ""
     return f"{arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"

@@ -70,6 +70,14 @@ class _Declared(Mapping[str, Any]):
 _NO_ARROWS = (m.ObjectModel, m.Replicated, m.LetArrow, m.Program, m.Composition, m.Deduction)
 
 
+def arrow_of(snapshot: Snapshot, name: str) -> m.Arrow | m.Program | None:
+    """What a declared name stands for: a morphism, the expression of a let, or a program."""
+    node: Any = snapshot.node(name)
+    if isinstance(node, m.LetArrow):
+        return node.arrow
+    return node if isinstance(node, m.Program) or not isinstance(node, _NO_ARROWS) else None
+
+
 def model_of(snapshot: Snapshot) -> Model:
     """The model for those who ask for single names: nothing is gone through.  It has no exports and no order."""
     return Model(
