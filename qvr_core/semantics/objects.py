@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.codes import EMPTY_SIZE, INVALID_OPTION, INVALID_SPACE, UNKNOWN_OPTION, WRONG_KIND
+from qvr_core.semantics.codes import EMPTY_SIZE, HUGE_SIZE, INVALID_OPTION, INVALID_SPACE, UNKNOWN_OPTION, WRONG_KIND
 from qvr_core.semantics.diagnostics import DeclarationSite, Edit, Fix, Place, Related
 from qvr_core.semantics.scope import ArrowEntry, DamagedEntry, ObjectEntry, Scope
 from qvr_core.semantics.spaces import (
@@ -37,6 +37,9 @@ from qvr_core.syntax.tree import (
     Size,
     SpaceExpr,
 )
+
+LARGEST_SIZE = 10**11
+"""A vector of so many numbers in single precision takes 400 GB."""
 
 
 def check_object_expr(expr: ObjectExpr, scope: Scope) -> Named:
@@ -151,6 +154,9 @@ def _size(size: Size, scope: Scope) -> Dim:
                 fixes=(Fix("Use size 1", (Edit(scope.origin(size.span), "1"),)),),
             )
             return scope.size_variable(variable, "", place)
+        if value > LARGEST_SIZE:
+            message = f"no tensor with {value:,} entries along one axis fits in memory"
+            scope.report(HUGE_SIZE, message, size.span)
         scope.size_places[variable] = place
         scope.size_values[variable] = value
         return Known(value, Linear(0, ((variable, 1),)))
