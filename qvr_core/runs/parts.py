@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
 
 from qvr_core.inference.guides.base import Guide
+from qvr_core.runtime.errors import OtherLength
 from qvr_core.runtime.program import ProgramModule
 
 
@@ -19,6 +21,8 @@ class ScaledELBO:
         self.rows = rows
         # Latents that all rows share have no score of a discrete draw to centre.
         self.baseline: float | None = None
+        # a part of the rows is what is meant here
+        warnings.filterwarnings("ignore", category=OtherLength)
 
     def __call__(self, model: ProgramModule, guide: Guide, x: object, observations: Mapping[str, Any]) -> Tensor:
         count = self.num_particles

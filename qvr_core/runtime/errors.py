@@ -53,3 +53,7 @@ class DiscreteLatent(RuntimeProblem, TypeError):
 
 class NonFinite(RuntimeProblem, ArithmeticError):
     """A density or a gradient is NaN or infinite."""
+
+
+class OtherLength(UserWarning):
+    """Data have another number of rows than the plate of their likelihood declares: allowed, and noted once."""

@@ -18,7 +18,7 @@ from qvr_core.runtime.arithmetic import Evaluate, Parts, compile_expr
 from qvr_core.runtime.arrow import NoiseSpec
 from qvr_core.runtime.bijectors import Support, constrain
 from qvr_core.runtime.cells import Cell, as_one, lead
-from qvr_core.runtime.errors import NoDensity
+from qvr_core.runtime.errors import NoDensity, OtherLength
 from qvr_core.runtime.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.families import RUNTIME_FAMILIES, standard_noise
 from qvr_core.runtime.frame import Frame, as_tensor
@@ -322,6 +322,7 @@ class FamilySite:
             warnings.warn(
                 f"`{frame.program}`, site `{self.name}`: `: {self._plate_name}` declares {size} rows, and the data has "
                 f"{own[0] if own else 1}: all of them count (noted once)",
+                OtherLength,
                 stacklevel=2,
             )
         wide = self.plate if self.kind == "sample" and self.site.ascription is not Ascription.ROW_DRAWS else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import arviz
 import numpy as np
 import pytest
 import torch
@@ -54,6 +55,10 @@ def test_shapes_and_diagnostics(kernel: object) -> None:
     assert data.posterior["mu"].shape == (3, 200)
     assert data.sample_stats["diverging"].shape == (3, 200)
     assert result.joined()["mu"].shape == (600,)
+    draws = result.samples["mu"].double().numpy()
+    assert float(result.r_hat["mu"]) == pytest.approx(float(arviz.rhat(draws, method="rank")))
+    assert float(result.ess["mu"]) == pytest.approx(float(arviz.ess(draws, method="bulk")))
+    assert float(result.ess_tail["mu"]) == pytest.approx(float(arviz.ess(draws, method="tail")))
 
 
 def test_the_same_seed_gives_the_same_draws_watched_or_not() -> None:

@@ -101,6 +101,12 @@ def test_nuts_keeps_its_stride_under_a_fan_in_prior(seed: Seed, tmp_path: Path) 
     assert 0.7 <= float(result.acceptance_rates.mean()) <= 0.97
     assert int(result.divergence_counts.sum()) == 0
     assert float(result.step_sizes.min()) >= 0.03
+    # acceptance alone would also be had by a chain that stands still
+    noise = {name: draws for name, draws in result.samples.items() if name.startswith("h/")}
+    assert noise
+    for name, draws in noise.items():
+        assert float((draws[:, 1:] - draws[:, :-1]).square().mean().sqrt()) > 0.1, name
+        assert 0.8 < float(draws.std()) < 1.2, name
 
 
 @SEED
@@ -111,6 +117,22 @@ def test_negative_elbo_is_not_below_zero(seed: Seed, kind: type) -> None:
     with torch.no_grad():
         total = sum(float(ELBO(num_particles=200)(model, guide, x, observations)) for _ in range(10)) / 10
     assert total >= 0.0
+
+
+@SEED
+def test_the_mean_field_guide_starts_at_the_model(seed: Seed) -> None:
+    model, x, observations = example(seed)
+    guide = AutoNormalGuide(model, observed_names=set(observations))
+    for block in guide.blocks:
+        loc, log_scale = guide.location(block)
+        assert block.standard and not bool(loc.any()) and not bool(log_scale.any())
+    for gradient in ("sampled", "analytic", "sticking"):
+        proposal = guide.propose(len(x), gradient=gradient)
+        run = model.execute(x, observations=observations, noise=proposal.noise)
+        ratio = proposal.log_ratio(run)
+        assert float(ratio.detach().abs().max()) < 1e-3, gradient
+        drawn = torch.cat([run.sites["h"].noise[path].flatten() for path in model.final_paths["h"]])
+        assert abs(float(drawn.mean())) < 0.2 and abs(float(drawn.std()) - 1.0) < 0.2
 
 
 @SEED

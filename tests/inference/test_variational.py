@@ -90,6 +90,14 @@ def test_sticking_the_landing_has_no_noise_at_the_optimum() -> None:
         assert (abs(float(loc.grad)) < 1e-4) is quiet
 
 
+def test_a_family_step_starts_narrow_at_the_middle_of_its_space() -> None:
+    model, _, _ = conjugate()
+    guide = AutoNormalGuide(model, observed_names={"y"})
+    drawn = torch.cat([guide.propose(1).unconstrained["mu"] for _ in range(400)]).detach()
+    assert float(drawn.mean()) == pytest.approx(0.0, abs=0.03)
+    assert float(drawn.std()) == pytest.approx(0.1, rel=0.15)
+
+
 def test_delta_finds_the_mode_and_laplace_its_curvature() -> None:
     model, data, evidence = conjugate()
     guide = fitted(AutoDeltaGuide, model, data)
