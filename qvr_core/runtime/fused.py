@@ -56,8 +56,12 @@ def run_cell(
 
 def can_fuse() -> bool:
     """False inside torch.func transforms and while compiling, where plain operations are wanted."""
-    functorch_active = torch._C._are_functorch_transforms_active()  # pyright: ignore[reportPrivateUsage]
-    return not (functorch_active or recording())
+    return not (in_transform() or recording())
+
+
+def in_transform() -> bool:
+    """Whether torch.func looks at every operation."""
+    return torch._C._are_functorch_transforms_active()  # pyright: ignore[reportPrivateUsage]
 
 
 def plain_cell(

@@ -13,11 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from qvr_core.runtime.fused import can_fuse
+from qvr_core.runtime.fused import in_transform
+from qvr_core.runtime.indices import recording
 from qvr_core.runtime.tape import BinaryOp, ChunkOp, LinearOp, MulAddOp, Op, Operand, Tape, UnaryOp, outs_of
-from qvr_core.runtime.tape_forward import LoopBuffers
 from qvr_core.runtime.tape_loop import Loop
-from qvr_core.runtime.workspace import Loan
+from qvr_core.runtime.tape_ops import parts_of, recorded_backward, recorded_run, run
 
 _UNARY: dict[str, Callable[..., Tensor]] = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu}
 _BINARY: dict[str, Callable[..., Tensor]] = {
@@ -41,7 +41,7 @@ def run_loop(loop: Loop, items: Sequence[Tensor], start: Tensor) -> Tensor:
     weights = [_weight(tape, op) for op in loop.linear]
     biases = [bias for op in loop.linear if (bias := _bias(tape, op)) is not None]
     length = items[0].shape[0]
-    if can_fuse():
+    if not in_transform():
         return _Taped.apply(loop, length, start, *given, *weights, *biases)  # pyright: ignore[reportReturnType]
     return plain_loop(loop, length, start, (*given, *weights, *biases))
 
@@ -83,7 +83,7 @@ def _evaluate(op: Op, values: dict[int, Tensor], tape: Tape) -> None:
 def plain_loop(loop: Loop, length: int, start: Tensor, tensors: Sequence[Tensor]) -> Tensor:
     """The loop in plain operations: what transforms see, and what the generated backward is tested against."""
     tape = loop.tape
-    given, weights, biases = _parts(loop, tensors)
+    given, weights, biases = parts_of(loop, tensors)
     shares = {
         op.out: _share(loop, op, given, weight, bias)
         for op, weight, bias in zip(loop.linear, weights, biases, strict=True)
@@ -102,14 +102,6 @@ def plain_loop(loop: Loop, length: int, start: Tensor, tensors: Sequence[Tensor]
         states = tuple(values[slot] for slot in tape.returns)
         result.append(torch.cat(states, -1))
     return torch.stack(result)
-
-
-def _parts(loop: Loop, tensors: Sequence[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor | None]]:
-    """What is given, the weights, and the bias of each linear operation."""
-    count, linear = len(loop.given), len(loop.linear)
-    biases = iter(tensors[count + linear :])
-    each = [None if op.bias is None else next(biases) for op in loop.linear]
-    return tensors[:count], tensors[count : count + linear], each
 
 
 def _share(loop: Loop, op: LinearOp, given: Sequence[Tensor], weight: Tensor, bias: Tensor | None) -> Tensor | None:
@@ -137,23 +129,22 @@ def _linear_step(
 class _Taped(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, loop: Loop, length: int, start: Tensor, *tensors: Tensor) -> Tensor:
-        rows = start.shape[0]
-        key = (LoopBuffers, loop.serial, length, rows, start.dtype, start.device)
-        loan = Loan(key, lambda: LoopBuffers(loop, length, rows, start))
-        lent = loan.buffers
-        given, weights, biases = _parts(loop, tensors)
-        lent.load(start, given, weights, biases)
-        for call in lent.forward:
-            call()
-        ctx.loop, ctx.loan = loop, loan
+        ctx.loop, ctx.number = loop, None
         ctx.save_for_backward(start, *tensors)
-        return torch.cat([state[1:] for state in lent.states], -1)
+        if recording():
+            states, ctx.number = recorded_run(loop, length, start, tensors)
+        else:
+            states, ctx.loan = run(loop, length, start, tensors)
+        return states
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         loop: Loop = ctx.loop
         start, *tensors = ctx.saved_tensors
         needed: tuple[bool, ...] = ctx.needs_input_grad[2:]
+        if ctx.number is not None:
+            found = recorded_backward(loop, ctx.number, grad, start, tensors)
+            return (None, None, *(each if need else None for each, need in zip(found, needed, strict=True)))
         if not torch.is_grad_enabled():
             return (None, None, *ctx.loan.buffers.backward.run(grad, needed))
         result = plain_loop(loop, grad.shape[0], start, tensors)

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from qvr_core.dsl import loads
 from qvr_core.runtime.scan import ScanArrow
@@ -224,3 +225,20 @@ def test_a_compiled_model_keeps_the_loop_whole(monkeypatch):
     compiled = torch.compile(lambda value: module(value).square().sum(), backend="eager")
     (found,) = torch.autograd.grad(compiled(x), [x])
     assert torch.equal(found, expected)
+
+
+def test_a_recorded_graph_holds_the_loop_as_one_operation_each_way():
+    module = scan_of(loads(LSTM.format(rank="", options="emit=all")).morphism)
+    weight = dict(module.named_parameters())["gates.weight"]
+
+    def gradients(x):
+        return torch.autograd.grad(module(x).square().sum() + module(x).sum(), [x, weight])
+
+    graph = make_fx(gradients)(torch.randn(3, 64, 5, requires_grad=True))
+    names = [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
+    assert sum("tape_forward" in name for name in names) == sum("tape_backward" in name for name in names) == 2
+    assert len(names) < 100
+    for _ in range(12):
+        x = torch.randn(3, 64, 5, requires_grad=True)
+        for found, expected in zip(graph(x), gradients(x), strict=True):
+            assert torch.allclose(found, expected, atol=1e-5, rtol=1e-5)
