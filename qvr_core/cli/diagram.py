@@ -27,8 +27,7 @@ def diagram(
     from qvr_core import diagrams
     from qvr_core.analysis import Analyzer
 
-    suffix = output.suffix.removeprefix(".").lower() if output else ""
-    chosen = format or next((key for key, known in FORMATS.items() if suffix in known), "mermaid")
+    chosen = format or (_format_of(output) if output else "mermaid")
     if chosen not in FORMATS:
         stop(f"unknown format `{chosen}`: {', '.join(FORMATS)}")
     snapshot = Analyzer(read_program(file)).snapshot()
@@ -52,3 +51,13 @@ def diagram(
         output.write_bytes(content)
     except OSError as error:
         stop(f"{output} cannot be written: {error.strerror}", 1)
+
+
+def _format_of(output: Path) -> str:
+    """The format that a file's name asks for."""
+    suffix = output.suffix.removeprefix(".").lower()
+    found = next((key for key, known in FORMATS.items() if suffix in known), None)
+    if found is None:
+        known = ", ".join(f".{suffix}" for suffixes in FORMATS.values() for suffix in suffixes)
+        stop(f"{output} does not say its format: name it with one of {known}, or choose one with --format")
+    return found

@@ -29,6 +29,7 @@ from qvr_core.runs.protocol import (
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 32
+WIDE = 400
 
 
 class JsonLines:
@@ -96,7 +97,7 @@ class Screen:
                 self._finished(event)
             case Cancelled():
                 if event.posterior:
-                    self.out.print(posterior_table(event))
+                    console().print(posterior_table(event))
                 again = f"qvr run {self.job.config.algorithm} --resume {self.job.run_id}"
                 advice = f"; go on with: {again}" if event.checkpoint is not None else ""
                 self.out.print(f"cancelled at step {event.step:,} after {event.seconds:.1f} s{advice}")
@@ -138,7 +139,7 @@ class Screen:
         if event.losses is not None and event.losses.first is not None and event.losses.mean_of_last is not None:
             self.out.print(f"loss {event.losses.first:.4f} → {event.losses.mean_of_last:.4f} (mean of the last tenth)")
         if event.posterior:
-            self.out.print(posterior_table(event))
+            console().print(posterior_table(event))
         why = f" ({event.reason})" if event.reason else ""
         self.out.print(f"finished {event.step:,} steps in {event.seconds:.1f} s{why}; {self.job.directory}")
 
@@ -150,10 +151,17 @@ class Screen:
             self.err.print(f"  --> {self.job.path}:{line + 1}", markup=False)
             if line < len(lines):
                 self.err.print(f"  {line + 1} | {lines[line]}", markup=False)
-        for fix in event.fixes:
+        # A message about data says in itself what to do.
+        for fix in (fix for fix in event.fixes if fix not in event.message):
             self.err.print(f"  = fix: {fix}", style="green", markup=False)
         for line in event.log:
             self.err.print("  " + line, style="dim", markup=False)
+
+
+def console() -> Console:
+    """Where tables go: as wide as the terminal, and not cut where there is none."""
+    made = Console(highlight=False)
+    return made if made.is_terminal else Console(highlight=False, width=WIDE)
 
 
 def held_out_line(event: HeldOut) -> str:

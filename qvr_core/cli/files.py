@@ -59,5 +59,7 @@ def program_files(arguments: Iterable[str]) -> Iterator[str]:
             if not found:
                 stop(f"no .qvr file in {argument}")
             yield from found
-        else:
+        elif argument == "-" or Path(argument).suffix == ".qvr" or not Path(argument).exists():
             yield argument
+        else:
+            stop(f"{argument} is not a .qvr file; rename it, or hand it over on stdin (-)")

@@ -56,12 +56,16 @@ def listing(
             )
         )
         return
-    table = Table(Column("run", no_wrap=True), "program", "how", "status", "loss", "")
+    from qvr_core.cli.display import console
+
+    damaged = any(run.problem for run in runs)
+    table = Table(Column("run", no_wrap=True), "program", "how", "status", "loss", *(["problem"] if damaged else []))
     for run in runs:
         loss = "" if run.last_loss is None else f"{run.last_loss:.4f}"
         status = Text(run.status, STYLES.get(run.status, ""))
-        table.add_row(run.run_id, run.program, run.algorithm, status, loss, run.problem or "")
-    Console().print(table if runs else "no runs yet: qvr run svi FILE")
+        row = (run.run_id, run.program, run.algorithm, status, loss)
+        table.add_row(*row, *([run.problem or ""] if damaged else []))
+    console().print(table if runs else "no runs yet: qvr run svi FILE")
 
 
 @app.command()
@@ -118,6 +122,8 @@ def compare(
     plot: Path | None = typer.Option(None, "--plot", help="Draw the losses into this image."),
 ) -> None:
     """Compare runs: settings that differ, losses, held-out figures."""
+    from qvr_core.cli.display import console
+
     runs = [opened(run_id) for run_id in run_ids]
     table = Table("", *(run.run_id for run in runs))
     try:
@@ -135,7 +141,7 @@ def compare(
     table.add_section()
     for key in dict.fromkeys(key for result in results for key in result):
         table.add_row(key, *(result.get(key, "") for result in results))
-    Console().print(table)
+    console().print(table)
     if plot is not None:
         from qvr_core.runs.plots import plot_losses
 

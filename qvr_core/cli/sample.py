@@ -30,6 +30,9 @@ def sample(
 
     try:
         fit = sampling.restored(opened(run_id))
+        writes = fit.prepared.text and sampling.corpus_and_task(fit.prepared)[1].task == "next"
+        if prompt and not writes:
+            stop("--prompt is for programs that predict the next token of a text: this one does not write on")
         if fit.prepared.job.config.source == "pairs" and output is None:
             for pair in sampling.fill_pairs(fit, min(count, 20), seed):
                 guesses = ", ".join(f"{truth!r}: {guess!r}" for truth, guess in pair.tokens)
@@ -37,7 +40,7 @@ def sample(
                 typer.echo(f"{pair.shown}\n    {guesses}{verdict}")
         elif not fit.prepared.text:
             _predictive(fit, count, seed, output)
-        elif sampling.corpus_and_task(fit.prepared)[1].task == "next":
+        elif writes:
             corpus, _ = sampling.corpus_and_task(fit.prepared)
             sys.stdout.write(prompt)
             tokens = list(sampling.generate(fit, prompt, count, seed))
@@ -52,9 +55,9 @@ def sample(
 def _predictive(fit: object, count: int, seed: int, output: Path | None) -> None:
     """Mean and sd of every site, or all draws into an npz."""
     import numpy as np
-    from rich.console import Console
     from rich.table import Table
 
+    from qvr_core.cli.display import console
     from qvr_core.runs import sampling
     from qvr_core.runs.svi import SviFit
 
@@ -70,4 +73,4 @@ def _predictive(fit: object, count: int, seed: int, output: Path | None) -> None
         table.add_row(
             name, str(value.shape[1:]), f"{value.mean():.4g}", f"{value.std():.4g}", f"{low:.4g}", f"{high:.4g}"
         )
-    Console().print(table)
+    console().print(table)

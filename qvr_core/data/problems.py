@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+NO_FILE = "A relative path in qvr.toml starts at its folder, one given as a flag where you stand"
+
 
 class DataProblem(Exception):
     """A misfit between a file and a program.

@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from qvr_core.data.problems import DataProblem
+from qvr_core.data.problems import NO_FILE, DataProblem
 
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")
 _ENDS = re.compile(r"""(?:(?<=[.!?])|(?<=[.!?]["')\]]))\s+(?=["'(\[*`]*[A-Z])""")
@@ -38,9 +38,7 @@ def _files(path: str) -> list[str]:
         return [path]
     found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
     if not found:
-        raise DataProblem(
-            "no file is called like this", path=path, remedy="A relative pattern starts at the folder of qvr.toml"
-        )
+        raise DataProblem("no file is called like this", path=path, remedy=NO_FILE)
     return found
 
 
@@ -50,9 +48,7 @@ def _read(path: str) -> str:
             raise DataProblem("this is a folder", path=path, remedy=f"Name its files: `{path.rstrip('/')}/*.txt`")
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise DataProblem(
-            "there is no such file", path=path, remedy="A relative path starts at the folder of qvr.toml"
-        ) from error
+        raise DataProblem("there is no such file", path=path, remedy=NO_FILE) from error
     except PermissionError as error:
         raise DataProblem("the file may not be read", path=path, remedy="Check its permissions") from error
     except UnicodeDecodeError as error:

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from qvr_core.data.problems import DataProblem
+from qvr_core.data.problems import NO_FILE, DataProblem
 
 NULLS = ["", "NA", "null"]
 LABELS = "Number the labels from 0, or declare the set as an enumeration `{first, second, …}`"
@@ -50,7 +50,8 @@ class Columns:
             f"there is no {what[:-1]} `{name}`; the {what} are {known}",
             path=self.path,
             site=site,
-            remedy=f'{guess}Say what it is called with `columns = {{ {site} = "…" }}`',
+            remedy=f'{guess}Say what it is called: `columns = {{ {site} = "…" }}` in qvr.toml, or '
+            f'`--columns \'{{"{site}": "…"}}\'`',
         )
 
 
@@ -70,9 +71,7 @@ def read_head(path: str) -> None:
         if file.is_dir():
             raise DataProblem("this is a folder", path=path, remedy="Name the data file inside it")
         if not file.exists():
-            raise DataProblem(
-                "there is no such file", path=path, remedy="A relative path starts at the folder of qvr.toml"
-            )
+            raise DataProblem("there is no such file", path=path, remedy=NO_FILE)
         with open(file, "rb") as opened:
             if not opened.read(1):
                 raise DataProblem("the file is empty", path=path, remedy="It needs a header and at least one row")

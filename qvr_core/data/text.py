@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from qvr_core.data.needs import Need, Needs
-from qvr_core.data.problems import DataProblem
+from qvr_core.data.problems import NO_FILE, DataProblem
 
 _CHUNK = 1 << 24
 
@@ -54,9 +54,7 @@ def read_corpus(path: str, unit: str = "byte") -> Corpus:
             return Corpus(path, np.memmap(file, dtype=np.uint8, mode="r"), 256)
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise DataProblem(
-            "there is no such file", path=path, remedy="A relative path starts at the folder of qvr.toml"
-        ) from error
+        raise DataProblem("there is no such file", path=path, remedy=NO_FILE) from error
     except PermissionError as error:
         raise DataProblem("the file may not be read", path=path, remedy="Check its permissions") from error
     except UnicodeDecodeError as error:

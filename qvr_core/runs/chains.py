@@ -16,6 +16,7 @@ from torch import Generator, Tensor, distributed
 from qvr_core.inference.mcmc import MCMC, Enough, MCMCResult, Progress, joined
 from qvr_core.inference.mcmc.potential import Potential, ProgramPotential
 from qvr_core.runs.team import Team
+from qvr_core.runtime.errors import NonFinite
 
 
 class Interruptible:
@@ -39,6 +40,9 @@ class Interruptible:
 
     def report(self, q: Tensor) -> dict[str, Tensor]:
         return self.inner.report(q)
+
+    def blame(self, q: Tensor) -> NonFinite | None:
+        return self.inner.blame(q)
 
 
 def rows_are_independent(potential: Potential, seeds: Sequence[int]) -> bool:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 Algorithm = Literal["svi", "nuts"]
 GuideName = Literal["auto", "prior", "normal", "delta", "multivariate_normal", "low_rank", "laplace"]
 SOURCES = ("synthetic", "text", "pairs", "csv", "parquet", "ndjson", "npz")
+SUFFIXES = {"csv": "csv", "parquet": "parquet", "ndjson": "ndjson", "jsonl": "ndjson", "npz": "npz", "txt": "text"}
 
 UNITS = {"text": ("byte", "character"), "pairs": ("word", "byte_pair")}
 """What a token can be, by source; the first is the default."""
@@ -143,7 +144,9 @@ class RunConfig(BaseModel):
     def _known_source(cls, value: str) -> str:
         source, _, path = value.partition(":")
         if source not in SOURCES:
-            raise ValueError(f"unknown data source `{source}`: one of {', '.join(SOURCES)}")
+            meant = SUFFIXES.get(value.rpartition(".")[2].lower())
+            guess = f"; did you mean `{meant}:{value}`?" if meant else f": one of {', '.join(SOURCES)}"
+            raise ValueError(f"unknown data source `{source}`{guess}")
         if source == "synthetic" and path:
             raise ValueError("`synthetic` data takes no path")
         if source != "synthetic" and not path:

@@ -102,14 +102,21 @@ def device_of(job: Job) -> torch.device:
     """The device that was asked for.  Raises `Refused` where this machine has none."""
     name = job.config.device
     kind = name.partition(":")[0]
+    if kind != "cpu" and job.config.algorithm == "nuts":
+        raise Refused(
+            "no-device", f'chains run on the CPU, and device is "{name}"', fixes=('Use device = "cpu"', "Fit it by svi")
+        )
     if kind == "cuda" and not torch.cuda.is_available():
         raise Refused("no-device", 'device = "cuda", but torch finds no GPU here', fixes=('Use device = "cpu"',))
     if kind == "mps" and not torch.backends.mps.is_available():
         raise Refused("no-device", 'device = "mps", but torch finds none here', fixes=('Use device = "cpu"',))
-    device = torch.device(name)
-    number = int(name.partition(":")[2] or 0)
+    # Of several processes on a machine each has a GPU of its own.
+    number = int(name.partition(":")[2] or os.environ.get("LOCAL_RANK", "0"))
+    device = torch.device("cuda", number) if kind == "cuda" else torch.device(name)
     if kind == "cuda" and number >= torch.cuda.device_count():
-        raise Refused("no-device", f'device = "{name}", but there are {torch.cuda.device_count()} GPUs')
+        raise Refused("no-device", f'device = "cuda:{number}", but there are {torch.cuda.device_count()} GPUs')
+    if kind == "cuda":
+        torch.cuda.set_device(device)
     return device
 
 
@@ -168,7 +175,8 @@ def _table(job: Job, program: Program, needs: Needs) -> tuple[Rows, str]:
     large = os.path.isfile(path) and os.path.getsize(path) > STREAMED and not needs.statistical
     if config.source == "npz" or not (in_parts or large):
         columns = read_columns(path, config.source)
-        size = f"{columns.rows:,} rows" if columns.rows is not None else f"{len(columns.columns)} arrays"
+        count, what = (len(columns.columns), "array") if columns.rows is None else (columns.rows, "row")
+        size = f"{count:,} {what}{'' if count == 1 else 's'}"
         return bind(columns, needs, config.columns), f"{columns.path}: {size}"
     if in_parts:
         _check_parts(program, needs)
@@ -208,7 +216,8 @@ def _synthetic(job: Job, program: Program, needs: Needs) -> tuple[RowsOf | Whole
         return {need.name: _tensor(run.sites[need.name].value) for need in needs.observed}
 
     rows = synthetic(needs, draw, rows=config.rows, length=config.sequence_length, seed=config.seed + 1)
-    return rows, f"synthetic: {rows.rows:,} rows drawn from `{program.name}` itself (seed {config.seed + 1})"
+    what = "data" if needs.statistical else f"{rows.rows:,} rows"
+    return rows, f"synthetic: {what} drawn from `{program.name}` itself (seed {config.seed + 1})"
 
 
 def _tensor(value: Any) -> Tensor:

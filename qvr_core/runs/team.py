@@ -37,6 +37,9 @@ def join(device: str) -> Team:
         return Team()
     if not distributed.is_initialized():
         gpus = device.startswith("cuda") and torch.cuda.is_available()
+        if gpus:
+            # Before the first message: NCCL sends from the current device.
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
         distributed.init_process_group("nccl" if gpus else "gloo")
     return Team(distributed.get_rank(), distributed.get_world_size())
 

@@ -1,0 +1,119 @@
+"""What a newcomer does wrong at the command line, and what is said then: once, and with what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from qvr_core.cli import app
+from qvr_core.runs.config import RunConfig
+from qvr_core.runs.store import RunStore
+
+MODEL = """\
+program means : FinSet 2 -> FinSet 2
+    sample mu <- Normal(0.0, 1.0)
+    observe y <- Normal(mu, 1.0)
+    return mu
+"""
+MASKED = """\
+object Token : FinSet 256
+object E : Real 4
+morphism embed : Token -> E [role=embed]
+morphism head : E -> Token [role=kernel, hidden_dim=4] ~ Categorical
+let context = embed >> mean_over_time
+program fills : Token -> Token
+    sample h <- context
+    observe masked_token : Token <- head(h)
+    return masked_token
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.qvr").write_text(MODEL)
+    (tmp_path / "d.csv").write_text("y\n1\n2\n")
+    return tmp_path
+
+
+def qvr(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def test_a_data_file_without_its_source(folder: Path) -> None:
+    done = qvr("run", "svi", "m.qvr", "--data", "d.csv")
+    assert done.exit_code == 2
+    assert "did you mean `csv:d.csv`?" in done.output
+
+
+def test_a_failed_run_says_each_thing_once(folder: Path) -> None:
+    (folder / "d.csv").write_text("y\n1\ntwo\n")
+    done = qvr("run", "svi", "m.qvr", "--data", "csv:d.csv")
+    assert done.exit_code == 1
+    assert done.output.count("`two` is not a number") == 1
+    assert done.output.count("leave the row out") == 1
+    drawn = qvr("sample", "last")
+    assert drawn.exit_code == 1
+    assert "is failed and has no checkpoint: see `qvr runs show" in drawn.output and "two" not in drawn.output
+
+
+def test_a_data_file_that_is_not_there_and_a_column_of_another_name(folder: Path) -> None:
+    done = qvr("run", "svi", "m.qvr", "--data", "csv:nope.csv")
+    assert done.exit_code == 1
+    assert "nope.csv: there is no such file" in done.output and "as a flag where you stand" in done.output
+    (folder / "d.csv").write_text("Y\n1\n2\n")
+    done = qvr("run", "svi", "m.qvr", "--data", "csv:d.csv")
+    assert """--columns '{"y": "…"}'""" in done.output
+    assert qvr("run", "svi", "m.qvr", "--data", "csv:d.csv", "--columns", '{"y": "Y"}', "--steps", "2").exit_code == 0
+
+
+def test_a_diagram_of_unknown_suffix(folder: Path) -> None:
+    done = qvr("diagram", "m.qvr", "-o", "d.jpg")
+    assert done.exit_code == 2
+    assert "d.jpg" in done.output and ".svg" in done.output and not (folder / "d.jpg").exists()
+    assert qvr("diagram", "m.qvr", "-o", "d.jpg", "--format", "dot").exit_code == 0
+
+
+def test_a_file_that_is_no_program(folder: Path) -> None:
+    done = qvr("check", "d.csv")
+    assert done.exit_code == 2
+    assert "d.csv is not a .qvr file" in done.output
+
+
+def test_a_prompt_for_a_program_that_fills_in(folder: Path) -> None:
+    (folder / "f.qvr").write_text(MASKED)
+    (folder / "t.txt").write_bytes(b"the quick brown fox " * 20)
+    assert qvr("run", "svi", "f.qvr", "--data", "text:t.txt", "--steps", "2", "--held-out", "0").exit_code == 0
+    done = qvr("sample", "last", "--prompt", "The")
+    assert done.exit_code == 2
+    assert "--prompt is for programs that predict the next token" in done.output
+    assert qvr("sample", "last", "-n", "2").exit_code == 0
+
+
+def test_the_list_of_runs_is_not_cut(folder: Path) -> None:
+    program = "a_program_with_quite_a_long_name_for_what_it_does"
+    job = RunStore(folder).create(path="m.qvr", text=MODEL, program=program, config=RunConfig(), base=".")
+    done = qvr("runs")
+    assert job.run_id in done.output
+    assert f"│ {program} │" in done.output and "queued" in done.output
+
+
+def test_synthetic_data_of_a_program_that_sees_them_whole(folder: Path) -> None:
+    done = qvr("run", "svi", "m.qvr", "--steps", "2")
+    assert done.exit_code == 0
+    assert "synthetic: data drawn from `means` itself" in done.output
+
+
+def test_no_gpu_is_told(folder: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    done = qvr("run", "svi", "m.qvr", "--device", "cuda", "--precision", "bfloat16")
+    assert done.exit_code == 1
+    assert "torch finds no GPU here" in done.output
+    done = qvr("run", "nuts", "m.qvr", "--device", "cuda")
+    assert "chains run on the CPU" in done.output
