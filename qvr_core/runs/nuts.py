@@ -11,6 +11,7 @@ from dataclasses import replace
 import torch
 
 from qvr_core import inference
+from qvr_core.data.pairs import SentencePairs
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc import Progress as Transition
 from qvr_core.inference.mcmc.potential import potential_of
@@ -161,8 +162,8 @@ def _stored(prepared: Prepared, result: MCMCResult, emit: Emit) -> tuple[Posteri
 
 
 def rows_of(prepared: Prepared) -> torch.Tensor:
-    """The rows that chains see: all of a table, `rows` windows spread over a text."""
+    """The rows that chains see: all of a table, `rows` windows or pairs spread over a text."""
     count = prepared.train.rows
-    if prepared.text:
+    if prepared.text or isinstance(prepared.train, SentencePairs):
         count = min(count, prepared.job.config.rows)
     return (torch.arange(count) * (prepared.train.rows / count)).long()

@@ -145,12 +145,12 @@ def fill_pairs(fit: SviFit, count: int, seed: int) -> Iterator[FilledPair]:
     labels = None if task.follows is None else task.follows.labels or ("0", "1")
     for row in range(count):
         tokens: list[tuple[str, str]] = []
-        if task.masked is not None and task.mask is not None:
+        if task.masked is not None and task.mask is not None and task.masked.name in best:
             chosen = observations[task.mask.name][row]
             answers = zip(observations[task.masked.name][row][chosen], best[task.masked.name][row][chosen], strict=True)
             tokens = [(pairs.text([int(truth)]).strip(), pairs.text([int(guess)]).strip()) for truth, guess in answers]
         label = None
-        if task.follows is not None and labels is not None:
+        if task.follows is not None and labels is not None and task.follows.name in best:
             label = (labels[int(observations[task.follows.name][row])], labels[int(best[task.follows.name][row])])
         yield FilledPair(pairs.text(x[0][row].tolist()), tuple(tokens), label)
 

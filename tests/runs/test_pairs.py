@@ -12,6 +12,7 @@ import torch
 
 from qvr_core.runs.accuracy import wilson
 from qvr_core.runs.client import start
+from qvr_core.runs.conduct import conduct
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.exports import losses_of
 from qvr_core.runs.files import read_json
@@ -19,6 +20,7 @@ from qvr_core.runs.prefetch import Ahead
 from qvr_core.runs.protocol import Accuracies, CheckpointWritten, Event, Failed, Finished, Job, parse_event
 from qvr_core.runs.sampling import fill_pairs, restored
 from qvr_core.runs.store import RunDirectory, RunStore
+from qvr_core.runs.worker import Stop
 
 MODEL = """\
 object Token : FinSet 120
@@ -75,15 +77,16 @@ def make_job(folder: Path, model: str = MODEL, **config: object) -> Job:
     )
 
 
-async def watched(job: Job) -> tuple[list[Event], Event]:
+def conducted(job: Job) -> tuple[list[Event], Event]:
+    """The run in this process: a worker would only load torch once more."""
     events: list[Event] = []
-    worker = await start(job, events.append)
-    return events, await asyncio.wait_for(worker.wait(), 120)
+    conduct(job, Stop(), events.append)
+    return events, events[-1]
 
 
-async def test_a_run_reports_how_often_it_is_right(tmp_path: Path, prose: Path) -> None:
+def test_a_run_reports_how_often_it_is_right(tmp_path: Path, prose: Path) -> None:
     job = make_job(tmp_path, steps=600, learning_rate=0.01, schedule="cosine", held_out_rows=150)
-    events, last = await watched(job)
+    events, last = conducted(job)
     assert isinstance(last, Finished), last
     found = [event for event in events if isinstance(event, Accuracies)]
     assert last.accuracies == found[-1] and last.held_out is None
@@ -103,7 +106,7 @@ async def test_a_run_reports_how_often_it_is_right(tmp_path: Path, prose: Path) 
 
 async def test_a_resumed_run_has_the_losses_of_an_unbroken_one(tmp_path: Path, prose: Path) -> None:
     whole = make_job(tmp_path, steps=60, held_out=0)
-    assert isinstance((await watched(whole))[1], Finished)
+    assert isinstance(conducted(whole)[1], Finished)
     job = make_job(tmp_path, steps=60, held_out=0, checkpoint_steps=10)
     seen = asyncio.Event()
 
@@ -117,12 +120,12 @@ async def test_a_resumed_run_has_the_losses_of_an_unbroken_one(tmp_path: Path, p
     await worker.wait()
     vocabulary = read_json(RunDirectory.of(job).path / "vocabulary.json")
     assert vocabulary["unit"] == "word"
-    assert isinstance((await watched(RunStore(tmp_path).resume(job.run_id)))[1], Finished)
+    assert isinstance(conducted(RunStore(tmp_path).resume(job.run_id))[1], Finished)
     losses = losses_of(RunDirectory.of(job))
     assert len(losses) == 60
     assert losses == losses_of(RunDirectory.of(whole))  # bit for bit
     other = make_job(tmp_path, steps=60, held_out=0, seed=1)
-    await watched(other)
+    conducted(other)
     assert losses_of(RunDirectory.of(other)) != losses
 
 
@@ -135,10 +138,10 @@ async def test_a_resumed_run_has_the_losses_of_an_unbroken_one(tmp_path: Path, p
         ({"data": "pairs:gone.txt"}, "data", 18, "there is no such file"),
     ],
 )
-async def test_what_does_not_fit_is_told_before_the_first_step(
+def test_what_does_not_fit_is_told_before_the_first_step(
     tmp_path: Path, prose: Path, config: dict[str, object], code: str, line: int, words: str
 ) -> None:
-    _, last = await watched(make_job(tmp_path, steps=5, **config))
+    _, last = conducted(make_job(tmp_path, **config))
     assert isinstance(last, Failed)
     assert last.code == code and words in last.message
     assert last.range is not None and last.range.start.line == line
