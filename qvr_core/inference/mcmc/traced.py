@@ -16,6 +16,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from qvr_core.inference.compilation import compiled
+from qvr_core.inference.mcmc.direct_calls import call_directly
 
 ValueAndGrad = Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -78,7 +79,11 @@ def traced(function: ValueAndGrad, q: Tensor, *, compile: bool = False) -> Value
             # a bound method would be counted with its self
             graph = make_fx(lambda position: function(position))(q)  # noqa: PLW0108
             _simplify(graph, q)
-            replay: Any = (compiled(graph, [q]) if compile else None) or graph
+            replay: Any = compiled(graph, [q]) if compile else None
+            if replay is None:
+                if not _mutates(graph):
+                    call_directly(graph, _values(graph, q))
+                replay = graph
 
             def run(position: Tensor) -> tuple[Tensor, Tensor]:
                 with torch.no_grad():
@@ -111,16 +116,27 @@ class _Recorder(fx.Interpreter):
         return self.seen[n]
 
 
+def _values(module: fx.GraphModule, q: Tensor) -> dict[fx.Node, Any]:
+    """What every node gives at `q`."""
+    recorder = _Recorder(module)
+    with torch.no_grad():
+        recorder.run(q)
+    return recorder.seen
+
+
+def _mutates(module: fx.GraphModule) -> bool:
+    """True where an operation changes its argument."""
+    schemas = [getattr(node.target, "_schema", None) for node in module.graph.nodes if node.op == "call_function"]
+    return any(schema is not None and schema.is_mutable for schema in schemas)
+
+
 def _simplify(module: fx.GraphModule, q: Tensor) -> None:
     """Fold what does not depend on the position, and drop what changes nothing."""
     graph = module.graph
     calls = [node for node in graph.nodes if node.op == "call_function"]
-    if any(getattr(node.target, "_schema", None) is not None and node.target._schema.is_mutable for node in calls):
+    if _mutates(module):
         return
-    recorder = _Recorder(module)
-    with torch.no_grad():
-        recorder.run(q)
-    seen = recorder.seen
+    seen = _values(module, q)
     fixed = {node for node in graph.nodes if node.op == "get_attr"}
     for node in calls:
         value = seen[node]
