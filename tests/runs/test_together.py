@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -146,3 +147,37 @@ def test_draws_do_not_depend_on_the_number_of_processes(model: str, tmp_path: Pa
     one = drawn(tmp_path / "one", model, *rows)
     assert len(one.splitlines()) == 91
     assert drawn(tmp_path / "two", model, *rows, "--nproc", "2") == one
+
+
+def test_the_line_for_several_machines_in_the_docs_works(tmp_path: Path) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "many-machines.md"
+    (line,) = [line for line in page.read_text().splitlines() if line.startswith("torchrun ")]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = line.replace("HOST:29500", f"127.0.0.1:{port}").replace("--batch-size 256", "--batch-size 32").split()
+    command = [sys.executable, "-m", "torch.distributed.run", *words[1:], "--steps", "5", "--json"]
+    machines: list[subprocess.Popen[str]] = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.qvr").write_text(MODEL)
+        (tmp_path / name / "book.txt").write_bytes(b"the quick brown fox jumps over the lazy dog; " * 100)
+        machines.append(
+            subprocess.Popen(
+                command,
+                cwd=tmp_path / name,
+                stdout=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )
+        )
+    try:
+        said = [machine.communicate(timeout=150)[0] for machine in machines]
+    finally:
+        for machine in machines:
+            machine.terminate()
+    assert [machine.returncode for machine in machines] == [0, 0]
+    (told,) = [out for out in said if out]  # only the first process speaks
+    assert isinstance(parse_event(told.splitlines()[-1]), Finished)
+    stores = [RunStore(tmp_path / name).names() for name in ("first", "second")]
+    assert sorted(map(len, stores)) == [0, 1]
