@@ -129,6 +129,13 @@ async def test_a_resumed_run_has_the_losses_of_an_unbroken_one(tmp_path: Path, p
     assert losses_of(RunDirectory.of(other)) != losses
 
 
+def test_lengths_positions_and_masks_can_be_made_up(tmp_path: Path) -> None:
+    """Data drawn from the program itself: what options mention is made to fit them."""
+    _, last = conducted(make_job(tmp_path, data="synthetic", steps=3, rows=40))
+    assert isinstance(last, Finished), last
+    assert last.losses is not None and last.losses.last is not None
+
+
 @pytest.mark.parametrize(
     ("config", "code", "line", "words"),
     [
