@@ -147,7 +147,7 @@ class Layout:
 class Document(Layout):
     """One text under edits.  No method but a lookup of a uid that is gone ever raises, whatever the text."""
 
-    __slots__ = ("_far", "_index_shared", "_records", "_serial", "source")
+    __slots__ = ("_far", "_index_shared", "_places_shared", "_records", "_serial", "source")
 
     def __init__(self, text: str = "") -> None:
         self.source = SourceText(text)
@@ -158,6 +158,7 @@ class Document(Layout):
         self._heights = []
         self._index = None
         self._index_shared = False
+        self._places_shared = False
         self._places = {}
         self._far: set[int] = set()
         self._serial = 0
@@ -173,8 +174,9 @@ class Document(Layout):
         layout = Layout()
         layout.lines = self.lines.copy()
         layout.statements = self.statements.copy()
-        layout._starts = self._starts.copy()
-        layout._heights = self._heights.copy()
+        # most edits stay inside a line: both are copied only once an edit writes to them
+        layout._starts, layout._heights = self._starts, self._heights
+        self._places_shared = True
         layout._index = self._positions()
         layout._places = self._places
         self._index_shared = True
@@ -246,8 +248,14 @@ class Document(Layout):
             self._far.discard(uid)
         self._records[begin:stop] = records
         self.statements[begin:stop] = [record.statement for record in records]
-        self._starts[begin:stop] = [line for line, _, _ in cut]
-        self._heights[begin:stop] = [found.end - line for line, found, _ in cut]
+        starts = [line for line, _, _ in cut]
+        heights = [found.end - line for line, found, _ in cut]
+        if delta or starts != self._starts[begin:stop] or heights != self._heights[begin:stop]:
+            if self._places_shared:
+                self._starts, self._heights = self._starts.copy(), self._heights.copy()
+                self._places_shared = False
+            self._starts[begin:stop] = starts
+            self._heights[begin:stop] = heights
         if delta:
             tail = begin + len(cut)
             self._starts[tail:] = [line + delta for line in self._starts[tail:]]
@@ -292,8 +300,8 @@ class Document(Layout):
         by_header: dict[str, deque[_Record]] = {}
         for record in left:
             by_header.setdefault(record.statement.header.unit.text, deque()).append(record)
-        # a block whose header alone is edited keeps its uid, so that its lines keep theirs
-        edited = left[0] if len(left) == 1 and result.count(None) == 1 and len(left[0].lines) > 2 else None
+        # a statement whose header alone is edited keeps its uid, so that its lines keep theirs
+        edited = left[0] if len(left) == 1 and result.count(None) == 1 else None
         finished: list[_Record] = []
         for (_, found, doc), text, kept in zip(cut, texts, result, strict=True):
             if kept is None:
