@@ -98,15 +98,15 @@ def _vectorised_tanh() -> bool:
         return False
 
 
-_minus_one: dict[tuple[torch.dtype, torch.device], Tensor] = {}
+@cache
+def number(value: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A number as a tensor: operations convert a Python one each time."""
+    return torch.tensor(value, dtype=dtype, device=device)
 
 
 def _tanh_by_sigmoid(z: Tensor) -> Tensor:
     """tanh z in place, as 2 σ(2z) − 1."""
-    key = (z.dtype, z.device)
-    if key not in _minus_one:
-        _minus_one[key] = torch.tensor(-1.0, dtype=z.dtype, device=z.device)
-    return torch.add(_minus_one[key], z.mul_(2.0).sigmoid_(), alpha=2.0, out=z)
+    return torch.add(number(-1.0, z.dtype, z.device), z.mul_(2.0).sigmoid_(), alpha=2.0, out=z)
 
 
 def tanh_in_place(count: int) -> Callable[[Tensor], Tensor]:
@@ -206,7 +206,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     inside = weights[0].shape[1] - lent.shape.size
     into_item, into_state = [w[:, :inside] for w in weights[::6]], [w[:, inside:] for w in weights[::6]]
     into_hidden, into_out = weights[2::6], weights[4::6]
-    one = grad.new_ones(())
+    one = number(1.0, grad.dtype, grad.device)
     grad = grad if run.groups else grad.unsqueeze(0)
     emitted = [step.unbind(0) for step in grad.unbind(1)] if run.emit_all else None
     need_source, need_noise, need_start = (ctx.needs_input_grad[i] for i in (1, 3, 4))

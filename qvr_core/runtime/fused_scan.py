@@ -176,7 +176,7 @@ def draw_side_by_side(
     fresh = _noise(scans, noises, rows, length, generator)
     if emit_all or not want_log_prob:
         states = _advance(scans, x, fresh, length)
-        made = [_drawn(scan, state, own) for scan, state, own in zip(scans, states, fresh, strict=True)]
+        made = [_drawn(scan, state, own) for scan, state, own in zip(scans, states, fresh.unbind(0), strict=True)]
         if want_log_prob:
             for scan, drawn in zip(scans, made, strict=True):
                 drawn.log_prob = scan.log_prob(x, drawn.value, drawn.noise)
@@ -184,7 +184,7 @@ def draw_side_by_side(
         return made
     states = _advance(scans, x, fresh, length - 1) if length > 1 else [scan.start_state(rows, fresh) for scan in scans]
     made = []
-    for scan, state, own in zip(scans, states, fresh, strict=True):
+    for scan, state, own in zip(scans, states, fresh.unbind(0), strict=True):
         last = own[-1]
         loc, scale = scan.kernel[0].params(_last_input(scan, x, state))
         drawn = _drawn(scan, loc + scale * last, own)

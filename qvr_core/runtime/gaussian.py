@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from qvr_core.runtime.families.heads import FLOOR, SOFTPLUS_SHIFT
-from qvr_core.runtime.fused import below_autograd, can_fuse, softplus_into, tanh_in_place
+from qvr_core.runtime.fused import below_autograd, can_fuse, number, softplus_into, tanh_in_place
 from qvr_core.runtime.workspace import Buffers, Loan
 
 Lent = TypeVar("Lent", bound=Buffers)
@@ -224,7 +224,7 @@ def _forward(
     rows = x.shape[1]
     loan = _LentChain(shape, rows, x)
     passing = loan.forward()
-    shift, floor = x.new_tensor(SOFTPLUS_SHIFT), x.new_tensor(FLOOR)
+    shift, floor = (number(value, x.dtype, x.device) for value in (SOFTPLUS_SHIFT, FLOOR))
     inner: Inner = []
     start, value = 0, x
     stages = zip(shape.stages, noises, loan.kept.buffers.stages, passing.buffers.stages, strict=True)
@@ -260,7 +260,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     need_weights = any(ctx.needs_input_grad[2 + len(stages) :])
     grad_noises: list[Tensor | None] = []
     grad_weights: list[list[Tensor | None]] = []
-    one = grad.new_ones(())
+    one = number(1.0, grad.dtype, grad.device)
     for index in range(len(stages) - 1, -1, -1):
         stage, kept, lent = stages[index], loan.kept.buffers.stages[index], passing.buffers.stages[index]
         given, (w1, w2, w3) = ctx.inner[index]
