@@ -17,8 +17,6 @@ from benchmarks.server import seq2seq
 from tests.lsp.editor import EXAMPLES, ROOT, Editor, ResponseError, at
 
 URI = "file:///tmp/robust/good.qvr"
-# It takes some 30 ms; a machine that runs other tests meanwhile needs longer to notice.
-SECOND = 1.5
 GOOD = "object A : Real 3\nmorphism f : A -> A [role=linear]\nlet g = f >> f\n"
 
 
@@ -268,26 +266,33 @@ async def test_lifecycle_is_kept() -> None:
     assert await asyncio.wait_for(editor.process.wait(), 5) == 0
 
 
-async def test_closed_stdin_ends_the_server_within_a_second() -> None:
+async def settled(**more: Any) -> tuple[Editor, float]:
+    """A server with an open file, and the seconds in which it must end: one, and more on a machine so busy that the
+    server took longer than its usual half second to get there."""
+    begun = time.monotonic()
     editor = await Editor.start()
-    await editor.initialize()
+    await editor.initialize(**more)
     editor.open(URI, GOOD)
     await editor.published(URI)
+    return editor, max(1.0, 2 * (time.monotonic() - begun))
+
+
+async def test_closed_stdin_ends_the_server_within_a_second() -> None:
+    editor, second = await settled()
     assert editor.process.stdin is not None
     editor.process.stdin.close()
     begun = time.monotonic()
-    assert await asyncio.wait_for(editor.process.wait(), 5) == 1
-    assert time.monotonic() - begun < SECOND
+    assert await asyncio.wait_for(editor.process.wait(), 60) == 1
+    assert time.monotonic() - begun < second
 
 
 async def test_server_ends_with_its_editor() -> None:
     parent = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    editor = await Editor.start()
-    await editor.initialize(processId=parent.pid)
+    editor, second = await settled(processId=parent.pid)
     parent.kill()
     begun = time.monotonic()
-    await asyncio.wait_for(editor.process.wait(), 5)
-    assert time.monotonic() - begun < SECOND
+    await asyncio.wait_for(editor.process.wait(), 60)
+    assert time.monotonic() - begun < second
     parent.wait()
 
 
@@ -374,12 +379,11 @@ async def test_web_pages_of_other_sites_may_not_connect() -> None:
 
 
 async def test_end_does_not_wait_for_an_analysis() -> None:
-    editor = await Editor.start()
-    await editor.initialize()
+    editor, second = await settled()
     editor.open(URI, "".join(f"object A{n} : Real {n + 1}\nobject B{n} : A{n} * A{n}\n" for n in range(40_000)))
     await asyncio.sleep(0.6)
     assert editor.process.stdin is not None
     editor.process.stdin.close()
     begun = time.monotonic()
-    await asyncio.wait_for(editor.process.wait(), 5)
-    assert time.monotonic() - begun < SECOND
+    await asyncio.wait_for(editor.process.wait(), 60)
+    assert time.monotonic() - begun < second
