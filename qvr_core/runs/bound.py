@@ -36,12 +36,15 @@ class Noted(nn.Module):
     def __init__(self, bound: Bound) -> None:
         super().__init__()
         self.bound = bound
-        self.notes = nn.Parameter(torch.zeros(3, device=next(bound.parameters()).device))
+        self.notes = nn.Parameter(torch.zeros(3, dtype=torch.float32, device=next(bound.parameters()).device))
 
     def forward(self, x: Any, observations: Any, weight: float, notes: tuple[float, float]) -> Tensor:
-        loss = weight * self.bound(x, observations)
-        said = torch.stack([loss.detach().float(), *loss.new_tensor(notes, dtype=torch.float32)])
-        return loss + (self.notes * said).sum()
+        loss = self.bound(x, observations)
+        if weight != 1.0:
+            loss = weight * loss
+        said = torch.tensor((0.0, *notes), dtype=torch.float32, device=self.notes.device)
+        said[0] = loss.detach()
+        return loss + self.notes.dot(said)
 
 
 class SharedBound:
