@@ -122,6 +122,8 @@ def _trace(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
     if domain is None or codomain is None:
         side = base.domain if domain is None else base.codomain
         message = f"`.trace({over.written})` wants `{over.written}` as the last factor of both sides, not {show(side)}"
+        if base.domain.space == base.codomain.space == over.space:
+            message = f"`.trace({over.written})` would leave nothing: it wants A * {over.written} -o B * {over.written}"
         scope.report(NOT_ENDOMORPHISM, message, expr.attribute.span)
         return _damaged(expr, scope, Sort.TENSOR)
     return PartialTrace(
