@@ -33,10 +33,10 @@ system:
 	fi
 
 test: setup ## run the tests, but for the statistical ones and those with a real editor
-	$(PY) -m pytest -m "not statistical and not e2e" -n 2
+	$(PY) -m pytest -m "not statistical and not e2e" -n 2 --dist worksteal
 
 statistical: setup ## run the tests that sample
-	$(PY) -m pytest -m statistical -n 2
+	$(PY) -m pytest -m statistical -n 2 --dist worksteal
 
 lint: setup ## ruff, its formatting, and types
 	$(PY) -m ruff check .
