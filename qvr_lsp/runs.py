@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.runs.pool import PooledRun, WorkerPool
 from qvr_core.runs.protocol import ENDINGS, Event, Failed, Job
 from qvr_core.runs.protocol import Progress as Step
-from qvr_core.runs.store import NoSuchRun, Overview, RunDirectory, RunStore, overview
+from qvr_core.runs.store import NoSuchRun, NotResumable, Overview, RunDirectory, RunStore, overview
 from qvr_lsp.progress import Progress
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 
@@ -73,7 +73,7 @@ class Runs:
         """Go on with a run from its last checkpoint, in a fresh worker."""
         try:
             job = RunStore(root).resume(run_id, parent=os.getpid())
-        except NoSuchRun as error:
+        except (NoSuchRun, NotResumable) as error:
             raise RpcError(INVALID_PARAMS, str(error)) from error
         previous = self._runs.get(job.run_id)
         if previous is not None and previous.pooled is not None:

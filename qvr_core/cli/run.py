@@ -19,7 +19,7 @@ from qvr_core.runs.config import RunConfig
 from qvr_core.runs.files import DamagedFile
 from qvr_core.runs.protocol import Crashed, Event, Failed, Job
 from qvr_core.runs.settings import Resolved, UsageProblem, find_settings, main_program, resolve
-from qvr_core.runs.store import NoSuchRun, RunStore
+from qvr_core.runs.store import NoSuchRun, NotResumable, RunDirectory, RunStore
 
 app = typer.Typer(help="Fit a program.", no_args_is_help=True)
 
@@ -174,11 +174,16 @@ def _resumed(run_id: str, flags: dict[str, str]) -> Job:
         stop(f"a resumed run keeps its settings: {', '.join(wrong)} cannot change")
     try:
         job = store().resume(run_id, parent=os.getpid())
+        if job.config.algorithm != flags["algorithm"]:
+            stop(f"run {job.run_id} is {job.config.algorithm}, not {flags['algorithm']}")
         values = job.config.model_dump() | {key: getattr(resolve("", None, changed).config, key) for key in changed}
-    except (NoSuchRun, UsageProblem) as problem:
+        at = RunDirectory.of(job).step()
+    except (NoSuchRun, NotResumable, UsageProblem) as problem:
         stop(str(problem))
     except (DamagedFile, OSError) as problem:
         stop(str(problem), 1)
+    if job.config.algorithm == "svi" and values["steps"] <= at:
+        stop(f"run {job.run_id} is already at step {at:,}; `steps` counts from the start: give more than {at}")
     return job.model_copy(update={"config": RunConfig.model_validate(values)})
 
 

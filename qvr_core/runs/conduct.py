@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
@@ -12,7 +13,7 @@ from qvr_core.analysis import Analyzer, Snapshot
 from qvr_core.runs.emitter import Emitter
 from qvr_core.runs.environment import environment
 from qvr_core.runs.failures import check_failure, failure
-from qvr_core.runs.files import write_json
+from qvr_core.runs.files import DamagedFile, write_json
 from qvr_core.runs.nuts import fit_nuts
 from qvr_core.runs.prepare import Prepared, prepare
 from qvr_core.runs.protocol import Event, Job, Started
@@ -36,8 +37,11 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
     emit = Emitter(directory, send).emit if team.leads else ignore
     snapshot = Analyzer(job.text).snapshot()
     prepared: Prepared | None = None
+    before: Event | None = None
     try:
         if team.leads:
+            with contextlib.suppress(DamagedFile):
+                before = directory.ending()
             directory.enter()
             write_json(directory.path / "environment.json", environment(job))
         wrong = check_failure(snapshot, job.text)
@@ -45,6 +49,8 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
             emit(wrong)
             return 1
         prepared = prepare(job, snapshot)
+        if team.leads and job.resume:
+            directory.ask(job)
         fit(prepared, stop, team, emit)
         return 0
     except Exception as error:
@@ -52,7 +58,12 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
         failed = failure(error, snapshot=snapshot, program=program, text=job.text)
         if failed.code == "internal":
             traceback.print_exc(file=sys.stderr)
-        emit(failed)
+        if before is not None and prepared is None:
+            # A resume that is refused changes nothing about the run.
+            send(failed)
+            directory.end(before)
+        else:
+            emit(failed)
         return 1
 
 

@@ -46,6 +46,10 @@ class NoSuchRun(Exception):
     """No run of that id, or several that begin with it; the message lists what there is."""
 
 
+class NotResumable(Exception):
+    """There is nothing to go on with; the message says why, and what to do."""
+
+
 @dataclass(frozen=True)
 class RunDirectory:
     """One run on disk."""
@@ -90,6 +94,12 @@ class RunDirectory:
         text = raw.decode("utf-8", "surrogatepass")
         return Job.model_validate({**content, "text": text, "directory": str(self.path)})
 
+    def ask(self, job: Job) -> None:
+        """Write what is asked: the settings of a new run, or those that a resumed one goes on with."""
+        asked = job.model_dump(mode="json", exclude={"text", "directory", "parent", "resume"})
+        raw = job.text.encode("utf-8", "surrogatepass")
+        write_json(self.path / "job.json", {**asked, "program_sha256": digest(raw)})
+
     def append(self, event: Event) -> None:
         """Add an event to the log.  The whole line goes out in one write."""
         with open(self.path / "events.log", "ab") as file:
@@ -120,6 +130,10 @@ class RunDirectory:
         except FileNotFoundError:
             return None
         return parse_event(json.dumps(content))
+
+    def step(self) -> int:
+        """The step of the newest checkpoint; 0 where there is none."""
+        return max((int(path.name.partition("-")[2]) for path in self.checkpoints.glob("step-*")), default=0)
 
     def status(self) -> str:
         """One of `STATUSES`, read off the disk and the process table, so that it is true after any kill."""
@@ -183,10 +197,8 @@ class RunStore:
             base=base,
             parent=parent,
         )
-        raw = text.encode("utf-8", "surrogatepass")
-        write_bytes(directory / "program.qvr", raw)
-        asked = job.model_dump(mode="json", exclude={"text", "directory", "parent", "resume"})
-        write_json(directory / "job.json", {**asked, "program_sha256": digest(raw)})
+        write_bytes(directory / "program.qvr", text.encode("utf-8", "surrogatepass"))
+        RunDirectory(directory).ask(job)
         return job
 
     def _fresh(self, name: str) -> Path:
@@ -199,8 +211,12 @@ class RunStore:
         raise FileExistsError(self.folder / name)
 
     def resume(self, run_id: str, *, parent: int | None = None) -> Job:
-        """The job that goes on with a run."""
-        return self.open(run_id).job().model_copy(update={"resume": True, "parent": parent})
+        """The job that goes on with a run.  Raises `NotResumable` for chains that have ended."""
+        run = self.open(run_id)
+        job = run.job()
+        if job.config.algorithm == "nuts" and run.status() == "finished":
+            raise NotResumable(f"run {run.run_id} is already finished: chains are not resumed; start a run of its own")
+        return job.model_copy(update={"resume": True, "parent": parent})
 
     def open(self, run_id: str) -> RunDirectory:
         """The run of that id, of an unambiguous beginning of it, or `last`.  Raises `NoSuchRun`."""

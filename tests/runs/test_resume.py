@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
 from qvr_core.analysis import Analyzer
@@ -120,3 +121,46 @@ def test_whatever_is_damaged_is_told(how: str, whole_run: Path, monkeypatch: pyt
             assert told or file.name in harmless, file.name
         finally:
             file.write_bytes(whole)
+
+
+def qvr(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def test_a_resume_that_is_refused_changes_nothing(whole_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(whole_run)
+    run = RunStore(whole_run).open("last")
+    events = run.path / "events.log"
+    told = events.read_bytes()
+    for arguments, said in (
+        (["nuts", "--resume", "last"], f"run {run.run_id} is svi, not nuts"),
+        (["svi", "--resume", "last"], "already at step 5; `steps` counts from the start"),
+        (["svi", "--resume", "last", "--steps", "3"], "already at step 5; `steps` counts from the start"),
+    ):
+        done = qvr("run", *arguments)
+        assert done.exit_code == 2 and said in done.output, done.output
+    done = qvr("run", "svi", "--resume", "last", "--steps", "9", "--memory-limit", "1")
+    assert done.exit_code == 1
+    assert run.status() == "finished" and run.job().config.steps == 5
+    assert events.read_bytes() == told
+
+
+def test_a_resumed_run_shows_the_steps_it_went_on_with(whole_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (whole_run / "other").mkdir()
+    monkeypatch.chdir(whole_run / "other")
+    begun = ["run", "svi", "../m.qvr", "--steps", "2", "--rows", "16", "--threads", "1"]
+    assert qvr(*begun).exit_code == 0
+    done = qvr("run", "svi", "--resume", "last", "--steps", "4")
+    assert done.exit_code == 0 and "finished 4 steps" in done.output, done.output
+    assert "steps = 4" in qvr("runs", "show", "last").output
+
+
+def test_chains_that_have_ended_are_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = "program p : FinSet 2 -> FinSet 2\n    sample mu <- Normal(0.0, 1.0)\n    observe y <- Normal(mu, 1.0)\n"
+    (tmp_path / "p.qvr").write_text(source + "    return mu\n")
+    short = ["--chains", "1", "--warmup", "5", "--samples", "5", "--threads", "1"]
+    assert qvr("run", "nuts", "p.qvr", *short).exit_code == 0
+    done = qvr("run", "nuts", "--resume", "last")
+    assert done.exit_code == 2 and "already finished: chains are not resumed" in done.output, done.output
+    assert RunStore(tmp_path).open("last").status() == "finished"
