@@ -9,7 +9,7 @@ PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system test statistical lint fmt bench demo vsix e2e screenshots clean
+.PHONY: help setup system test statistical slow lint fmt bench demo vsix e2e screenshots clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -32,11 +32,14 @@ system:
 	else echo "note: the program 'dot' is missing: install the package 'graphviz' to get SVG and PNG diagrams. Going on without it." >&2; \
 	fi
 
-test: setup ## run the tests, but for the statistical ones and those with a real editor
-	$(PY) -m pytest -m "not statistical and not e2e" -n 2 --dist worksteal
+test: setup ## run the tests, but for the statistical ones, the long replays and those with a real editor
+	$(PY) -m pytest -m "not statistical and not e2e and not slow" -n 2 --dist worksteal
 
 statistical: setup ## run the tests that sample
 	$(PY) -m pytest -m statistical -n 2 --dist worksteal
+
+slow: setup ## replay random edits of every example in the encodings that `make test` leaves out
+	$(PY) -m pytest -m slow -n 2 --dist worksteal
 
 lint: setup ## ruff, its formatting, and types
 	$(PY) -m ruff check .

@@ -153,6 +153,7 @@ def test_wrong_qvr_toml_is_told_at_its_line(project: Path) -> None:
     assert "qvr.toml:4:1: unknown key `stepz`; did you mean `steps`?" in done.stderr
 
 
+@pytest.mark.statistical
 def test_svi_and_nuts_of_a_table_agree_with_the_known_posterior(project: Path) -> None:
     done = qvr("run", "svi", "m.qvr", "--json", cwd=project)
     assert done.returncode == 0, done.stderr

@@ -84,7 +84,7 @@ def test_nuts_snippet(seed: Seed, tmp_path: Path) -> None:
 
 
 @SEED
-@pytest.mark.slow
+@pytest.mark.statistical
 def test_nuts_with_a_real_warmup(seed: Seed, tmp_path: Path) -> None:
     space = run(seed.nuts, seed.source, tmp_path, **{"num_warmup=10": "num_warmup=200"})
     assert 0.7 <= float(space["result"].acceptance_rates.mean()) <= 0.97
@@ -92,7 +92,7 @@ def test_nuts_with_a_real_warmup(seed: Seed, tmp_path: Path) -> None:
 
 
 @SEED
-@pytest.mark.slow
+@pytest.mark.statistical
 def test_nuts_keeps_its_stride_under_a_fan_in_prior(seed: Seed, tmp_path: Path) -> None:
     if seed.name == "seq2seq":
         pytest.skip("stated for the two recurrent programs")
