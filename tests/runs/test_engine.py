@@ -148,7 +148,6 @@ async def test_killed_and_resumed_run_has_the_losses_of_an_unbroken_one(tmp_path
     assert await killed_and_resumed(tmp_path, [0.15, 0.3]) == whole  # bit for bit
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.timeout(1200)
 async def test_twenty_kills(tmp_path: Path, text: Path) -> None:
