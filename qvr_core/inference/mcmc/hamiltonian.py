@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import SupportsFloat
 
 import numpy as np
 import torch
@@ -40,6 +41,16 @@ class Transition:
     diverging: Array
     steps: Array
     depth: Array
+
+
+def checked_step_size(kernel: str, step_size: object) -> float:
+    """A kernel's first argument; whoever comes from elsewhere may give the model there."""
+    if not isinstance(step_size, SupportsFloat):
+        raise TypeError(
+            f"{kernel}: step_size must be a number, not {type(step_size).__name__}; a kernel takes no model, that goes "
+            "to `MCMC(kernel, …).run(model, x, observations)`"
+        )
+    return float(step_size)
 
 
 def state_at(potential: Potential, q: Array) -> State:

@@ -10,6 +10,7 @@ from qvr_core.inference.mcmc.hamiltonian import (
     MAX_ENERGY_ERROR,
     State,
     Transition,
+    checked_step_size,
     chosen,
     kinetic,
     leapfrog,
@@ -33,7 +34,7 @@ class HMCKernel:
         adapt_step_size: bool = True,
         adapt_mass_matrix: bool = True,
     ) -> None:
-        self.step_size = step_size
+        self.step_size = checked_step_size(type(self).__name__, step_size)
         self.num_steps = num_steps
         self.target_accept = target_accept
         self.trajectory_length = trajectory_length

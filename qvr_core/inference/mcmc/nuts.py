@@ -12,6 +12,7 @@ from qvr_core.inference.mcmc.hamiltonian import (
     MAX_ENERGY_ERROR,
     State,
     Transition,
+    checked_step_size,
     chosen,
     kinetic,
     leapfrog,
@@ -36,7 +37,7 @@ class NUTSKernel:
         adapt_step_size: bool = True,
         adapt_mass_matrix: bool = True,
     ) -> None:
-        self.step_size = step_size
+        self.step_size = checked_step_size(type(self).__name__, step_size)
         self.max_tree_depth = max_tree_depth
         self.target_accept = target_accept
         self.dense_mass = dense_mass
