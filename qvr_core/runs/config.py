@@ -6,6 +6,7 @@ completion in qvr.toml and the command line's messages are made from it.
 
 from __future__ import annotations
 
+import difflib
 import re
 from typing import Annotated, Any, Literal
 
@@ -32,8 +33,8 @@ class RunConfig(BaseModel):
     data: str = Field(
         default="synthetic",
         description="Where the data comes from: `synthetic`, or a source and a path such as `text:book.txt`, "
-        "`pairs:prose/*.txt`, `csv:trial.csv`, `parquet:…`, `ndjson:…`, `npz:…`. A relative path starts at the folder "
-        "of qvr.toml.",
+        "`pairs:prose/*.txt`, `csv:trial.csv`, `parquet:…`, `ndjson:…`, `npz:…`. A relative path in qvr.toml "
+        "starts at its folder, one given as a flag where you stand.",
     )
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="Seed of everything random in the run.")
     device: str = Field(default="cpu", description="`cpu`, `cuda`, `cuda:1` or `mps`.")
@@ -144,8 +145,8 @@ class RunConfig(BaseModel):
     def _known_source(cls, value: str) -> str:
         source, _, path = value.partition(":")
         if source not in SOURCES:
-            meant = SUFFIXES.get(value.rpartition(".")[2].lower())
-            guess = f"; did you mean `{meant}:{value}`?" if meant else f": one of {', '.join(SOURCES)}"
+            meant = _meant(value)
+            guess = f"; did you mean `{meant}`?" if meant else f": one of {', '.join(SOURCES)}"
             raise ValueError(f"unknown data source `{source}`{guess}")
         if source == "synthetic" and path:
             raise ValueError("`synthetic` data takes no path")
@@ -179,6 +180,15 @@ class RunConfig(BaseModel):
     def data_path(self) -> str:
         """The part of `data` after the colon; empty for synthetic data."""
         return self.data.partition(":")[2]
+
+
+def _meant(data: str) -> str | None:
+    """`csv:trial.csv` for `cvs:trial.csv` and `trial.csv`."""
+    source, _, path = data.partition(":")
+    if path and (near := difflib.get_close_matches(source, SOURCES, 1)):
+        return f"{near[0]}:{path}"
+    suffix = SUFFIXES.get(data.rpartition(".")[2].lower())
+    return f"{suffix}:{data}" if suffix else None
 
 
 class Settings(BaseModel):
