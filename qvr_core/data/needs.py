@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
 from qvr_core.semantics.diagnostics import Origin
@@ -82,8 +82,9 @@ def needs_of(program: Program) -> Needs:
     latent = _latent_plates(program.steps)
     observed = tuple(_observed(site, latent) for site in observed_sites(program.steps))
     purposes = _purposes(program)
+    labels = _labels(program.steps)
     data = tuple(
-        replace(_data_name(item.name, item.type.space, item.origin), purpose=purposes.get(item.name))
+        replace(_data_name(item.name, item.type.space, item.origin, labels), purpose=purposes.get(item.name))
         for item in program.data
     )
     return Needs(program.name, tuple(inputs), observed, data)
@@ -191,9 +192,20 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
     )
 
 
-def _data_name(name: str, space: Space | None, origin: Origin) -> Need:
+def _labels(steps: tuple[StepModel, ...]) -> dict[str, tuple[str, ...]]:
+    """The labels of every enumeration that a latent runs over, by its name."""
+    spaces = (step.site.ascribed.space for step in steps if isinstance(step, SampleModel) and step.site.ascribed)
+    return {
+        space.nominal: space.labels for space in spaces if isinstance(space, Finite) and space.nominal and space.labels
+    }
+
+
+def _data_name(name: str, space: Space | None, origin: Origin, labels: Mapping[str, tuple[str, ...]]) -> Need:
+    """A data name; one that is an index takes the labels of the set that it is an index of."""
     if space is None:
         return Need("data", name, "any", "data", origin)
+    if isinstance(space, Finite) and space.nominal is not None:
+        return replace(_need("data", name, space, space.nominal, origin), labels=labels.get(space.nominal))
     return _need("data", name, space, "data", origin)
 
 

@@ -49,6 +49,12 @@ def test_a_data_file_without_its_source(folder: Path) -> None:
     assert "did you mean `csv:d.csv`?" in done.output
 
 
+def test_a_mistyped_source(folder: Path) -> None:
+    done = qvr("run", "svi", "m.qvr", "--data", "cvs:d.csv")
+    assert done.exit_code == 2
+    assert "did you mean `csv:d.csv`?" in done.output
+
+
 def test_a_failed_run_says_each_thing_once(folder: Path) -> None:
     (folder / "d.csv").write_text("y\n1\ntwo\n")
     done = qvr("run", "svi", "m.qvr", "--data", "csv:d.csv")
@@ -117,3 +123,29 @@ def test_no_gpu_is_told(folder: Path) -> None:
     assert "torch finds no GPU here" in done.output
     done = qvr("run", "nuts", "m.qvr", "--device", "cuda")
     assert "chains run on the CPU" in done.output
+
+
+REGIONS = """\
+object Region : {north, south, east}
+program reg : Region -> Region
+    sample a : Region <- Normal(0.0, 1.0)
+    let m = a[region]
+    observe y <- Normal(m, 1.0)
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (("south", "north"), None),
+        (("1", "3"), "3 is outside `Region`, whose 3 values are 0 to 2"),
+        (("south", "sud"), "`sud` is none of the labels `north`, `south`, `east`"),
+    ],
+)
+def test_labels_as_an_index(labels: tuple[str, str], said: str | None, folder: Path) -> None:
+    (folder / "r.qvr").write_text(REGIONS)
+    (folder / "r.csv").write_text("y,region\n" + "".join(f"1,{label}\n" for label in labels))
+    done = qvr("run", "svi", "r.qvr", "--data", "csv:r.csv", "--steps", "2", "--threads", "1")
+    assert done.exit_code == (1 if said else 0), done.output
+    assert said is None or said in done.output
