@@ -45,8 +45,11 @@ class PairTask:
     follows: Need | None
 
 
-def plan(path: str, needs: Needs, *, length: int, unit: str) -> PairTask:
-    """Match sentence pairs with a program.  Raises `DataProblem` where they do not go together."""
+def plan(path: str, needs: Needs, *, length: int, unit: str, positions: int | None = None) -> PairTask:
+    """Match sentence pairs with a program, which has learned `positions` of them (None: any).
+
+    Raises `DataProblem` where they do not go together.
+    """
 
     def misfit(message: str, remedy: str, site: str | None = None) -> DataProblem:
         return DataProblem(message, path=path, remedy=remedy, site=site)
@@ -68,7 +71,10 @@ def plan(path: str, needs: Needs, *, length: int, unit: str) -> PairTask:
             tokens.name,
         )
     if length < SHORTEST:
-        raise misfit(f"a pair does not fit into {length} positions", "Set `sequence_length = 64`")
+        remedy = f"Set `sequence_length = {min(positions or 64, 64)}`"
+        if positions is not None and positions < SHORTEST:
+            remedy = "Give the program's positions max_length=64, and set `sequence_length = 64`"
+        raise misfit(f"a pair does not fit into {length} positions", remedy)
     used = {need.purpose: need for need in needs.data}
     lengths = used.pop(("lengths", ""), None)
     if lengths is None:

@@ -22,6 +22,13 @@ def read_paragraphs(path: str) -> list[list[str]]:
     return [sentences(part) for name in _files(path) for part in _PARAGRAPHS.split(_read(name)) if part.strip()]
 
 
+def check_files(path: str) -> None:
+    """Raise `DataProblem` where `path` names no file."""
+    for name in _files(path):
+        if not Path(name).exists():
+            raise DataProblem("there is no such file", path=name, remedy=NO_FILE)
+
+
 def sentences(paragraph: str) -> list[str]:
     """The sentences of a paragraph, whose line breaks count as spaces."""
     found: list[str] = []

@@ -17,7 +17,7 @@ from qvr_core.data import text as texts
 from qvr_core.data.binding import RowsOf, Whole, bind
 from qvr_core.data.needs import Needs, needs_of, reads_both_ways
 from qvr_core.data.records import STREAMED, records
-from qvr_core.data.sentences import read_paragraphs
+from qvr_core.data.sentences import check_files, read_paragraphs
 from qvr_core.data.synthetic import synthetic
 from qvr_core.data.tables import read_columns, read_head
 from qvr_core.data.vocabulary import Vocabulary, restored, trained
@@ -136,6 +136,8 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
         sequence=any(need.sequence for need in needs.inputs),
     )
     check_fits(needed, config.memory_limit)
+    if config.source == "pairs":
+        check_files(data_path(job))
     _check_positions(config, program)
     torch.set_num_threads(config.threads or default_threads(needed))
     torch.set_default_dtype(torch.float64 if config.precision == "float64" else torch.float32)
@@ -285,7 +287,8 @@ def _pairs(
     memory: int,
 ) -> Prepared:
     config, path = job.config, data_path(job)
-    task = pairs.plan(path, needs, length=config.sequence_length, unit=_unit(config))
+    positions = program.extent.positions
+    task = pairs.plan(path, needs, length=config.sequence_length, unit=_unit(config), positions=positions)
     share = 0.1 if config.held_out is None else config.held_out
     train, held = pairs.parted(read_paragraphs(path), share, path)
     words = vocabulary_of(RunDirectory.of(job), config.token_unit, train, task.tokens.size or 0)

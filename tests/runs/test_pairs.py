@@ -143,6 +143,8 @@ def test_lengths_positions_and_masks_can_be_made_up(tmp_path: Path) -> None:
         ({"unit": "byte"}, "unit", 18, "word or byte_pair, not byte"),
         ({"unit": "byte_pair"}, "data", 18, "needs 261"),
         ({"data": "pairs:gone.txt"}, "data", 18, "there is no such file"),
+        ({"data": "pairs:gone.txt", "sequence_length": 8}, "data", 18, "there is no such file"),
+        ({"sequence_length": 8}, "data", 18, "Set `sequence_length = 32`"),
     ],
 )
 def test_what_does_not_fit_is_told_before_the_first_step(
