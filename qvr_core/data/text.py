@@ -225,7 +225,7 @@ def _mask_token(corpus: Corpus, used: NDArray[np.bool_], need: Need, chosen: int
 class TextWindows:
     """Windows of a stretch of a corpus as rows: context (B, L) int64 and target (B,), or (B, L) where `shifted`."""
 
-    def __init__(self, corpus: Corpus, task: TextTask, start: int, stop: int) -> None:
+    def __init__(self, corpus: Corpus, task: TextTask, start: int, stop: int, part: str = "text") -> None:
         self.corpus = corpus
         self.task = task
         self.start = start
@@ -233,7 +233,8 @@ class TextWindows:
         self.rows = stop - start - reach + 1
         if self.rows < 1:
             raise DataProblem(
-                f"{stop - start} {corpus.unit}s are too few for a window of {task.length}",
+                f"the {part} has {stop - start} of the file's {len(corpus)} {corpus.unit}s, which are too few for a "
+                f"window of {task.length}",
                 path=corpus.path,
                 remedy="Use a longer text, a smaller `sequence_length` or another `held_out` share",
             )
@@ -273,4 +274,7 @@ def split(corpus: Corpus, task: TextTask, held_out: float) -> tuple[TextWindows,
     if held_out == 0:
         return TextWindows(corpus, task, 0, len(corpus)), None
     border = math.floor(len(corpus) * (1 - held_out))
-    return TextWindows(corpus, task, 0, border), TextWindows(corpus, task, border, len(corpus))
+    return (
+        TextWindows(corpus, task, 0, border, "training part"),
+        TextWindows(corpus, task, border, len(corpus), "held-out part"),
+    )
