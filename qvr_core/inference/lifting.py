@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, SupportsFloat
 
 import torch
 from torch import Tensor, nn
@@ -126,6 +126,11 @@ def bayesian_lift_parameters(
     shape or name does not fit.
     """
     given = dict(observations or {})
+    check_scale(prior_scale)
+    if next(model.parameters(), None) is None:
+        raise InputProblem(
+            f"`{model.name}` has no parameters to lift; give the program itself to `MCMC.run(model, x, observations)`"
+        )
     coordinates(model, frozenset(given), innovations=True, purpose="NUTS")
     lifted = LiftedModel(model, x, given, prior_scale)
     if additional_latents:
@@ -153,6 +158,13 @@ def _check_latents(
                 f"{found}",
                 site=name,
             )
+
+
+def check_scale(prior_scale: object) -> None:
+    """Raises `InputProblem` for anything but 'fan_in' or a positive finite number."""
+    number = float(prior_scale) if isinstance(prior_scale, SupportsFloat) else math.nan
+    if prior_scale != "fan_in" and not 0 < number < math.inf:
+        raise InputProblem(f"prior_scale must be a positive number or 'fan_in', not {prior_scale!r}")
 
 
 def prior_deviation(owner: Owner, parameter: Tensor, prior_scale: PriorScale) -> float:
