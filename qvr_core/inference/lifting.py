@@ -126,6 +126,7 @@ def bayesian_lift_parameters(
     shape or name does not fit.
     """
     given = dict(observations or {})
+    model.check_names(given, "observations")
     check_scale(prior_scale)
     if next(model.parameters(), None) is None:
         raise InputProblem(

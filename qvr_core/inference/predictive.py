@@ -51,6 +51,7 @@ class Predictive:
         value = model.input(x)
         rows = 1 if value is None else parts(value)[0].shape[0]
         given = dict(observations or {})
+        model.check_names(given, "observations")
         if value is not None:
             given = model.repeat_data(given, rows, count)
             value = repeat_rows(value, count)

@@ -28,6 +28,7 @@ from qvr_core.runtime.repetition import n_steps as run_n_steps
 from qvr_core.runtime.steps import make_steps
 from qvr_core.runtime.tensors import LatentTensor
 from qvr_core.semantics.model import Arrow, Density, Program, Sort
+from qvr_core.semantics.spelling import closest
 
 
 class _Parts:
@@ -81,6 +82,8 @@ class ProgramModule(ProgramArrow):
         adopt(self, made.used)
         self.paths = self._all_paths()
         self._names_of_inputs = [entry.name for entry in program.inputs]
+        inner = (site.name for block in self.marginals.values() for site in block.observed())
+        self._readable = frozenset([*self.wanted_data, *self.sites, *inner, *filter(None, self._names_of_inputs)])
         self._spaces_of_inputs = [entry.space.space for entry in program.inputs]
         self.priors = {
             name: leaf
@@ -276,7 +279,7 @@ class ProgramModule(ProgramArrow):
         if x is None and "x" in data and "x" not in self.wanted_data:
             x = data.pop("x")
         if data:
-            self._check_names(data)
+            self.check_names(data, "keywords")
             observations = {**(observations or {}), **data}
         value = self.input(x)
         count = math.prod(sample_shape)
@@ -304,12 +307,15 @@ class ProgramModule(ProgramArrow):
         """Names that nobody binds: what the program wants from outside, besides the values of its sites."""
         return frozenset(item.name for item in self.program.data)
 
-    def _check_names(self, given: Mapping[str, Any]) -> None:
-        known = self.wanted_data | self.sites.keys()
-        for name in given:
-            if name not in known:
-                listed = ", ".join(f"`{item}`" for item in sorted(known)) or "none"
-                raise InputProblem(f"`{self.name}` has no data and no site `{name}`; it has {listed}", site=name)
+    def check_names(self, given: Collection[str], what: str) -> None:
+        """Raises `InputProblem` for a name in `what` that no site, data or input has, so that nothing would read it."""
+        if self._readable.issuperset(given):
+            return
+        name = next(name for name in given if name not in self._readable)
+        known = sorted(self._readable.difference(self._names_of_inputs))
+        near = closest(name, known)
+        more = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{item}`' for item in known) or 'none'}"
+        raise InputProblem(f"{what}: `{self.name}` has no data and no site `{name}`; {more}", site=name)
 
     def repeat_data(self, observations: Mapping[str, Any], rows: int, count: int) -> dict[str, Any]:
         """Observations and data of `rows` rows for `count` copies of all rows (copy by copy)."""

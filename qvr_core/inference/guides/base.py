@@ -61,6 +61,7 @@ class Guide(nn.Module):
 
     def __init__(self, model: ProgramModule, observed_names: Collection[str] = ()) -> None:
         super().__init__()
+        model.check_names(observed_names, "observed_names")
         self.observed = frozenset(observed_names)
         self.model_name = model.name
 
@@ -70,6 +71,7 @@ class Guide(nn.Module):
 
     def check_observed(self, model: ProgramModule, observations: Collection[str]) -> None:
         """A latent that the guide proposes must not be given, and one that was to be given must be."""
+        model.check_names(observations, "observations")
         for name in self.observed:
             if name in model.sites and name not in observations and name not in model.data:
                 raise InputProblem(

@@ -339,5 +339,7 @@ def potential_of(
     """The potential of a program, or of one whose parameters are lifted."""
     if isinstance(model, LiftedModel):
         given = observations if observations is not None else model.observations
+        model.model.check_names(given, "observations")
         return LiftedPotential(model, x, given, compiled=compiled)
+    model.check_names(observations or {}, "observations")
     return ProgramPotential(model, x, observations or {}, compiled=compiled)
