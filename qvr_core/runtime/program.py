@@ -22,6 +22,7 @@ from qvr_core.runtime.frame import Frame
 from qvr_core.runtime.layout import Where, blocks, parts, prepare, regroup
 from qvr_core.runtime.leaves import adopt
 from qvr_core.runtime.marginalize import Marginalize
+from qvr_core.runtime.misfits import shape_misfit
 from qvr_core.runtime.padding import padded
 from qvr_core.runtime.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.repetition import n_steps as run_n_steps
@@ -146,11 +147,17 @@ class ProgramModule(ProgramArrow):
             padded(self._row_lengths(frame)) if self.lengths is not None else nullcontext(),
             device or nullcontext(),
         ):
+            step = None
             try:
                 for step in self.steps:
                     step.run(frame)
             except SequenceTooLong as problem:
                 raise problem.within(self.name) from None
+            except RuntimeError as error:
+                misfit = shape_misfit(self.name, step, error)
+                if misfit is None:
+                    raise
+                raise misfit from error
         if self.priors and want_log_prob:
             self._add_priors(frame, value is not None)
         return Execution(frame.sites, self._output(frame), count)

@@ -98,3 +98,13 @@ def test_a_misspelt_observation_of_a_lifted_program() -> None:
 def test_a_misspelt_name_of_a_guide(guide: type[AutoPriorGuide | AutoNormalGuide]) -> None:
     with pytest.raises(InputProblem, match=r"observed_names: .* no site `heigth`; did you mean `height`\?"):
         guide(plain(), observed_names={"heigth"})
+
+
+def test_data_of_another_length_name_program_and_step() -> None:
+    text = PLAIN.replace(
+        "    observe height : Row <- Normal(mu", "    let m = mu * x + z\n    observe height : Row <- Normal(m"
+    )
+    given = {"height": torch.zeros(6), "x": torch.zeros(6), "z": torch.zeros(5)}
+    with pytest.raises(InputProblem, match=r"program `p`, `m`: 6 entries meet 5: ") as caught:
+        loads(text).morphism.execute(None, observations=given)
+    assert caught.value.site == "m"
