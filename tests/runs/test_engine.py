@@ -207,7 +207,7 @@ async def test_worker_dies_with_its_parent(tmp_path: Path, text: Path) -> None:
     assert pid is not None
     parent.kill()
     parent.wait()
-    assert wait_gone(pid, 3)
+    assert wait_gone(pid, 10)  # a busy machine finishes the step it is in
 
 
 async def test_worker_dies_with_its_parent_before_it_has_a_job(tmp_path: Path) -> None:
