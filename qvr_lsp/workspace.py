@@ -54,13 +54,14 @@ class Workspace:
         self._folders = [path for path in self._folders if path not in gone]
 
     def root_of(self, path: Path) -> Path:
-        """The folder that a file's runs and relative paths belong to: that of its qvr.toml, else its own."""
+        """The folder that the runs and paths of a file or folder belong to: that of its qvr.toml, else its own."""
         from qvr_core.runs.settings import find_settings
 
-        found = find_settings(path.parent) if path.parent.is_dir() else None
-        if found is not None:
-            return found.parent
-        return path.parent if path.parent.is_dir() else Path.cwd()
+        folder = path if path.is_dir() else path.parent
+        if not folder.is_dir():
+            return Path.cwd()
+        found = find_settings(folder)
+        return folder if found is None else found.parent
 
     def files(self) -> Iterator[Path]:
         """Every .qvr file of the folders, at most `MAX_FILES`."""

@@ -84,9 +84,7 @@ def runs(server: Server, params: Json | None) -> list[Json]:
 
 def folder(server: Server, argument: Json) -> Path:
     path = path_of(argument["uri"]) if isinstance(argument.get("uri"), str) else None
-    if path is not None:
-        return server.workspace.root_of(path)
-    return next(iter(server.workspace.folders), Path.cwd())
+    return server.workspace.root_of(path or next(iter(server.workspace.folders), Path.cwd()))
 
 
 async def restart_worker(server: Server, argument: Json) -> Json:

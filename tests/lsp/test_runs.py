@@ -77,6 +77,9 @@ async def test_run_reports_its_progress_and_its_end(session: Editor, folder: Pat
     listed = await command(session, "qvr.runs", {"uri": (folder / "lm.qvr").as_uri()})
     assert listed[0]["runId"] == started["runId"]
     assert listed[0]["status"] == "finished"
+    # A window whose editors are all closed asks for the folder, or names nothing.
+    assert await command(session, "qvr.runs", {"uri": folder.as_uri()}) == listed
+    assert await session.request("qvr/runs", {}) == listed
     lenses = await session.request("textDocument/codeLens", {"textDocument": {"uri": (folder / "lm.qvr").as_uri()}})
     titles = [lens["command"]["title"] for lens in lenses]
     assert titles[:3] == ["▶ SVI", "▶ NUTS", "◫ Diagram"]

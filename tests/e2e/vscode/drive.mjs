@@ -69,10 +69,7 @@ async function runPanel() {
 }
 
 async function runStatus(wanted, timeout = 60_000) {
-  return eventually(`the run is ${wanted}`, async () => {
-    const frame = await runPanel();
-    return (await frame.locator(".status").innerText()) === wanted ? frame : undefined;
-  }, timeout); // prettier-ignore
+  return session.webview(`.status:text-is("${wanted}")`, timeout);
 }
 
 try {
@@ -262,7 +259,14 @@ try {
     }, 60_000); // prettier-ignore
     await frame.getByRole("button", { name: "Cancel" }).click();
     await runStatus("cancelled", 20_000);
-    await session.closePanel();
+    // VS Code may bring back a panel that had been closed just before the reload.
+    await eventually("the run panels are closed", async () => {
+      const panels = page.locator(".editor-group-container").nth(1).locator(".tab:not(:has-text('◫'))");
+      if ((await panels.count()) > 0) {
+        await panels.first().click({ button: "middle" });
+      }
+      return (await panels.count()) === 0;
+    });
   });
 
   await step("kill the server and see it come back", async () => {

@@ -113,10 +113,12 @@ export class RunPanels implements vscode.Disposable, vscode.WebviewPanelSerializ
       known.panel.reveal(undefined, true);
       return;
     }
+    // A run joins the runs that are shown already.
+    const shown = [...this.panels.values()].find(({ panel }) => panel.viewColumn !== undefined);
     const panel = vscode.window.createWebviewPanel(
       "qvr.run",
       run.program || run.runId,
-      { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
+      { viewColumn: shown?.panel.viewColumn ?? vscode.ViewColumn.Beside, preserveFocus: true },
       { enableScripts: true },
     );
     this.add(panel, run.runId);

@@ -122,13 +122,16 @@ export class Runs implements vscode.Disposable {
 
   /** All runs of the folder, newest first. */
   async list(): Promise<RunOverview[]> {
-    const client = await this.server.running();
-    if (!client) {
-      return this.overviews;
-    }
-    const uri = vscode.window.activeTextEditor?.document.uri ?? vscode.workspace.workspaceFolders?.[0]?.uri;
-    this.overviews = await client.sendRequest<RunOverview[]>(RUNS, uri ? { uri: uri.toString() } : {});
+    const editor = vscode.window.activeTextEditor?.document.uri;
+    const uri = editor?.scheme === "file" ? editor : vscode.workspace.workspaceFolders?.[0]?.uri;
+    this.overviews = (await this.runsOf(uri?.toString())) ?? this.overviews;
     return this.overviews;
+  }
+
+  /** All runs of the folder of a file; undefined while there is no server to ask. */
+  private async runsOf(uri: string | undefined): Promise<RunOverview[] | undefined> {
+    const client = await this.server.running();
+    return client?.sendRequest<RunOverview[]>(RUNS, uri ? { uri } : {});
   }
 
   async refresh(): Promise<void> {
@@ -166,9 +169,9 @@ export class Runs implements vscode.Disposable {
     if (interrupted.length === 0 || !vscode.workspace.getConfiguration("qvr").get("runs.resumeAfterReload", true)) {
       return;
     }
-    const status = new Map((await this.list()).map((one) => [one.runId, one.status]));
-    for (const { runId } of interrupted) {
-      if (["running", "crashed", "cancelled"].includes(status.get(runId) ?? "")) {
+    for (const { runId, uri } of interrupted) {
+      const found = (await this.runsOf(uri))?.find((one) => one.runId === runId);
+      if (found && ["running", "crashed", "cancelled"].includes(found.status)) {
         this.log.info(`going on with ${runId}`);
         await this.resume(runId);
       } else {
