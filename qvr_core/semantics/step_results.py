@@ -90,7 +90,7 @@ class StepResult:
     """What one step says, with everything that it read.
 
     `units` are the unit of the step and the uids and units of its block; `binds` what it binds for the steps below,
-    `nested` what its block binds for itself.
+    `nested` what its block binds for itself; `reads` the names that it asked for, `read` what they stood for.
     """
 
     units: tuple[Any, ...]
@@ -98,6 +98,7 @@ class StepResult:
     binds: dict[str, Binding]
     nested: tuple[tuple[str, Binding], ...]
     reads: frozenset[str]
+    read: dict[str, Binding]
     entries: dict[str, Entry | None]
     sizes: dict[str, int | None]
     diagnostics: tuple[Diagnostic, ...]
@@ -119,6 +120,20 @@ class StepResult:
             changes.names.isdisjoint(self.reads)
             and (not self.diagnostics or changes.places.isdisjoint(self.reads))
             and (not changes.file or (changes.file.isdisjoint(self.entries) and changes.file.isdisjoint(self.sizes)))
+        )
+
+    def fits(self, bindings: Mapping[str, Binding], file: Globals) -> bool:
+        """True where checking the step among these bindings would say the same."""
+        for name in self.reads:
+            then, now = self.read.get(name), bindings.get(name)
+            if then is now:
+                continue
+            if then is None or now is None or meaning(then) != meaning(now):
+                return False
+            if self.diagnostics and then.origin != now.origin:
+                return False
+        return all(file.entry(name) is entry for name, entry in self.entries.items()) and all(
+            file.solved(name) == value for name, value in self.sizes.items()
         )
 
 
@@ -252,6 +267,8 @@ class Pass:
     final: dict[str, Binding] = field(default_factory=dict[str, Binding])
     blocks: dict[int, Block] = field(default_factory=dict[int, Block])
     """By the identity of the first result."""
+    earlier: dict[int, StepResult] = field(default_factory=dict[int, StepResult])
+    """By the uid of a step: its result before the present one.  A name that is mistyped and mended gets it back."""
 
     def stale(self, file: Globals) -> set[str]:
         """Names of the file and unknown sizes that mean something else than when the steps were checked."""

@@ -37,7 +37,7 @@ def type_steps(
     fresh = not (changes.names or changes.places or changes.file)
     for index, before in enumerate(results):
         if not fresh:
-            results[index] = _renewed(order[index], before, bindings, changes, names, scope)
+            results[index] = _renewed(order[index], before, one, bindings, changes, names, scope)
         bindings.update(results[index].binds)
     gone = {name for result in one.results[first : len(one.results) - last] for name in result.binds}
     for placed in order[first : len(order) - last]:
@@ -50,9 +50,11 @@ def type_steps(
     changes.names |= gone
     tail = one.results[len(one.results) - last :] if last else []
     for placed, before in zip(order[len(order) - last :], tail, strict=True):
-        result = _renewed(placed, before, bindings, changes, names, scope)
+        result = _renewed(placed, before, one, bindings, changes, names, scope)
         bindings.update(result.binds)
         results.append(result)
+    if len(one.earlier) > len(order):
+        one.earlier = {placed.uid: one.earlier[placed.uid] for placed in order if placed.uid in one.earlier}
     one.inputs, one.order, one.results, one.final = inputs, order, results, bindings
 
 
@@ -76,6 +78,7 @@ def _same(placed: Placed[Item], one: Pass, index: int) -> bool:
 def _renewed(
     placed: Placed[Item],
     before: StepResult,
+    one: Pass,
     bindings: dict[str, Binding],
     changes: Changes,
     names: tuple[str, ...],
@@ -83,7 +86,10 @@ def _renewed(
 ) -> StepResult:
     if before.untouched(changes):
         return before
-    result = _check(placed, bindings, names, scope)
+    result = one.earlier.get(placed.uid)
+    if result is None or not same_text(placed, result.units) or not result.fits(bindings, scope.globals):
+        result = _check(placed, bindings, names, scope)
+    one.earlier[placed.uid] = before
     for name in before.binds.keys() | result.binds.keys():
         changes.note(name, before.binds.get(name), result.binds.get(name))
     return result
@@ -108,13 +114,14 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
         model, binds = check_step(node, ctx)
     else:
         binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
-    inner = {name for name, _ in nested}
+    reads = frozenset(ctx.reads.keys() - {name for name, _ in nested})
     return StepResult(
         units=units_of(placed),
         model=model,
         binds={name: binding for name, binding in binds if name != DISCARD},
         nested=nested,
-        reads=frozenset(ctx.reads.keys() - inner) if inner else frozenset(ctx.reads),
+        reads=reads,
+        read={name: bindings[name] for name in reads if name in bindings},
         entries=file.entries,
         sizes=file.sizes,
         diagnostics=tuple(own.diagnostics),

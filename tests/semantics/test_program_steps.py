@@ -147,3 +147,37 @@ def test_a_template_sees_its_new_parameters() -> None:
     analyzer.snapshot().diagnostics()
     text = edit(analyzer, text, (0, 14), (0, 20), "Real")
     assert found(analyzer.snapshot()) == found(Analyzer(text).snapshot())
+
+
+def test_a_mended_name_types_only_its_own_step(typed: list[str]) -> None:
+    text = long_program(400)
+    analyzer = Analyzer(text)
+    first = found(analyzer.snapshot())
+    line = text.split("\n")[43]
+    column = line.index("0.5") - 3
+    broken = edit(analyzer, text, (43, column), (43, column), "zzz")
+    assert found(analyzer.snapshot()) != first
+    typed.clear()
+    assert edit(analyzer, broken, (43, column), (43, column + 3), "") == text
+    assert found(analyzer.snapshot()) == first
+    assert typed == [line.strip()]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_edits_that_come_and_go_end_where_a_fresh_check_does(seed: int) -> None:
+    rng = random.Random(seed)
+    text = rng.choice(MODELS)
+    analyzer = Analyzer(text)
+    undo: list[tuple[tuple[int, int], tuple[int, int], str]] = []
+    for _ in range(40):
+        if undo and rng.random() < 0.5:
+            start, end, new = undo.pop()
+        else:
+            lines = text.split("\n")
+            line = rng.randrange(len(lines))
+            column = rng.randint(0, len(lines[line]))
+            start, end = (line, column), (line, min(len(lines[line]), column + rng.randint(0, 4)))
+            new = rng.choice([word for word in WORDS if "\n" not in word])
+            undo.append(((line, column), (line, column + len(new)), lines[line][column : end[1]]))
+        text = edit(analyzer, text, start, end, new)
+        assert found(analyzer.snapshot()) == found(Analyzer(text).snapshot()), text
