@@ -70,7 +70,8 @@ def meaning(binding: Binding) -> tuple[object, ...]:
     """What a step that reads a binding may depend on, but for the place in messages."""
     # equality of spaces looks at neither the spelling nor the variables behind the sizes
     space = binding.named.space
-    forms = tuple(size if isinstance(size, Linear) else getattr(size, "form", None) for size in sizes(space))
+    found = chain(sizes(space), binding.type.sizes)
+    forms = tuple(size if isinstance(size, Linear) else getattr(size, "form", None) for size in found)
     function = binding.function if binding.function is None else binding.origin
     return (
         binding.kind,
