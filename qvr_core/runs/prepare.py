@@ -14,7 +14,7 @@ from torch import Tensor
 from qvr_core.analysis import Snapshot
 from qvr_core.data import pairs
 from qvr_core.data import text as texts
-from qvr_core.data.binding import RowsOf, Whole, bind
+from qvr_core.data.binding import bind
 from qvr_core.data.needs import Needs, needs_of, reads_both_ways
 from qvr_core.data.records import STREAMED, records
 from qvr_core.data.sentences import check_files, read_paragraphs
@@ -46,6 +46,16 @@ class Rows(Protocol):
     def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> Batch:
         """The rows of these numbers."""
         ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run's data, read."""
+
+    train: Rows
+    description: str
+    held_out: texts.TextWindows | pairs.SentencePairs | None = None
+    baselines: Baselines | None = None
 
 
 @dataclass(frozen=True)
@@ -143,15 +153,19 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     torch.set_default_dtype(torch.float64 if config.precision == "float64" else torch.float32)
     torch.manual_seed(config.seed)
     model = dsl.loads(job.text).programs[program.name].to(device)
-    if config.source == "text":
-        return _text(job, snapshot, program, needs, model, device, needed.total)
-    if config.source == "pairs":
-        return _pairs(job, snapshot, program, needs, model, device, needed.total)
-    if config.source == "synthetic":
-        train, description = _synthetic(job, program, needs)
-    else:
-        train, description = _table(job, program, needs)
-    return Prepared(job, snapshot, program, needs, model, device, train, None, None, description, needed.total)
+    match config.source:
+        case "text":
+            data = _text(job, needs, both_ways=reads_both_ways(program, snapshot.model))
+        case "pairs":
+            data = _pairs(job, program, needs)
+        case "synthetic":
+            data = _synthetic(job, program, needs)
+        case _:
+            data = _table(job, program, needs)
+    return Prepared(
+        job, snapshot, program, needs, model, device, data.train, data.held_out, data.baselines, data.description,
+        needed.total,
+    )  # fmt: skip
 
 
 def _check_positions(config: RunConfig, program: Program) -> None:
@@ -170,7 +184,7 @@ def _rows_at_once(config: RunConfig, needs: Needs) -> int:
     return config.rows if config.algorithm == "nuts" else config.batch_rows
 
 
-def _table(job: Job, program: Program, needs: Needs) -> tuple[Rows, str]:
+def _table(job: Job, program: Program, needs: Needs) -> Source:
     """A file of rows; in parts where it is large, or where a statistical program asks for a part in each step."""
     config, path = job.config, data_path(job)
     in_parts = needs.statistical and config.batch_size is not None and config.algorithm == "svi"
@@ -179,12 +193,12 @@ def _table(job: Job, program: Program, needs: Needs) -> tuple[Rows, str]:
         columns = read_columns(path, config.source)
         count, what = (len(columns.columns), "array") if columns.rows is None else (columns.rows, "row")
         size = f"{count:,} {what}{'' if count == 1 else 's'}"
-        return bind(columns, needs, config.columns), f"{columns.path}: {size}"
+        return Source(bind(columns, needs, config.columns), f"{columns.path}: {size}")
     if in_parts:
         _check_parts(program, needs)
     read_head(path)
     made = records(path, config.source, needs, config.columns, Path(job.directory).parents[1] / "cache")
-    return made, f"{path}: {made.rows:,} rows, {config.batch_rows:,} in a step"
+    return Source(made, f"{path}: {made.rows:,} rows, {config.batch_rows:,} in a step")
 
 
 def _check_parts(program: Program, needs: Needs) -> None:
@@ -203,7 +217,7 @@ def _check_parts(program: Program, needs: Needs) -> None:
             raise Refused("batch", message, site=need.name, fixes=("Leave batch_size out",))
 
 
-def _synthetic(job: Job, program: Program, needs: Needs) -> tuple[RowsOf | Whole, str]:
+def _synthetic(job: Job, program: Program, needs: Needs) -> Source:
     """Rows drawn from the program with parameters of their own, which the fit does not see."""
     from qvr_core import dsl
 
@@ -219,7 +233,7 @@ def _synthetic(job: Job, program: Program, needs: Needs) -> tuple[RowsOf | Whole
 
     rows = synthetic(needs, draw, rows=config.rows, length=config.sequence_length, seed=config.seed + 1)
     what = "data" if needs.statistical else f"{rows.rows:,} rows"
-    return rows, f"synthetic: {what} drawn from `{program.name}` itself (seed {config.seed + 1})"
+    return Source(rows, f"synthetic: {what} drawn from `{program.name}` itself (seed {config.seed + 1})")
 
 
 def _tensor(value: Any) -> Tensor:
@@ -239,21 +253,13 @@ def data_path(job: Job) -> str:
     return min(os.path.relpath(path), path, key=len)
 
 
-def _text(
-    job: Job,
-    snapshot: Snapshot,
-    program: Program,
-    needs: Needs,
-    model: ProgramModule,
-    device: torch.device,
-    memory: int,
-) -> Prepared:
+def _text(job: Job, needs: Needs, *, both_ways: bool) -> Source:
     config = job.config
     corpus = texts.read_corpus(data_path(job), _unit(config))
     task = texts.plan(
         corpus,
         needs,
-        both_ways=reads_both_ways(program, snapshot.model),
+        both_ways=both_ways,
         task=config.task,
         length=config.sequence_length,
         mask=config.mask,
@@ -271,21 +277,10 @@ def _text(
         f"{corpus.path}: {len(corpus):,} {corpus.unit}s, windows of {task.length}, {what}; "
         f"{train.rows:,} training windows" + (f", {held_out.rows:,} held out" if held_out else "")
     )
-    return Prepared(
-        job, snapshot, program, needs, model, device, train, held_out,
-        Baselines(unigram=unigram, bigram=bigram), description, memory,
-    )  # fmt: skip
+    return Source(train, description, held_out, Baselines(unigram=unigram, bigram=bigram))
 
 
-def _pairs(
-    job: Job,
-    snapshot: Snapshot,
-    program: Program,
-    needs: Needs,
-    model: ProgramModule,
-    device: torch.device,
-    memory: int,
-) -> Prepared:
+def _pairs(job: Job, program: Program, needs: Needs) -> Source:
     config, path = job.config, data_path(job)
     positions = program.extent.positions
     task = pairs.plan(path, needs, length=config.sequence_length, unit=_unit(config), positions=positions)
@@ -299,7 +294,7 @@ def _pairs(
         f"pairs of at most {task.length}, {rows.rows:,} for training"
         + (f", {held_out.rows:,} held out" if held_out else "")
     )
-    return Prepared(job, snapshot, program, needs, model, device, rows, held_out, None, description, memory)
+    return Source(rows, description, held_out)
 
 
 def vocabulary_of(run: RunDirectory, unit: str, paragraphs: Sequence[Sequence[str]], size: int) -> Vocabulary:

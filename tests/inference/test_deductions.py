@@ -32,12 +32,6 @@ deduction d : FinSet 1 -> FinSet 1 [start=B{options}]
 """
 
 
-@pytest.fixture(autouse=True)
-def fixed() -> None:
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-
-
 def deduction(text: str) -> Any:
     return loads(text).deductions["d"]
 

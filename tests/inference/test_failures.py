@@ -16,12 +16,6 @@ from qvr_core.runtime.errors import InputProblem, MissingData, NonFinite
 from tests.inference import posteriors
 
 
-@pytest.fixture(autouse=True)
-def fixed() -> None:
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-
-
 def statistical(body: str) -> Any:
     steps = "\n".join("    " + line for line in body.strip().splitlines())
     return loads(f"object Row : FinSet 6\nobject Group : FinSet 3\nprogram p : Row -> Row\n{steps}\n").morphism

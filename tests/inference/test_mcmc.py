@@ -34,12 +34,6 @@ program p : X -> Y
 """
 
 
-@pytest.fixture(autouse=True)
-def fixed() -> None:
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-
-
 def location() -> object:
     return loads(posteriors.NORMAL_NORMAL).morphism
 

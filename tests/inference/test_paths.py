@@ -46,12 +46,6 @@ program p : X -> Y
 """
 
 
-@pytest.fixture(autouse=True)
-def fixed() -> None:
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-
-
 def closest(found: Any, wanted: Any) -> float:
     """The largest difference, relative to the largest number of each tensor."""
     return max(float((a - b).abs().max() / b.abs().max().clamp(min=1e-12)) for a, b in zip(found, wanted, strict=True))

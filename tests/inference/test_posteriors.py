@@ -30,12 +30,6 @@ from tests.inference import posteriors
 pytestmark = pytest.mark.statistical
 
 
-@pytest.fixture(autouse=True)
-def fixed() -> None:
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-
-
 def nuts(text: str, data: dict[str, Any], draws: int = 800, chains: int = 4, **settings: Any) -> MCMCResult:
     return MCMC(NUTSKernel(**settings), 400, draws, chains, seed=1).run(loads(text).morphism, None, data)
 

@@ -13,12 +13,6 @@ from qvr_core.inference import trace
 from qvr_core.runtime.errors import InputProblem, MissingData, NoDensity
 
 
-@pytest.fixture(autouse=True)
-def fixed() -> None:
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-
-
 def program(body: str, head: str = "program p : Row -> Row", declarations: str = "") -> Any:
     steps = "\n".join("    " + line for line in body.strip().splitlines())
     return loads(f"object Row : FinSet 6\nobject Group : FinSet 3\n{declarations}\n{head}\n{steps}\n").morphism

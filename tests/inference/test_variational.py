@@ -31,12 +31,6 @@ VANILLA = seeds()[1].source
 GUIDES = [AutoNormalGuide, AutoMultivariateNormalGuide, AutoLowRankMultivariateNormalGuide]
 
 
-@pytest.fixture(autouse=True)
-def fixed() -> None:
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-
-
 def conjugate() -> tuple[Any, dict[str, Tensor], float]:
     """A normal location model, its data, and its log evidence."""
     model = loads(posteriors.NORMAL_NORMAL).morphism
