@@ -19,10 +19,11 @@ from qvr_core.runtime.build import Builder
 from qvr_core.runtime.deduction import DeductionModule, deduction_of
 from qvr_core.runtime.errors import RuntimeProblem
 from qvr_core.runtime.export import as_program
-from qvr_core.runtime.program import ProgramModule, build_program
+from qvr_core.runtime.program import ProgramModule
 from qvr_core.runtime.templates import Template
-from qvr_core.semantics.diagnostics import Severity
-from qvr_core.semantics.model import Model
+from qvr_core.semantics import model as m
+from qvr_core.semantics.diagnostics import Origin, Severity
+from qvr_core.semantics.site_origins import site_origins
 from qvr_core.syntax.tree import Statement
 
 __all__ = ["CheckFailed", "Program", "check", "load", "loads", "parse"]
@@ -58,7 +59,7 @@ def _loaded(text: str, source: str, data: Mapping[str, Any] | None) -> Program:
     found = snapshot.diagnostics()
     if any(item.severity is Severity.ERROR for item in found):
         raise CheckFailed(source, found)
-    return Program(snapshot, data)
+    return Program(snapshot, data, source)
 
 
 def parse(text: str) -> tuple[Statement, ...]:
@@ -77,10 +78,11 @@ class Program:
     Parameters are drawn from torch's global generator when the file is loaded.
     """
 
-    def __init__(self, snapshot: Snapshot, data: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, data: Mapping[str, Any] | None = None, source: str = "<text>") -> None:
         self.snapshot = snapshot
-        self.model: Model = snapshot.model
-        self._builder = Builder(self.model, data, build_program)
+        self.source = source
+        self.model: m.Model = snapshot.model
+        self._builder = Builder(self.model, data, self._built)
         self._morphism: ArrowModule | None = self._exported()
         self.programs: dict[str, ProgramModule] = {}
         self.templates: dict[str, Template] = {}
@@ -94,6 +96,14 @@ class Program:
         self.deductions: dict[str, DeductionModule] = {
             name: deduction_of(self._builder, name) for name in self.model.deductions
         }
+
+    def _built(self, program: m.Program, builder: Builder) -> ProgramModule:
+        """A program that knows the lines of its steps, for errors."""
+        built = ProgramModule(program, builder)
+        origins: dict[str | None, Origin] = {**site_origins(program), None: program.origin}
+        for name, origin in origins.items():
+            built.places[name] = f"{self.source}:{self.snapshot.range(origin).start.line + 1}"
+        return built
 
     def _exported(self) -> ArrowModule | None:
         """The first export; without one the last program or let."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from qvr_core.runtime.arrow import NoiseSpec
 from qvr_core.runtime.bijectors import Support, constrain, unconstrain, unconstrained_shape
-from qvr_core.runtime.errors import DiscreteLatent, NoDensity
+from qvr_core.runtime.errors import DiscreteLatent, NoDensity, RuntimeProblem
 from qvr_core.runtime.execution import Execution, SiteInfo
 from qvr_core.runtime.family_site import family_support
 from qvr_core.runtime.program import ProgramModule
@@ -74,6 +74,14 @@ def coordinates(
 
     Raises `DiscreteLatent` or `NoDensity` where a latent cannot move; `purpose` says who asks, for the message.
     """
+    try:
+        return _coordinates(model, observed, innovations, purpose)
+    except RuntimeProblem as problem:
+        model.placed(problem)
+        raise
+
+
+def _coordinates(model: ProgramModule, observed: Collection[str], innovations: bool, purpose: str) -> list[Coordinate]:
     found: list[Coordinate] = []
     for name, info in model.site_infos().items():
         latent = info.kind == "sample" and name not in observed

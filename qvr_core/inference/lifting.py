@@ -148,17 +148,15 @@ def _check_latents(
         site = run.sites.get(name)
         if site is None or site.kind != "sample":
             known = ", ".join(f"`{n}`" for n, s in run.sites.items() if s.kind == "sample")
-            raise InputProblem(f"`{model.name}` has no sample site `{name}` to lift; it has {known}", site=name)
+            message = f"`{model.name}` has no sample site `{name}` to lift; it has {known}"
+            raise model.placed(InputProblem(message, site=name))
         if name in observations:
-            raise InputProblem(f"`{name}` is observed, so it cannot be lifted too", site=name)
+            raise model.placed(InputProblem(f"`{name}` is observed, so it cannot be lifted too", site=name))
         assert site.value is not None
         found = tuple(parts(site.value)[0].shape)
         if tuple(shape) != found:
-            raise InputProblem(
-                f"`{model.name}`: additional_latents gives `{name}` the shape {tuple(shape)}, but on this input it has "
-                f"{found}",
-                site=name,
-            )
+            given = f"`{model.name}`: additional_latents gives `{name}` the shape {tuple(shape)}"
+            raise model.placed(InputProblem(f"{given}, but on this input it has {found}", site=name))
 
 
 def check_scale(prior_scale: object) -> None:

@@ -58,7 +58,7 @@ class SVI:
             with torch.random.fork_rng(devices=[]):
                 torch.set_rng_state(state)
                 problem = first_non_finite(self.model, self.guide, x, observations)
-            raise NonFinite(f"step {self.steps}: {problem}", site=problem.site)
+            raise self.model.placed(NonFinite(f"step {self.steps}: {problem}", site=problem.site))
         self.optim.step()
         return value
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Sequence
 
 import torch
 
@@ -13,8 +12,9 @@ from qvr_core.data.problems import DataProblem
 from qvr_core.runs.protocol import Failed, TextRange
 from qvr_core.runs.ranges import utf16
 from qvr_core.runtime.errors import RuntimeProblem
-from qvr_core.semantics.diagnostics import Origin, Severity
-from qvr_core.semantics.model import LetModel, MarginalizeModel, Program, ScoreModel, StepModel
+from qvr_core.semantics.diagnostics import Severity
+from qvr_core.semantics.model import Program
+from qvr_core.semantics.site_origins import site_origins
 from qvr_core.syntax.source import split_lines
 
 
@@ -50,9 +50,7 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
         if snapshot is None or program is None:
             return None
         arrow = snapshot.model.arrows.get(site or "")
-        origin = arrow.origin if arrow is not None else program.origin if site is None else site_origin(program, site)
-        if origin is None:
-            return None
+        origin = arrow.origin if arrow is not None else site_origins(program).get(site or "", program.origin)
         return TextRange.model_validate(utf16(snapshot.range(origin), split_lines(text)[0]))
 
     match error:
@@ -81,31 +79,6 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
                 range=place(None),
                 log=tuple("".join(lines).splitlines()[-20:]),
             )
-
-
-def site_origin(program: Program, site: str) -> Origin | None:
-    """Where a step that binds `site` stands, blocks included; for inputs and data names their first mention."""
-    found = _step_origin(program.steps, site)
-    if found is not None:
-        return found
-    return next((item.origin for item in program.data if item.name == site), program.origin)
-
-
-def _step_origin(steps: Sequence[StepModel], site: str) -> Origin | None:
-    for step in steps:
-        match step:
-            case LetModel(names=names, origin=origin):
-                if site in names:
-                    return origin
-            case ScoreModel(name=name, origin=origin):
-                if site == name:
-                    return origin
-            case _:
-                if site == step.site.name or any(site == name for name, _ in step.site.bound):
-                    return step.site.origin
-                if isinstance(step, MarginalizeModel) and (inner := _step_origin(step.body, site)) is not None:
-                    return inner
-    return None
 
 
 def _code(error: Exception) -> str:

@@ -70,10 +70,11 @@ class Builder:
         if name in self.model.lets:
             return self.arrow(self.model.lets[name].arrow)
         if name in self.model.programs:
-            return self._program(self.model.programs[name])
+            return self.built(self.model.programs[name])
         raise RuntimeProblem(f"`{name}` is not an arrow of this file")
 
-    def _program(self, program: m.Program) -> ArrowModule:
+    def built(self, program: m.Program) -> ArrowModule:
+        """The module of a program."""
         if self.program is None:
             raise RuntimeProblem(f"program `{program.name}` cannot be built here")
         return self.program(program, self)
@@ -128,7 +129,7 @@ class Builder:
             case m.TakeFactor():
                 return TakeFactorArrow(self.arrow(node.base), node.index, domain, codomain)
             case m.Instance():
-                return self._program(node.program)
+                return self.built(node.program)
             case _:
                 raise RuntimeProblem("this part of the program has errors: `qvr check` lists them")
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class RuntimeProblem(Exception):
     """Base of all errors that a user of a loaded program can cause.
 
-    `site` is the name of the step that failed, where there is one; the runs put it beside the source line.
+    `site` is the name of the step that failed, where there is one; the runs put it beside the source line.  `place` is
+    that line for Python, as `model.qvr:12`, and stands below the message of a traceback.
     """
+
+    place: str | None = None
 
     def __init__(self, message: str, *, site: str | None = None) -> None:
         super().__init__(message)
         self.site = site
+
+    def at(self, place: str | None) -> Self:
+        """The same error with the place of its step, unless it has one: the innermost program's counts."""
+        if place is not None and self.place is None:
+            self.place = place
+            self.add_note(f"at {place}")
+        return self
 
 
 class InputProblem(RuntimeProblem, ValueError):

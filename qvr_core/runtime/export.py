@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from qvr_core.runtime.arrow import ArrowModule
 from qvr_core.runtime.build import Builder
-from qvr_core.runtime.program import ProgramModule
 from qvr_core.semantics import model as m
 
 SITE = "value"
@@ -50,4 +49,4 @@ def as_program(name: str, arrow: m.Arrow, builder: Builder) -> ArrowModule:
         density=arrow.density,
         origin=arrow.origin,
     )
-    return ProgramModule(program, builder)
+    return builder.built(program)

@@ -42,7 +42,7 @@ class Frame:
         cell = self.bound.get(name)
         if cell is None:
             if self.parent is None:
-                raise MissingData(f"program `{self.program}`: `{name}` has no value here")
+                raise MissingData(f"program `{self.program}`: `{name}` has no value here", site=name)
             cell = repeat_rows(self.parent[name], self.repeated)
             self.bound[name] = cell
         return cell
@@ -52,7 +52,8 @@ class Frame:
         cell = self.supplied(name)
         if cell is None:
             raise MissingData(
-                f"program `{self.program}` needs data `{name}`: pass observations={{'{name}': …}} or load(…, data=…)"
+                f"program `{self.program}` needs data `{name}`: pass observations={{'{name}': …}} or load(…, data=…)",
+                site=name,
             )
         return cell
 

@@ -15,7 +15,7 @@ from qvr_core.runtime.arrow import ArrowModule, NoiseSpec, Value, missing_innova
 from qvr_core.runtime.arrow_site import ArrowSite, SiteArrow
 from qvr_core.runtime.build import Builder
 from qvr_core.runtime.cells import Cell, with_rows
-from qvr_core.runtime.errors import InputProblem, SequenceTooLong
+from qvr_core.runtime.errors import InputProblem, RuntimeProblem, SequenceTooLong
 from qvr_core.runtime.execution import Execution, Noises, Request, SiteInfo, SiteNoise, SiteRecord, Wanted
 from qvr_core.runtime.family_site import FamilySite
 from qvr_core.runtime.frame import Frame
@@ -23,13 +23,13 @@ from qvr_core.runtime.layout import Where, blocks, parts, prepare, regroup
 from qvr_core.runtime.leaves import adopt
 from qvr_core.runtime.marginalize import Marginalize
 from qvr_core.runtime.misfits import shape_misfit
+from qvr_core.runtime.naming import Naming
 from qvr_core.runtime.padding import padded
 from qvr_core.runtime.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.repetition import n_steps as run_n_steps
 from qvr_core.runtime.steps import make_steps
 from qvr_core.runtime.tensors import LatentTensor
 from qvr_core.semantics.model import Arrow, Density, Program, Sort
-from qvr_core.semantics.spelling import closest
 
 
 class _Parts:
@@ -52,7 +52,7 @@ class _Parts:
         return module
 
 
-class ProgramModule(ProgramArrow):
+class ProgramModule(ProgramArrow, Naming):
     """A program as a module, and as an arrow that other arrows may use.
 
     `x` is (B, …) rows of the domain, or None for a program that does not use its input: then B is the number of rows
@@ -67,6 +67,7 @@ class ProgramModule(ProgramArrow):
         self.domain, self.codomain = program.domain, program.codomain
         self.sampled = program.sort is Sort.SAMPLED
         self.data: Mapping[str, Any] = builder.data
+        self.places: dict[str | None, str] = {}
         self.where = Where(program.name, "the input")
         made = _Parts(builder)
         self.steps = make_steps(program.steps, program.name, made)
@@ -84,7 +85,7 @@ class ProgramModule(ProgramArrow):
         self.paths = self._all_paths()
         self._names_of_inputs = [entry.name for entry in program.inputs]
         inner = (site.name for block in self.marginals.values() for site in block.observed())
-        self._readable = frozenset([*self.wanted_data, *self.sites, *inner, *filter(None, self._names_of_inputs)])
+        self.readable = frozenset([*self.wanted_data, *self.sites, *inner, *filter(None, self._names_of_inputs)])
         self._spaces_of_inputs = [entry.space.space for entry in program.inputs]
         self.priors = {
             name: leaf
@@ -152,12 +153,15 @@ class ProgramModule(ProgramArrow):
                 for step in self.steps:
                     step.run(frame)
             except SequenceTooLong as problem:
-                raise problem.within(self.name) from None
+                raise self.placed(problem.within(self.name)) from None
+            except RuntimeProblem as problem:
+                self.placed(problem)
+                raise
             except RuntimeError as error:
                 misfit = shape_misfit(self.name, step, error)
                 if misfit is None:
                     raise
-                raise misfit from error
+                raise self.placed(misfit) from error
         if self.priors and want_log_prob:
             self._add_priors(frame, value is not None)
         return Execution(frame.sites, self._output(frame), count)
@@ -195,6 +199,13 @@ class ProgramModule(ProgramArrow):
 
     def input(self, x: object) -> Value | None:
         """The input in normal form, checked; None where the program does not use it."""
+        try:
+            return self._input(x)
+        except RuntimeProblem as problem:
+            self.placed(problem)
+            raise
+
+    def _input(self, x: object) -> Value | None:
         if not self.program.uses_input:
             return None
         if x is None:
@@ -309,21 +320,6 @@ class ProgramModule(ProgramArrow):
         shaped = [part.reshape(*sample_shape, -1, *part.shape[1:]) for part in parts(output)]
         return shaped[0] if not isinstance(output, tuple) else tuple(shaped)
 
-    @property
-    def wanted_data(self) -> frozenset[str]:
-        """Names that nobody binds: what the program wants from outside, besides the values of its sites."""
-        return frozenset(item.name for item in self.program.data)
-
-    def check_names(self, given: Collection[str], what: str) -> None:
-        """Raises `InputProblem` for a name in `what` that no site, data or input has, so that nothing would read it."""
-        if self._readable.issuperset(given):
-            return
-        name = next(name for name in given if name not in self._readable)
-        known = sorted(self._readable.difference(self._names_of_inputs))
-        near = closest(name, known)
-        more = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{item}`' for item in known) or 'none'}"
-        raise InputProblem(f"{what}: `{self.name}` has no data and no site `{name}`; {more}", site=name)
-
     def repeat_data(self, observations: Mapping[str, Any], rows: int, count: int) -> dict[str, Any]:
         """Observations and data of `rows` rows for `count` copies of all rows (copy by copy)."""
         if not self.program.uses_input or count == 1:
@@ -355,7 +351,7 @@ class ProgramModule(ProgramArrow):
         ]
         if missing:
             words = ", ".join(f"`{name}`" for name in missing)
-            raise InputProblem(f"`{self.name}`: log_joint needs a value for {words}", site=missing[0])
+            raise self.placed(InputProblem(f"`{self.name}`: log_joint needs a value for {words}", site=missing[0]))
         self._need_innovations(value, latents, data, innovations or {})
         return self.execute(value, observations=data, values=latents, noise=innovations, prepared=True).log_joint()
 
@@ -410,8 +406,3 @@ def _paths(noise: Noises | None) -> Collection[str]:
 
 def _has_density(site: ArrowSite | FamilySite) -> bool:
     return isinstance(site, FamilySite) or (site.module.sampled and site.module.has_density)
-
-
-def build_program(program: Program, builder: Builder) -> ProgramModule:
-    """The `ProgramFactory` that arrows use for the programs among them."""
-    return ProgramModule(program, builder)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from qvr_core.dsl import loads
+from qvr_core.dsl import load, loads
 from qvr_core.inference import ELBO, MCMC, SVI, AutoNormalGuide, AutoPriorGuide, NUTSKernel, bayesian_lift_parameters
-from qvr_core.runtime.errors import InputProblem, MissingData, NonFinite
+from qvr_core.runtime.errors import InputProblem, MissingData, NonFinite, RuntimeProblem
 from tests.inference import posteriors
 
 
@@ -218,3 +220,62 @@ def test_a_lost_parameter_is_named() -> None:
     svi = SVI(model, AutoPriorGuide(model), torch.optim.SGD(model.parameters(), lr=0.1), ELBO())
     with pytest.raises(NonFinite, match=r"the parameter `embed\.weight` is no longer finite"):
         svi.step(torch.tensor([0, 1]), {"y": torch.ones(2, 1)})
+
+
+SCHOOLS = """\
+object School : FinSet 8
+
+program schools : School -> School
+    sample mu <- Normal(0.0, 5.0)
+    sample k <- Poisson(2.0)
+    sample z : School <- Normal(mu, 1.0)
+    observe y : School <- Normal(z, sd)
+    return y
+"""
+Y = {"y": torch.zeros(8), "sd": torch.ones(8)}
+
+
+@pytest.mark.parametrize(
+    ("act", "line"),
+    [
+        (lambda m: MCMC(NUTSKernel(), num_samples=2, num_warmup=2).run(m, None, Y), 5),
+        (lambda m: m.rsample(observations={"y": torch.zeros(8)}), 7),
+        (lambda m: m.rsample(observations={"y": torch.zeros(7), "sd": torch.ones(5)}), 7),
+        (lambda m: m.rsample(bogus=3), 3),
+    ],
+)
+def test_python_hears_the_line_of_the_site(tmp_path: Path, act: Callable[[Any], object], line: int) -> None:
+    file = tmp_path / "schools.qvr"
+    file.write_text(SCHOOLS)
+    with pytest.raises(RuntimeProblem) as caught:
+        act(load(file).morphism)
+    assert caught.value.__notes__ == [f"at {file}:{line}"]
+    assert caught.value.place == f"{file}:{line}"
+
+
+def test_the_line_is_that_of_the_innermost_program() -> None:
+    text = (
+        "object R : Real 2\nprogram inner : R -> R\n    observe y : R <- Normal(0.0, sd)\n    return y\n"
+        "program outer : R -> R\n    sample z <- inner\n    return z\nexport outer\n"
+    )
+    with pytest.raises(MissingData) as caught:
+        loads(text).morphism.rsample(torch.zeros(3, 2))
+    assert caught.value.place == "<text>:3"
+
+
+def test_a_start_without_a_density_names_the_line() -> None:
+    model = loads(SCHOOLS.replace("    sample k <- Poisson(2.0)\n", "")).morphism
+    with pytest.raises(NonFinite) as caught:
+        MCMC(NUTSKernel(), num_samples=2, num_warmup=2).run(model, None, {**Y, "y": torch.full((8,), math.nan)})
+    assert caught.value.place == "<text>:6"
+
+
+def test_an_instance_of_a_template_and_an_exported_let_know_their_lines() -> None:
+    program = loads("program p(n : Nat) : FinSet 2 -> FinSet 2\n    observe y <- Normal(0.0, sd)\n    return y\n")
+    with pytest.raises(MissingData) as caught:
+        program.p(n=3).morphism.rsample()
+    assert caught.value.place == "<text>:2"
+    let = loads("object R : Real 2\nmorphism f : R -> R [role=linear]\nlet g = f >> f\nexport g\n").morphism
+    with pytest.raises(InputProblem) as refused:
+        let.rsample(torch.zeros(3, 5))
+    assert refused.value.place == "<text>:3"

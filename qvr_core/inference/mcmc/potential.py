@@ -192,7 +192,8 @@ class ProgramPotential:
 
     @torch.no_grad()
     def blame(self, q: Tensor) -> NonFinite | None:
-        return blamed(self.model.name, self.run(q.unsqueeze(0))[0])
+        found = blamed(self.model.name, self.run(q.unsqueeze(0))[0])
+        return None if found is None else self.model.placed(found)
 
     def _by_chain(self, value: Tensor, chains: int) -> Tensor:
         """(C · B, …) as (C, B, …); without an input there is no row axis to report."""

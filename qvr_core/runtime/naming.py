@@ -1,0 +1,44 @@
+"""What a program calls its parts: names that callers may use, and the lines that errors speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypeVar
+
+from qvr_core.runtime.errors import InputProblem, RuntimeProblem
+from qvr_core.semantics.model import Program
+from qvr_core.semantics.spelling import closest
+
+Problem = TypeVar("Problem", bound=RuntimeProblem)
+
+
+class Naming:
+    """The names of a program module, and where they stand in its text."""
+
+    program: Program
+    name: str
+    readable: frozenset[str]
+    """Data, sites (those inside blocks included) and named inputs."""
+    places: dict[str | None, str]
+    """Where the steps stand, as `model.qvr:12`; the program itself under None.  Empty where no text is known."""
+
+    @property
+    def wanted_data(self) -> frozenset[str]:
+        """Names that nobody binds: what the program wants from outside, besides the values of its sites."""
+        return frozenset(item.name for item in self.program.data)
+
+    def placed(self, problem: Problem) -> Problem:
+        """A problem with the line of its site, else of the program."""
+        return problem.at(self.places.get(problem.site) or self.places.get(None))
+
+    def check_names(self, given: Collection[str], what: str) -> None:
+        """Raises `InputProblem` for a name in `what` that no site, data or input has, so that nothing would read it."""
+        if self.readable.issuperset(given):
+            return
+        name = next(name for name in given if name not in self.readable)
+        inputs = [entry.name for entry in self.program.inputs if entry.name is not None]
+        known = sorted(self.readable.difference(inputs))
+        near = closest(name, known)
+        more = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{item}`' for item in known) or 'none'}"
+        message = f"{what}: `{self.name}` has no data and no site `{name}`; {more}"
+        raise self.placed(InputProblem(message, site=name))
