@@ -58,6 +58,8 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "rmsprop": torch.optim.RMSprop,
     "adagrad": torch.optim.Adagrad,
 }
+FUSED = (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.Adagrad)
+"""Those that torch runs as one operation over all parameters."""
 END_SHARE = 0.01
 POSTERIOR_DRAWS = 1000
 
@@ -105,7 +107,9 @@ class SviFit:
         ]
         if not self.parameters:
             raise Refused("nothing-to-fit", f"`{prepared.program.name}` has no parameters and no latents to fit")
-        self.optimizer = OPTIMIZERS[self.config.optimizer](self.parameters, lr=self.config.learning_rate)  # pyright: ignore[reportCallIssue]
+        kind = OPTIMIZERS[self.config.optimizer]
+        options: dict[str, Any] = {"fused": True} if kind in FUSED else {}
+        self.optimizer = kind(self.parameters, lr=self.config.learning_rate, **options)  # pyright: ignore[reportCallIssue]
         self.objective = self._objective()
         self.order = RowOrder(prepared.train.rows, self.config.batch_rows, self.config.seed, self.config.shuffle)
         if self.order.batch < self.team.size:

@@ -40,8 +40,23 @@ def join(device: str) -> Team:
         if gpus:
             # Before the first message: NCCL sends from the current device.
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+        else:
+            _keep_apart(int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
         distributed.init_process_group("nccl" if gpus else "gloo")
     return Team(distributed.get_rank(), distributed.get_world_size())
+
+
+def _keep_apart(place: int, processes: int) -> None:
+    """Give each process of a machine cores of its own, so that gloo's threads run where the gradients are in the cache.
+
+    Not where the cores are fewer, or where something else, such as a scheduler, has given them out.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    share = len(cores) // processes
+    if share and len(cores) == os.cpu_count():
+        os.sched_setaffinity(0, cores[place * share : (place + 1) * share])
 
 
 def leave() -> None:
