@@ -59,6 +59,7 @@ SETTINGS_METHODS = {
     "textDocument/completion": "settings_file:completion",
     "textDocument/definition": "settings_file:definition",
     "textDocument/documentLink": "settings_file:links",
+    "textDocument/codeAction": "settings_problems:code_actions",
 }
 SYNCHRONISATION = frozenset(
     ("textDocument/didOpen", "textDocument/didChange", "textDocument/didClose", "textDocument/didSave")

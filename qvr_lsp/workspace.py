@@ -122,7 +122,7 @@ class Workspace:
         return self._settings.get(uri)
 
     def _settled(self, uri: str) -> None:
-        from qvr_lsp.features.settings_file import publish
+        from qvr_lsp.features.settings_problems import publish
 
         publish(self._server, self._settings[uri])
 

@@ -132,7 +132,7 @@ def _problems(
             message, replacement = _unknown_key(path)
             span = place.key
         else:
-            message, replacement, span = explain(name, group), None, place.value
+            message, replacement, span = explain(name, group), _choice(group), place.value
         problem = SettingsProblem(message, _point(text, span.start), _point(text, span.end), replacement)
         # An item of a list cannot be taken out alone: what is sound would move.
         whole = path[: next((i for i, part in enumerate(path) if isinstance(part, int)), len(path))]
@@ -147,6 +147,14 @@ def _unknown_key(path: tuple[str | int, ...]) -> tuple[str, str | None]:
     near = difflib.get_close_matches(str(key), known, 1)
     hint = f"; did you mean `{near[0]}`?" if near else f": the keys here are {', '.join(known)}"
     return f"unknown key `{key}`{hint}", near[0] if near else None
+
+
+def _choice(errors: list[ErrorDetails]) -> str | None:
+    """The word that was meant, where a key takes one of a few and the value is close to one."""
+    value = errors[0]["input"]
+    words = [word for error in errors for word in re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected")))]
+    near = difflib.get_close_matches(value, words, 1) if isinstance(value, str) else []
+    return json.dumps(near[0]) if near else None
 
 
 def explain(name: str, errors: list[ErrorDetails]) -> str:

@@ -1,4 +1,4 @@
-"""qvr.toml in the editor: diagnostics, completion, hover, definition."""
+"""qvr.toml in the editor: completion, hover, definition, links, renaming."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, get_args
 from qvr_core.ide.symbols import Symbol, declarations, place_of
 from qvr_core.ide.view import statement_named
 from qvr_core.runs.config import RunConfig, Settings
-from qvr_core.runs.settings import check_settings
 from qvr_core.runs.toml_ranges import locate
 from qvr_core.semantics.model import ObserveModel
 from qvr_core.syntax.source import Cursor, Range, SourceText
@@ -30,39 +29,6 @@ KEY = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*=")
 DATA = re.compile(r'^\s*data\s*=\s*"[a-z]+:([^"\\]+)"')
 COLUMNS = re.compile(r"^\s*columns\s*=\s*\{(?:[^}\"]|\"[^\"]*\")*[{,]\s*\w*$|^\s*columns\s*=\s*\{\s*\w*$")
 WORD = re.compile(r"[A-Za-z_][\w-]*")
-
-
-def publish(server: Server, document: SettingsDocument) -> None:
-    """The problems of an open qvr.toml."""
-    lines = document.source.lines
-    _, problems = check_settings(document.source.text.replace("\r\n", "\n"))
-    known = set(programs(server))
-    found = [
-        {
-            "range": _range(server, lines, Range(Cursor(*problem.start), Cursor(*problem.end))),
-            "severity": 1,
-            "code": "settings",
-            "source": "qvr",
-            "message": problem.message,
-        }
-        for problem in problems
-    ]
-    for number, line in enumerate(lines):
-        match = re.match(r"^\s*\[run\.([A-Za-z_]\w*)\]", line)
-        if match and known and match[1] not in known:
-            found.append(
-                {
-                    "range": _range(server, lines, Range(Cursor(number, match.start(1)), Cursor(number, match.end(1)))),
-                    "severity": 2,
-                    "code": "settings",
-                    "source": "qvr",
-                    "message": f"no program of this workspace is called `{match[1]}`",
-                }
-            )
-    params: Json = {"uri": document.uri, "diagnostics": found}
-    if document.version is not None:
-        params["version"] = document.version
-    server.connection.notify("textDocument/publishDiagnostics", params)
 
 
 def programs(server: Server) -> dict[str, tuple[str, Snapshot]]:

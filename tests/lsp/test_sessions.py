@@ -40,6 +40,35 @@ async def session(folder: Path | None = None, capabilities: Any = None, **more: 
     return editor
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ('[run.vanilla_rnn_lm]\noptimizer = "adan"\n', '[run.vanilla_rnn_lm]\noptimizer = "adam"\n'),
+        ("[run.vanila_rnn_lm]\nsteps = 3\n", "[run.vanilla_rnn_lm]\nsteps = 3\n"),
+        ("[defaults]\nstep = 3\n", "[defaults]\nsteps = 3\n"),
+        ("[default]\nsteps = 3\n", "[defaults]\nsteps = 3\n"),
+    ],
+)
+async def test_a_fix_of_the_settings_file_leaves_no_problem(folder: Path, wrong: str, right: str) -> None:
+    editor = await session(folder)
+    uri = (folder / "qvr.toml").as_uri()
+    editor.open(uri, wrong)
+    [problem] = await editor.published(uri)
+    asked = {"textDocument": {"uri": uri}, "range": problem["range"], "context": {"diagnostics": [problem]}}
+    [fix] = await editor.request("textDocument/codeAction", asked)
+    [change] = fix["edit"]["changes"][uri]
+    version = editor.change(uri, {"range": change["range"], "text": change["newText"]})
+    assert await editor.published(uri, version) == []
+    lines = wrong.split("\n")
+    first, last = change["range"]["start"], change["range"]["end"]
+    assert first["line"] == last["line"]
+    line = lines[first["line"]]
+    lines[first["line"]] = line[: first["character"]] + change["newText"] + line[last["character"] :]
+    assert "\n".join(lines) == right
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    await editor.stop()
+
+
 async def test_settings_file_in_the_editor(folder: Path) -> None:
     editor = await session(folder)
     uri = (folder / "qvr.toml").as_uri()
@@ -72,6 +101,13 @@ async def test_settings_file_in_the_editor(folder: Path) -> None:
     column = await editor.request("textDocument/definition", at(uri, 6, 3))
     assert "observe next_token" in LM.split("\n")[column[0]["range"]["start"]["line"]]
     assert await editor.request("textDocument/inlayHint", {"textDocument": {"uri": uri}}) is None
+    everything = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
+    asked = {"textDocument": {"uri": uri}, "range": everything, "context": {"diagnostics": []}}
+    fixes = await editor.request("textDocument/codeAction", asked)
+    assert [fix["title"] for fix in fixes] == ["Change to `learning_rate`"]
+    assert fixes[0]["diagnostics"] == [by_line[2]]
+    [change] = fixes[0]["edit"]["changes"][uri]
+    assert change == {"range": by_line[2]["range"], "newText": "learning_rate"}
     stretch = {"start": {"line": 2, "character": 0}, "end": {"line": 2, "character": len("learning_rat")}}
     version = editor.change(uri, {"range": stretch, "text": "learning_rate"})
     assert not [item for item in await editor.published(uri, version) if item["range"]["start"]["line"] == 2]

@@ -159,7 +159,7 @@ export type RunEvent =
       acceptance?: number;
       reason?: string;
     }
-  | { event: "cancelled"; step: number; seconds: number; checkpoint?: string }
+  | { event: "cancelled"; step: number; seconds: number; checkpoint?: string; posterior?: PosteriorRow[] }
   | { event: "failed"; code: string; message: string; range?: Range; site?: string; fixes?: string[]; log?: string[] }
   | { event: "crashed"; returncode?: number; signal?: string; log?: string[] };
 

@@ -64,6 +64,7 @@ describe("a run folded from its events", () => {
   it("sums up a sampled run by its mixing", () => {
     const row = { name: "mu", mean: 4.4, sd: 3, q05: -1, median: 4, q95: 10, r_hat: 1.005, ess: 900 };
     const posterior = [row, { ...row, name: "tau", r_hat: 1.012 }];
+    expect(take(fresh(), { event: "cancelled", step: 9, seconds: 1, posterior }).posterior).toEqual(posterior);
     const run = take(fresh(), { event: "finished", step: 100, seconds: 12, posterior, divergences: 2 });
     expect(summary(run)).toBe("largest R-hat 1.012 · 2 divergences");
   });

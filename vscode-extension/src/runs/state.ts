@@ -120,6 +120,7 @@ export function take(run: RunState, event: RunEvent): RunState {
       run.ending = event;
       run.step = event.step;
       run.seconds = event.seconds;
+      run.posterior = event.posterior ?? [];
       break;
     case "failed":
     case "crashed":

@@ -1,0 +1,94 @@
+"""qvr.toml in the editor: its diagnostics, and the fixes of those that have one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from qvr_core.runs.settings import check_settings
+from qvr_core.semantics.spelling import closest
+from qvr_core.syntax.source import Cursor, Range
+from qvr_lsp import positions
+from qvr_lsp.features.code_actions import wanted
+from qvr_lsp.features.settings_file import programs
+from qvr_lsp.rpc import Json
+from qvr_lsp.workspace import SettingsDocument
+
+if TYPE_CHECKING:
+    from qvr_lsp.server import Server
+
+RUN_TABLE = re.compile(r"^\s*\[run\.([A-Za-z_]\w*)[\].]")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A diagnostic of a qvr.toml, where it is, and what its range should say instead where that is plain."""
+
+    diagnostic: Json
+    range: Range
+    replacement: str | None
+
+
+def problems(server: Server, document: SettingsDocument) -> Iterator[Problem]:
+    """What is wrong with the keys and values, then tables of programs that the workspace does not have."""
+    text = document.source
+    _, found = check_settings(text.text.replace("\r\n", "\n"))
+    for item in found:
+        stretch = Range(text.clamp(Cursor(*item.start)), text.clamp(Cursor(*item.end)))
+        yield _problem(server, document, stretch, 1, item.message, item.replacement)
+    known = programs(server)
+    for number, line in enumerate(text.lines):
+        match = RUN_TABLE.match(line)
+        if match and known and match[1] not in known:
+            near = closest(match[1], known)
+            message = f"no program of this workspace is called `{match[1]}`"
+            more = f"; did you mean `{near}`?" if near else ""
+            stretch = Range(Cursor(number, match.start(1)), Cursor(number, match.end(1)))
+            yield _problem(server, document, stretch, 2, message + more, near)
+
+
+def _problem(
+    server: Server, document: SettingsDocument, stretch: Range, severity: int, message: str, replacement: str | None
+) -> Problem:
+    where = positions.to_range(document.source.lines, stretch, server.encoding)
+    content: Json = {
+        "range": where, "severity": severity, "code": "settings", "source": "qvr", "message": message
+    }  # fmt: skip
+    return Problem(content, stretch, replacement)
+
+
+def publish(server: Server, document: SettingsDocument) -> None:
+    """The problems of an open qvr.toml."""
+    params: Json = {
+        "uri": document.uri,
+        "diagnostics": [problem.diagnostic for problem in problems(server, document)],
+    }
+    if document.version is not None:
+        params["version"] = document.version
+    server.connection.notify("textDocument/publishDiagnostics", params)
+
+
+def code_actions(server: Server, params: Json) -> list[Json]:
+    """Quick fixes: the spelling that was meant."""
+    document = server.workspace.settings_document(params["textDocument"]["uri"])
+    only = (params.get("context") or {}).get("only")
+    if document is None or not wanted(only, "quickfix"):
+        return []
+    asked = positions.from_range(document.source.lines, params["range"], server.encoding)
+    return [
+        {
+            "title": f"Change to `{problem.replacement}`",
+            "kind": "quickfix",
+            "diagnostics": [problem.diagnostic],
+            "isPreferred": True,
+            "edit": {
+                "changes": {
+                    document.uri: [{"range": problem.diagnostic["range"], "newText": problem.replacement}],
+                }
+            },
+        }
+        for problem in problems(server, document)
+        if problem.replacement is not None and problem.range.start <= asked.end and asked.start <= problem.range.end
+    ]
