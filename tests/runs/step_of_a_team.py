@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from qvr_core.runs.team import join, leave
 from qvr_core.runs.worker import Stop
 
 team = join("cpu")
+if hasattr(os, "sched_getaffinity"):
+    print("cores", *sorted(os.sched_getaffinity(0)), flush=True)
 for path in map(Path, sys.argv[1:]):
     job = Job.model_validate_json(path.read_text())
     fit = SviFit(prepare(job, Analyzer(job.text).snapshot()), Stop(), team)

@@ -90,6 +90,9 @@ def test_loss_and_gradients_of_two_processes_are_those_of_one(tmp_path: Path) ->
         capture_output=True, text=True, check=False, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    if hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) == os.cpu_count() != 1:
+        first, second = (set(line.split()[1:]) for line in done.stdout.splitlines() if line.startswith("cores"))
+        assert first and first.isdisjoint(second)
     found = {name: load_file(tmp_path / f"{name}.safetensors") for name in jobs}
     whole = one_step(jobs["plain"], Team())
     # Each process has noise of its own: 17 rows with that of the first, 16 with that of the second.
