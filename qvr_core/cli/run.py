@@ -7,9 +7,9 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -18,7 +18,7 @@ from qvr_core.runs.client import WorkerProcess
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.files import DamagedFile
 from qvr_core.runs.protocol import Crashed, Event, Failed, Job
-from qvr_core.runs.settings import Resolved, UsageProblem, find_settings, main_program, resolve
+from qvr_core.runs.settings import UsageProblem, find_settings, main_program, resolve
 from qvr_core.runs.store import NoSuchRun, NotResumable, RunDirectory, RunStore
 
 app = typer.Typer(help="Fit a program.", no_args_is_help=True)
@@ -76,15 +76,15 @@ def execute(
     explain: bool,
     nproc: int,
 ) -> None:
-    """Run a program to its end; exit status 1 where it failed or crashed."""
+    """Run a program to its end; exit status 1 where it failed or crashed, 2 where what was asked cannot be."""
     if (file is None) == (resume is None):
         stop("name a file to run, or a run to --resume")
-    if nproc > 1:
+    if nproc > 1 and not explain:
         raise typer.Exit(_under_torchrun(nproc))
 
     def make_job() -> Job:
         if resume is not None:
-            return _resumed(resume, flags)
+            return _resumed(resume, flags, explain)
         assert file is not None
         return _fresh(file, program, settings, flags, explain)
 
@@ -97,7 +97,7 @@ def execute(
 
         plot_losses([job.run_id], RunStore(_root(job)), plot)
     if isinstance(ending, Failed | Crashed):
-        raise typer.Exit(1)
+        raise typer.Exit(2 if isinstance(ending, Failed) and ending.usage else 1)
 
 
 def _under_torchrun(nproc: int) -> int:
@@ -144,8 +144,7 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
     if toml is not None:
         _check_toml(found, toml)
     if explain:
-        _explain(resolved)
-        raise typer.Exit
+        _explain(resolved.config, resolved.origins)
     root = found.parent if found is not None else Path.cwd()
     # A path given as a flag starts where the user stands, one in qvr.toml at the file.
     base = Path.cwd() if resolved.origins["data"] == "flag" else root
@@ -165,7 +164,7 @@ def _check_toml(path: Path | None, toml: str) -> None:
         raise typer.Exit(2)
 
 
-def _resumed(run_id: str, flags: dict[str, str]) -> Job:
+def _resumed(run_id: str, flags: dict[str, str], explain: bool) -> Job:
     """The job that goes on with a run; only limits may be changed on the way."""
     changeable = {"steps", "time_limit", "checkpoint_seconds", "checkpoint_steps", "threads", "memory_limit", "nan"}
     changed = {key: raw for key, raw in flags.items() if key != "algorithm"}
@@ -184,20 +183,28 @@ def _resumed(run_id: str, flags: dict[str, str]) -> Job:
         stop(str(problem), 1)
     if job.config.algorithm == "svi" and values["steps"] <= at:
         stop(f"run {job.run_id} is already at step {at:,}; `steps` counts from the start: give more than {at}")
-    return job.model_copy(update={"config": RunConfig.model_validate(values)})
+    config = RunConfig.model_validate(values)
+    if explain:
+        kept = job.config.model_dump(exclude_defaults=True)
+        origins = {key: "the run" if key in kept else "default" for key in RunConfig.model_fields}
+        typer.echo(f"run {job.run_id} goes on from step {at:,}")
+        _explain(config, {**origins, **dict.fromkeys(changed, "flag")})
+    return job.model_copy(update={"config": config})
 
 
-def _explain(resolved: Resolved) -> None:
+def _explain(config: RunConfig, origins: Mapping[str, str]) -> NoReturn:
+    """Show every setting and end the command."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table("setting", "value", "from", "meaning")
+    table = Table(Column("setting", no_wrap=True), "value", Column("from", no_wrap=True), "meaning")
     for key, info in RunConfig.model_fields.items():
-        origin = resolved.origins[key]
+        origin = origins[key]
         style = "dim" if origin == "default" else "bold"
-        value = json.dumps(resolved.config.model_dump(mode="json")[key])
+        value = json.dumps(config.model_dump(mode="json")[key])
         table.add_row(key, value, origin, info.description or "", style=style)
     Console().print(table)
+    raise typer.Exit
 
 
 async def watch(job: Job, *, as_json: bool) -> Event:

@@ -12,12 +12,14 @@ from rich.text import Text
 
 from qvr_core.cli.files import stop, store
 from qvr_core.runs.files import DamagedFile
-from qvr_core.runs.protocol import Accuracies, Event, Finished, HeldOut, Progress, Started
+from qvr_core.runs.protocol import Accuracies, Cancelled, Event, Finished, HeldOut, Progress, Started
 from qvr_core.runs.store import NoSuchRun, RunDirectory
 
 app = typer.Typer(help="List, show and compare runs.", invoke_without_command=True)
 
 STYLES = {"finished": "green", "running": "cyan", "cancelled": "yellow", "failed": "red", "crashed": "bold red"}
+COMPARED = 24
+"""Scalars of the posteriors that `compare` shows."""
 JSON = typer.Option(False, "--json", help="As JSON.")
 
 
@@ -31,12 +33,17 @@ def opened(run_id: str) -> RunDirectory:
 
 @app.callback()
 def listing(
-    ctx: typer.Context, as_json: bool = JSON, count: int = typer.Option(30, "-n", help="At most so many.")
+    ctx: typer.Context,
+    as_json: bool = JSON,
+    count: int = typer.Option(30, "-n", help="At most so many."),
+    everything: bool = typer.Option(False, "--all", help="Also those that were refused before their first step."),
 ) -> None:
     """List runs, newest first."""
     if ctx.invoked_subcommand is not None:
         return
-    runs = store().overviews()[:count]
+    every = store().overviews()
+    shown = [run for run in every if everything or not run.refused]
+    runs = shown[:count]
     if as_json:
         typer.echo(
             json.dumps(
@@ -46,6 +53,7 @@ def listing(
                         "program": run.program,
                         "algorithm": run.algorithm,
                         "status": run.status,
+                        "refused": run.refused,
                         "created": run.created.isoformat(),
                         "loss": run.last_loss,
                         "problem": run.problem,
@@ -62,10 +70,14 @@ def listing(
     table = Table(Column("run", no_wrap=True), "program", "how", "status", "loss", *(["problem"] if damaged else []))
     for run in runs:
         loss = "" if run.last_loss is None else f"{run.last_loss:.4f}"
-        status = Text(run.status, STYLES.get(run.status, ""))
+        status = Text("refused" if run.refused else run.status, STYLES.get(run.status, ""))
         row = (run.run_id, run.program, run.algorithm, status, loss)
         table.add_row(*row, *([run.problem or ""] if damaged else []))
-    console().print(table if runs else "no runs yet: qvr run svi FILE")
+    hidden = len(every) - len(shown)
+    if runs or not hidden:
+        console().print(table if runs else "no runs yet: qvr run svi FILE")
+    if hidden:
+        typer.echo(f"{hidden} refused before the first step: qvr runs --all")
 
 
 @app.command()
@@ -121,7 +133,7 @@ def compare(
     run_ids: list[str] = typer.Argument(help="Two runs or more."),
     plot: Path | None = typer.Option(None, "--plot", help="Draw the losses into this image."),
 ) -> None:
-    """Compare runs: settings that differ, losses, held-out figures."""
+    """Compare runs: settings that differ, losses, held-out figures, posteriors."""
     from qvr_core.cli.display import console
 
     runs = [opened(run_id) for run_id in run_ids]
@@ -142,6 +154,8 @@ def compare(
     for key in dict.fromkeys(key for result in results for key in result):
         table.add_row(key, *(result.get(key, "") for result in results))
     console().print(table)
+    if any(posteriors := [_posterior(run) for run in runs]):
+        console().print(_side_by_side([run.run_id for run in runs], posteriors))
     if plot is not None:
         from qvr_core.runs.plots import plot_losses
 
@@ -159,13 +173,37 @@ def _results(run: RunDirectory) -> dict[str, str]:
                 results["held out, bits"] = f"{bits:.4f}"
             case Accuracies(sites=sites):
                 results |= {f"held out, {one.site}": f"{one.accuracy:.1%} of {one.baseline:.1%}" for one in sites}
-            case Finished(losses=losses, seconds=seconds):
+            case Finished(losses=losses, seconds=seconds, divergences=divergences):
+                if divergences is not None:
+                    results["divergences"] = f"{divergences:,}"
                 if losses is not None and losses.mean_of_last is not None:
                     results["loss (last tenth)"] = f"{losses.mean_of_last:.4f}"
                 results["seconds"] = f"{seconds:.1f}"
             case _:
                 pass
     return results
+
+
+def _posterior(run: RunDirectory) -> dict[str, str]:
+    """Mean and sd of every scalar that a run ended with."""
+    ending = run.ending()
+    if not isinstance(ending, Finished | Cancelled):
+        return {}
+    return {
+        row.name: " ± ".join("?" if number is None else f"{number:.4g}" for number in (row.mean, row.sd))
+        for row in ending.posterior
+    }
+
+
+def _side_by_side(names: list[str], posteriors: list[dict[str, str]]) -> Table:
+    """The posteriors of runs, a column each; of many scalars the first ones."""
+    scalars = list(dict.fromkeys(name for posterior in posteriors for name in posterior))
+    more = len(scalars) - COMPARED
+    left = f"{more} more: `qvr runs show` has all of a run" if more > 0 else None
+    table = Table("posterior, mean ± sd", *names, caption=left, caption_justify="left")
+    for name in scalars[:COMPARED]:
+        table.add_row(name, *(posterior.get(name, "") for posterior in posteriors))
+    return table
 
 
 @app.command()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.tables import LABELS, Columns
+from qvr_core.data.tables import LABELS, Columns, nearest, renaming
 
 
 class RowsOf:
@@ -53,14 +53,7 @@ def bind(columns: Columns, needs: Needs, names: Mapping[str, str]) -> RowsOf | W
 
     An observed site without a column is an error; a data name too.  Columns that nobody needs are left alone.
     """
-    wanted = {need.name for need in (*needs.inputs, *needs.observed, *needs.data)}
-    for name in names:
-        if name not in wanted:
-            raise DataProblem(
-                f"`columns` renames `{name}`, which `{needs.program}` does not need; it needs {_listed(wanted)}",
-                path=columns.path,
-                remedy="Remove it, or correct the name",
-            )
+    check_names(columns, needs, names)
     supplied = {need.name: tensor_of(columns, need, names) for need in (*needs.observed, *needs.data)}
     for need in needs.observed:
         if need.shared and need.plate is not None and len(supplied[need.name]) != need.plate[1]:
@@ -87,6 +80,28 @@ def bind(columns: Columns, needs: Needs, names: Mapping[str, str]) -> RowsOf | W
                 remedy="Every input and observed site needs one entry per row",
             )
     return RowsOf(inputs[0] if len(inputs) == 1 else tuple(inputs), supplied)
+
+
+def check_names(columns: Columns, needs: Needs, names: Mapping[str, str]) -> None:
+    """Raise `DataProblem` where `names` renames what the program does not need."""
+    wanted = [need.name for need in needs.all]
+    for name, column in names.items():
+        if name in wanted:
+            continue
+        near = nearest(name, wanted)
+        if name in columns.columns and column in wanted:
+            remedy = f"The program's name comes first: `{renaming(column, name)}`"
+        elif near is not None:
+            remedy = f"Did you mean `{near}`? `{renaming(near, column)}`"
+        else:
+            remedy = "Remove it, or correct the name"
+        raise DataProblem(
+            f"`columns` renames `{name}`, which `{needs.program}` does not need; it needs {_listed(wanted)}, and the "
+            f"file has {columns.listed}",
+            path=columns.path,
+            remedy=remedy,
+            usage=True,
+        )
 
 
 def tensor_of(columns: Columns, need: Need, names: Mapping[str, str]) -> Tensor:

@@ -68,6 +68,10 @@ class Needs:
     def statistical(self) -> bool:
         return not self.inputs
 
+    @property
+    def all(self) -> tuple[Need, ...]:
+        return (*self.inputs, *self.observed, *self.data)
+
 
 def needs_of(program: Program) -> Needs:
     """What `program` needs from outside."""

@@ -9,7 +9,7 @@ class DataProblem(Exception):
     """A misfit between a file and a program.
 
     `site` is the site, input or data name of the program that the data was for; the runs show its line.  `remedy` says
-    what the user can do.
+    what the user can do.  `usage`: what was asked for is to blame (a file or a column that is not there), not the data.
     """
 
     def __init__(
@@ -21,12 +21,14 @@ class DataProblem(Exception):
         column: str | None = None,
         row: int | None = None,
         site: str | None = None,
+        usage: bool = False,
     ) -> None:
         self.path = path
         self.column = column
         self.row = row
         self.site = site
         self.remedy = remedy
+        self.usage = usage
         place = path
         if column is not None:
             place += f", column `{column}`"
@@ -34,3 +36,22 @@ class DataProblem(Exception):
             place += f", row {row}"
         wanted = f" (for `{site}`)" if site is not None else ""
         super().__init__(f"{place}: {message}{wanted}. {remedy}")
+
+
+class NoColumn(DataProblem):
+    """A file has no column or array for `site`."""
+
+
+def no_file(path: str) -> DataProblem:
+    """There is no such file."""
+    return DataProblem("there is no such file", path=path, remedy=NO_FILE, usage=True)
+
+
+def a_folder(path: str, remedy: str) -> DataProblem:
+    """The path names a folder."""
+    return DataProblem("this is a folder", path=path, remedy=remedy, usage=True)
+
+
+def not_readable(path: str) -> DataProblem:
+    """The file may not be read."""
+    return DataProblem("the file may not be read", path=path, remedy="Check its permissions", usage=True)

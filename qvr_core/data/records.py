@@ -18,10 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from qvr_core.data.binding import tensor_of
-from qvr_core.data.needs import Need, Needs
+from qvr_core.data.binding import check_names, tensor_of
+from qvr_core.data.needs import Needs
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.tables import NULLS, Columns, ragged_or_broken
+from qvr_core.data.tables import NULLS, Columns, check_separator, ragged_or_broken
 
 BLOCK = 2**20
 """Bytes of text that are parsed at a time: small enough that parsing, and not the block, decides the peak."""
@@ -69,7 +69,7 @@ class Records:
 
 def records(path: str, source: str, needs: Needs, names: Mapping[str, str], folder: Path) -> Records:
     """The records of a table, made in `folder` unless they stand there already.  Raises `DataProblem`."""
-    wanted = [*needs.inputs, *needs.observed, *needs.data]
+    wanted = needs.all
     state = os.stat(path)
     key = json.dumps([os.path.abspath(path), state.st_size, state.st_mtime_ns, dict(names), list(map(str, wanted))])
     target = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.records"
@@ -80,7 +80,7 @@ def records(path: str, source: str, needs: Needs, names: Mapping[str, str], fold
     folder.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        layout, whole = _copy(_chunks(path, source), wanted, names, partial)
+        layout, whole = _copy(_chunks(path, source), needs, names, partial)
         if layout is None:
             raise DataProblem("the table has no rows", path=path, remedy="It needs at least one row below its header")
         described = [[name, layout[name].base.str, list(layout[name].shape)] for name in layout.names or ()]
@@ -92,13 +92,15 @@ def records(path: str, source: str, needs: Needs, names: Mapping[str, str], fold
 
 
 def _copy(
-    chunks: Iterable[Columns], wanted: list[Need], names: Mapping[str, str], target: Path
+    chunks: Iterable[Columns], needs: Needs, names: Mapping[str, str], target: Path
 ) -> tuple[np.dtype[Any] | None, frozenset[str]]:
     """Write all chunks; the layout, and the columns of any kind that hold whole numbers only."""
     layout: np.dtype[Any] | None = None
+    wanted = needs.all
     whole = {need.name for need in wanted if need.kind == "any"}
     with open(target, "wb") as file:
         for chunk in chunks:
+            check_names(chunk, needs, names)
             columns = {need.name: tensor_of(chunk, need, names).numpy() for need in wanted}
             for need in wanted:
                 if need.kind == "any":
@@ -134,6 +136,7 @@ def _chunks(path: str, source: str) -> Iterator[Columns]:
 
 def _csv(path: str) -> Iterator[pl.DataFrame]:
     """Everything as text: a value that is no number is then found with its row."""
+    check_separator(path)
     with open(path, "rb") as file:
         header = file.readline()
         for block in _blocks(file, quotes=True):

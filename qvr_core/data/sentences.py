@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from qvr_core.data.problems import NO_FILE, DataProblem
+from qvr_core.data.problems import NO_FILE, DataProblem, a_folder, no_file, not_readable
 
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")
 _ENDS = re.compile(r"""(?:(?<=[.!?])|(?<=[.!?]["')\]]))\s+(?=["'(\[*`]*[A-Z])""")
@@ -26,7 +26,7 @@ def check_files(path: str) -> None:
     """Raise `DataProblem` where `path` names no file."""
     for name in _files(path):
         if not Path(name).exists():
-            raise DataProblem("there is no such file", path=name, remedy=NO_FILE)
+            raise no_file(name)
 
 
 def sentences(paragraph: str) -> list[str]:
@@ -45,18 +45,18 @@ def _files(path: str) -> list[str]:
         return [path]
     found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
     if not found:
-        raise DataProblem("no file is called like this", path=path, remedy=NO_FILE)
+        raise DataProblem("no file is called like this", path=path, remedy=NO_FILE, usage=True)
     return found
 
 
 def _read(path: str) -> str:
     try:
         if Path(path).is_dir():
-            raise DataProblem("this is a folder", path=path, remedy=f"Name its files: `{path.rstrip('/')}/*.txt`")
+            raise a_folder(path, f"Name its files: `{path.rstrip('/')}/*.txt`")
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise DataProblem("there is no such file", path=path, remedy=NO_FILE) from error
+        raise no_file(path) from error
     except PermissionError as error:
-        raise DataProblem("the file may not be read", path=path, remedy="Check its permissions") from error
+        raise not_readable(path) from error
     except UnicodeDecodeError as error:
         raise DataProblem(f"byte {error.start} is not UTF-8", path=path, remedy="Convert the file to UTF-8") from error

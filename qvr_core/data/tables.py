@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from qvr_core.data.problems import NO_FILE, DataProblem
+from qvr_core.data.problems import DataProblem, NoColumn, a_folder, no_file, not_readable
 
 NULLS = ["", "NA", "null"]
 LABELS = "Number the labels from 0, or declare the set as an enumeration `{first, second, …}`"
@@ -42,17 +43,36 @@ class Columns:
         """The column called `name`.  Raises `DataProblem` with the nearest names."""
         if name in self.columns:
             return self.columns[name]
-        near = difflib.get_close_matches(name, self.columns, 1)
-        known = ", ".join(f"`{column}`" for column in list(self.columns)[:12]) or "none"
-        guess = f"Did you mean `{near[0]}`? " if near else ""
+        near = nearest(name, self.columns)
+        guess = f"Did you mean `{near}`? " if near else ""
         what = "columns" if self.table else "arrays"
-        raise DataProblem(
-            f"there is no {what[:-1]} `{name}`; the {what} are {known}",
+        raise NoColumn(
+            f"there is no {what[:-1]} `{name}`; the {what} are {self.listed}",
             path=self.path,
             site=site,
-            remedy=f'{guess}Say what it is called: `columns = {{ {site} = "…" }}` in qvr.toml, or '
-            f'`--columns \'{{"{site}": "…"}}\'`',
+            remedy=f"{guess}Say what it is called: `{renaming(site, near or '…')}`, or "
+            f'`columns = {{ {site} = "{near or "…"}" }}` in qvr.toml',
+            usage=name != site,
         )
+
+    @property
+    def listed(self) -> str:
+        """The names, for a message."""
+        more = f" and {len(self.columns) - 12} more" if len(self.columns) > 12 else ""
+        return (", ".join(f"`{column}`" for column in list(self.columns)[:12]) or "none") + more
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is probably meant; capitals, blanks and `_` do not count."""
+    plain = {re.sub(r"[\W_]", "", one).lower(): one for one in known}
+    near = difflib.get_close_matches(re.sub(r"[\W_]", "", name).lower(), plain, 1)
+    return plain[near[0]] if near else None
+
+
+def renaming(name: str, column: str) -> str:
+    """The flag that says what a name of the program is called in the file."""
+    pair = f"{name}={column}"
+    return f"--columns {pair}" if re.fullmatch(r"[\w=.…]+", pair) else f"--columns '{pair}'"
 
 
 def read_columns(path: str, source: str) -> Columns:
@@ -69,18 +89,19 @@ def read_head(path: str) -> None:
     file = Path(path)
     try:
         if file.is_dir():
-            raise DataProblem("this is a folder", path=path, remedy="Name the data file inside it")
+            raise a_folder(path, "Name the data file inside it")
         if not file.exists():
-            raise DataProblem("there is no such file", path=path, remedy=NO_FILE)
+            raise no_file(path)
         with open(file, "rb") as opened:
             if not opened.read(1):
                 raise DataProblem("the file is empty", path=path, remedy="It needs a header and at least one row")
     except PermissionError as error:
-        raise DataProblem("the file may not be read", path=path, remedy="Check its permissions") from error
+        raise not_readable(path) from error
 
 
 def _csv(path: str) -> Columns:
     _check_utf8(path)
+    check_separator(path)
     try:
         frame = pl.read_csv(path, infer_schema_length=None, null_values=NULLS)
     except pl.exceptions.PolarsError as error:
@@ -114,6 +135,21 @@ def _check_utf8(path: str) -> None:
                     row=row or None,
                     remedy="Is it a parquet or npz file? Then name it as `parquet:` or `npz:`",
                 )
+
+
+def check_separator(path: str) -> None:
+    """Raise `DataProblem` where the values of a csv stand between semicolons or tabs, as spreadsheets write them."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        header, first = (file.readline().strip().strip('"') for _ in range(2))
+    for mark, written, name in ((";", ";", "semicolons"), ("\t", "\\t", "tabs")):
+        if mark in header and "," not in header:
+            decimal = ", decimal_comma=True" if re.search(r"\d,\d", first) else ""
+            command = f'polars.read_csv("{path}", separator="{written}"{decimal}).write_csv("commas.csv")'
+            raise DataProblem(
+                f"the values are separated by {name}, and commas are wanted",
+                path=path,
+                remedy=f"Save it with commas, or write such a file by `python -c 'import polars; {command}'`",
+            )
 
 
 def ragged_or_broken(path: str, source: str, error: Exception) -> DataProblem:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from qvr_core.data.needs import Need, Needs
-from qvr_core.data.problems import NO_FILE, DataProblem
+from qvr_core.data.problems import DataProblem, a_folder, no_file, not_readable
 
 _CHUNK = 1 << 24
 
@@ -47,16 +47,16 @@ def read_corpus(path: str, unit: str = "byte") -> Corpus:
     file = Path(path)
     try:
         if file.is_dir():
-            raise DataProblem("this is a folder", path=path, remedy="Name the text file inside it")
+            raise a_folder(path, "Name the text file inside it")
         if file.stat().st_size == 0:
             raise DataProblem("the file is empty", path=path, remedy="A text run needs at least one window of text")
         if unit == "byte":
             return Corpus(path, np.memmap(file, dtype=np.uint8, mode="r"), 256)
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise DataProblem("there is no such file", path=path, remedy=NO_FILE) from error
+        raise no_file(path) from error
     except PermissionError as error:
-        raise DataProblem("the file may not be read", path=path, remedy="Check its permissions") from error
+        raise not_readable(path) from error
     except UnicodeDecodeError as error:
         raise DataProblem(
             f"byte {error.start} is not UTF-8",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
-    """Run a job and hand its events to `send`; the process' exit status.
+    """Run a job and hand its events to `send`; the process' exit status: 0, 1 for a failure, 2 for wrong usage.
 
     In a team (`torchrun`) every process calls this; only the leading one sends and stores.
     """
@@ -64,7 +64,7 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
             directory.end(before)
         else:
             emit(failed)
-        return 1
+        return 2 if failed.usage else 1
 
 
 def ignore(event: Event) -> None:

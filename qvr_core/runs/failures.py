@@ -8,14 +8,21 @@ import traceback
 import torch
 
 from qvr_core.analysis import Snapshot
-from qvr_core.data.problems import DataProblem
+from qvr_core.data.problems import DataProblem, NoColumn
 from qvr_core.runs.protocol import Failed, TextRange
 from qvr_core.runs.ranges import utf16
 from qvr_core.runtime.errors import RuntimeProblem
 from qvr_core.semantics.diagnostics import Severity
+from qvr_core.semantics.located import LocatedDiagnostic
 from qvr_core.semantics.model import Program
+from qvr_core.semantics.program_codes import POSSIBLE_TYPO
 from qvr_core.semantics.site_origins import site_origins
 from qvr_core.syntax.source import split_lines
+
+USAGE = frozenset(
+    ("no-program", "template", "no-device", "too-few-positions", "batch", "unit", "processes", "objective")
+)
+"""Codes of what is asked and cannot be."""
 
 
 class Refused(Exception):
@@ -56,11 +63,22 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
     match error:
         case Refused():
             return Failed(
-                code=error.code, message=str(error), range=place(error.site), site=error.site, fixes=error.fixes
+                code=error.code,
+                message=str(error),
+                range=place(error.site),
+                site=error.site,
+                fixes=error.fixes,
+                usage=error.code in USAGE or None,
             )
         case DataProblem():
+            typo = _typo(error, snapshot, program)
             return Failed(
-                code="data", message=str(error), range=place(error.site), site=error.site, fixes=(error.remedy,)
+                code="data",
+                message=f"{typo.message} {error}" if typo else str(error),
+                range=place(error.site),
+                site=error.site,
+                fixes=(*(fix.title for fix in typo.fixes), error.remedy) if typo else (error.remedy,),
+                usage=error.usage or None,
             )
         case RuntimeProblem():
             return Failed(code=_code(error), message=str(error), range=place(error.site), site=error.site)
@@ -79,6 +97,15 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
                 range=place(None),
                 log=tuple("".join(lines).splitlines()[-20:]),
             )
+
+
+def _typo(error: DataProblem, snapshot: Snapshot | None, program: Program | None) -> LocatedDiagnostic | None:
+    """The checker's warning that a data name without a column is another name, misspelt."""
+    if snapshot is None or program is None or not isinstance(error, NoColumn):
+        return None
+    places = [snapshot.range(datum.origin) for datum in program.data if datum.name == error.site]
+    warned = (found for found in snapshot.diagnostics() if found.code is POSSIBLE_TYPO)
+    return next((found for found in warned if found.range in places), None)
 
 
 def _code(error: Exception) -> str:

@@ -232,6 +232,8 @@ class Failed(Frozen):
     range: TextRange | None = None
     site: str | None = None
     fixes: tuple[str, ...] = ()
+    usage: bool | None = None
+    """True where what was asked for cannot be: an option, a name, a file that is not there."""
     log: tuple[str, ...] = ()
     """Last lines of the worker's log, where the failure was not foreseen."""
 

@@ -244,6 +244,8 @@ def _flag_value(key: str, raw: str) -> Any:
     except ValueError:
         if key == "held_out_after":
             candidates.insert(0, [float(part) for part in raw.split(",")])
+        if key == "columns":
+            candidates.insert(0, _pairs(raw))
     for candidate in candidates:
         try:
             adapter.validate_python(candidate)
@@ -251,3 +253,11 @@ def _flag_value(key: str, raw: str) -> Any:
             continue
         return candidate
     return candidates[0]
+
+
+def _pairs(raw: str) -> dict[str, str]:
+    """`y=effect,sigma=error` as a table."""
+    pairs = [[side.strip() for side in part.partition("=")[::2]] for part in raw.split(",")]
+    if not all(name and column for name, column in pairs):
+        raise UsageProblem(f'`columns` takes pairs such as y=effect,sigma=error, or JSON: {{"y": "effect"}}; not {raw}')
+    return {name: column for name, column in pairs}

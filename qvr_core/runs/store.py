@@ -37,7 +37,7 @@ from qvr_core.runs.files import (
     write_bytes,
     write_json,
 )
-from qvr_core.runs.protocol import Event, Job, Started, parse_event
+from qvr_core.runs.protocol import Event, Failed, Job, Started, parse_event
 
 STATUSES = ("queued", "running", "finished", "cancelled", "failed", "crashed")
 
@@ -147,6 +147,10 @@ class RunDirectory:
         alive = process_start(int(process["pid"])) == process["started"] and process["started"] is not None
         return "running" if alive else "crashed"
 
+    def refused(self) -> bool:
+        """Whether the run failed before its first step: there is nothing of it but the message."""
+        return isinstance(self.ending(), Failed) and not any(isinstance(event, Started) for event in self.events())
+
     def log_tail(self, lines: int = 20) -> tuple[str, ...]:
         """The last lines that the worker printed."""
         try:
@@ -159,7 +163,7 @@ class RunDirectory:
 
 @dataclass(frozen=True)
 class Overview:
-    """One line of `qvr runs`.  `problem` says what is damaged, where something is."""
+    """One line of `qvr runs`.  `problem` says what is damaged, where something is; `refused`: no step was made."""
 
     run_id: str
     program: str
@@ -169,6 +173,7 @@ class Overview:
     last_loss: float | None
     ending: Event | None
     problem: str | None
+    refused: bool
 
 
 class RunStore:
@@ -219,10 +224,14 @@ class RunStore:
         return job.model_copy(update={"resume": True, "parent": parent})
 
     def open(self, run_id: str) -> RunDirectory:
-        """The run of that id, of an unambiguous beginning of it, or `last`.  Raises `NoSuchRun`."""
+        """The run of that id, of an unambiguous beginning of it, or `last`: the newest that was not refused.
+
+        Raises `NoSuchRun`.
+        """
         names = self.names()
         if run_id == "last" and names:
-            return RunDirectory(self.folder / names[-1])
+            newest = (RunDirectory(self.folder / name) for name in reversed(names))
+            return next((run for run in newest if not _refused(run)), RunDirectory(self.folder / names[-1]))
         found = [run_id] if run_id in names else [name for name in names if name.startswith(run_id)]
         if len(found) == 1:
             return RunDirectory(self.folder / found[0])
@@ -244,12 +253,20 @@ class RunStore:
         return [overview(RunDirectory(self.folder / name)) for name in reversed(self.names())]
 
 
+def _refused(run: RunDirectory) -> bool:
+    try:
+        return run.refused()
+    except (DamagedFile, OSError, ValueError):
+        return False
+
+
 def overview(run: RunDirectory) -> Overview:
     """What `qvr runs` shows of one run."""
     created = datetime.fromtimestamp(run.path.stat().st_mtime)
     with contextlib.suppress(ValueError):
         created = datetime.strptime(run.run_id[:15], "%Y%m%d-%H%M%S")
     program, algorithm, status, loss, ending, problem = run.run_id[16:], "", "damaged", None, None, None
+    begun = False
     try:
         content = read_json(run.path / "job.json")
         program, algorithm = content.get("program") or program, content["config"]["algorithm"]
@@ -257,10 +274,11 @@ def overview(run: RunDirectory) -> Overview:
         for event in run.events():
             loss = getattr(event, "loss", None) or loss
             if isinstance(event, Started):
-                program = event.program
+                program, begun = event.program, True
     except (DamagedFile, OSError, ValueError, KeyError) as error:
         problem = str(error)
-    return Overview(run.run_id, program, algorithm, status, created, loss, ending, problem)
+    refused = isinstance(ending, Failed) and not begun and problem is None
+    return Overview(run.run_id, program, algorithm, status, created, loss, ending, problem, refused)
 
 
 def process_start(pid: int) -> str | None:

@@ -38,7 +38,7 @@ class Stop:
 
 
 def main() -> None:
-    """Entry point.  Exit status 0 for a finished or cancelled run, 1 for a failed one."""
+    """Entry point.  Exit status 0 for a finished or cancelled run, 1 for a failed one, 2 for one that cannot be."""
     events = _claim_stdout()
     stop = Stop()
     _follow_parent()

@@ -179,6 +179,9 @@ def test_svi_and_nuts_of_a_table_agree_with_the_known_posterior(project: Path) -
     ids = [run["run_id"] for run in listing]
     compared = qvr("runs", "compare", *ids, "--plot", "loss.png", cwd=project)
     assert compared.returncode == 0 and "algorithm" in compared.stdout, compared.stderr
+    rows = {line.split("│")[1].strip(): line for line in compared.stdout.splitlines() if line.count("│") > 2}
+    assert f"{svi['mu'].mean:.4g} ± {svi['mu'].sd:.4g}" in rows["mu"]
+    assert f"{nuts['mu'].mean:.4g} ± {nuts['mu'].sd:.4g}" in rows["mu"]
     assert (project / "loss.png").read_bytes().startswith(b"\x89PNG")
     assert qvr("runs", "export", ids[0], "-o", "draws.csv", cwd=project).returncode == 0
     lines = (project / "draws.csv").read_text().splitlines()

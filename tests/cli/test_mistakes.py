@@ -68,12 +68,50 @@ def test_a_failed_run_says_each_thing_once(folder: Path) -> None:
 
 def test_a_data_file_that_is_not_there_and_a_column_of_another_name(folder: Path) -> None:
     done = qvr("run", "svi", "m.qvr", "--data", "csv:nope.csv")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "nope.csv: there is no such file" in done.output and "as a flag where you stand" in done.output
     (folder / "d.csv").write_text("Y\n1\n2\n")
     done = qvr("run", "svi", "m.qvr", "--data", "csv:d.csv")
-    assert """--columns '{"y": "…"}'""" in done.output
-    assert qvr("run", "svi", "m.qvr", "--data", "csv:d.csv", "--columns", '{"y": "Y"}', "--steps", "2").exit_code == 0
+    assert done.exit_code == 1 and "Did you mean `Y`?" in done.output and "`--columns y=Y`" in done.output
+    for written in ("y=Y", '{"y": "Y"}'):
+        done = qvr("run", "svi", "m.qvr", "--data", "csv:d.csv", "--columns", written, "--steps", "2")
+        assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("yy=effect", "it needs `y`, and the file has `effect`, `se`. Did you mean `y`? `--columns y=effect`"),
+        ("effect=y", "The program's name comes first: `--columns y=effect`"),
+        ("y=efect", "the columns are `effect`, `se` (for `y`). Did you mean `effect`?"),
+        ("y=", "`columns` takes pairs such as y=effect,sigma=error"),
+    ],
+)
+def test_a_wrong_side_of_columns(columns: str, said: str, folder: Path) -> None:
+    (folder / "d.csv").write_text("effect,se\n1,2\n")
+    done = qvr("run", "svi", "m.qvr", "--data", "csv:d.csv", "--columns", columns)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_a_misspelt_name_of_the_program_is_told_where_its_data_is_missing(folder: Path) -> None:
+    (folder / "t.qvr").write_text(MODEL.replace("mu", "theta").replace("Normal(theta", "Normal(theeta"))
+    done = qvr("run", "svi", "t.qvr", "--data", "csv:d.csv")
+    assert done.exit_code == 1
+    assert "`theeta` is data that the program must be given; did you mean `theta`?" in done.output
+    assert "Change to `theta`" in done.output
+
+
+def test_runs_that_were_refused_are_out_of_the_way(folder: Path) -> None:
+    assert qvr("run", "svi", "m.qvr", "--steps", "2").exit_code == 0
+    made = RunStore(folder).open("last").run_id
+    assert qvr("run", "svi", "m.qvr", "--data", "csv:nope.csv").exit_code == 2
+    assert qvr("run", "svi", "m.qvr", "--program", "nope").exit_code == 2
+    listed = qvr("runs").output
+    assert "finished" in listed and "│ refused" not in listed
+    assert "2 refused before the first step: qvr runs --all" in listed
+    assert qvr("runs", "--all").output.count("│ refused ") == 2
+    assert f"{made} " in qvr("runs", "show", "last").output
 
 
 def test_a_diagram_of_unknown_suffix(folder: Path) -> None:
@@ -119,7 +157,7 @@ def test_no_gpu_is_told(folder: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is one")
     done = qvr("run", "svi", "m.qvr", "--device", "cuda", "--precision", "bfloat16")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "torch finds no GPU here" in done.output
     done = qvr("run", "nuts", "m.qvr", "--device", "cuda")
     assert "chains run on the CPU" in done.output

@@ -92,8 +92,11 @@ MISFITS: dict[str, tuple[Callable[[Path], tuple[str, str]], Needs, dict[str, str
     "unknown label": (csv("colour\nred\nblue\n"), needs(COLOUR), {}, ("row 2", "`blue`", "`red`, `green`")),
     "ragged rows": (csv("x,y\n1,2\n1,2,3\n"), needs(Y), {}, ("row 2", "3 fields and the header 2")),
     "header only": (csv("x,y\n"), needs(Y), {}, ("no rows", "at least one row")),
+    "semicolons": (csv("y;x\n1,5;2\n"), needs(Y), {}, ("separated by semicolons", 'separator=";", decimal_comma=True')),
+    "tabs": (csv("y\tx\n1\t2\n"), needs(Y), {}, ("separated by tabs", 'separator="\\t")')),
+    "name in other letters": (csv("Skool\n1\n"), needs(SCHOOL), {}, ("Did you mean `Skool`", "columns school=Skool")),
     "duplicate column": (csv("y,y\n1,2\n"), needs(Y), {}, ("column `y`", "two columns have this name")),
-    "rename of nothing": (csv("y\n1\n"), needs(Y), {"z": "y"}, ("renames `z`", "it needs `y`")),
+    "rename of nothing": (csv("y\n1\n"), needs(Y), {"z": "y"}, ("renames `z`", "it needs `y`", "file has `y`")),
     "dates": (parquet(y=[date(2020, 1, 1)]), needs(Y), {}, ("column `y`", "date", "numbers")),
     "ragged lists": (
         parquet(x=[[1, 2], [3]], token=[1, 2]), needs(TOKENS, TARGET), {},

@@ -150,6 +150,12 @@ def test_a_resumed_run_shows_the_steps_it_went_on_with(whole_run: Path, monkeypa
     monkeypatch.chdir(whole_run / "other")
     begun = ["run", "svi", "../m.qvr", "--steps", "2", "--rows", "16", "--threads", "1"]
     assert qvr(*begun).exit_code == 0
+    explained = qvr("run", "svi", "--resume", "last", "--steps", "4", "--explain")
+    assert explained.exit_code == 0 and "goes on from step 2" in explained.output
+    rows = {line.split("│")[1].strip(): line for line in explained.output.splitlines() if line.count("│") > 3}
+    found = {key: [part.strip() for part in rows[key].split("│")[2:4]] for key in ("steps", "rows", "seed")}
+    assert found == {"steps": ["4", "flag"], "rows": ["16", "the run"], "seed": ["0", "default"]}
+    assert RunStore(whole_run / "other").open("last").step() == 2
     done = qvr("run", "svi", "--resume", "last", "--steps", "4")
     assert done.exit_code == 0 and "finished 4 steps" in done.output, done.output
     assert "steps = 4" in qvr("runs", "show", "last").output
