@@ -14,6 +14,7 @@ from qvr_core.semantics.model import (
     Ascription,
     Attention,
     Data,
+    FamilyDraw,
     MarginalizeModel,
     Model,
     ObserveModel,
@@ -24,7 +25,7 @@ from qvr_core.semantics.model import (
     Site,
     StepModel,
 )
-from qvr_core.semantics.spaces import Constrained, Finite, Product, Real, Seq, Space
+from qvr_core.semantics.spaces import Constrained, Finite, Named, Product, Real, Seq, Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +86,44 @@ def needs_of(program: Program) -> Needs:
             inputs.append(_need("input", name, space, program.domain.written, program.origin))
     latent = _latent_plates(program.steps)
     observed = tuple(_observed(site, latent) for site in observed_sites(program.steps))
-    purposes = _purposes(program)
+    purposes, groups = _purposes(program), dict(_groups(program.steps))
     labels = _labels(program.steps)
-    data = tuple(
-        replace(_data_name(item.name, item.type.space, item.origin, labels), purpose=purposes.get(item.name))
-        for item in program.data
-    )
-    return Needs(program.name, tuple(inputs), observed, data)
+    data: list[Need] = []
+    for item in program.data:
+        need = replace(_data_name(item.name, item.type.space, item.origin, labels), purpose=purposes.get(item.name))
+        if need.kind == "any" and item.name in groups:
+            written, size = groups[item.name]
+            need = replace(need, kind="finite", size=size, written=written, labels=labels.get(written))
+        data.append(need)
+    return Needs(program.name, tuple(inputs), observed, tuple(data))
+
+
+def _groups(
+    steps: tuple[StepModel, ...], over: tuple[str, int | None] | None = None
+) -> Iterator[tuple[str, tuple[str, int | None]]]:
+    """(data name, the set whose elements it numbers, with its size) for what `via` and `at` of a family's site name."""
+    for step in steps:
+        match step:
+            case MarginalizeModel(body=body, over=Named(space=Finite(size=size), written=written)):
+                yield from _groups(body, (written, _number(size)))
+            case MarginalizeModel(body=body):
+                yield from _groups(body, over)
+            case SampleModel(site=site) | ObserveModel(site=site) if isinstance(site.draw, FamilyDraw):
+                for option in (site.via, site.at):
+                    if isinstance(option, Data):
+                        yield option.name, over or _looked_up(site.draw, site)
+            case _:
+                pass
+
+
+def _looked_up(draw: FamilyDraw, site: Site) -> tuple[str, int | None]:
+    """The plate of the arguments that are looked up for each row."""
+    own = getattr(site.ascribed.space, "nominal", None) if site.ascribed is not None else None
+    types = [value.type for _, value in draw.args if value.type.sizes]
+    if not types:
+        return "data", None
+    found = min(types, key=lambda type: type.indexed[:1] == (own,))
+    return (found.indexed[0] if found.indexed else None) or "data", _number(found.sizes[0])
 
 
 def _purposes(program: Program) -> dict[str, tuple[str, str]]:

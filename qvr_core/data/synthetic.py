@@ -33,8 +33,7 @@ def synthetic(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         if needs.statistical:
-            count = _plate_rows(needs)
-            data = {need.name: _values(need, count, length) for need in needs.data}
+            data = {need.name: _values(need, _plate_rows(needs, need), length) for need in needs.data}
             return Whole({**data, **draw(None, data)})
         inputs = [_values(need, rows, length) for need in needs.inputs]
         x = inputs[0] if len(inputs) == 1 else tuple(inputs)
@@ -68,9 +67,11 @@ def _at(needs: Needs, mask: Need) -> bool:
     return mask.purpose is not None and any(need.purpose == ("at", mask.purpose[1]) for need in needs.data)
 
 
-def _plate_rows(needs: Needs) -> int:
-    """The length of an indexed likelihood: its plate's size."""
-    sizes = [need.plate[1] for need in needs.observed if need.plate is not None]
+def _plate_rows(needs: Needs, datum: Need) -> int:
+    """The length of an indexed likelihood: its plate's size.  An option's data name has that of its own site."""
+    site = datum.purpose[1] if datum.purpose is not None else None
+    observed = sorted(needs.observed, key=lambda need: need.name != site)
+    sizes = [need.plate[1] for need in observed if need.plate is not None]
     return sizes[0] if sizes else STATISTICAL_ROWS
 
 
