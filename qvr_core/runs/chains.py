@@ -26,6 +26,7 @@ class Interruptible:
         self.inner = inner
         self.ended = ended
         self.width, self.dtype, self.vectorised = inner.width, inner.dtype, inner.vectorised
+        self.advice = inner.advice
 
     def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
         if self.ended():

@@ -182,3 +182,27 @@ def test_dual_averaging_settles_where_acceptance_meets_its_target() -> None:
         # acceptance falls with the step: exp(−step) = 0.8 at 0.223
         averaging.update(np.exp(-averaging.step_size))
     assert float(averaging.final[0]) == pytest.approx(-math.log(0.8), rel=0.02)
+
+
+CENTRED = "sample mu <- Normal(0.0, 1.0)\n    sample tau <- HalfNormal(1.0)\n    {}\n    observe y <- Normal(mu, 1.0)"
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("sample z : Dim <- Normal(mu, tau)", "write `z` non-centred, since its scale depends on the latent `tau`"),
+        ("sample z : Dim <- Normal(mu, 1.0)", "write `z` non-centred, since its location depends on the latent `mu`"),
+        ("let s = exp(tau)\n    sample z : Dim <- Normal(0.0, s)", "its scale depends on the latent `tau`"),
+        ("sample raw : Dim <- Normal(0.0, 1.0)\n    let z = mu + tau * raw", None),
+    ],
+)
+def test_advice_on_divergences_looks_at_the_program(step: str, said: str | None) -> None:
+    source = f"object Dim : FinSet 8\nprogram p : Dim -> Dim\n    {CENTRED.format(step)}\n    return mu\n"
+    # So long a step, without warm-up, diverges whatever the program.
+    result = MCMC(NUTSKernel(step_size=200.0, adapt_step_size=False), 0, 10, 1, seed=0).run(
+        loads(source).morphism, None, DATA
+    )
+    (warning,) = [warning for warning in result.warnings if "diverged" in warning]
+    assert "raise target_accept" in warning
+    assert ("non-centred" in warning) == (said is not None)
+    assert said is None or said in warning

@@ -210,10 +210,8 @@ class _Kept:
 
         diverging, acceptance = stacked("diverging"), stacked("acceptance")
         if bool(diverging.any()):
-            warnings.append(
-                f"{int(diverging.sum())} of {diverging.numel()} transitions diverged: raise target_accept, or write "
-                "the model so that latents do not depend on each other's scale (non-centred)"
-            )
+            advice = "raise target_accept" + (f", or {self.potential.advice}" if self.potential.advice else "")
+            warnings.append(f"{int(diverging.sum())} of {diverging.numel()} transitions diverged: {advice}")
         return MCMCResult(
             {name: torch.stack(values, 1).to(torch.get_default_dtype()) for name, values in self.samples.items()},
             acceptance.mean(1),

@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates, measured, standard_normal
 from qvr_core.inference.lifting import LiftedModel, substituted
+from qvr_core.inference.mcmc.centred import advice
 from qvr_core.inference.mcmc.traced import Recorded
 from qvr_core.inference.nonfinite import blamed
 from qvr_core.runtime.arrow import repeat_rows
@@ -27,6 +28,8 @@ class Potential(Protocol):
     width: int
     dtype: torch.dtype
     vectorised: bool
+    advice: str | None
+    """What would make the program easier for a chain, where that can be told."""
 
     def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
         """log density (C,) in double precision and its gradient (C, width) at positions (C, width)."""
@@ -72,6 +75,7 @@ class ProgramPotential:
         self, model: ProgramModule, x: object, observations: Mapping[str, Any], *, compiled: bool = False
     ) -> None:
         self.model = model
+        self.advice = advice(model.program)
         self._recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
         self.observations = dict(observations)
         self.value = model.input(x)
@@ -219,6 +223,7 @@ class LiftedPotential:
         except InputProblem:
             # nothing but the parameters is latent
             self.inner = None
+        self.advice = None if self.inner is None else self.inner.advice
         self.x, self.observations = model.input(x), dict(observations)
         self.dtype = next(model.parameters()).dtype
         self.shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
