@@ -7,24 +7,28 @@ from dataclasses import dataclass, fields
 from math import prod
 from pathlib import Path
 
+from qvr_core.data.synthetic import SELECTED
 from qvr_core.ide.arrows import parameter_count
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.failures import Refused
 from qvr_core.semantics.model import (
     Arrow,
+    ArrowDraw,
     Ascription,
     ExprBase,
     FamilyDraw,
     Kernel,
     LetModel,
+    MarginalizeModel,
     Model,
     ObserveModel,
     Program,
     SampleModel,
     ScoreModel,
+    Site,
     StepModel,
 )
-from qvr_core.semantics.spaces import Finite, Space, width
+from qvr_core.semantics.spaces import Finite, Product, Seq, Space, item_of, width
 
 # torch, the interpreter and their buffers; and what storing chains loads.  Measured, like all numbers here.
 BASE = 360 * 2**20
@@ -33,6 +37,8 @@ CHAINS_BASE = 120 * 2**20
 STATES = {"adam": 6, "adamw": 6, "rmsprop": 5, "adagrad": 4, "sgd": 3}
 # Forward values kept for the backward pass, and gradients of about the same size.
 ACTIVATION_COPIES = 2
+# Copies of the logits of a finite draw: themselves, normalised, and their gradients.
+LOGIT_COPIES = 4
 # Bytes of a number among the draws that are kept: as it was made, stacked, narrowed, and as it is written.
 DRAWN = 30
 # Vectors that a chain holds: state, momentum, gradient, mass, and the ends of its tree at every depth.
@@ -63,7 +69,11 @@ def estimate(model: Model, program: Program, config: RunConfig, *, rows: int, se
     particles = config.particles if config.algorithm == "svi" else config.chains
     values = sum(_values(arrow) for arrow in model.arrows.values())
     values += sum(_arithmetic(one.steps, config.batch_rows) for one in model.programs.values() if not one.template)
-    activations = ACTIVATION_COPIES * values * positions * particles * number
+    logits = LOGIT_COPIES * sum(_logits(site, config) for site in _sites(program.steps))
+    activations = (ACTIVATION_COPIES * values * positions + logits * rows) * particles * number
+    if config.source == "synthetic" and program.uses_input:
+        # All rows are drawn at once.
+        activations = max(activations, logits * config.rows * number)
     largest = _largest(model, declared, number)
     if config.algorithm == "svi":
         return Estimate(STATES[config.optimizer] * count * number, activations, 0, largest)
@@ -83,6 +93,31 @@ def _latents(step: StepModel) -> int:
         if plate is not None and isinstance(plate.space, Finite) and isinstance(plate.space.size, int):
             size *= plate.space.size
     return size
+
+
+def _sites(steps: tuple[StepModel, ...]) -> Iterator[Site]:
+    """The sites that are drawn or scored, those inside `marginalize` blocks included."""
+    for step in steps:
+        match step:
+            case SampleModel(site=site) | ObserveModel(site=site):
+                yield site
+            case MarginalizeModel(body=body):
+                yield from _sites(body)
+            case _:
+                pass
+
+
+def _logits(site: Site, config: RunConfig) -> int:
+    """Probabilities that a draw from an arrow into finite sets makes in one row."""
+    if not isinstance(site.draw, ArrowDraw):
+        return 0
+    space = site.draw.arrow.codomain.space
+    positions = config.sequence_length if isinstance(space, Seq) else 1
+    if site.at is not None:
+        positions = max(config.sequence_length // SELECTED, 1)
+    item = item_of(space)
+    factors = item.factors if isinstance(item, Product) else (item,)
+    return positions * sum(f.size for f in factors if isinstance(f, Finite) and isinstance(f.size, int))
 
 
 def _arithmetic(steps: tuple[StepModel, ...], entries: int) -> int:

@@ -386,6 +386,8 @@ def test_chains_that_ended_early_cost_as_few_draws_as_can_be(lengths: tuple[int,
     assert together([]) is None
 
 
+WORDS = MODEL.replace("FinSet 256", "FinSet 10000").replace("scan(cell)", "scan(cell, emit=all)")
+"""Most of its memory are the logits of a large vocabulary."""
 LSTM = (Path(__file__).resolve().parents[2] / "examples" / "lstm_lm.qvr").read_text()
 
 
@@ -394,6 +396,8 @@ LSTM = (Path(__file__).resolve().parents[2] / "examples" / "lstm_lm.qvr").read_t
     [
         (LSTM, {"sequence_length": 256, "batch_size": 256, "steps": 2, "held_out": 0}),
         (MODEL.replace("Real 12", "Real 3000"), {"batch_size": 8, "steps": 2, "held_out": 0}),
+        (WORDS, {"data": "synthetic", "rows": 64, "batch_size": 64, "sequence_length": 32, "steps": 2}),
+        (WORDS, {"data": "synthetic", "rows": 256, "batch_size": 8, "sequence_length": 16, "steps": 2}),
         (LATENTS.replace("64", "20000"), {"algorithm": "nuts", "data": "synthetic", "warmup": 2, "samples": 150,
                                           "max_tree_depth": 1}),
     ],
