@@ -77,7 +77,8 @@ class Predictive:
         kept = {n: s.value for n, s in run.sites.items() if self.return_sites is None or n in self.return_sites}
         shape = (count,) if value is None else (count, rows)
         return {
-            name: v.reshape(*shape, *v.shape[1:])
+            # a view of a parameter (a point's) asks for gradients even where none are made
+            name: v.detach().reshape(*shape, *v.shape[1:])
             for name, v in kept.items()
             if isinstance(v, Tensor) and v.shape[:1] == (rows * count,)
         }

@@ -127,6 +127,15 @@ def test_a_file_that_is_no_program(folder: Path) -> None:
     assert "d.csv is not a .qvr file" in done.output
 
 
+@pytest.mark.parametrize("guide", ["delta", "laplace"])
+def test_a_point_can_be_sampled(guide: str, folder: Path) -> None:
+    done = qvr("run", "svi", "m.qvr", "--data", "csv:d.csv", "--guide", guide, "--steps", "20")
+    assert done.exit_code == 0, done.output
+    done = qvr("sample", "last", "-n", "20")
+    assert done.exit_code == 0, done.output
+    assert "mu" in done.output
+
+
 def test_a_prompt_for_a_program_that_fills_in(folder: Path) -> None:
     (folder / "f.qvr").write_text(MASKED)
     (folder / "t.txt").write_bytes(b"the quick brown fox " * 20)
