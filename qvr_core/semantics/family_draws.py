@@ -12,7 +12,7 @@ from qvr_core.semantics.diagnostics import Edit, Fix
 from qvr_core.semantics.elementwise import deepened, elementwise, plate_aligned, words
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.families import Family, Parameter
-from qvr_core.semantics.heads import literal_problem, named_parameter, signature
+from qvr_core.semantics.heads import kept_arguments, literal_problem, named_parameter, signature
 from qvr_core.semantics.model import Constant, Expr, FamilyDraw, ValueType
 from qvr_core.semantics.spaces import Constrained, Dim, Finite, Named, Real, Seq, Space, Unknown, add
 from qvr_core.semantics.spelling import closest
@@ -87,8 +87,13 @@ def _aligned(arguments: list[FamilyArgument]) -> list[FamilyArgument]:
 def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgument]:
     found: dict[str, FamilyArgument] = {}
     good = True
-    for index, arg in enumerate(draw.args or ()):
-        value = check_arith(arg.value, ctx)
+    args = draw.args or ()
+    most = len(family.parameters)
+    counted = f"{most} argument" if most == 1 else f"{most} arguments"
+    message = f"`{family.name}` takes at most {counted}, {signature(family)}"
+    values = [check_arith(arg.value, ctx) for arg in args]
+    for index, at in enumerate(kept_arguments(family, args, ctx.scope, message)):
+        arg, value = args[at], values[at]
         matched = _match(family, arg, index, ctx)
         if matched is None:
             good = False
@@ -112,13 +117,7 @@ def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgum
 def _match(family: Family, arg: ArithArg, index: int, ctx: StepContext) -> tuple[Parameter, str, str] | None:
     parameters = family.parameters
     if arg.key is None:
-        if index < len(parameters):
-            return parameters[index], parameters[index].name, parameters[index].constraint
-        if index == len(parameters):
-            most = f"{index} argument" if index == 1 else f"{index} arguments"
-            message = f"`{family.name}` takes at most {most}, {signature(family)}"
-            ctx.scope.report(FAMILY_ARGUMENTS, message, arg.span)
-        return None
+        return parameters[index], parameters[index].name, parameters[index].constraint
     key = arg.key.text
     if (named := named_parameter(family, key)) is not None:
         owner = next(p for p in parameters if p.name == named[0] or named[0] in dict(p.alternatives))

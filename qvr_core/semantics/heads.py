@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from qvr_core.semantics.codes import FAMILY_ARGUMENTS, UNKNOWN_FAMILY
@@ -9,7 +10,18 @@ from qvr_core.semantics.diagnostics import Edit, Fix
 from qvr_core.semantics.families import FAMILIES, Family, Parameter
 from qvr_core.semantics.scope import Scope
 from qvr_core.semantics.spelling import closest
-from qvr_core.syntax.tree import ArrowArg, ArrowCall, ArrowExpr, ArrowRef, Name, Number, ParenArrow
+from qvr_core.syntax.tree import (
+    ArithArg,
+    ArrowArg,
+    ArrowCall,
+    ArrowExpr,
+    ArrowRef,
+    Literal,
+    Name,
+    Number,
+    ParenArrow,
+    Span,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,8 @@ def unknown_family(name: Name, scope: Scope) -> None:
 
 def _literals(family: Family, call: ArrowCall, scope: Scope) -> tuple[tuple[str, float], ...]:
     found: dict[str, float] = {}
-    for index, arg in enumerate(call.args):
+    kept = kept_arguments(family, call.args, scope, f"`{family.name}` takes {signature(family)}")
+    for index, arg in enumerate(call.args[at] for at in kept):
         parameter = _parameter(family, arg, index, scope)
         if parameter is None:
             continue
@@ -68,18 +81,15 @@ def _literals(family: Family, call: ArrowCall, scope: Scope) -> tuple[tuple[str,
             scope.report(FAMILY_ARGUMENTS, f"{family.name}: {problem}", arg.value.span)
         else:
             found[name] = float(arg.value.value)
-    _complete(family, call, found, scope)
+    if len(found) == len(kept):
+        _complete(family, call, found, scope)
     return tuple(found.items())
 
 
 def _parameter(family: Family, arg: ArrowArg, index: int, scope: Scope) -> tuple[str, str] | None:
     parameters = family.parameters
     if arg.key is None:
-        if index < len(parameters):
-            return parameters[index].name, parameters[index].constraint
-        if index == len(parameters):
-            scope.report(FAMILY_ARGUMENTS, f"`{family.name}` takes {signature(family)}", arg.span)
-        return None
+        return parameters[index].name, parameters[index].constraint
     if (found := named_parameter(family, arg.key.text)) is not None:
         return found
     near = closest(arg.key.text, [parameter.name for parameter in parameters])
@@ -88,6 +98,37 @@ def _parameter(family: Family, arg: ArrowArg, index: int, scope: Scope) -> tuple
     fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(arg.key.span), near),), True),)
     scope.report(FAMILY_ARGUMENTS, message, arg.key.span, fixes=fixes)
     return None
+
+
+def kept_arguments(family: Family, args: Sequence[ArrowArg | ArithArg], scope: Scope, message: str) -> list[int]:
+    """Which arguments the family has a parameter for; reports the others by `message`, with an edit that removes them.
+
+    The last ones are too many, unless the others fit only without the first (`HalfNormal(0.0, 1.0)`).
+    """
+    most = len(family.parameters)
+    surplus = [index for index in range(most, len(args)) if args[index].key is None]
+    if not surplus:
+        return list(range(len(args)))
+    positional = all(arg.key is None for arg in args)
+    if positional and not _possible(family, args[:most]) and _possible(family, args[-most:]):
+        surplus = list(range(len(args) - most))
+    first, last = surplus[0], surplus[-1]
+    place = Span(args[first].span.start, args[last].span.end)
+    gap = Span(args[first - 1].span.end, place.end) if first else Span(place.start, args[last + 1].span.start)
+    title = "Remove it" if len(surplus) == 1 else "Remove them"
+    fix = Fix(title, (Edit(scope.origin(gap), ""),), True)
+    scope.report(FAMILY_ARGUMENTS, message, place, fixes=(fix,) if positional else ())
+    return [index for index in range(len(args)) if index not in surplus]
+
+
+def _possible(family: Family, args: Sequence[ArrowArg | ArithArg]) -> bool:
+    pairs = zip(family.parameters, args, strict=False)
+    return not any(
+        isinstance(arg.value, Number | Literal)
+        and not isinstance(arg.value.value, str)
+        and literal_problem(parameter.name, parameter.constraint, arg.value.value) is not None
+        for parameter, arg in pairs
+    )
 
 
 def named_parameter(family: Family, key: str) -> tuple[str, str] | None:
@@ -102,8 +143,6 @@ def named_parameter(family: Family, key: str) -> tuple[str, str] | None:
 
 
 def _complete(family: Family, call: ArrowCall, found: dict[str, float], scope: Scope) -> None:
-    if len(found) < len(call.args):
-        return
     missing = [p.name for p in family.parameters if p.default is None and not _given(p, found)]
     if missing:
         names = " and ".join(f"`{name}`" for name in missing)

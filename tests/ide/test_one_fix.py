@@ -1,0 +1,40 @@
+"""A slip of a new user is one problem, at the token to mend, and its fix leaves none."""
+
+from __future__ import annotations
+
+import pytest
+
+from qvr_core.analysis import analyse
+from qvr_core.ide.fixes import actions_of
+from qvr_core.semantics.diagnostics import Severity
+from tests.ide.cases import applied
+
+HEAD = "object Row : FinSet 60\nobject Feature : FinSet 3\n"
+REGRESSION = (
+    HEAD
+    + """\
+program p : Row -> Row
+    sample s <- HalfNormal(1.0)
+    sample beta : Feature <- Normal(0.0, 1.0)
+    observe y : Row <- Normal(matmul(X, beta), s)
+    return y
+"""
+)
+
+# a program without problems, what stands there, what the slip makes of it, the marked text
+SLIPS = [
+    (REGRESSION, "HalfNormal(1.0)", "HalfNormal(0.0, 1.0)", "0.0"),
+    (REGRESSION, "Normal(0.0, 1.0)", "Normal(0.0, 1.0, 2.0)", "2.0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "right", "wrong", "marked"), SLIPS)
+def test_a_slip_is_one_problem_whose_fix_leaves_none(text: str, right: str, wrong: str, marked: str) -> None:
+    assert not [found for found in analyse(text).diagnostics() if found.severity is not Severity.HINT]
+    damaged = text.replace(right, wrong, 1)
+    assert damaged != text
+    snapshot = analyse(damaged)
+    (found,) = [found for found in snapshot.diagnostics() if found.severity is not Severity.HINT]
+    start, end = found.range
+    assert snapshot.lines[start.line][start.column : end.column] == marked
+    assert applied(damaged, actions_of(found)[0].edits) == text
