@@ -31,6 +31,9 @@ class Watched:
     """What the chains of this process have done so far, told as it happens; and whether they shall end."""
 
     def __init__(self, prepared: Prepared, stop: Stop, emit: Emit) -> None:
+        # Loading them takes a second, which a cancelled run may not have: it is over before there are draws to lose.
+        self._writers = threading.Thread(target=_load_writers, daemon=True)
+        self._writers.start()
         self._limit = prepared.job.config.time_limit
         self._stop = stop
         self._emit = emit
@@ -56,6 +59,7 @@ class Watched:
         self.done = done = group * now.total + now.draw + 1
         total = groups * now.total
         if not now.warmup:
+            self._writers.join()
             self._diverged += int(now.diverging.sum())
         self._acceptance += (float(now.acceptance.mean()) - self._acceptance) / min(done, 10)
         seconds = self.seconds
@@ -76,6 +80,11 @@ class Watched:
         )
 
 
+def _load_writers() -> None:
+    for name in ("arviz", "h5netcdf"):
+        importlib.import_module(name)
+
+
 def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit) -> None:
     """Run the chains and emit every event from here to the last."""
     config = prepared.job.config
@@ -87,19 +96,15 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit) -> None:
         )
     if prepared.job.resume:
         emit(Message(level="info", text="chains are not resumed: they start again, with the same seeds"))
-    # Loading it takes a second, which a cancelled run may not have.
-    arviz = threading.Thread(target=importlib.import_module, args=("arviz",), daemon=True)
-    arviz.start()
     watched = Watched(prepared, stop, emit)
     result = _sampled(prepared, team, watched)
-    arviz.join()
     cancelled, late = stop.cancelled.is_set(), watched.late
     if result is None:
         if not cancelled:
             emit(Message(level="warning", text="the time limit was reached in the warm-up: there are no draws"))
         emit(Cancelled(step=watched.done, seconds=watched.seconds))
         return
-    posterior = _stored(prepared, result, emit) if team.leads else ()
+    posterior = _stored(prepared, result, emit, hurry=cancelled) if team.leads else ()
     kept, made = len(result.acceptance), chains.draws_of(result)
     partial = f"{kept} of {config.chains} chains, {made} of {config.samples} draws each"
     if (kept, made) == (config.chains, config.samples):
@@ -142,7 +147,7 @@ def _sampled(prepared: Prepared, team: Team, watched: Watched) -> MCMCResult | N
     return chains.sample(asked, potential, team, ended=watched.ended, watch=watched.transition)
 
 
-def _stored(prepared: Prepared, result: MCMCResult, emit: Emit) -> tuple[PosteriorRow, ...]:
+def _stored(prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool) -> tuple[PosteriorRow, ...]:
     """Write the draws; the table of them."""
     sites = prepared.model.sites
     for warning in result.warnings:
@@ -158,7 +163,7 @@ def _stored(prepared: Prepared, result: MCMCResult, emit: Emit) -> tuple[Posteri
     if omitted := left_out(result, sites):
         names = ", ".join(omitted[:6]) + (f" and {len(omitted) - 6} more" if len(omitted) > 6 else "")
         emit(Message(level="info", text=f"not in the table, but among the stored draws: {names}"))
-    return tuple(chain_table(result, sites))
+    return tuple(chain_table(result, sites, hurry=hurry))
 
 
 def rows_of(prepared: Prepared) -> torch.Tensor:

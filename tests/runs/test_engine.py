@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import itertools
 import os
 import random
@@ -20,6 +21,7 @@ from qvr_core.runs.chains import together
 from qvr_core.runs.client import WorkerProcess, start
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.exports import export_csv, losses_of
+from qvr_core.runs.posterior import chain_table
 from qvr_core.runs.protocol import (
     Cancelled,
     CheckpointWritten,
@@ -422,3 +424,11 @@ async def test_memory_is_foretold_within_a_factor_of_two(
         await asyncio.sleep(0.02)
     assert isinstance(done.result(), Finished), done.result()
     assert peak / 2 < foretold < peak * 2, (foretold / 2**20, peak / 2**20)
+
+
+def test_a_table_in_a_hurry_leaves_out_what_takes_long() -> None:
+    draws = torch.randn(2, 100_000, 8)
+    result = dataclasses.replace(result_of(100_000, 2), samples={"mu": draws[:, :, 0], "z": draws})
+    hurried = {row.name: row for row in chain_table(result, {"mu", "z"}, hurry=True)}
+    assert hurried["mu"].r_hat is not None and hurried["mu"].ess is not None
+    assert hurried["z[7]"].ess is None and hurried["z[7]"].sd == pytest.approx(1, abs=0.02)
