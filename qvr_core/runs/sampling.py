@@ -13,6 +13,7 @@ from qvr_core.analysis import Analyzer
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.data.text import Corpus, TextTask, TextWindows
 from qvr_core.runs.checkpoint import newest
+from qvr_core.runs.curvature import approximated
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.prepare import Prepared, prepare
 from qvr_core.runs.store import RunDirectory
@@ -157,10 +158,11 @@ def fill_pairs(fit: SviFit, count: int, seed: int) -> Iterator[FilledPair]:
 
 def predictive(fit: SviFit, count: int, seed: int) -> dict[str, Tensor]:
     """Posterior predictive draws of every site, (count, …), on the data that the run was fitted to."""
+    guide, _ = approximated(fit.prepared, fit.guide)
     torch.manual_seed(seed)
     train = fit.prepared.train
     x, observations = fit.prepared.move(train.batch(torch.arange(min(train.rows, 64))))
     observed = {need.name for need in fit.prepared.needs.observed}
     data = {name: value for name, value in observations.items() if name not in observed}
     fit.model.eval()
-    return inference.Predictive(fit.model, fit.guide, num_samples=count)(x, data)
+    return inference.Predictive(fit.model, guide, num_samples=count)(x, data)

@@ -19,6 +19,7 @@ from qvr_core.runs import checkpoint as checkpoints
 from qvr_core.runs.accuracy import accuracies
 from qvr_core.runs.bound import Bound, SharedBound
 from qvr_core.runs.checkpoint import Checkpoint
+from qvr_core.runs.curvature import approximated
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.held_out import held_out_figure
 from qvr_core.runs.order import RowOrder
@@ -284,7 +285,9 @@ class SviFit:
         if self.prepared.held_out is not None and self.team.leads:
             figure = self._held_out()
             yield figure
-        posterior = self._posterior()
+        posterior, remark = self._posterior()
+        if remark is not None:
+            yield Message(level="warning", text=remark)
         yield Finished(
             step=self.step,
             seconds=self.seconds,
@@ -295,17 +298,18 @@ class SviFit:
             reason=reason,
         )
 
-    def _posterior(self) -> tuple[PosteriorRow, ...]:
-        """What the guide says of the latents that all rows share; they are drawn without touching the fit."""
+    def _posterior(self) -> tuple[tuple[PosteriorRow, ...], str | None]:
+        """What the guide says of the latents that all rows share, and a remark; drawn without touching the fit."""
         prepared = self.prepared
+        guide, remark = approximated(prepared, self.guide)
         if not prepared.needs.statistical:
-            return ()
+            return (), remark
         latents = [name for name, site in self.model.sites.items() if not site.info.observed]
         with torch.random.fork_rng():
             torch.manual_seed(self.config.seed)
             _, observations = prepared.move(prepared.train.batch(torch.zeros(1, dtype=torch.int64)))
-            draws = inference.Predictive(self.model, self.guide, num_samples=POSTERIOR_DRAWS, return_sites=latents)
-            return tuple(table(draws(None, observations)))
+            draws = inference.Predictive(self.model, guide, num_samples=POSTERIOR_DRAWS, return_sites=latents)
+            return tuple(table(draws(None, observations))), remark
 
     def _progress(self, value: float, norm: float, step_time: float) -> Progress:
         left = self.config.steps - self.step

@@ -153,15 +153,24 @@ class AutoLowRankMultivariateNormalGuide(JointGuide):
 class AutoLaplaceGuide(AutoDeltaGuide):
     """First the mode, as AutoDeltaGuide; then `laplace_approximation` makes the Normal of its curvature."""
 
+    off_mode: float | None = None
+    """After `laplace_approximation`: how far the point is from the mode, in standard deviations of that Normal."""
+
     def laplace_approximation(
-        self, model: ProgramModule, x: object = None, observations: Mapping[str, Any] | None = None
+        self,
+        model: ProgramModule,
+        x: object = None,
+        observations: Mapping[str, Any] | None = None,
+        *,
+        weight: float = 1.0,
     ) -> AutoMultivariateNormalGuide:
         """A full-covariance Normal at the mode: covariance the inverse Hessian of −log joint, summed over rows.
 
-        Innovations, where the program has some, are held at one draw.  Raises `InputProblem` where the curvature is not
-        positive, that is, where the mode has not been reached.
+        Every observed term stands for `weight` times as many.  Innovations, where the program has some, are held at one
+        draw.  Raises `InputProblem` where the curvature is not positive, that is, where the mode has not been reached.
         """
         normal = AutoMultivariateNormalGuide(model, self.observed, x=x, observations=observations)
+        normal.to(next(iter(self.loc.values())).device)
         value = model.input(x)
         held = model.innovations(x) if value is not None else {}
 
@@ -179,16 +188,23 @@ class AutoLaplaceGuide(AutoDeltaGuide):
                 rows=_rows(value),
                 prepared=True,
             )
-            seen = [site.log_prob for site in run.sites.values() if site.observed and site.log_prob is not None]
-            total = torch.zeros(_rows(value)) + proposal.log_ratio(run)
-            return -sum(seen, total).sum()
+            seen = [
+                weight * site.log_prob for site in run.sites.values() if site.observed and site.log_prob is not None
+            ]
+            return -sum(seen, flat.new_zeros(_rows(value)) + proposal.log_ratio(run)).sum()
 
-        mode = normal.vector({block.key: self.loc[block.key].detach() for block in self.blocks})
+        points = {block.key: self.loc[block.key].detach().expand(normal.shape_of(block)) for block in normal.blocks}
+        mode = normal.vector(points)
         hessian = torch.autograd.functional.hessian(energy, mode)
         assert isinstance(hessian, Tensor)
-        tril, failed = torch.linalg.cholesky_ex(torch.linalg.inv(hessian))
-        if bool(failed) or not bool(torch.isfinite(tril).all()):
+        # in float32 the inverse of a precise posterior's curvature can look indefinite
+        precision, failed = torch.linalg.cholesky_ex(hessian.double())
+        if bool(failed) or not bool(torch.isfinite(precision).all()):
             raise InputProblem("the log joint is not curved downwards here: fit the mode with more SVI steps first")
+        tril = torch.linalg.cholesky(torch.cholesky_inverse(precision))
+        gradient = torch.autograd.functional.jacobian(energy, mode)
+        assert isinstance(gradient, Tensor)
+        self.off_mode = float((gradient.double() @ tril).norm())
         with torch.no_grad():
             normal.loc.copy_(mode)
             normal.log_diagonal.copy_(tril.diagonal().log())

@@ -1,0 +1,74 @@
+"""What a variational fit says at its end: the posterior of its guide, and whether it is to be trusted."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from qvr_core.runs import sampling
+from qvr_core.runs.client import start
+from qvr_core.runs.config import RunConfig
+from qvr_core.runs.protocol import Event, Finished, Job, Message
+from qvr_core.runs.store import RunDirectory, RunStore
+
+# Posterior of mu: precision 1/4 + n/2.25.
+CONJUGATE = """\
+object Row : FinSet 8
+program location : Row -> Row
+    sample mu <- Normal(1.0, 2.0)
+    observe y : Row <- Normal(mu, 1.5)
+    return mu
+"""
+Y = (0.3, 1.2, -0.7, 2.5, 1.1, 0.4, 1.9, 0.1)
+# Five scales from its one datum, the log density of a Cauchy is curved upwards.
+FLAT = """\
+program far : FinSet 1 -> FinSet 1
+    sample mu <- Normal(0.0, 100.0)
+    observe y <- Cauchy(mu, 1.0)
+    return mu
+"""
+
+
+def make_job(folder: Path, model: str, y: tuple[float, ...] = Y, **config: object) -> Job:
+    (folder / "y.csv").write_text("\n".join(["y", *map(str, y)]) + "\n")
+    asked = RunConfig.model_validate({"data": "csv:y.csv", "threads": 1, **config})
+    return RunStore(folder).create(path="m.qvr", text=model, program=None, config=asked, base=str(folder))
+
+
+async def watched(job: Job) -> tuple[list[str], Finished]:
+    """The warnings of a run, and its end."""
+    events: list[Event] = []
+    worker = await start(job, events.append)
+    last = await asyncio.wait_for(worker.wait(), 120)
+    assert isinstance(last, Finished), last
+    return [event.text for event in events if isinstance(event, Message) and event.level == "warning"], last
+
+
+async def test_laplace_ends_with_the_spread_of_the_posterior_after_a_resume_too(tmp_path: Path) -> None:
+    precision = 1 / 4.0 + 8 / 2.25
+    mode = (1.0 / 4.0 + sum(Y) / 2.25) / precision
+    job = make_job(tmp_path, CONJUGATE, guide="laplace", learning_rate=0.05, steps=5)
+    warnings, _ = await watched(job)
+    assert any("standard deviations from the mode" in text for text in warnings)
+    job = RunStore(tmp_path).resume(job.run_id)
+    warnings, last = await watched(job.model_copy(update={"config": job.config.model_copy(update={"steps": 600})}))
+    (row,) = last.posterior
+    assert row.mean == pytest.approx(mode, abs=0.06)
+    assert row.sd == pytest.approx(precision**-0.5, rel=0.08)
+    assert not any("mode" in text for text in warnings)
+    mu = sampling.predictive(sampling.restored(RunDirectory.of(job)), 2000, seed=1)["mu"]
+    assert float(mu.std()) == pytest.approx(precision**-0.5, rel=0.08)
+
+
+async def test_laplace_of_rows_in_parts_has_the_spread_of_all(tmp_path: Path) -> None:
+    job = make_job(tmp_path, CONJUGATE, guide="laplace", learning_rate=0.05, steps=300, batch_size=2)
+    _, last = await watched(job)
+    assert last.posterior[0].sd == pytest.approx((1 / 4.0 + 8 / 2.25) ** -0.5, rel=0.08)
+
+
+async def test_laplace_without_downward_curvature_says_so_and_ends_with_the_mode(tmp_path: Path) -> None:
+    warnings, last = await watched(make_job(tmp_path, FLAT, (5.0,), guide="laplace", steps=1))
+    assert any("not curved downwards" in text and "more steps" in text for text in warnings)
+    assert last.posterior[0].sd == 0
