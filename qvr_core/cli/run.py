@@ -134,7 +134,7 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
 
     text = read_program(file)
     found = settings or find_settings(Path(file).parent if file != "-" else Path.cwd())
-    toml = found.read_text(encoding="utf-8") if found is not None else None
+    toml = _read_settings(found) if found is not None else None
     model = Analyzer(text).snapshot().model
     name = program or main_program(model)
     try:
@@ -152,6 +152,17 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
     return store().create(
         path=path, text=text, program=name, config=resolved.config, base=str(base), parent=os.getpid()
     )
+
+
+def _read_settings(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        stop(f"there is no settings file {path}")
+    except UnicodeDecodeError:
+        stop(f"{path} is not UTF-8; save the file as UTF-8 first")
+    except OSError as error:
+        stop(f"{path} cannot be read: {error.strerror}")
 
 
 def _check_toml(path: Path | None, toml: str) -> None:

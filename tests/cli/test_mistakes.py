@@ -136,6 +136,16 @@ def test_a_point_can_be_sampled(guide: str, folder: Path) -> None:
     assert "mu" in done.output
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("nosuch.toml", "there is no settings file nosuch.toml"), (".", "cannot be read"), ("latin.toml", "not UTF-8")],
+)
+def test_settings_that_cannot_be_read(name: str, said: str, folder: Path) -> None:
+    (folder / "latin.toml").write_bytes(b'data = "csv:m\xe4.csv"')
+    done = qvr("run", "svi", "m.qvr", "--settings", name)
+    assert done.exit_code == 2 and said in done.output
+
+
 def test_a_prompt_for_a_program_that_fills_in(folder: Path) -> None:
     (folder / "f.qvr").write_text(MASKED)
     (folder / "t.txt").write_bytes(b"the quick brown fox " * 20)
