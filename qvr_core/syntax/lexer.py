@@ -198,7 +198,8 @@ def _draws_expression(tokens: list[Token], i: int) -> bool:
         return False
     depth = 0
     for token in tokens[i + 1 :]:
-        if token.kind in ("COMPOSE", "AT"):
+        # in parentheses `@` is meant as a product of matrices
+        if token.kind == "COMPOSE" or (token.kind == "AT" and depth == 0):
             return True
         if token.kind in ("LPAR", "LSQB"):
             if token.kind == "LSQB" and depth == 0:

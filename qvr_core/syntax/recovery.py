@@ -56,7 +56,8 @@ def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
         if tilde is not None:
             edits.append((Span(tokens[tilde].start, tokens[tilde].end), "<-"))
             tokens[tilde] = tokens[tilde]._replace(kind="DRAW", text="<-")
-        fix = (f"Write `{meant}` before it", tuple(edits))
+        title = f"Write `{meant}` before it" if tilde is None else f"Write `{meant} {first.text} <- …`"
+        fix = (title, tuple(edits))
         message = f"a {NOUNS[start]} starts with a word that says what it does; is `{meant}` left out?"
         return problem("unknown-statement", message, span, fix), meant
     listed = ", ".join([f"`{word}`" for word in KEYWORDS[start]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from qvr_core.syntax.lalr import Token
@@ -132,16 +133,89 @@ def _size_in_brackets(p: Place) -> Slip | None:
     return Slip(message, _span(p.token), "Remove the brackets", edits)
 
 
+# What spaces are called elsewhere.
+_OTHER_WORDS = {
+    "fin": "FinSet", "finite": "FinSet", "set": "FinSet", "enum": "FinSet", "int": "FinSet",
+    "vector": "Real", "float": "Real", "tensor": "Real", "sequence": "Seq", "list": "Seq",
+}  # fmt: skip
+
+
 def _misspelt_space(p: Place) -> Slip | None:
-    if p.at == 0 or p.before.kind != "NAME" or p.kind != "INT" or not {"STAR", "PLUS"} <= p.expected:
+    """A name where a size or an object follows: the name was to be that of a space."""
+    follows = ("INT", "NAME", "UNDERSCORE", "FINSET", "SPACE", "LPAR")
+    if p.at == 0 or p.before.kind != "NAME" or p.kind not in follows or not {"STAR", "PLUS"} <= p.expected:
         return None
+    words = ("FinSet", *SPACES) if p.kind in ("INT", "UNDERSCORE") else ("Seq", "FinSet", *SPACES)
+    words = words if p.kind not in ("FINSET", "SPACE", "LPAR") else ("Seq",)
+    spelt = {word.casefold(): word for word in words}
     written = p.before.text.casefold()
-    meant = next((word for word in ("FinSet", *SPACES, "Seq") if word.casefold() == written), None)
-    if meant is None:
+    near = get_close_matches(written, spelt, n=1, cutoff=0.6)
+    meant = _OTHER_WORDS.get(written) or (spelt[near[0]] if near else None)
+    if meant not in words:
         return None
     span = _span(p.before)
     edits = ((span, meant),)
     return Slip(f"`{p.before.text}` is no space; did you mean `{meant}`?", span, f"Replace it with `{meant}`", edits)
+
+
+# A value in arithmetic that an operator may follow ends, or starts, with one of these.
+_VALUE_ENDS = ("NAME", "INT", "FLOAT", "RPAR", "RSQB")
+
+
+def _matrix_product(p: Place) -> Slip | None:
+    """`X @ beta` in arithmetic, where `@` joins no values."""
+    if p.kind != "AT" or "CARET" not in p.expected:
+        return None
+    tokens = p.tokens
+    first = _value_start(tokens, p.at - 1)
+    at = p.at
+    edits: list[tuple[Span, str]] = []
+    while tokens[at].kind == "AT":
+        last = _value_end(tokens, at + 1)
+        if last is None:
+            return None
+        edits.append((Span(tokens[at - 1].end, tokens[at + 1].start), "), " if edits else ", "))
+        at = last + 1
+    start, end = tokens[first].start, tokens[at - 1].end
+    edits = [(Span(start, start), "matmul(" * len(edits)), *edits, (Span(end, end), ")")]
+    message = "`@` joins arrows; the product of two matrices is `matmul(a, b)`"
+    return Slip(message, _span(p.token), "Write `matmul`", tuple(edits))
+
+
+def _value_start(tokens: list[Token], at: int) -> int:
+    """The first token of the value that ends at `at`: a name or number with its calls, indices and fields."""
+    while True:
+        if tokens[at].text in CLOSERS:
+            depth = 0
+            while at > 0:
+                depth += (tokens[at].text in CLOSERS) - (tokens[at].kind in OPENERS)
+                if depth == 0:
+                    break
+                at -= 1
+            if tokens[at - 1].kind not in _VALUE_ENDS:
+                return at
+            at -= 1
+        elif tokens[at - 1].kind == "DOT":
+            at -= 2
+        else:
+            return at
+
+
+def _value_end(tokens: list[Token], at: int) -> int | None:
+    """The last token of the value that starts at `at`; None where none does."""
+    if tokens[at].kind in ("LPAR", "LSQB"):
+        at -= 1
+    elif tokens[at].kind not in _VALUE_ENDS:
+        return None
+    while tokens[at + 1].kind in ("LPAR", "LSQB", "DOT"):
+        if tokens[at + 1].kind == "DOT":
+            at += 2
+            continue
+        closing = _closing(tokens, at + 1)
+        if closing is None:
+            return None
+        at = tokens.index(closing)
+    return at
 
 
 def _arguments_without_parentheses(p: Place) -> Slip | None:
@@ -167,15 +241,16 @@ def _missing_sign(p: Place) -> Slip | None:
 
 
 SLIPS: tuple[Callable[[Place], Slip | None], ...] = (
-    _hole,
     _bare_options,
+    _misspelt_space,
+    _hole,
     _options_in_wrong_brackets,
     _return_of_more_than_names,
     _several_bound_names,
     _unquoted_word,
     _product_with_comma,
     _size_in_brackets,
-    _misspelt_space,
+    _matrix_product,
     _arguments_without_parentheses,
     _missing_sign,
 )

@@ -25,6 +25,17 @@ program p : Row -> Row
 SLIPS = [
     (REGRESSION, "HalfNormal(1.0)", "HalfNormal(0.0, 1.0)", "0.0"),
     (REGRESSION, "Normal(0.0, 1.0)", "Normal(0.0, 1.0, 2.0)", "2.0"),
+    (HEAD + "object Q : Real 3\n", "Real", "Reel", "Reel"),
+    (HEAD + "object Q : Real 3 3\n", "Real", "Vector", "Vector"),
+    (HEAD + "object Q : Row * Real 3\n", "Real", "Reals", "Reals"),
+    (HEAD + "object Q : FinSet 3\n", "Q : FinSet", "Q : Finset", "Finset"),
+    (HEAD + "object Q : FinSet 3\n", "Q : FinSet", "Q : FinSett", "FinSett"),
+    (HEAD + "object Q : Seq Row\n", "Seq", "Sqe", "Sqe"),
+    (HEAD + "object Q : Seq (Real 3)\n", "Seq", "Sequence", "Sequence"),
+    (REGRESSION, "matmul(X, beta)", "X @ beta", "@"),
+    (REGRESSION.replace("X, beta", "matmul(X.f, A[1]), (beta + 1.0)"), "matmul(matmul(X.f, A[1]), (beta + 1.0))",
+     "X.f @ A[1] @ (beta + 1.0)", "@"),
+    (REGRESSION, "sample beta : Feature <- Normal(0.0, 1.0)", "beta : Feature ~ Normal(0.0, 1.0)", "beta"),
 ]  # fmt: skip
 
 
