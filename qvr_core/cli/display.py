@@ -113,7 +113,11 @@ class Screen:
 
     def _started(self, event: Started) -> None:
         self.err.print(f"[bold]{event.program}[/bold]  {event.parameters:,} parameters on {event.device}")
-        self.err.print(event.data, style="dim", markup=False)
+        if self.job.config.source == "synthetic" and "data" not in self.job.config.model_fields_set:
+            advice = "no data was given (--data csv:FILE, or `data` in qvr.toml)"
+            self.err.print(f"{advice}: {event.data}", style="bold yellow", markup=False)
+        else:
+            self.err.print(event.data, style="dim", markup=False)
         if event.baselines is not None:
             one, two = event.baselines.unigram, event.baselines.bigram
             self.err.print(f"entropy of the text: {one:.3f} bits, given the token before {two:.3f}", style="dim")

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -141,8 +142,9 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
         resolved = resolve(name or "", toml, flags)
     except UsageProblem as problem:
         stop(str(problem))
-    if toml is not None:
+    if found is not None and toml is not None:
         _check_toml(found, toml)
+        _warn_of_misnamed(found, toml, file, name or "")
     if explain:
         _explain(resolved.config, resolved.origins)
     root = found.parent if found is not None else Path.cwd()
@@ -173,6 +175,21 @@ def _check_toml(path: Path | None, toml: str) -> None:
         typer.echo(f"{path}:{problem.start.line + 1}:{problem.start.column + 1}: {problem.message}", err=True)
     if problems:
         raise typer.Exit(2)
+
+
+def _warn_of_misnamed(settings: Path, toml: str, file: str, program: str) -> None:
+    """Say which table of a qvr.toml does not count because its program's name is misspelt."""
+    from qvr_core.runs.settings import misnamed_table
+
+    # A table may be for a program of another file.
+    folder = Path(file).resolve().parent if file != "-" else Path.cwd()
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in folder.glob("*.qvr") if path.is_file())
+    declared = {name for text in texts for name in re.findall(r"^[ \t]*program[ \t]+(\w+)", text, re.MULTILINE)}
+    found = misnamed_table(toml, program, declared)
+    if found is not None:
+        line, name = found
+        problem = f"no program `{name}` in {Path(file).name}; did you mean `{program}`?"
+        typer.secho(f"{settings.name}:{line}: {problem} The table does not count.", err=True, fg="yellow")
 
 
 def _resumed(run_id: str, flags: dict[str, str], explain: bool) -> Job:

@@ -6,7 +6,7 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 from qvr_core.runs.config import RunConfig, Settings
 from qvr_core.runs.toml_ranges import Located, locate
 from qvr_core.semantics.model import Model
+from qvr_core.semantics.spelling import closest
 from qvr_core.syntax.tree import Span
 
 FILE_NAME = "qvr.toml"
@@ -229,6 +230,17 @@ def resolve(program: str, settings_text: str | None, flags: Mapping[str, str]) -
     except ValidationError as error:
         detail = error.errors(include_url=False)
         raise UsageProblem(explain(str(detail[0]["loc"][0]), detail)) from error
+
+
+def misnamed_table(text: str, program: str, others: Collection[str]) -> tuple[int, str] | None:
+    """(line, name) of the [run.<name>] that was probably meant for `program`, which has no table of its own; not one
+    for a program among `others`."""
+    settings, _ = check_settings(text)
+    if program in settings.run:
+        return None
+    places = locate(text)
+    near = (name for name in settings.run if name not in others and closest(name, [program]) is not None)
+    return next(((_point(text, places[("run", name)].key.start).line + 1, name) for name in near), None)
 
 
 def _flag_value(key: str, raw: str) -> Any:

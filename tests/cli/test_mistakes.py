@@ -146,6 +146,34 @@ def test_settings_that_cannot_be_read(name: str, said: str, folder: Path) -> Non
     assert done.exit_code == 2 and said in done.output
 
 
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("[run.maens]\nsteps = 3\n", "qvr.toml:1: no program `maens` in m.qvr; did you mean `means`?"),
+        ("[defaults]\nsteps = 3\n\n[run.maens]\nseed = 3\n", "qvr.toml:4: no program `maens`"),
+        ("run.maens.steps = 3\n", "qvr.toml:1: no program `maens`"),
+        ("[run.means]\nsteps = 3\n[run.maens]\nsteps = 3\n", None),
+        ("[run.language]\nsteps = 3\n", None),
+        ("[run.meant]\nsteps = 3\n", None),
+    ],
+)
+def test_a_table_of_a_misspelt_program(toml: str, said: str | None, folder: Path) -> None:
+    (folder / "qvr.toml").write_text(toml)
+    (folder / "other.qvr").write_text(MODEL.replace("program means", "program meant"))
+    done = qvr("run", "svi", "m.qvr", "--explain")
+    assert done.exit_code == 0
+    assert said in done.output if said else "did you mean" not in done.output
+
+
+def test_a_run_without_data_says_so(folder: Path) -> None:
+    (folder / "qvr.toml").write_text("[run.maens]\nsteps = 3\n")
+    done = qvr("run", "svi", "m.qvr", "--steps", "3")
+    assert done.exit_code == 0
+    assert "did you mean `means`?" in done.output and "no data was given (--data csv:FILE" in done.output
+    done = qvr("run", "svi", "m.qvr", "--steps", "3", "--data", "synthetic")
+    assert "no data was given" not in done.output
+
+
 def test_a_prompt_for_a_program_that_fills_in(folder: Path) -> None:
     (folder / "f.qvr").write_text(MASKED)
     (folder / "t.txt").write_bytes(b"the quick brown fox " * 20)
