@@ -132,6 +132,7 @@ def bayesian_lift_parameters(
         raise InputProblem(
             f"`{model.name}` has no parameters to lift; give the program itself to `MCMC.run(model, x, observations)`"
         )
+    model.input(x)
     coordinates(model, frozenset(given), innovations=True, purpose="NUTS")
     lifted = LiftedModel(model, x, given, prior_scale)
     if additional_latents:

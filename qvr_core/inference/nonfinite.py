@@ -10,10 +10,13 @@ from torch import Tensor
 
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.objectives import weigh
+from qvr_core.runtime.arrow import Value
 from qvr_core.runtime.errors import NonFinite
 from qvr_core.runtime.execution import Execution
+from qvr_core.runtime.frame import as_tensor
 from qvr_core.runtime.layout import parts
 from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.soundness import counted, sound_arguments
 
 
 def first_non_finite(
@@ -27,10 +30,32 @@ def first_non_finite(
             return NonFinite(f"`{model.name}`: the parameter `{name}` is no longer finite; lower the learning rate")
     value = model.input(x)
     rows = 1 if value is None else parts(value)[0].shape[0]
-    with torch.enable_grad():
-        run, log_weights = weigh(model, guide, value, observations or {}, rows)
-        found = blamed(model.name, run) or _blamed_gradient(model.name, run, log_weights, named)
+    found = blamed_data(model, value, observations or {})
+    if found is not None:
+        return found
+    try:
+        with torch.enable_grad(), sound_arguments():
+            run, log_weights = weigh(model, guide, value, observations or {}, rows)
+            found = blamed(model.name, run) or _blamed_gradient(model.name, run, log_weights, named)
+    except NonFinite as wrong:
+        return wrong
     return found or NonFinite(f"`{model.name}`: the loss or its gradient is not finite")
+
+
+def blamed_data(model: ProgramModule, x: Value | None, observations: Mapping[str, Any]) -> NonFinite | None:
+    """The first of the input, the data and the observed values that is not finite."""
+    given: dict[str, Any] = {**model.data, **observations}
+    named = [("the input", None, x)] if x is not None else []
+    named += [
+        (f"site `{n}`: the observed value" if n in model.sites else f"data `{n}`", n, v) for n, v in given.items()
+    ]
+    for what, site, value in named:
+        for part in _tensors(as_tensor(value)):
+            if part.is_floating_point() and not finite(part):
+                first = tuple((~torch.isfinite(part)).nonzero()[0].tolist())
+                where = f", the first in row {first[0]}" if first else ""
+                return NonFinite(f"`{model.name}`: {what} {counted(part)}{where}", site=site)
+    return None
 
 
 def blamed(program: str, run: Execution) -> NonFinite | None:
@@ -39,12 +64,10 @@ def blamed(program: str, run: Execution) -> NonFinite | None:
         given = "observed value" if site.observed else "value"
         for part in _tensors(site.value):
             if part.is_floating_point() and not finite(part):
-                return NonFinite(f"`{program}`: site `{name}`: the {given} has {_what(part)}", site=name)
+                return NonFinite(f"`{program}`: site `{name}`: the {given} {counted(part)}", site=name)
         if site.log_prob is not None and not finite(site.log_prob):
             advice = "; an observed value lies outside the support" if site.observed else ""
-            return NonFinite(
-                f"`{program}`: site `{name}`: its log density has {_what(site.log_prob)}{advice}", site=name
-            )
+            return NonFinite(f"`{program}`: site `{name}`: its log density {counted(site.log_prob)}{advice}", site=name)
     return None
 
 
@@ -62,7 +85,7 @@ def _blamed_gradient(
         )
         for name, gradient in zip(free, gradients, strict=True):
             if not finite(gradient):
-                words = f"the gradient of `{name}` has {_what(gradient)}"
+                words = f"the gradient of `{name}` {counted(gradient)}"
                 if site is None:
                     return NonFinite(f"`{program}`: {words}")
                 return NonFinite(
@@ -80,9 +103,3 @@ def _tensors(value: Any) -> tuple[Tensor, ...]:
     if isinstance(value, Tensor):
         return (value,)
     return tuple(part for part in value if isinstance(part, Tensor)) if isinstance(value, tuple) else ()
-
-
-def _what(tensor: Tensor) -> str:
-    if bool(torch.isnan(tensor).any()):
-        return f"{int(torch.isnan(tensor).sum())} NaN of {tensor.numel()}"
-    return f"{int(torch.isinf(tensor).sum())} infinite of {tensor.numel()}"

@@ -9,14 +9,18 @@ import torch
 from torch import Generator, Tensor
 
 from qvr_core.inference.guides.base import Guide
+from qvr_core.inference.lifting import LiftedModel, substituted
 from qvr_core.runtime.arrow import repeat_rows
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.layout import parts
 from qvr_core.runtime.program import ProgramModule
+from qvr_core.semantics.spelling import closest
 
 
 class Predictive:
-    """Draws every site of `model`; latents from `guide`, from `posterior_samples`, or from the model itself.
+    """Draws every site of `model` (of a lifted one: of its program).
+
+    Latents come from `guide`, from `posterior_samples`, or from the model itself.
 
     `posterior_samples` {site: (draws, …)}, as `MCMCResult.samples` with chains and draws joined, sets the number of
     draws; otherwise `num_samples` does.  Names in `return_sites` are kept (all by default).
@@ -24,19 +28,41 @@ class Predictive:
 
     def __init__(
         self,
-        model: ProgramModule,
+        model: ProgramModule | LiftedModel,
         guide: Guide | None = None,
         posterior_samples: Mapping[str, Tensor] | None = None,
         num_samples: int | None = None,
         return_sites: Collection[str] | None = None,
     ) -> None:
-        if posterior_samples is None and num_samples is None:
+        if not posterior_samples and num_samples is None:
             raise InputProblem("Predictive needs num_samples, or posterior_samples to take the latents from")
-        self.model = model
+        self.model = model.model if isinstance(model, LiftedModel) else model
         self.guide = guide
         self.samples = dict(posterior_samples or {})
-        self.num_samples = num_samples if num_samples is not None else len(next(iter(self.samples.values())))
         self.return_sites = return_sites
+        drawn = self._check()
+        self.num_samples = drawn if num_samples is None else num_samples
+        if drawn and self.num_samples > drawn:
+            raise InputProblem(f"num_samples is {num_samples}, but posterior_samples has {drawn} draws")
+
+    def _check(self) -> int:
+        """The number of posterior draws.  Raises `InputProblem` for names that the model does not have."""
+        model = self.model
+        parameters = {name for name, _ in model.named_parameters()}
+        for what, names, known in (
+            ("posterior_samples", [name.partition("/")[0] for name in self.samples], {*model.sites, *parameters}),
+            ("return_sites", self.return_sites or (), {*model.sites, *model.marginals, *model.priors}),
+        ):
+            for name in names:
+                if name not in known:
+                    near = closest(name, sorted(known))
+                    more = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{n}`' for n in sorted(known))}"
+                    raise model.placed(InputProblem(f"{what}: `{model.name}` has no `{name}`; {more}"))
+        counts = {name: len(sample) for name, sample in self.samples.items()}
+        if len(set(counts.values())) > 1:
+            words = ", ".join(f"`{name}` {count}" for name, count in counts.items())
+            raise InputProblem(f"posterior_samples: every latent needs as many draws, but there are {words}")
+        return next(iter(counts.values()), 0)
 
     @torch.no_grad()
     def __call__(
@@ -117,7 +143,5 @@ class _Substituted:
         self.parameters = {name: value for name, value in parameters.items() if name in dict(model.named_parameters())}
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        from qvr_core.inference.lifting import substituted
-
         with substituted(self.model, self.parameters):
             return self.model.execute(*args, **keywords)

@@ -13,10 +13,12 @@ from torch import Tensor
 
 from qvr_core.runtime.arithmetic import Parts, compile_expr
 from qvr_core.runtime.cells import Cell, as_one, lead
+from qvr_core.runtime.errors import NonFinite
 from qvr_core.runtime.families import canonical
 from qvr_core.runtime.frame import Frame
 from qvr_core.runtime.indices import IndexCheck
 from qvr_core.runtime.layout import Where
+from qvr_core.runtime.soundness import unsound
 from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.model import Constant, Data, Expr, FamilyDraw, Site
 
@@ -102,6 +104,9 @@ class Arguments:
         self.where = where
         self.plate = getattr(site.ascribed.space, "nominal", None) if site.ascribed is not None else None
         self.items = [Argument(draw.family, name, expr, parts) for name, expr in draw.args if name != "dim"]
+        self.constraints = {p.name: p.constraint for p in FAMILIES[draw.family].parameters}
+        self.by_data = any(expr.type.space is None for _, expr in draw.args)
+        """True where only data tell the shape of an argument."""
         self.literal = all(isinstance(expr, Constant) for _, expr in draw.args)
         option = site.via if site.via is not None else site.at
         self.check_groups = IndexCheck(option.name if isinstance(option, Data) else None)
@@ -127,6 +132,13 @@ class Arguments:
             sizes = ", ".join(f"{name} {tuple(shape)}" for name, shape in zip(cells, shapes, strict=True))
             raise self.where.misfit("arguments that fit together", sizes) from error
         return Aligned(self.family, cells, any(cell.rows for cell, _ in cells.values()), batch)
+
+    def check(self, aligned: Aligned) -> None:
+        """Raises `NonFinite` for an argument that is not finite, or outside what its family takes."""
+        for name, (cell, _) in aligned.cells.items():
+            if (wrong := unsound(cell.value, self.constraints.get(name, "real"))) is not None:
+                place = f"`{self.where.program}`, {self.where.part}"
+                raise NonFinite(f"{place}: its `{name}` {wrong}", site=self.where.site)
 
     def canonical(self, aligned: Aligned, rank: int) -> tuple[Tensor, ...]:
         """The parameters in the runtime's form; literal ones are made once."""

@@ -25,6 +25,7 @@ from qvr_core.runtime.frame import Frame, as_tensor
 from qvr_core.runtime.indices import recording
 from qvr_core.runtime.layout import Where
 from qvr_core.runtime.padding import valid_positions
+from qvr_core.runtime.soundness import asked
 from qvr_core.semantics.families import FAMILIES, Family
 from qvr_core.semantics.model import Ascription, FamilyDraw, Site
 from qvr_core.semantics.spaces import Constrained, Finite, Product, Real, Seq, Space
@@ -91,6 +92,8 @@ class FamilySite:
         """Draw or score the site, bind it, and leave a record."""
         groups = self.groups(frame)
         aligned = self.arguments.align(frame, self.event, groups)
+        if asked():
+            self.arguments.check(aligned)
         given = self._given(frame)
         if given is None:
             record = self._drawn(frame, aligned, groups)
@@ -134,7 +137,7 @@ class FamilySite:
 
     def _widened(self, batch: tuple[int, ...]) -> tuple[int, ...]:
         site = self.site
-        if site.ascription is Ascription.VALUE and self.table.event == 0 and isinstance(self.space, Real):
+        if site.ascription is Ascription.VALUE and event_free(self.table, self.space):
             shape = sizes(site.ascribed.space) if site.ascribed is not None else ()
             if shape != (1,) and all(size == 1 for size in batch):
                 batch = shape
@@ -152,6 +155,8 @@ class FamilySite:
             return wide
         # one entry per plate element, or the same for all
         aligned = len(batch) >= len(wide) and all(b in (1, w) for b, w in zip(batch, wide, strict=False))
+        if not aligned and len(batch) >= len(wide) and self.kind == "observe" and self.arguments.by_data:
+            return batch  # the data have another number of rows than the plate: as many are drawn
         return (*wide, *batch[len(wide) :]) if aligned else (*wide, *batch)
 
     def _drawn(self, frame: Frame, aligned: Aligned, groups: Cell | None) -> SiteRecord:
@@ -314,6 +319,10 @@ class FamilySite:
         fits = len(batch) <= len(own) and all(b in (1, o) for b, o in zip(reversed(batch), reversed(own), strict=False))
         if not fits:
             raise self.where.misfit(f"values of shape {batch}, as the arguments have", f"shape {own}")
+        if self.site.ascription is Ascription.VALUE and event_free(self.table, self.space) and len(own) > 1:
+            wanted = sizes(self.space) if self.space is not None else ()
+            if all(size == 1 for size in batch) and own[-len(wanted) :] != wanted:
+                raise self.where.misfit(f"rows of {wanted}, as `: {self._plate_name}` says", f"shape {own}")
         plate = self.plate
         plain = self.kind == "observe" and groups is None and self.site.ascription is Ascription.PLATE
         if plain and plate and own[: len(plate)] != plate and not self._noted:
@@ -418,6 +427,11 @@ def family_support(table: Family, parameters: tuple[Tensor, ...]) -> Support:
         bounded = support.low is not None or support.high is not None
         return Support("bounded", support.low, support.high) if bounded else Support("real")
     return Support(_SUPPORTS.get(support.kind, "discrete"))
+
+
+def event_free(table: Family, space: Space | None) -> bool:
+    """True for a family of numbers whose site names a real space: the value has that shape."""
+    return table.event == 0 and isinstance(space, Real)
 
 
 def _like(parameters: tuple[Tensor, ...]) -> Tensor:

@@ -1,4 +1,4 @@
-"""torch's complaints about shapes, in the words of the program: which step met data that do not fit."""
+"""torch's complaints about shapes and dtypes, in the words of the program: which step met data that do not fit."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ import re
 from qvr_core.runtime.errors import InputProblem
 
 
-class ShapeMisfit(InputProblem, RuntimeError):
-    """Values that do not broadcast; still what torch raised, for those who go on row by row after it."""
+class Misfit(InputProblem, RuntimeError):
+    """Values that do not go together; still what torch raised, for those who go on row by row after it."""
 
 
 _SIZES = re.compile(r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
 _SHAPES = re.compile(r"dimension of length (\d+) .*should be broadcastable to \[.*?(\d+)\]")
+_DTYPES = re.compile(r"to have the same dtype, but got:? (\w+) (?:and|!=) (\w+)")
 
 
-def shape_misfit(program: str, step: object, error: RuntimeError) -> ShapeMisfit | None:
-    """What to say of an error about sizes that do not broadcast; None for any other error."""
-    found = _SIZES.search(str(error)) or _SHAPES.search(str(error))
-    if found is None:
+def misfit(program: str, step: object, error: RuntimeError) -> Misfit | None:
+    """What to say of an error about sizes or dtypes that do not meet; None for any other error."""
+    text = str(error).replace("must have", "to have")
+    if found := _SIZES.search(text) or _SHAPES.search(text):
+        what = f"{found[1]} entries meet {found[2]}: its values, the data and the input must have as many"
+    elif found := _DTYPES.search(text):
+        what = (
+            f"{found[1].lower()} numbers meet {found[2].lower()}: the input, the data and the parameters must be of "
+            "one dtype (`x.float()`, or `model.double()`)"
+        )
+    else:
         return None
     names = (name,) if (name := getattr(step, "name", None)) else getattr(step, "names", ())
     place = ", ".join(f"`{name}`" for name in names) or "a step"
-    return ShapeMisfit(
-        f"program `{program}`, {place}: {found[1]} entries meet {found[2]}: its values, the data and the input must "
-        "have as many",
-        site=names[0] if names else None,
-    )
+    return Misfit(f"program `{program}`, {place}: {what}", site=names[0] if names else None)

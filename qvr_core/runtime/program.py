@@ -22,7 +22,7 @@ from qvr_core.runtime.frame import Frame
 from qvr_core.runtime.layout import Where, blocks, parts, prepare, regroup
 from qvr_core.runtime.leaves import adopt
 from qvr_core.runtime.marginalize import Marginalize
-from qvr_core.runtime.misfits import shape_misfit
+from qvr_core.runtime.misfits import misfit
 from qvr_core.runtime.naming import Naming
 from qvr_core.runtime.padding import padded
 from qvr_core.runtime.program_arrow import ProgramArrow, sum_of
@@ -158,10 +158,10 @@ class ProgramModule(ProgramArrow, Naming):
                 self.placed(problem)
                 raise
             except RuntimeError as error:
-                misfit = shape_misfit(self.name, step, error)
-                if misfit is None:
+                found = misfit(self.name, step, error)
+                if found is None:
                     raise
-                raise self.placed(misfit) from error
+                raise self.placed(found) from error
         if self.priors and want_log_prob:
             self._add_priors(frame, value is not None)
         return Execution(frame.sites, self._output(frame), count)
@@ -215,8 +215,8 @@ class ProgramModule(ProgramArrow, Naming):
             key = (id(x), x._version)
             if key == self._checked and self._last is x:
                 return self._prepared
-            self._checked, self._last = key, x
             self._prepared = prepare(self.domain.space, x, self.where)
+            self._checked, self._last = key, x
             return self._prepared
         return prepare(self.domain.space, x, self.where)
 

@@ -19,7 +19,7 @@ from qvr_core.inference import (
     Predictive,
     bayesian_lift_parameters,
 )
-from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.errors import InputProblem, NonFinite
 
 PLAIN = """
 object Row : FinSet 6
@@ -108,3 +108,140 @@ def test_data_of_another_length_name_program_and_step() -> None:
     with pytest.raises(InputProblem, match=r"program `p`, `m`: 6 entries meet 5: ") as caught:
         loads(text).morphism.execute(None, observations=given)
     assert caught.value.site == "m"
+
+
+CURVE = """
+object X : Real 4
+object Y : Real 1
+morphism f : X -> Y [role=kernel, hidden_dim=8] ~ Normal
+program curve : X -> Y
+    observe y : Y <- f
+    return y
+"""
+
+
+def test_an_input_that_does_not_fit_is_refused_each_time() -> None:
+    model = loads(CURVE).morphism
+    good, bad = torch.randn(6, 4), torch.randn(6, 3)
+    model.rsample(good)
+    for _ in range(2):
+        with pytest.raises(InputProblem, match="the input: expected float"):
+            model.rsample(bad)
+    assert model.rsample(good).shape == (6, 1)
+    with pytest.raises(InputProblem, match="the input: expected float"):
+        bayesian_lift_parameters(model, bad, {"y": torch.zeros(6, 1)})
+
+
+def test_another_dtype_is_told_with_the_site() -> None:
+    with pytest.raises(InputProblem, match=r"`curve`, `y`: double numbers meet float: .*x\.float\(\)"):
+        loads(CURVE).morphism.rsample(torch.randn(6, 4).double())
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"posterior_samples": {"nu": torch.zeros(3)}}, r"posterior_samples: `p` has no `nu`; did you mean `mu`"),
+        ({"num_samples": 2, "return_sites": ["heigth"]}, r"return_sites: `p` has no `heigth`; did you mean `height`"),
+        ({"num_samples": 9, "posterior_samples": {"mu": torch.zeros(3)}}, r"num_samples is 9, .* has 3 draws"),
+    ],
+)
+def test_predictive_refuses_what_it_cannot_use(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputProblem, match=message):
+        Predictive(plain(), **more)
+
+
+def test_predictive_wants_as_many_draws_of_each() -> None:
+    both = PLAIN.replace("Normal(mu, 1.0)", "Normal(mu, s)").replace(
+        "    observe", "    sample s <- HalfNormal(1.0)\n    observe"
+    )
+    with pytest.raises(InputProblem, match="`mu` 3, `s` 4"):
+        Predictive(loads(both).morphism, posterior_samples={"mu": torch.zeros(3), "s": torch.ones(4)})
+
+
+def test_predictive_of_a_lifted_model_is_that_of_its_program() -> None:
+    model, x = loads(CURVE).morphism, torch.randn(6, 4)
+    lifted, _, _ = bayesian_lift_parameters(model, x, {"y": torch.zeros(6, 1)})
+    draws = {name: value.unsqueeze(0).repeat(3, *(1,) * value.ndim) for name, value in lifted.initial().items()}
+    assert Predictive(lifted, posterior_samples=draws)(x)["y"].shape == (3, 6, 1)
+    with pytest.raises(InputProblem, match="not for a LiftedModel; a lifted model is for `MCMC`"):
+        AutoPriorGuide(lifted)
+
+
+def test_as_many_rows_are_drawn_as_the_data_have() -> None:
+    model = loads(
+        "object Patient : FinSet 20\nobject Clinic : FinSet 3\nprogram p : Patient -> Patient\n"
+        "    sample a : Clinic <- Normal(0.0, 1.0)\n"
+        "    observe response : Patient <- Normal(a[clinic] + dose, 1.0)\n    return response\n"
+    ).morphism
+    five = {"clinic": torch.tensor([0, 1, 2, 0, 1]), "dose": torch.randn(5)}
+    assert Predictive(model, num_samples=3)(None, five)["response"].shape == (3, 5)
+    assert model.rsample(observations=five).shape == (1, 5)
+    full = {"clinic": torch.zeros(20, dtype=torch.long), "dose": torch.randn(20)}
+    assert model.rsample(observations=full).shape == (1, 20)
+
+
+def test_a_value_of_another_width_than_its_space_is_refused() -> None:
+    model = loads(
+        "object Out : Real 1\nprogram p : Out -> Out\n    sample m <- Normal(0.0, 1.0)\n"
+        "    observe y : Out <- Normal(m, 1.0)\n    return y\n"
+    ).morphism
+    assert model.log_joint(None, {"m": 0.0, "y": torch.zeros(60)}).shape == (1,)
+    with pytest.raises(
+        InputProblem, match=r"site `y`: expected rows of \(1,\), as `: Out` says, found shape \(60, 5\)"
+    ):
+        model.log_joint(None, {"m": 0.0, "y": torch.zeros(60, 5)})
+
+
+def test_a_guide_of_another_program_is_refused() -> None:
+    guide = AutoNormalGuide(plain(), {"height"})
+    other = loads(PLAIN.replace("program p ", "program q ")).morphism
+    with pytest.raises(InputProblem, match="the guide was made for `p`, and the model is `q`"):
+        SVI(other, guide, torch.optim.Adam(guide.parameters()), ELBO()).step(None, {"height": torch.zeros(6)})
+
+
+SITE = "`p`: site `y`: the observed value has 1 NaN of 2, the first in row 1"
+DATA = "`p`: data `dose` has 1 NaN of 2, the first in row 0"
+ABOVE = r"is -\d.*, and must be above 0: .*exp"
+BETWEEN = r"is -\d.*, and must be between 0 and 1: .*sigmoid"
+
+
+def negative(step: str) -> Any:
+    """A program whose latent is about −3."""
+    return loads(
+        f"program p : FinSet 2 -> FinSet 2\n    sample s <- Normal(-3.0, 0.1)\n    observe y <- {step}\n    return s\n"
+    ).morphism
+
+
+@pytest.mark.parametrize(
+    ("step", "observed", "message"),
+    [
+        ("Normal(s, 1.0)", {"y": torch.tensor([0.0, torch.nan])}, SITE),
+        ("Normal(s * dose, 1.0)", {"y": torch.zeros(2), "dose": torch.tensor([torch.nan, 1.0])}, DATA),
+        ("Normal(0.0, s)", {"y": torch.zeros(2)}, f"site `y`: its `scale` {ABOVE}"),
+        ("Poisson(s)", {"y": torch.ones(2)}, f"site `y`: its `rate` {ABOVE}"),
+        ("Bernoulli(s)", {"y": torch.ones(2)}, f"site `y`: its `probs` {BETWEEN}"),
+    ],
+)
+def test_what_is_not_finite_is_blamed_where_it_comes_from(step: str, observed: dict[str, Any], message: str) -> None:
+    model = negative(step)
+    guide, free = AutoPriorGuide(model, {"y"}), torch.nn.Parameter(torch.zeros(()))
+    elbo = ELBO()
+
+    def objective(*arguments: Any) -> torch.Tensor:
+        return elbo(*arguments) + free
+
+    with pytest.raises(NonFinite, match=message):
+        SVI(model, guide, torch.optim.Adam([free]), objective).step(None, observed)
+
+
+@pytest.mark.parametrize(
+    ("step", "observed", "message"),
+    [
+        ("Normal(s, 1.0)", {"y": torch.tensor([0.0, torch.nan])}, SITE),
+        ("Normal(s * dose, 1.0)", {"y": torch.zeros(2), "dose": torch.tensor([torch.nan, 1.0])}, DATA),
+        ("Normal(0.0, s - 9.0)", {"y": torch.zeros(2)}, f"site `y`: its `scale` {ABOVE}"),
+    ],
+)
+def test_chains_that_cannot_start_say_why(step: str, observed: dict[str, Any], message: str) -> None:
+    with pytest.raises(NonFinite, match=message):
+        MCMC(NUTSKernel(), num_warmup=1, num_samples=1).run(negative(step), None, observed)

@@ -61,6 +61,10 @@ class Guide(nn.Module):
 
     def __init__(self, model: ProgramModule, observed_names: Collection[str] = ()) -> None:
         super().__init__()
+        if not isinstance(model, ProgramModule):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputProblem(
+                f"a guide is made for a program, not for a {type(model).__name__}; a lifted model is for `MCMC`"
+            )
         model.check_names(observed_names, "observed_names")
         self.observed = frozenset(observed_names)
         self.model_name = model.name
@@ -71,6 +75,8 @@ class Guide(nn.Module):
 
     def check_observed(self, model: ProgramModule, observations: Collection[str]) -> None:
         """A latent that the guide proposes must not be given, and one that was to be given must be."""
+        if model.name != self.model_name:
+            raise InputProblem(f"the guide was made for `{self.model_name}`, and the model is `{model.name}`")
         model.check_names(observations, "observations")
         for name in self.observed:
             if name in model.sites and name not in observations and name not in model.data:

@@ -14,12 +14,13 @@ from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates
 from qvr_core.inference.lifting import LiftedModel, substituted
 from qvr_core.inference.mcmc.centred import advice
 from qvr_core.inference.mcmc.traced import Recorded
-from qvr_core.inference.nonfinite import blamed
+from qvr_core.inference.nonfinite import blamed, blamed_data
 from qvr_core.runtime.arrow import repeat_rows
 from qvr_core.runtime.errors import InputProblem, NonFinite
 from qvr_core.runtime.execution import Execution
 from qvr_core.runtime.layout import parts
 from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.soundness import sound_arguments
 
 
 class Potential(Protocol):
@@ -196,7 +197,12 @@ class ProgramPotential:
 
     @torch.no_grad()
     def blame(self, q: Tensor) -> NonFinite | None:
-        found = blamed(self.model.name, self.run(q.unsqueeze(0))[0])
+        found = blamed_data(self.model, self.value, self.observations)
+        try:
+            with sound_arguments():
+                found = found or blamed(self.model.name, self.run(q.unsqueeze(0))[0])
+        except NonFinite as wrong:
+            found = wrong
         return None if found is None else self.model.placed(found)
 
     def _by_chain(self, value: Tensor, chains: int) -> Tensor:

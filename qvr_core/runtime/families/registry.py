@@ -12,6 +12,7 @@ from qvr_core.runtime.families import continuous as c
 from qvr_core.runtime.families import discrete as d
 from qvr_core.runtime.families import multivariate as m
 from qvr_core.runtime.families import standardless as s
+from qvr_core.runtime.soundness import TOLERANCE
 from qvr_core.semantics.families import FAMILIES
 
 Shape = tuple[int, ...]
@@ -96,12 +97,17 @@ RUNTIME_FAMILIES: Mapping[str, RuntimeFamily] = {family.name: family for family 
 
 def _logit(probs: Tensor) -> Tensor:
     eps = torch.finfo(probs.dtype).eps
-    return torch.logit(probs.clamp(eps * eps, 1.0 - eps))
+    return torch.logit(_inside(probs.clamp(eps * eps, 1.0 - eps), probs))
 
 
 def _log_probs(probs: Tensor) -> Tensor:
     # an exact zero stays (nearly) impossible without a NaN gradient
-    return probs.clamp(min=torch.finfo(probs.dtype).tiny).log()
+    return _inside(probs.clamp(min=torch.finfo(probs.dtype).tiny), probs).log()
+
+
+def _inside(clamped: Tensor, probs: Tensor) -> Tensor:
+    """Clamped probabilities; NaN where rounding cannot be why one is outside: it has no density."""
+    return torch.where((probs < -TOLERANCE) | (probs > 1.0 + TOLERANCE), torch.nan, clamped)
 
 
 _VECTOR_PROBS = frozenset({("Categorical", "probs"), ("MixtureNormal", "weights")})

@@ -1,0 +1,68 @@
+"""Whether the arguments of families are what they must be: asked only where something has stopped being finite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch import Tensor
+
+_asked: ContextVar[bool] = ContextVar("asked", default=False)
+
+TOLERANCE = 1e-5
+
+
+@contextmanager
+def sound_arguments() -> Generator[None]:
+    """Inside, a site with an argument that cannot be raises `NonFinite`, which names it."""
+    token = _asked.set(True)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def asked() -> bool:
+    """True inside `sound_arguments`."""
+    return _asked.get()
+
+
+# By constraint: which entries are wrong, what they must be, and what to do.
+_RULES: Mapping[str, tuple[Callable[[Tensor], Tensor], str, str]] = {
+    "positive": (lambda v: v <= 0, "above 0", "draw it from a family of positive numbers, or take exp(…) of it"),
+    "positive vector": (lambda v: v <= 0, "above 0", "draw it from a family of positive numbers, or take exp(…) of it"),
+    "unit": (
+        lambda v: (v < -TOLERANCE) | (v > 1 + TOLERANCE),
+        "between 0 and 1",
+        "draw it from a Beta, or take sigmoid(…) of it",
+    ),
+    "natural": (lambda v: v < 0, "a whole number from 0", "look at the data that it comes from"),
+    "simplex": (
+        lambda v: (v < -TOLERANCE) | ((v.sum(-1, keepdim=True) - 1).abs() > 1e-3),
+        "probabilities that add up to 1",
+        "draw it from a Dirichlet, or take softmax(…) of it",
+    ),
+}
+
+
+def unsound(value: Tensor, constraint: str) -> str | None:
+    """What is wrong with an argument, for `its scale …`; None where nothing is."""
+    if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+        return counted(value)
+    if constraint not in _RULES:
+        return None
+    wrong, wanted, remedy = _RULES[constraint]
+    entries = wrong(value)
+    if not bool(entries.any()):
+        return None
+    worst = value[entries].flatten()[0].item()
+    return f"is {worst:.4g}, and must be {wanted}: {remedy}"
+
+
+def counted(value: Tensor) -> str:
+    """How many numbers are not finite."""
+    if bool(torch.isnan(value).any()):
+        return f"has {int(torch.isnan(value).sum())} NaN of {value.numel()}"
+    return f"has {int(torch.isinf(value).sum())} infinite of {value.numel()}"
