@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -111,7 +111,7 @@ def check_local_name(name: str, binding: Binding, scope: Scope) -> None:
 
 
 def check_free(
-    blocks: Iterable[Block], bound: Bound, scope: Scope, lengths: DataName | None = None
+    blocks: Sequence[Block], bound: Bound, scope: Scope, lengths: DataName | None = None
 ) -> tuple[DataName, ...]:
     """Decide each unbound name: used too early, an argument that must be bound, or data; returns the data.
 
@@ -123,7 +123,9 @@ def check_free(
         for free in result.free:
             later = bound.names.get(free.name) or bound.inner.get(free.name)
             if later is not None:
-                _too_early(free, later, free.name not in bound.names, scope)
+                inner = free.name not in bound.names
+                if not (inner and _without_body(free.name, blocks)):
+                    _too_early(free, later, inner, scope)
             elif free.argument:
                 _unbound_argument(free, bound, scope)
             elif free.name not in data:
@@ -134,6 +136,12 @@ def check_free(
     for datum in data.values():
         _check_typo(datum, bound, scope)
     return tuple(data.values())
+
+
+def _without_body(name: str, blocks: Sequence[Block]) -> bool:
+    """Whether a `marginalize` binds the name for a body that is missing, which is an error already."""
+    nested = chain.from_iterable(block.nested for block in blocks)
+    return any(len(result.units) == 1 and name in dict(result.nested) for result in nested)
 
 
 def _too_early(free: FreeName, later: Binding, inner: bool, scope: Scope) -> None:

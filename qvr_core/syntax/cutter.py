@@ -5,9 +5,11 @@ The cutter knows layout only: which lines belong together and what is wrong with
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import takewhile
 
 from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS, Logical, code_end, logical_line, next_code
 from qvr_core.syntax.layout import shape as shape_of
@@ -17,6 +19,8 @@ from qvr_core.syntax.tree import Span, SyntaxProblem
 
 BLOCKS = {"program": "program", "deduction": "deduction", "composition": "composition"}
 INDENT = "    "
+# Steps that a fix indents at most: it is made anew whenever the statement is cut.
+MOST_INDENTED = 64
 # Blocks within blocks that are still read as such: every layer walks them by recursion.
 DEEPEST = 40
 
@@ -152,7 +156,7 @@ def block_tree(lines: Sequence[str], found: Extent) -> Block:
         _attach(block, root, levels, seen, found)
     _add_tab_problems(lines, placed, found)
     if found.kind != "unknown":
-        _check_blocks(root)
+        _check_blocks(lines, root)
     if found.stripped and found.kind == "program":
         _add_stripped_problem(lines, root, body)
     found.aligned = not any(block.problems for block in placed)
@@ -235,10 +239,10 @@ def _takes_unindented(before: Block, block: Block, found: Extent) -> bool:
     return found.stripped and block.line.shape.word != "return"
 
 
-def _check_blocks(root: Block) -> None:
+def _check_blocks(lines: Sequence[str], root: Block) -> None:
     """Find blocks without a body, and lines behind a `return`."""
     returned = False
-    for child in root.children:
+    for index, child in enumerate(root.children):
         word = child.line.shape.word
         if child.start == "step":
             span = Span(0, len(word))
@@ -253,9 +257,35 @@ def _check_blocks(root: Block) -> None:
                 returned = True
             if word == "marginalize" and not child.children:
                 message = "the body of this `marginalize` is missing: indent the steps that use its name below it"
-                child.problems.append(problem("empty-block", message, span))
+                fix = _indented_body(lines, child, root.children[index + 1 : index + MOST_INDENTED])
+                child.problems.append(problem("empty-block", message, span, fix))
         if child.children:
-            _check_blocks(child)
+            _check_blocks(lines, child)
+
+
+def _indented_body(
+    lines: Sequence[str], opener: Block, below: list[Block]
+) -> tuple[str, tuple[Replacement, ...]] | None:
+    """The edits that make a body of the lines below a `marginalize`, up to the last one that uses its name."""
+    bound = _MARGINALIZED.match(unit_text(lines, opener))
+    if bound is None:
+        return None
+    uses = re.compile(rf"\b{bound[1]}\b")
+    steps = list(takewhile(lambda block: block.line.shape.word not in ("return", "marginalize"), below))
+    last = max((i for i, block in enumerate(steps) if uses.search(unit_text(lines, block))), default=-1)
+    if last < 0:
+        return None
+    origin = (opener.line.first, opener.line.shape.column)
+    end = max(_last_line(block) for block in steps[: last + 1])
+    starts = [offset(lines, origin, (i, 0)) for i in range(steps[0].line.first, end + 1) if lines[i].strip()]
+    return "Indent the steps that use its name", tuple((Span(at, at), INDENT) for at in starts)
+
+
+_MARGINALIZED = re.compile(r"marginalize\s+(\w+)")
+
+
+def _last_line(block: Block) -> int:
+    return max([block.line.last, *map(_last_line, block.children)])
 
 
 # ---------------------------------------------------------------- problems that span lines

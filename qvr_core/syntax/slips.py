@@ -151,7 +151,7 @@ def _misspelt_space(p: Place) -> Slip | None:
     written = p.before.text.casefold()
     near = get_close_matches(written, spelt, n=1, cutoff=0.6)
     meant = _OTHER_WORDS.get(written) or (spelt[near[0]] if near else None)
-    if meant not in words:
+    if meant is None or meant not in words:
         return None
     span = _span(p.before)
     edits = ((span, meant),)

@@ -21,6 +21,24 @@ program p : Row -> Row
 """
 )
 
+BODY = """\
+        let chosen = words[z]
+
+        # what is seen
+        observe word : Token <- Categorical(
+            words[z])
+"""
+MIXTURE = f"""\
+object Topic : FinSet 3
+object Word : FinSet 50
+object Token : FinSet 400
+program mixture : Token -> Word
+    sample weights <- Dirichlet(1.0) [over=Topic]
+    sample words : Topic <- Dirichlet(0.5) [over=Word]
+    marginalize z : Token <- Categorical(weights)
+{BODY}    return words
+"""
+
 # a program without problems, what stands there, what the slip makes of it, the marked text
 SLIPS = [
     (REGRESSION, "HalfNormal(1.0)", "HalfNormal(0.0, 1.0)", "0.0"),
@@ -36,6 +54,7 @@ SLIPS = [
     (REGRESSION.replace("X, beta", "matmul(X.f, A[1]), (beta + 1.0)"), "matmul(matmul(X.f, A[1]), (beta + 1.0))",
      "X.f @ A[1] @ (beta + 1.0)", "@"),
     (REGRESSION, "sample beta : Feature <- Normal(0.0, 1.0)", "beta : Feature ~ Normal(0.0, 1.0)", "beta"),
+    (MIXTURE, BODY, BODY.replace("        ", "    "), "marginalize"),
 ]  # fmt: skip
 
 
