@@ -145,7 +145,9 @@ class Screen:
         if event.posterior:
             console().print(posterior_table(event))
         why = f" ({event.reason})" if event.reason else ""
-        self.out.print(f"finished {event.step:,} steps in {event.seconds:.1f} s{why}; {self.job.directory}")
+        count = len(event.warnings)
+        warned = f", with {count} warning{'s' if count > 1 else ''} above" if count else ""
+        self.out.print(f"finished {event.step:,} steps in {event.seconds:.1f} s{why}{warned}; {self.job.directory}")
 
     def _failed(self, event: Failed) -> None:
         self.err.print(f"failed: {event.message}", style="bold red", markup=False)

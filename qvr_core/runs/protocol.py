@@ -211,6 +211,8 @@ class Finished(Frozen):
     accuracies: Accuracies | None = None
     divergences: int | None = None
     acceptance: float | None = None
+    warnings: tuple[str, ...] = ()
+    """Why the result may not be what was wanted; each was a message as well."""
     reason: str | None = None
 
 

@@ -20,6 +20,7 @@ from qvr_core.runs.accuracy import accuracies
 from qvr_core.runs.bound import Bound, SharedBound
 from qvr_core.runs.checkpoint import Checkpoint
 from qvr_core.runs.curvature import approximated
+from qvr_core.runs.descent import ended_badly
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.held_out import held_out_figure
 from qvr_core.runs.order import RowOrder
@@ -286,8 +287,9 @@ class SviFit:
             figure = self._held_out()
             yield figure
         posterior, remark = self._posterior()
-        if remark is not None:
-            yield Message(level="warning", text=remark)
+        warnings = tuple(text for text in (ended_badly(self.losses, self.config), remark) if text is not None)
+        for text in warnings:
+            yield Message(level="warning", text=text)
         yield Finished(
             step=self.step,
             seconds=self.seconds,
@@ -295,6 +297,7 @@ class SviFit:
             posterior=posterior,
             held_out=figure if isinstance(figure, HeldOut) else None,
             accuracies=figure if isinstance(figure, Accuracies) else None,
+            warnings=warnings,
             reason=reason,
         )
 

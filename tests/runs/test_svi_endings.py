@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import random
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from qvr_core.runs import sampling
 from qvr_core.runs.client import start
 from qvr_core.runs.config import RunConfig
+from qvr_core.runs.descent import ended_badly
 from qvr_core.runs.protocol import Event, Finished, Job, Message
 from qvr_core.runs.store import RunDirectory, RunStore
 
@@ -72,3 +75,22 @@ async def test_laplace_without_downward_curvature_says_so_and_ends_with_the_mode
     warnings, last = await watched(make_job(tmp_path, FLAT, (5.0,), guide="laplace", steps=1))
     assert any("not curved downwards" in text and "more steps" in text for text in warnings)
     assert last.posterior[0].sd == 0
+
+
+async def test_a_fit_that_ends_above_its_start_says_so(tmp_path: Path) -> None:
+    warnings, last = await watched(make_job(tmp_path, CONJUGATE, learning_rate=8.0, steps=100))
+    (warning,) = last.warnings
+    assert warning in warnings
+    assert "the loss ended at" in warning and "above its start" in warning
+    assert "lower learning_rate (it is 8)" in warning
+
+
+def test_losses_that_rise_are_told_from_noise() -> None:
+    config, noise = RunConfig(), random.Random(0)
+    for seed in range(200):
+        noise.seed(seed)
+        assert ended_badly([noise.gauss(0, 1) + 3 / (1 + i) for i in range(20 + seed)], config) is None
+    fell = [noise.gauss(0, 1) + 100 * math.exp(-i / 20) for i in range(200)]
+    assert ended_badly(fell, config) is None
+    assert "had been at" in str(ended_badly(fell + [80 + noise.gauss(0, 1)] * 100, config))
+    assert "above its start" in str(ended_badly(fell + [1e6] * 100, config))

@@ -157,6 +157,7 @@ export type RunEvent =
       accuracies?: Accuracies;
       divergences?: number;
       acceptance?: number;
+      warnings?: string[];
       reason?: string;
     }
   | { event: "cancelled"; step: number; seconds: number; checkpoint?: string; posterior?: PosteriorRow[] }
