@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from qvr_core.semantics.codes import DUPLICATE_EXPORT, DUPLICATE_NAME, UNFANNED_REPLICA, UNKNOWN_NAME, UNUSED
 from qvr_core.semantics.declarations import COMPOSITION, Checked, bare_name, is_broken
 from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Related
+from qvr_core.semantics.family_spelling import likely_family
 from qvr_core.semantics.scope import Entry, FamilyEntry, UnknownName
 from qvr_core.semantics.spelling import SpellingIndex, closest
 from qvr_core.syntax.statements import Layout, units_of
@@ -213,7 +214,8 @@ class FileRules:
         return Diagnostic(UNKNOWN_NAME, message, unknown.place, related, fixes)
 
     def _near(self, unknown: UnknownName) -> str | None:
-        local = closest(unknown.name, unknown.candidates)
+        families = unknown.wanted == "arrow or family"
+        local = likely_family(unknown.name) if families else closest(unknown.name, unknown.candidates)
         if local is not None:
             return local
         return self._spellings["object" if unknown.wanted == "object" else "arrow"].closest(unknown.name)

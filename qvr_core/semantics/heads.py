@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from qvr_core.semantics.codes import FAMILY_ARGUMENTS, UNKNOWN_FAMILY
 from qvr_core.semantics.diagnostics import Edit, Fix
 from qvr_core.semantics.families import FAMILIES, Family, Parameter
+from qvr_core.semantics.family_spelling import likely_family
 from qvr_core.semantics.scope import Scope
 from qvr_core.semantics.spelling import closest
 from qvr_core.syntax.tree import (
@@ -59,7 +60,7 @@ def read_head(expr: ArrowExpr, scope: Scope) -> Head | None:
 
 
 def unknown_family(name: Name, scope: Scope) -> None:
-    near = closest(name.text, FAMILIES)
+    near = likely_family(name.text)
     message = f"there is no family `{name.text}`" + (f"; did you mean `{near}`?" if near else "")
     fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(name.span), near),), True),)
     scope.report(UNKNOWN_FAMILY, message, name.span, fixes=fixes)
