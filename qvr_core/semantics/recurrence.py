@@ -8,11 +8,11 @@ from qvr_core.semantics.arrow_text import arrow_text, leading_name, plain
 from qvr_core.semantics.calls import Call, Sorted, bad_call, nothing, sort_arguments, word_of
 from qvr_core.semantics.codes import INFERRED_DIRECTION, SCAN_MISMATCH, SEQUENCE_MISMATCH
 from qvr_core.semantics.density import beside, scanned
-from qvr_core.semantics.diagnostics import Edit, Fix
+from qvr_core.semantics.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.display import structure
 from qvr_core.semantics.fits import fit
 from qvr_core.semantics.model import Arrow, Fan, Scan
-from qvr_core.semantics.scope import UNKNOWN, FamilyEntry, show
+from qvr_core.semantics.scope import UNKNOWN, ArrowEntry, FamilyEntry, show
 from qvr_core.semantics.sequences import as_sequence
 from qvr_core.semantics.spaces import (
     Linear,
@@ -25,6 +25,7 @@ from qvr_core.semantics.spaces import (
     has_seq,
     is_real,
     is_unknown,
+    item_of,
     product,
     width,
 )
@@ -142,12 +143,46 @@ def _split(call: Call, expr: ArrowExpr, cell: Arrow) -> tuple[Named, Named]:
         call.scope.report(SCAN_MISMATCH, message, expr.span)
         return UNKNOWN, UNKNOWN
     item, state = _slice(domain, 0, cut), _slice(domain, cut, len(factors))
+    if (swapped := _state_first(call, domain, codomain, count)) is not None:
+        _report_order(call, expr, cell, *swapped)
+        return swapped
     if not call.scope.require_fit(
         cell.codomain, state, expr.span, SCAN_MISMATCH, f"`{text}` gives", "the state that it reads is"
     ):
         return item, UNKNOWN
     # the labels of `return (h: h2, c: c2)` name the factors of the result
     return item, cell.codomain if fit(codomain, state.space).problem is None else state
+
+
+def _state_first(call: Call, domain: Space, codomain: Space, count: int) -> tuple[Named, Named] | None:
+    """Item and state of a cell that reads them in the wrong order; None where it does not."""
+    total = len(factors_of(domain))
+    if not _clearly_wrong(codomain, domain, total - count):
+        return None
+    item, state = _slice(domain, count, total), _slice(domain, 0, count)
+    given = UNKNOWN if call.given is None else call.given
+    return (item, state) if _fits(codomain, state.space) and _fits(item_of(given.space), item.space) else None
+
+
+def _fits(given: Space, wanted: Space) -> bool:
+    result = fit(given, wanted)
+    return result.problem is None and result.widths != "wrong"
+
+
+def _report_order(call: Call, expr: ArrowExpr, cell: Arrow, item: Named, state: Named) -> None:
+    inner = plain(expr)
+    order = f"{item.written} * {state.written}"
+    message = f"`{arrow_text(expr)}` reads {cell.domain.written}, the state before the item; "
+    message += f"a cell reads the item first and the state second: `{order}`"
+    fixes: tuple[Fix, ...] = ()
+    related: tuple[Related, ...] = ()
+    if isinstance(inner, ArrowRef):
+        name = inner.name.text
+        related = (Related(f"`{name}` is declared here", DeclarationSite(name)),)
+        entry = call.scope.lookup(name)
+        if isinstance(entry, ArrowEntry) and entry.kind == "morphism":
+            fixes = (Fix(f"Change to `{order}`", (Edit(DeclarationSite(name, "domain"), order),)),)
+    call.scope.report(SCAN_MISMATCH, message, expr.span, related, fixes)
 
 
 def _clearly_wrong(codomain: Space, domain: Space, cut: int) -> bool:
