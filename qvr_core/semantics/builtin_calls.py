@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from qvr_core.semantics.broadcasting import (
@@ -37,7 +38,7 @@ from qvr_core.semantics.spaces import (
     multiply,
 )
 from qvr_core.semantics.spelling import closest
-from qvr_core.syntax.tree import ArithArg, ArithCall, Variable
+from qvr_core.syntax.tree import ArithArg, ArithCall, Span, Variable
 
 _RANGES: dict[str, tuple[float | None, float | None]] = {
     "sigmoid": (0.0, 1.0), "expit": (0.0, 1.0), "inv_logit": (0.0, 1.0), "ndtr": (0.0, 1.0), "tanh": (-1.0, 1.0),
@@ -63,7 +64,7 @@ def check_builtin(
     origin = ctx.scope.origin(expr.span)
     texts = [words(arg.value, f"argument {index}") for index, arg in enumerate(given, 1)]
     texts = texts if first is None else ["the value", *texts]
-    if not _check_arity(function, expr, len(args), len(keywords), ctx):
+    if not _check_arity(function, expr, given, len(args), len(keywords), ctx):
         return Builtin(type=data_like([a.type for a in args]), origin=origin, function=function.name, args=args)
     kind = _shape(function, args, texts, keywords, expr, ctx)
     return Builtin(type=kind, origin=origin, function=function.name, args=args, keywords=keywords)
@@ -84,14 +85,29 @@ def _check_keywords(function: BuiltinFunction, expr: ArithCall, ctx: StepContext
         ctx.scope.report(FUNCTION_ARGUMENTS, message, place, fixes=fixes)
 
 
-def _check_arity(function: BuiltinFunction, expr: ArithCall, count: int, keywords: int, ctx: StepContext) -> bool:
+def _check_arity(
+    function: BuiltinFunction, expr: ArithCall, given: list[ArithArg], count: int, keywords: int, ctx: StepContext
+) -> bool:
     if count >= function.least and (function.most is None or count <= function.most):
         return True
     if count < function.least <= count + keywords:
         return True
     message = f"`{function.name}` takes {arity_words(function)}, but {count} {'is' if count == 1 else 'are'} given"
-    ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.span)
+    surplus = 0 if function.most is None else count - function.most
+    if 0 < surplus < len(given) and given == list(expr.args):
+        place, fix = _surplus(expr.args, surplus, ctx)
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, place, fixes=(fix,))
+    else:
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.span)
     return False
+
+
+def _surplus(args: Sequence[ArithArg], count: int, ctx: StepContext) -> tuple[Span, Fix]:
+    """Where the last `count` arguments stand, and what removes them."""
+    kept, first, last = args[-count - 1], args[-count], args[-1]
+    gap = ctx.scope.origin(Span(kept.span.end, last.span.end))
+    title = "Remove it" if count == 1 else "Remove them"
+    return Span(first.span.start, last.span.end), Fix(title, (Edit(gap, ""),))
 
 
 def _shape(

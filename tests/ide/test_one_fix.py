@@ -38,6 +38,14 @@ program mixture : Token -> Word
     marginalize z : Token <- Categorical(weights)
 {BODY}    return words
 """
+RECURRENT = """\
+object Token : FinSet 60
+object E : Real 8
+object H : Real 16
+morphism embed : Token -> E [role=embed]
+morphism cell : E * H -> H [role=kernel] ~ Normal
+let encoder = embed >> scan(cell)
+"""
 
 # a program without problems, what stands there, what the slip makes of it, the marked text
 SLIPS = [
@@ -55,6 +63,9 @@ SLIPS = [
      "X.f @ A[1] @ (beta + 1.0)", "@"),
     (REGRESSION, "sample beta : Feature <- Normal(0.0, 1.0)", "beta : Feature ~ Normal(0.0, 1.0)", "beta"),
     (MIXTURE, BODY, BODY.replace("        ", "    "), "marginalize"),
+    (REGRESSION.replace("HalfNormal(1.0)", "InverseGamma(1.0, 1.0)"), "InverseGamma", "InvGamma", "InvGamma"),
+    (RECURRENT, "E * H", "H * E", "cell"),
+    (REGRESSION.replace("y : Row <- Normal(", "y : Row <- Normal(log(s) + "), "log(s)", "log(s, beta)", "beta"),
 ]  # fmt: skip
 
 
