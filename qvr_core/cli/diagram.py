@@ -35,7 +35,9 @@ def diagram(
         graph = diagrams.build(snapshot, name)
         match chosen:
             case "mermaid":
-                content = diagrams.to_mermaid(graph).encode()
+                drawn = diagrams.to_mermaid(graph)
+                page = output is not None and output.suffix.lower() == ".md"
+                content = (f"```mermaid\n{drawn.rstrip()}\n```\n" if page else drawn).encode()
             case "dot":
                 content = diagrams.to_dot(graph).encode()
             case "svg":

@@ -67,5 +67,9 @@ class NonFinite(RuntimeProblem, ArithmeticError):
     """A density or a gradient is NaN or infinite."""
 
 
+class Unobserved(UserWarning):
+    """An `observe` step has no value: it is drawn from the model and says nothing about the latents."""
+
+
 class OtherLength(UserWarning):
     """Data have another number of rows than the plate of their likelihood declares: allowed, and noted once."""

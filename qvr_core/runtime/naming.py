@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TypeVar
+import warnings
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
 
-from qvr_core.runtime.errors import InputProblem, RuntimeProblem
+from qvr_core.runtime.arrow_site import ArrowSite
+from qvr_core.runtime.errors import InputProblem, RuntimeProblem, Unobserved
+from qvr_core.runtime.family_site import FamilySite
 from qvr_core.semantics.model import Program
 from qvr_core.semantics.spelling import closest
 
@@ -17,6 +20,8 @@ class Naming:
 
     program: Program
     name: str
+    data: Mapping[str, Any]
+    sites: dict[str, ArrowSite | FamilySite]
     readable: frozenset[str]
     """Data, sites (those inside blocks included) and named inputs."""
     places: dict[str | None, str]
@@ -30,6 +35,15 @@ class Naming:
     def placed(self, problem: Problem) -> Problem:
         """A problem with the line of its site, else of the program."""
         return problem.at(self.places.get(problem.site) or self.places.get(None))
+
+    def note_unobserved(self, given: Collection[str]) -> None:
+        """Warns of `observe` steps that have no value, in `given` or as data."""
+        lacking = [f"`{name}`" for name, site in self.sites.items() if site.kind == "observe"
+                   and name not in given and name not in self.data]  # fmt: skip
+        if lacking:
+            words = ", ".join(lacking)
+            message = f"`{self.name}`: no value was given for {words}, so it is drawn from the model and scores nothing"
+            warnings.warn(message, Unobserved, stacklevel=4)
 
     def check_names(self, given: Collection[str], what: str) -> None:
         """Raises `InputProblem` for a name in `what` that no site, data or input has, so that nothing would read it."""

@@ -105,6 +105,9 @@ def test_diagram(tmp_path: Path) -> None:
     out = tmp_path / "d.dot"
     assert qvr("diagram", "examples/vanilla_rnn_lm.qvr", "backbone", "-o", str(out)).returncode == 0
     assert out.read_text().startswith("digraph")
+    page = tmp_path / "d.md"
+    assert qvr("diagram", "examples/vanilla_rnn_lm.qvr", "-o", str(page)).returncode == 0
+    assert page.read_text().startswith("```mermaid\nflowchart") and page.read_text().endswith("\n```\n")
     assert "flowchart LR" in qvr("diagram", "examples/vanilla_rnn_lm.qvr").stdout
     done = qvr("diagram", "examples/vanilla_rnn_lm.qvr", "nonsense")
     assert done.returncode == 1 and "nonsense" in done.stderr

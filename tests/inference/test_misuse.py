@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from qvr_core.inference import (
     Predictive,
     bayesian_lift_parameters,
 )
-from qvr_core.runtime.errors import InputProblem, NonFinite
+from qvr_core.runtime.errors import InputProblem, NonFinite, Unobserved
 
 PLAIN = """
 object Row : FinSet 6
@@ -245,3 +246,17 @@ def test_what_is_not_finite_is_blamed_where_it_comes_from(step: str, observed: d
 def test_chains_that_cannot_start_say_why(step: str, observed: dict[str, Any], message: str) -> None:
     with pytest.raises(NonFinite, match=message):
         MCMC(NUTSKernel(), num_warmup=1, num_samples=1).run(negative(step), None, observed)
+
+
+def test_an_observe_step_without_a_value_is_warned_of() -> None:
+    model = plain()
+    with pytest.warns(Unobserved, match="`p`: no value was given for `height`, so it is drawn"):
+        MCMC(NUTSKernel(), num_warmup=5, num_samples=2).run(model)
+    guide = AutoNormalGuide(model)
+    svi = SVI(model, guide, torch.optim.Adam(guide.parameters()), ELBO())
+    with pytest.warns(Unobserved):
+        svi.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        svi.step()
+        MCMC(NUTSKernel(), num_warmup=5, num_samples=2).run(model, None, {"height": torch.zeros(6)})

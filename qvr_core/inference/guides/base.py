@@ -68,6 +68,7 @@ class Guide(nn.Module):
         model.check_names(observed_names, "observed_names")
         self.observed = frozenset(observed_names)
         self.model_name = model.name
+        self._noted = False
 
     def propose(self, rows: int, generator: Generator | None = None, *, gradient: Gradient = "sampled") -> Proposal:
         """Latents for `rows` rows; `gradient` says how log p − log q is estimated."""
@@ -78,6 +79,9 @@ class Guide(nn.Module):
         if model.name != self.model_name:
             raise InputProblem(f"the guide was made for `{self.model_name}`, and the model is `{model.name}`")
         model.check_names(observations, "observations")
+        if not self._noted:
+            self._noted = True
+            model.note_unobserved(observations)
         for name in self.observed:
             if name in model.sites and name not in observations and name not in model.data:
                 raise InputProblem(

@@ -79,6 +79,7 @@ class ProgramPotential:
         self.advice = advice(model.program)
         self._recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
         self.observations = dict(observations)
+        model.note_unobserved(observations)
         self.value = model.input(x)
         self.rows = 1 if self.value is None else parts(self.value)[0].shape[0]
         free = [p for p in model.parameters() if p.is_floating_point()]
