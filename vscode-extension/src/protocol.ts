@@ -161,7 +161,7 @@ export type RunEvent =
       reason?: string;
     }
   | { event: "cancelled"; step: number; seconds: number; checkpoint?: string; posterior?: PosteriorRow[] }
-  | { event: "failed"; code: string; message: string; range?: Range; site?: string; fixes?: string[]; log?: string[] }
+  | { event: "failed"; code: string; message: string; usage?: boolean; range?: Range; site?: string; fixes?: string[]; log?: string[] }
   | { event: "crashed"; returncode?: number; signal?: string; log?: string[] };
 
 /** Parameters of the notification `qvr/runEvent`. */
