@@ -17,7 +17,7 @@ from qvr_core.inference.mcmc import Progress as Transition
 from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.runs import chains
 from qvr_core.runs.failures import Refused
-from qvr_core.runs.posterior import chain_table, left_out, write_netcdf
+from qvr_core.runs.posterior import HURRIED, chain_table, left_out, write_netcdf
 from qvr_core.runs.prepare import Prepared
 from qvr_core.runs.protocol import Cancelled, Event, Finished, Message, PosteriorRow, Progress
 from qvr_core.runs.store import RunDirectory
@@ -105,6 +105,9 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit) -> None:
         emit(Cancelled(step=watched.done, seconds=watched.seconds))
         return
     posterior = _stored(prepared, result, emit, hurry=cancelled) if team.leads else ()
+    warnings = () if not team.leads else tuple(result.warnings_of(HURRIED) if cancelled else result.warnings)
+    for warning in warnings:
+        emit(Message(level="warning", text=warning))
     kept, made = len(result.acceptance), chains.draws_of(result)
     partial = f"{kept} of {config.chains} chains, {made} of {config.samples} draws each"
     if (kept, made) == (config.chains, config.samples):
@@ -121,6 +124,7 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit) -> None:
             posterior=posterior,
             divergences=int(result.divergence_counts.sum()),
             acceptance=float(result.acceptance_rates.mean()),
+            warnings=warnings,
             reason=f"the time limit of {config.time_limit:g} s: {partial}" if late else None,
         )
     )
@@ -150,8 +154,6 @@ def _sampled(prepared: Prepared, team: Team, watched: Watched) -> MCMCResult | N
 def _stored(prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool) -> tuple[PosteriorRow, ...]:
     """Write the draws; the table of them."""
     sites = prepared.model.sites
-    for warning in result.warnings:
-        emit(Message(level="warning", text=warning))
     directory = RunDirectory.of(prepared.job)
     try:
         # A slash would be a group of the file.

@@ -8,9 +8,11 @@ import arviz
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, HMCKernel, NUTSKernel, bayesian_lift_parameters
+from qvr_core.inference.mcmc import MCMCResult, joined
 from qvr_core.inference.mcmc.adaptation import DualAveraging, window_ends
 from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.inference.mcmc.traced import traced
@@ -167,6 +169,42 @@ def test_a_chain_that_stands_still_is_reported() -> None:
     kernel = NUTSKernel(step_size=1e-9, max_tree_depth=1, adapt_step_size=False)
     result = MCMC(kernel, 0, 10, seed=0).run(location(), None, DATA)
     assert any("has moved only" in warning for warning in result.warnings)
+
+
+def drawn(samples: dict[str, Tensor], diverging: int = 0) -> MCMCResult:
+    """A result of given draws, of which so many diverged."""
+    chains, draws = next(iter(samples.values())).shape[:2]
+    each = torch.zeros(chains, draws)
+    bad = torch.arange(chains * draws).reshape(chains, draws) < diverging
+    return MCMCResult(samples, each.mean(1), bad.sum(1), torch.ones(chains), each, each, bad, each, each)
+
+
+def test_chains_that_disagree_and_draws_that_hang_together_are_told_once() -> None:
+    torch.manual_seed(0)
+    good = torch.randn(4, 200)
+    assert drawn({"mu": good, "still": torch.ones(4, 200)}).warnings == []
+    apart = torch.randn(4, 200, 2, 3)
+    apart[1, :, 1, 2] += 3
+    apart[1, :, 0, 1] += 1
+    (warning,) = drawn({"mu": good, "net.weight": apart}).warnings
+    assert warning.startswith("the chains have not mixed: R-hat of `net.weight[1, 2]` is 1.") and "800 draws" in warning
+    assert "and 1 more are like it" in warning and "more warm-up" in warning
+    walk = torch.zeros(4, 200)
+    for at in range(1, 200):
+        walk[:, at] = 0.9 * walk[:, at - 1] + torch.randn(4)
+    (warning,) = drawn({"mu": good, "slow": walk}).warnings
+    assert "of `slow`" in warning and "more draws" in warning
+
+
+def test_very_short_chains_are_left_alone() -> None:
+    torch.manual_seed(0)
+    for draws, chains in [(3, 1), (10, 2), (50, 2), (100, 1), (100, 4)]:
+        assert drawn({"z": torch.randn(chains, draws, 10)}).warnings == []
+
+
+def test_divergences_of_all_chains_are_one_line() -> None:
+    one, other = drawn({"mu": torch.zeros(1, 50)}, 3), drawn({"mu": torch.zeros(1, 50)}, 2)
+    assert joined([one, other]).warnings == ["5 of 100 transitions diverged: raise target_accept"]
 
 
 def test_windows_double_and_leave_a_final_buffer() -> None:

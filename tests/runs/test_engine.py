@@ -369,6 +369,17 @@ async def test_chains_at_their_time_limit_say_what_they_have(tmp_path: Path) -> 
     assert last.reason is not None and last.reason.startswith("the time limit of 2 s: 2 of 2 chains, ")
 
 
+async def test_chains_of_parameters_that_have_not_mixed_are_told_at_the_end(tmp_path: Path) -> None:
+    job = make_job(
+        tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=0, samples=60, chains=2, max_tree_depth=1,
+        step_size=0.01,
+    )  # fmt: skip
+    events, last = await watched(job)
+    assert isinstance(last, Finished)
+    (warning,) = [text for text in last.warnings if text.startswith("the chains have not mixed")]
+    assert [event.text for event in events if isinstance(event, Message)].count(warning) == 1
+
+
 def result_of(draws: int, chains: int) -> MCMCResult:
     """Chains whose draws are their numbers."""
     numbers = torch.arange(draws).expand(chains, draws)

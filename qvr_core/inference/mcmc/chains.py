@@ -204,14 +204,11 @@ class _Kept:
             self.samples.setdefault(name, []).append(value)
         self.transitions.append(transition)
 
-    def result(self, step_size: Array, warnings: list[str]) -> MCMCResult:
+    def result(self, step_size: Array, remarks: list[str]) -> MCMCResult:
         def stacked(attribute: str) -> Tensor:
             return torch.from_numpy(np.stack([getattr(t, attribute) for t in self.transitions], 1))
 
         diverging, acceptance = stacked("diverging"), stacked("acceptance")
-        if bool(diverging.any()):
-            advice = "raise target_accept" + (f", or {self.potential.advice}" if self.potential.advice else "")
-            warnings.append(f"{int(diverging.sum())} of {diverging.numel()} transitions diverged: {advice}")
         return MCMCResult(
             {name: torch.stack(values, 1).to(torch.get_default_dtype()) for name, values in self.samples.items()},
             acceptance.mean(1),
@@ -222,7 +219,8 @@ class _Kept:
             diverging,
             torch.from_numpy(np.stack([t.state.log_density for t in self.transitions], 1)),
             acceptance,
-            warnings,
+            remarks,
+            "raise target_accept" + (f", or {self.potential.advice}" if self.potential.advice else ""),
         )
 
 
@@ -254,14 +252,15 @@ def joined(runs: Sequence[MCMCResult]) -> MCMCResult:
         together("diverging"),
         together("log_density"),
         together("acceptance"),
-        list(_warnings(runs)),
+        list(_remarks(runs)),
+        runs[0].advice,
     )
 
 
-def _warnings(runs: Sequence[MCMCResult]) -> Iterator[str]:
-    """The warnings of runs side by side: a chain's number counts those of the runs before."""
+def _remarks(runs: Sequence[MCMCResult]) -> Iterator[str]:
+    """The remarks of runs side by side: a chain's number counts those of the runs before."""
     before = 0
     for run in runs:
-        for warning in run.warnings:
-            yield re.sub(r"^chain (\d+)", lambda found, start=before: f"chain {start + int(found[1])}", warning)
+        for remark in run.remarks:
+            yield re.sub(r"^chain (\d+)", lambda found, start=before: f"chain {start + int(found[1])}", remark)
         before += len(run.acceptance_rates)

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
+
+from qvr_core.inference.mcmc.mixing import DIAGNOSED, mixing_warnings, statistic
 
 
 @dataclass
@@ -17,7 +18,7 @@ class MCMCResult:
 
     samples: {site: (chains, draws, …)}.  Per chain: `acceptance_rates` (the mean Metropolis acceptance statistic),
     `divergence_counts`, `step_sizes`.  Per draw (chains, draws): `tree_depths`, `leapfrog_steps`, `diverging`,
-    `log_density`.  `warnings` say in words what looks wrong, with advice.
+    `log_density`.  `remarks` are what a chain itself noticed, `advice` says what to do about divergences.
     """
 
     samples: dict[str, Tensor]
@@ -29,7 +30,21 @@ class MCMCResult:
     diverging: Tensor
     log_density: Tensor
     acceptance: Tensor
-    warnings: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list[str])
+    advice: str = "raise target_accept"
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What looks wrong, in words and with advice: of all chains together, and each thing once."""
+        return self.warnings_of()
+
+    def warnings_of(self, diagnosed: int = DIAGNOSED) -> list[str]:
+        """The same; R-hat and effective sample sizes of about so many numbers."""
+        found = list(self.remarks)
+        if bool(self.diverging.any()):
+            count, every = int(self.diverging.sum()), self.diverging.numel()
+            found.append(f"{count} of {every} transitions diverged: {self.advice}")
+        return found + mixing_warnings(self.samples, diagnosed)
 
     @cached_property
     def r_hat(self) -> dict[str, Tensor]:
@@ -46,19 +61,14 @@ class MCMCResult:
         """Effective sample size of the 5 % and 95 % quantiles by site."""
         return self._each("ess", "tail")
 
-    def _each(self, statistic: str, method: str) -> dict[str, Tensor]:
-        import arviz
-
-        function = getattr(arviz, statistic)
+    def _each(self, which: str, method: str) -> dict[str, Tensor]:
         found: dict[str, Tensor] = {}
         for name, draws in self.samples.items():
             if draws.shape[1] < 4:
                 found[name] = torch.full(draws.shape[2:], float("nan"))
                 continue
             flat = draws.reshape(*draws.shape[:2], -1).double().numpy()
-            data = arviz.convert_to_dataset({"v": flat})
-            with np.errstate(all="ignore"):
-                found[name] = torch.as_tensor(np.asarray(function(data, method=method)["v"])).reshape(draws.shape[2:])
+            found[name] = torch.as_tensor(statistic(which, method, flat)).reshape(draws.shape[2:])
         return found
 
     def to_arviz(self) -> Any:
