@@ -111,22 +111,24 @@ def measured(found: Sequence[Coordinate], run: Execution) -> list[Coordinate]:
 
 
 def _movable(model: ProgramModule, name: str, info: SiteInfo, purpose: str) -> None:
+    # Chains have no guide to change.
+    other = "" if purpose == "NUTS" else ", or use AutoPriorGuide, which draws it from the model"
     if info.discrete:
         raise DiscreteLatent(
             f"program `{model.name}`: the latent `{name}` is discrete, so {purpose} cannot move it. Sum it out with "
-            f"`marginalize {name} <- …`, or use AutoPriorGuide, which draws it from the model",
+            f"`marginalize {name} <- …`{other}",
             site=name,
         )
     if info.arrow and any(name == site.name for block in model.marginals.values() for site in block.latents()):
         raise NoDensity(
             f"program `{model.name}`: `{name}` is drawn from an arrow inside `marginalize`, where its noise gives "
-            f"another value in every branch, so {purpose} cannot move it; draw it from a family, or use AutoPriorGuide",
+            f"another value in every branch, so {purpose} cannot move it; draw it from a family{other}",
             site=name,
         )
     if info.arrow and info.density.kind == "none":
         raise NoDensity(
             f"program `{model.name}`: `{name}` ends in a deterministic arrow after its last draw, so it has no density "
-            f"and {purpose} cannot move it; use AutoPriorGuide",
+            f"and {purpose} cannot move it; let its arrow end in a draw{other}",
             site=name,
         )
 

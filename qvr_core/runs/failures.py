@@ -9,6 +9,7 @@ import torch
 
 from qvr_core.analysis import Snapshot
 from qvr_core.data.problems import DataProblem, NoColumn
+from qvr_core.runs.guide_names import in_flags
 from qvr_core.runs.protocol import Failed, TextRange
 from qvr_core.runs.ranges import utf16
 from qvr_core.runtime.errors import RuntimeProblem
@@ -81,7 +82,8 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
                 usage=error.usage or None,
             )
         case RuntimeProblem():
-            return Failed(code=_code(error), message=str(error), range=place(error.site), site=error.site)
+            message = in_flags(str(error))
+            return Failed(code=_code(error), message=message, range=place(error.site), site=error.site)
         case torch.OutOfMemoryError() | MemoryError():
             return Failed(
                 code="out-of-memory",

@@ -22,6 +22,7 @@ from qvr_core.runs.checkpoint import Checkpoint
 from qvr_core.runs.curvature import approximated
 from qvr_core.runs.descent import ended_badly
 from qvr_core.runs.failures import Refused
+from qvr_core.runs.guide_names import GUIDES
 from qvr_core.runs.held_out import held_out_figure
 from qvr_core.runs.order import RowOrder
 from qvr_core.runs.parts import ScaledELBO
@@ -45,14 +46,6 @@ from qvr_core.runs.team import Team
 from qvr_core.runs.worker import Stop
 
 SMOOTHING = 0.98
-GUIDES = {
-    "prior": inference.AutoPriorGuide,
-    "normal": inference.AutoNormalGuide,
-    "delta": inference.AutoDeltaGuide,
-    "multivariate_normal": inference.AutoMultivariateNormalGuide,
-    "low_rank": inference.AutoLowRankMultivariateNormalGuide,
-    "laplace": inference.AutoLaplaceGuide,
-}
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,

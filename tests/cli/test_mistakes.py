@@ -174,6 +174,17 @@ def test_a_run_without_data_says_so(folder: Path) -> None:
     assert "no data was given" not in done.output
 
 
+@pytest.mark.parametrize("algorithm", ["svi", "nuts"])
+def test_a_discrete_latent(algorithm: str, folder: Path) -> None:
+    (folder / "m.qvr").write_text(MODEL.replace("mu <- Normal(0.0, 1.0)", "mu <- Bernoulli(0.5)"))
+    done = qvr("run", algorithm, "m.qvr", "--data", "csv:d.csv")
+    assert done.exit_code == 1
+    assert "`mu` is discrete" in done.output and "`marginalize mu <- …`" in done.output
+    assert "Auto" not in done.output
+    assert ("--guide" in done.output) == (algorithm == "svi")
+    assert algorithm == "nuts" or "or use `--guide prior`, which draws it from the model" in done.output
+
+
 def test_a_prompt_for_a_program_that_fills_in(folder: Path) -> None:
     (folder / "f.qvr").write_text(MASKED)
     (folder / "t.txt").write_bytes(b"the quick brown fox " * 20)
