@@ -84,7 +84,8 @@ def fit(prepared: Prepared, stop: Stop, team: Team, emit: Callable[[Event], None
         return
     engine = SviFit(prepared, stop, team)
     notes = list(engine.restore()) if prepared.job.resume else []
-    emit(started(prepared, config.steps, engine.step or None))
+    begun = started(prepared, config.steps, engine.step or None)
+    emit(begun.model_copy(update={"guide_parameters": sum(p.numel() for p in engine.guide.parameters())}))
     for event in notes:
         emit(event)
     for event in engine.run():

@@ -87,6 +87,8 @@ class Started(Frozen):
     pid: int
     device: str
     parameters: int
+    guide_parameters: int | None = None
+    """Those of the guide, where a fit has one."""
     steps: int
     """Optimiser steps, or draws of each chain with its warm-up."""
     data: str
@@ -95,6 +97,11 @@ class Started(Frozen):
     memory: int | None = None
     """Bytes that the run is estimated to need."""
     resumed_from: int | None = None
+
+    def sizes(self) -> str:
+        """How much there is to fit, in words."""
+        guide = "" if not self.guide_parameters else f", guide {self.guide_parameters:,}"
+        return f"{self.parameters:,} parameters{guide}"
 
 
 class Progress(Frozen):

@@ -119,6 +119,7 @@ export type RunEvent =
       pid: number;
       device: string;
       parameters: number;
+      guide_parameters?: number;
       steps: number;
       data: string;
       baselines?: { unigram: number; bigram: number };
