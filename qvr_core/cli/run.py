@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from qvr_core.cli.files import read_program, stop, store
 from qvr_core.runs.client import WorkerProcess
@@ -22,7 +23,19 @@ from qvr_core.runs.protocol import Crashed, Event, Failed, Job
 from qvr_core.runs.settings import UsageProblem, find_settings, main_program, resolve
 from qvr_core.runs.store import NoSuchRun, NotResumable, RunDirectory, RunStore
 
-app = typer.Typer(help="Fit a program.", no_args_is_help=True)
+
+class Algorithms(TyperGroup):
+    """The algorithms as commands; a file in their place is told."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if name not in self.commands and (name.endswith(".qvr") or Path(name).is_file()):
+            rest = " ".join([name, *(word for word in args[1:] if word not in self.commands)])
+            stop(f"the algorithm comes first: qvr run svi {rest} (or nuts)")
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(cls=Algorithms, help="Fit a program.", no_args_is_help=True)
 
 FIXED = ("file", "program", "settings", "as_json", "plot", "resume", "explain", "nproc")
 

@@ -186,6 +186,14 @@ def test_a_discrete_latent(algorithm: str, folder: Path) -> None:
     assert algorithm == "nuts" or "or use `--guide prior`, which draws it from the model" in done.output
 
 
+def test_a_file_without_an_algorithm(folder: Path) -> None:
+    for arguments in (("m.qvr", "--steps", "3"), ("m.qvr", "svi", "--steps", "3")):
+        done = qvr("run", *arguments)
+        assert done.exit_code == 2
+        assert "qvr run svi m.qvr --steps 3" in done.output
+    assert "No such command" in qvr("run", "sv").output
+
+
 def test_a_prompt_for_a_program_that_fills_in(folder: Path) -> None:
     (folder / "f.qvr").write_text(MASKED)
     (folder / "t.txt").write_bytes(b"the quick brown fox " * 20)
