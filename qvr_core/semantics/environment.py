@@ -29,6 +29,8 @@ class Binding:
     function: Lambda | None = None
     real_site: bool = False
     """True for a draw of a continuous family: no index."""
+    family: str | None = None
+    """The family that a `sample` step draws the whole value from."""
     constant: int | float | None = None
     """The number that a template's parameter stands for in an instance."""
 

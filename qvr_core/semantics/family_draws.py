@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from qvr_core.semantics.argument_support import check_support
 from qvr_core.semantics.arithmetic import check_arith
 from qvr_core.semantics.broadcasting import SCALAR, Axis, axes, data_like, from_axes, with_axes
 from qvr_core.semantics.codes import FAMILY_ARGUMENTS
@@ -106,6 +107,7 @@ def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgum
         found[parameter.name] = FamilyArgument(name, parameter, value, arg.value)
         _check_literals(family, name, constraint, value, arg.value, ctx)
         _check_rank(family, parameter, name, value, arg.value, ctx)
+        check_support(family, name, constraint, value, arg.value, ctx)
     missing = [p.name for p in family.parameters if p.default is None and p.name not in found]
     if missing and good:
         names = " and ".join(f"`{name}`" for name in missing)

@@ -82,6 +82,7 @@ def meaning(binding: Binding) -> tuple[object, ...]:
         binding.reaches,
         function,
         binding.real_site,
+        binding.family,
         binding.constant,
     )
 

@@ -55,7 +55,10 @@ def site_binding(kind: str, typed: TypedSite, ctx: StepContext) -> Binding:
     """What the name of a site stands for in the steps below."""
     family = typed.family
     real = family is not None and not family.family.discrete and family.family.event == 0
-    return Binding(kind, typed.type, typed.named, typed.site.origin, frozenset(ctx.reaches), real_site=real)
+    drawn = family.family.name if family is not None and kind == "sample" else None
+    return Binding(
+        kind, typed.type, typed.named, typed.site.origin, frozenset(ctx.reaches), real_site=real, family=drawn
+    )
 
 
 def _named(kind: ValueType) -> Named:
@@ -77,7 +80,9 @@ def _sample(step: SampleStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
     bindings: Bindings = []
     for name, part in zip(names, parts, strict=True):
         named = _named(part)
-        bindings.append((name.text, replace(whole, type=part, named=named, origin=ctx.scope.origin(name.span))))
+        bindings.append(
+            (name.text, replace(whole, type=part, named=named, origin=ctx.scope.origin(name.span), family=None))
+        )
     bound = tuple((name, binding.named) for name, binding in bindings)
     label = "_".join(name.text for name in names)
     return SampleModel(site=replace(typed.site, name=label, bound=bound)), bindings

@@ -46,6 +46,13 @@ morphism embed : Token -> E [role=embed]
 morphism cell : E * H -> H [role=kernel] ~ Normal
 let encoder = embed >> scan(cell)
 """
+CHANCE = """\
+object Row : FinSet 60
+program p : Row -> Row
+    sample q <- StudentT(3.0)
+    observe y : Row <- Bernoulli(sigmoid(q))
+    return y
+"""
 
 # a program without problems, what stands there, what the slip makes of it, the marked text
 SLIPS = [
@@ -66,6 +73,8 @@ SLIPS = [
     (REGRESSION.replace("HalfNormal(1.0)", "InverseGamma(1.0, 1.0)"), "InverseGamma", "InvGamma", "InvGamma"),
     (RECURRENT, "E * H", "H * E", "cell"),
     (REGRESSION.replace("y : Row <- Normal(", "y : Row <- Normal(log(s) + "), "log(s)", "log(s, beta)", "beta"),
+    (REGRESSION.replace("s <- HalfNormal(1.0)", "s <- Normal(0.0, 1.0)").replace("s)", "exp(s))"), "exp(s)", "s", "s"),
+    (CHANCE, "sigmoid(q)", "q", "q"),
 ]  # fmt: skip
 
 

@@ -181,3 +181,18 @@ def test_edits_that_come_and_go_end_where_a_fresh_check_does(seed: int) -> None:
             undo.append(((line, column), (line, column + len(new)), lines[line][column : end[1]]))
         text = edit(analyzer, text, start, end, new)
         assert found(analyzer.snapshot()) == found(Analyzer(text).snapshot()), text
+
+
+def test_another_family_of_the_same_type_reaches_its_readers() -> None:
+    text = (
+        "object Row : FinSet 9\nprogram p : Row -> Row\n    sample a <- Uniform(x, y)\n"
+        "    observe o : Row <- Normal(0.0, a)\n    return o\n"
+    )
+    analyzer = Analyzer(text)
+    assert not analyzer.snapshot().diagnostics()
+    text = edit(analyzer, text, (2, 16), (2, 23), "Normal")
+    assert [d.code.name for d in analyzer.snapshot().diagnostics()] == ["argument-support"]
+    text = edit(analyzer, text, (2, 0), (2, 0), "    let unused = 1.0\n")
+    assert found(analyzer.snapshot()) == found(Analyzer(text).snapshot())
+    text = edit(analyzer, text, (3, 16), (3, 22), "Uniform")
+    assert [d.code.name for d in analyzer.snapshot().diagnostics()] == ["unused-binding"]
