@@ -56,6 +56,23 @@ def test_a_kernel_takes_no_model(kernel: type[NUTSKernel | HMCKernel]) -> None:
     assert kernel(1).step_size == 1.0
 
 
+@pytest.mark.parametrize(
+    ("kernel", "settings", "said"),
+    [
+        (NUTSKernel, {"target_accept": 2.0}, "NUTSKernel: target_accept must be between 0 and 1, not 2"),
+        (HMCKernel, {"target_accept": 0.0}, "HMCKernel: target_accept must be between 0 and 1, not 0"),
+        (NUTSKernel, {"step_size": -0.1}, "NUTSKernel: step_size must be greater than 0, not -0.1"),
+        (NUTSKernel, {"step_size": float("nan")}, "step_size must be greater than 0, not nan"),
+        (NUTSKernel, {"max_tree_depth": 0}, "NUTSKernel: max_tree_depth must be at least 1, not 0"),
+        (HMCKernel, {"num_steps": 0}, "HMCKernel: num_steps must be at least 1, not 0"),
+        (HMCKernel, {"trajectory_length": 0.0}, "trajectory_length must be greater than 0, not 0"),
+    ],
+)
+def test_settings_of_a_kernel_that_cannot_be(kernel: type, settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputProblem, match=said):
+        kernel(**settings)
+
+
 def test_no_parameters_to_lift() -> None:
     with pytest.raises(InputProblem, match=r"`p` has no parameters to lift; give the program itself to `MCMC\.run"):
         bayesian_lift_parameters(plain(), None, {"height": torch.zeros(6)})

@@ -14,6 +14,7 @@ import torch
 
 from qvr_core.inference.mcmc.mass import Array, Generators, Mass
 from qvr_core.inference.mcmc.potential import Potential
+from qvr_core.runtime.errors import InputProblem
 
 MAX_ENERGY_ERROR = 1000.0
 """A trajectory whose energy is off by more than this diverges (Stan's threshold)."""
@@ -50,7 +51,22 @@ def checked_step_size(kernel: str, step_size: object) -> float:
             f"{kernel}: step_size must be a number, not {type(step_size).__name__}; a kernel takes no model, that goes "
             "to `MCMC(kernel, …).run(model, x, observations)`"
         )
-    return float(step_size)
+    return in_range(kernel, "step_size", float(step_size))
+
+
+def in_range(kernel: str, name: str, value: float, low: float = 0.0, high: float = math.inf) -> float:
+    """A kernel's setting between two ends that it cannot have.  Raises `InputProblem`."""
+    if not low < value < high:
+        wanted = f"greater than {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+        raise InputProblem(f"{kernel}: {name} must be {wanted}, not {value:g}")
+    return value
+
+
+def at_least_one(kernel: str, name: str, value: int) -> int:
+    """A kernel's count.  Raises `InputProblem`."""
+    if value < 1:
+        raise InputProblem(f"{kernel}: {name} must be at least 1, not {value}")
+    return value
 
 
 def state_at(potential: Potential, q: Array) -> State:

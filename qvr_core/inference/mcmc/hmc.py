@@ -10,8 +10,10 @@ from qvr_core.inference.mcmc.hamiltonian import (
     MAX_ENERGY_ERROR,
     State,
     Transition,
+    at_least_one,
     checked_step_size,
     chosen,
+    in_range,
     kinetic,
     leapfrog,
     uniforms,
@@ -35,8 +37,10 @@ class HMCKernel:
         adapt_mass_matrix: bool = True,
     ) -> None:
         self.step_size = checked_step_size(type(self).__name__, step_size)
-        self.num_steps = num_steps
-        self.target_accept = target_accept
+        self.num_steps = at_least_one(type(self).__name__, "num_steps", num_steps)
+        self.target_accept = in_range(type(self).__name__, "target_accept", target_accept, 0.0, 1.0)
+        if trajectory_length is not None:
+            in_range(type(self).__name__, "trajectory_length", trajectory_length)
         self.trajectory_length = trajectory_length
         self.dense_mass = dense_mass
         self.adapt_step_size = adapt_step_size

@@ -12,8 +12,10 @@ from qvr_core.inference.mcmc.hamiltonian import (
     MAX_ENERGY_ERROR,
     State,
     Transition,
+    at_least_one,
     checked_step_size,
     chosen,
+    in_range,
     kinetic,
     leapfrog,
     picked,
@@ -38,8 +40,8 @@ class NUTSKernel:
         adapt_mass_matrix: bool = True,
     ) -> None:
         self.step_size = checked_step_size(type(self).__name__, step_size)
-        self.max_tree_depth = max_tree_depth
-        self.target_accept = target_accept
+        self.max_tree_depth = at_least_one(type(self).__name__, "max_tree_depth", max_tree_depth)
+        self.target_accept = in_range(type(self).__name__, "target_accept", target_accept, 0.0, 1.0)
         self.dense_mass = dense_mass
         self.adapt_step_size = adapt_step_size
         self.adapt_mass_matrix = adapt_mass_matrix
