@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from qvr_core.semantics.application import apply_to, input_lifts
 from qvr_core.semantics.arithmetic import check_arith
@@ -14,7 +15,7 @@ from qvr_core.semantics.model import Arrow, ArrowDraw, Data, Expr, Instance, Val
 from qvr_core.semantics.program_codes import ANONYMOUS_DRAW, ARGUMENT_MISMATCH, FUNCTION_ARGUMENTS, NOT_A_VALUE
 from qvr_core.semantics.scope import ArrowEntry, TemplateEntry
 from qvr_core.semantics.spaces import Named, Unknown, factors_of
-from qvr_core.syntax.tree import Arith, ArithArg, Draw, Name, ParenArith, Variable
+from qvr_core.syntax.tree import Arith, ArithArg, ArrowCall, ArrowExpr, Draw, Name, ParenArith, TensorExpr, Variable
 
 
 def check_arrow_draw(draw: Draw, site: str, ctx: StepContext) -> tuple[ArrowDraw, ValueType]:
@@ -43,6 +44,8 @@ def _ignores_input(arrow: Arrow, draw: Draw, ctx: StepContext) -> bool:
 def _arrow(draw: Draw, site: str, ctx: StepContext) -> tuple[Arrow, list[Arith]]:
     from qvr_core.semantics.combinators import arrow_of, check_arrow_expr, damaged
 
+    if draw.expression is not None and _products_in_arguments(draw.expression, ctx):
+        return damaged(ctx.scope.origin(draw.name.span)), []
     if draw.expression is not None:
         _anonymous(draw, site, ctx)
         return check_arrow_expr(draw.expression, ctx.scope), []
@@ -78,6 +81,20 @@ def _positional(args: Sequence[ArithArg], draw: Draw, ctx: StepContext) -> list[
             message = f"`{draw.name.text}` takes its arguments by position, not by keyword"
             ctx.scope.report(FUNCTION_ARGUMENTS, message, arg.key.span)
     return [arg.value for arg in args]
+
+
+def _products_in_arguments(expression: ArrowExpr, ctx: StepContext) -> bool:
+    """Reports `@` between values in the arguments of a family, which makes an expression of arrows of the draw."""
+    if not isinstance(expression, ArrowCall) or expression.func.text not in FAMILIES:
+        return False
+    products = [arg.value for arg in expression.args if isinstance(arg.value, TensorExpr)]
+    for product in products:
+        first, *others = [ctx.text[factor.span.start : factor.span.end] for factor in product.factors]
+        text = reduce(lambda left, right: f"matmul({left}, {right})", others, first)
+        message = f"`@` joins arrows; the product of two matrices is `{text}`"
+        fix = Fix(f"Change to `{text}`", (Edit(ctx.scope.origin(product.span), text),), True)
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, product.span, fixes=(fix,))
+    return bool(products)
 
 
 def _anonymous(draw: Draw, site: str, ctx: StepContext) -> None:

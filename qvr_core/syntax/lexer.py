@@ -198,8 +198,7 @@ def _draws_expression(tokens: list[Token], i: int) -> bool:
         return False
     depth = 0
     for token in tokens[i + 1 :]:
-        # in parentheses `@` is meant as a product of matrices
-        if token.kind == "COMPOSE" or (token.kind == "AT" and depth == 0):
+        if token.kind in ("COMPOSE", "AT"):
             return True
         if token.kind in ("LPAR", "LSQB"):
             if token.kind == "LSQB" and depth == 0:

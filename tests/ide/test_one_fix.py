@@ -21,6 +21,8 @@ program p : Row -> Row
 """
 )
 
+WITH_LET = REGRESSION.replace("matmul(X, beta)", "mu").replace("    obs", "    let mu = matmul(X, beta)\n    obs")
+
 BODY = """\
         let chosen = words[z]
 
@@ -65,8 +67,9 @@ SLIPS = [
     (HEAD + "object Q : FinSet 3\n", "Q : FinSet", "Q : FinSett", "FinSett"),
     (HEAD + "object Q : Seq Row\n", "Seq", "Sqe", "Sqe"),
     (HEAD + "object Q : Seq (Real 3)\n", "Seq", "Sequence", "Sequence"),
-    (REGRESSION, "matmul(X, beta)", "X @ beta", "@"),
-    (REGRESSION.replace("X, beta", "matmul(X.f, A[1]), (beta + 1.0)"), "matmul(matmul(X.f, A[1]), (beta + 1.0))",
+    (WITH_LET, "matmul(X, beta)", "X @ beta", "@"),
+    (REGRESSION, "matmul(X, beta)", "X @ beta", "X @ beta"),
+    (WITH_LET.replace("X, beta", "matmul(X.f, A[1]), (beta + 1.0)"), "matmul(matmul(X.f, A[1]), (beta + 1.0))",
      "X.f @ A[1] @ (beta + 1.0)", "@"),
     (REGRESSION, "sample beta : Feature <- Normal(0.0, 1.0)", "beta : Feature ~ Normal(0.0, 1.0)", "beta"),
     (MIXTURE, BODY, BODY.replace("        ", "    "), "marginalize"),
