@@ -244,3 +244,9 @@ def test_advice_on_divergences_looks_at_the_program(step: str, said: str | None)
     assert "raise target_accept" in warning
     assert ("non-centred" in warning) == (said is not None)
     assert said is None or said in warning
+
+
+def test_a_result_shows_itself_in_a_line() -> None:
+    result = MCMC(NUTSKernel(), num_warmup=100, num_samples=10, num_chains=2, seed=0).run(location(), None, DATA)
+    assert repr(result) == "MCMCResult(2 chains of 10 draws: mu (); 0 divergences)"
+    assert list(result.summary().index) == ["mu"]

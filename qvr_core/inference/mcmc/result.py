@@ -12,7 +12,7 @@ from torch import Tensor
 from qvr_core.inference.mcmc.mixing import DIAGNOSED, mixing_warnings, statistic
 
 
-@dataclass
+@dataclass(repr=False)
 class MCMCResult:
     """Draws after warm-up.
 
@@ -85,6 +85,17 @@ class MCMCResult:
                 "lp": self.log_density.numpy(),
             },
         )
+
+    def summary(self) -> Any:
+        """Mean, sd, quantiles, R-hat and effective sample sizes of each number: arviz' table, a DataFrame."""
+        import arviz
+
+        return arviz.summary(self.to_arviz())
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {tuple(draws.shape[2:])}" for name, draws in self.samples.items())
+        chains, draws = self.diverging.shape
+        return f"MCMCResult({chains} chains of {draws} draws: {shapes}; {int(self.diverging.sum())} divergences)"
 
     def joined(self) -> dict[str, Tensor]:
         """Draws of all chains in a row: {site: (chains · draws, …)}, as `Predictive` takes them."""
