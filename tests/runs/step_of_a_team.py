@@ -18,7 +18,7 @@ from qvr_core.runs.worker import Stop
 
 team = join("cpu")
 if hasattr(os, "sched_getaffinity"):
-    print("cores", *sorted(os.sched_getaffinity(0)), flush=True)
+    Path(sys.argv[1]).with_name(f"cores-{team.rank}").write_text(" ".join(map(str, os.sched_getaffinity(0))))
 for path in map(Path, sys.argv[1:]):
     job = Job.model_validate_json(path.read_text())
     fit = SviFit(prepare(job, Analyzer(job.text).snapshot()), Stop(), team)
