@@ -19,20 +19,32 @@ def stop(message: str, status: int = 2) -> NoReturn:
     raise typer.Exit(status)
 
 
+def _bytes_of(path: str | Path, what: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        stop(f"there is no {what} {path}")
+    except IsADirectoryError:
+        stop(f"{path} cannot be read: it is a folder")
+    except OSError as error:
+        stop(f"{path} cannot be read: {error.strerror}")
+
+
+def read_settings(path: Path) -> str:
+    """The text of a qvr.toml; the command stops where there is none to read."""
+    try:
+        return _bytes_of(path, "settings file").decode("utf-8")
+    except UnicodeDecodeError:
+        stop(f"{path} is not UTF-8; save the file as UTF-8 first")
+
+
 def read_program(path: str, *, exact: bool = False) -> str:
     """The text of a file, or of stdin for `-`.
 
     What is not UTF-8 is kept readable, as an editor would show it; with `exact`, because the text will be written
     back, the command stops instead.
     """
-    try:
-        raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except FileNotFoundError:
-        stop(f"there is no file {path}")
-    except IsADirectoryError:
-        stop(f"{path} is a folder")
-    except OSError as error:
-        stop(f"{path} cannot be read: {error.strerror}")
+    raw = sys.stdin.buffer.read() if path == "-" else _bytes_of(path, "file")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:

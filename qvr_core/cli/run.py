@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from qvr_core.cli.files import read_program, stop, store
+from qvr_core.cli.files import read_program, read_settings, stop, store
 from qvr_core.runs.client import WorkerProcess
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.files import DamagedFile
@@ -148,7 +148,7 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
 
     text = read_program(file)
     found = settings or find_settings(Path(file).parent if file != "-" else Path.cwd())
-    toml = _read_settings(found) if found is not None else None
+    toml = read_settings(found) if found is not None else None
     model = Analyzer(text).snapshot().model
     name = program or main_program(model)
     try:
@@ -167,17 +167,6 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
     return store().create(
         path=path, text=text, program=name, config=resolved.config, base=str(base), parent=os.getpid()
     )
-
-
-def _read_settings(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        stop(f"there is no settings file {path}")
-    except UnicodeDecodeError:
-        stop(f"{path} is not UTF-8; save the file as UTF-8 first")
-    except OSError as error:
-        stop(f"{path} cannot be read: {error.strerror}")
 
 
 def _check_toml(path: Path | None, toml: str) -> None:

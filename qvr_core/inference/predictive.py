@@ -14,7 +14,6 @@ from qvr_core.runtime.arrow import repeat_rows
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.layout import parts
 from qvr_core.runtime.program import ProgramModule
-from qvr_core.semantics.spelling import closest
 
 
 class Predictive:
@@ -55,9 +54,7 @@ class Predictive:
         ):
             for name in names:
                 if name not in known:
-                    near = closest(name, sorted(known))
-                    more = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{n}`' for n in sorted(known))}"
-                    raise model.placed(InputProblem(f"{what}: `{model.name}` has no `{name}`; {more}"))
+                    raise model.unknown(f"{what}: `{model.name}` has no", name, sorted(known))
         counts = {name: len(sample) for name, sample in self.samples.items()}
         if len(set(counts.values())) > 1:
             words = ", ".join(f"`{name}` {count}" for name, count in counts.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from qvr_core.runtime.arrow_site import ArrowSite
@@ -52,7 +52,10 @@ class Naming:
         name = next(name for name in given if name not in self.readable)
         inputs = [entry.name for entry in self.program.inputs if entry.name is not None]
         known = sorted(self.readable.difference(inputs))
+        raise self.unknown(f"{what}: `{self.name}` has no data and no site", name, known)
+
+    def unknown(self, lacks: str, name: str, known: Sequence[str]) -> InputProblem:
+        """A name that is none of those known: the one that was probably meant, else all of them."""
         near = closest(name, known)
         more = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{item}`' for item in known) or 'none'}"
-        message = f"{what}: `{self.name}` has no data and no site `{name}`; {more}"
-        raise self.placed(InputProblem(message, site=name))
+        return self.placed(InputProblem(f"{lacks} `{name}`; {more}", site=name))

@@ -29,10 +29,17 @@ def asked() -> bool:
     return _asked.get()
 
 
+_Rule = tuple[Callable[[Tensor], Tensor], str, str]
+_POSITIVE: _Rule = (
+    lambda v: v <= 0,
+    "above 0",
+    "draw it from a family of positive numbers, or take exp(…) of it",
+)
+
 # By constraint: which entries are wrong, what they must be, and what to do.
-_RULES: Mapping[str, tuple[Callable[[Tensor], Tensor], str, str]] = {
-    "positive": (lambda v: v <= 0, "above 0", "draw it from a family of positive numbers, or take exp(…) of it"),
-    "positive vector": (lambda v: v <= 0, "above 0", "draw it from a family of positive numbers, or take exp(…) of it"),
+_RULES: Mapping[str, _Rule] = {
+    "positive": _POSITIVE,
+    "positive vector": _POSITIVE,
     "unit": (
         lambda v: (v < -TOLERANCE) | (v > 1 + TOLERANCE),
         "between 0 and 1",
