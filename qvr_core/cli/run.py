@@ -37,7 +37,7 @@ class Algorithms(TyperGroup):
 
 app = typer.Typer(cls=Algorithms, help="Fit a program.", no_args_is_help=True)
 
-FIXED = ("file", "program", "settings", "as_json", "plot", "resume", "explain", "nproc")
+FIXED = ("file", "program", "settings", "as_json", "plot", "resume", "changed_data", "explain", "nproc")
 
 
 def _command(algorithm: str) -> Callable[..., None]:
@@ -56,6 +56,7 @@ def _command(algorithm: str) -> Callable[..., None]:
         _parameter("as_json", bool, option(False, "--json", help="One event per line, as JSON.")),
         _parameter("plot", Path | None, option(None, "--plot", help="Draw the loss into this image at the end.")),
         _parameter("resume", str | None, option(None, "--resume", help="Go on with this run (`last`: the newest).")),
+        _parameter("changed_data", bool, option(False, "--changed-data", help="Resume although data have changed.")),
         _parameter("explain", bool, option(False, "--explain", help="Show every setting and where it comes from.")),
         _parameter("nproc", int, option(1, "--nproc", min=1, help="Processes on this machine that share each step.")),
     ]
@@ -87,6 +88,7 @@ def execute(
     as_json: bool,
     plot: Path | None,
     resume: str | None,
+    changed_data: bool,
     explain: bool,
     nproc: int,
 ) -> None:
@@ -98,7 +100,7 @@ def execute(
 
     def make_job() -> Job:
         if resume is not None:
-            return _resumed(resume, flags, explain)
+            return _resumed(resume, flags, explain).model_copy(update={"changed_data": changed_data})
         assert file is not None
         return _fresh(file, program, settings, flags, explain)
 

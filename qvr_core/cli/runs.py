@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -11,6 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from qvr_core.cli.files import stop, store
+from qvr_core.runs.data_files import noted
 from qvr_core.runs.files import DamagedFile
 from qvr_core.runs.protocol import Accuracies, Cancelled, Event, Finished, HeldOut, Progress, Started
 from qvr_core.runs.store import NoSuchRun, RunDirectory
@@ -142,14 +144,15 @@ def compare(
         settings = [run.job().config.model_dump(mode="json") for run in runs]
         results = [_results(run) for run in runs]
         texts = [run.job().text for run in runs]
+        read = [" ".join(file.sha256 for file in noted(run.path)) for run in runs]
     except (DamagedFile, OSError) as problem:
         stop(str(problem), 1)
     for key in settings[0]:
         values = [json.dumps(setting[key]) for setting in settings]
         if len(set(values)) > 1:
             table.add_row(key, *values)
-    if len(set(texts)) > 1:
-        table.add_row("program", *(f"version {sorted(set(texts)).index(text) + 1}" for text in texts))
+    _versions(table, "program", texts)
+    _versions(table, "data files", read)
     table.add_section()
     for key in dict.fromkeys(key for result in results for key in result):
         table.add_row(key, *(result.get(key, "") for result in results))
@@ -160,6 +163,13 @@ def compare(
         from qvr_core.runs.plots import plot_losses
 
         plot_losses([run.run_id for run in runs], store(), plot)
+
+
+def _versions(table: Table, what: str, contents: Sequence[str]) -> None:
+    """A row that numbers the different contents that runs had; none where all had the same."""
+    distinct = list(dict.fromkeys(contents))
+    if len(distinct) > 1:
+        table.add_row(what, *(f"version {distinct.index(content) + 1}" for content in contents))
 
 
 def _results(run: RunDirectory) -> dict[str, str]:

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from qvr_core.analysis import Analyzer, Snapshot
+from qvr_core.runs.data_files import changes, note, noted, stats
 from qvr_core.runs.emitter import Emitter
 from qvr_core.runs.environment import environment
-from qvr_core.runs.failures import check_failure, failure
+from qvr_core.runs.failures import Refused, check_failure, failure
 from qvr_core.runs.files import DamagedFile, write_json
+from qvr_core.runs.lock import Held, Lock
 from qvr_core.runs.nuts import fit_nuts
 from qvr_core.runs.prepare import Prepared, prepare
 from qvr_core.runs.protocol import Event, Job, Started
@@ -38,21 +40,25 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
     snapshot = Analyzer(job.text).snapshot()
     prepared: Prepared | None = None
     before: Event | None = None
+    lock: Lock | None = None
     try:
         if team.leads:
             with contextlib.suppress(DamagedFile):
                 before = directory.ending()
-            directory.enter()
+            lock = directory.enter()
             write_json(directory.path / "environment.json", environment(job))
         wrong = check_failure(snapshot, job.text)
         if wrong is not None:
             emit(wrong)
             return 1
-        prepared = prepare(job, snapshot)
-        if team.leads and job.resume:
-            directory.ask(job)
+        if job.resume and not job.changed_data:
+            check_data(directory)
+        prepared = prepare_noted(job, snapshot, team)
         fit(prepared, stop, team, emit)
         return 0
+    except Held as error:
+        send(failure(Refused("busy", str(error)), snapshot=snapshot, program=None, text=job.text))
+        return 2
     except Exception as error:
         program = prepared.program if prepared is not None else _program(job, snapshot)
         failed = failure(error, snapshot=snapshot, program=program, text=job.text)
@@ -65,6 +71,33 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
         else:
             emit(failed)
         return 2 if failed.usage else 1
+    finally:
+        if lock is not None:
+            lock.release()
+
+
+def prepare_noted(job: Job, snapshot: Snapshot, team: Team) -> Prepared:
+    """Prepare a run, and write down which data and settings it has."""
+    before = stats(job, snapshot.model)
+    prepared = prepare(job, snapshot)
+    if not team.leads:
+        return prepared
+    directory = RunDirectory.of(job)
+    if stats(job, snapshot.model) != before:
+        raise Refused("moving-data", "a data file was written to while this run read it: start it again")
+    if job.changed_data or not noted(directory.path):
+        note(directory.path, before)
+    if job.resume:
+        directory.ask(job)
+    return prepared
+
+
+def check_data(directory: RunDirectory) -> None:
+    """Refuse to go on with other data than the run began with."""
+    found = changes(directory.path)
+    if found:
+        message = f"the data are not those that this run began with: {'; '.join(found)}"
+        raise Refused("changed-data", message, fixes=("Start a new run", "Go on all the same with --changed-data"))
 
 
 def ignore(event: Event) -> None:

@@ -21,8 +21,11 @@ from qvr_core.semantics.site_origins import site_origins
 from qvr_core.syntax.source import split_lines
 
 USAGE = frozenset(
-    ("no-program", "template", "no-device", "too-few-positions", "batch", "unit", "processes", "objective")
-)
+    (
+        "no-program", "template", "no-device", "too-few-positions", "batch", "unit", "processes", "objective",
+        "changed-data", "busy",
+    )
+)  # fmt: skip
 """Codes of what is asked and cannot be."""
 
 

@@ -8,7 +8,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 
 class DamagedFile(Exception):
@@ -76,6 +76,22 @@ def stamped(line: str) -> str:
     """A line of a log with its CRC-32 in front."""
     body = line.rstrip("\n")
     return f"{zlib.crc32(body.encode()):08x} {body}\n"
+
+
+def cut_torn_line(file: IO[bytes]) -> None:
+    """Cut off a last line without its end, which a killed process left; else what is appended would be glued to it."""
+    size = file.seek(0, os.SEEK_END)
+    kept = size
+    while kept and (end := _last_line_end(file, kept)) != kept:
+        kept = end
+    if kept != size:
+        file.truncate(kept)
+
+
+def _last_line_end(file: IO[bytes], size: int, block: int = 4096) -> int:
+    """Where the last line end among the last bytes before `size` is; where those bytes begin, if there is none."""
+    start = file.seek(max(0, size - block))
+    return start + file.read(size - start).rfind(b"\n") + 1
 
 
 def read_stamped(path: Path) -> Iterator[str]:

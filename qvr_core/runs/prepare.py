@@ -22,6 +22,7 @@ from qvr_core.data.synthetic import synthetic
 from qvr_core.data.tables import read_columns, read_head
 from qvr_core.data.vocabulary import Vocabulary, restored, trained
 from qvr_core.runs.config import UNITS, RunConfig
+from qvr_core.runs.data_files import path_of
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.files import read_json, write_json
 from qvr_core.runs.memory import Estimate, check_fits, estimate
@@ -249,7 +250,7 @@ def default_threads(needed: Estimate) -> int:
 
 def data_path(job: Job) -> str:
     """The data file, as a path that the user recognises: the shorter of the relative and the absolute one."""
-    path = os.path.abspath(Path(job.base) / job.config.data_path)
+    path = str(path_of(job))
     return min(os.path.relpath(path), path, key=len)
 
 

@@ -56,6 +56,8 @@ class Job(Frozen):
     """The folder that relative data paths start from."""
     resume: bool = False
     """Go on from the last good checkpoint of `directory`."""
+    changed_data: bool = False
+    """Go on although a data file is not what it was."""
     parent: int | None = None
     """Process that the worker must not outlive."""
 

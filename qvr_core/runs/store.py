@@ -4,6 +4,8 @@
     program.qvr        the program's text as it was run
     environment.json   versions, git state, the hash of the program's text
     process.json       the worker's pid and start time, to tell a running run from a crashed one
+    lock               held by the process that works on the run, see `lock.py`
+    data.json          size, time and digest of every data file, see `data_files.py`
     events.log         every event but the merged-away ones, each line with its CRC-32
     worker.log         the worker's stderr
     checkpoints/       one folder each, see `checkpoint.py`
@@ -20,6 +22,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +32,7 @@ from pathlib import Path
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.files import (
     DamagedFile,
+    cut_torn_line,
     digest,
     file_digest,
     read_json,
@@ -37,6 +41,7 @@ from qvr_core.runs.files import (
     write_bytes,
     write_json,
 )
+from qvr_core.runs.lock import Lock
 from qvr_core.runs.protocol import Event, Failed, Job, Started, parse_event
 
 STATUSES = ("queued", "running", "finished", "cancelled", "failed", "crashed")
@@ -96,13 +101,14 @@ class RunDirectory:
 
     def ask(self, job: Job) -> None:
         """Write what is asked: the settings of a new run, or those that a resumed one goes on with."""
-        asked = job.model_dump(mode="json", exclude={"text", "directory", "parent", "resume"})
+        asked = job.model_dump(mode="json", exclude={"text", "directory", "parent", "resume", "changed_data"})
         raw = job.text.encode("utf-8", "surrogatepass")
         write_json(self.path / "job.json", {**asked, "program_sha256": digest(raw)})
 
     def append(self, event: Event) -> None:
-        """Add an event to the log.  The whole line goes out in one write."""
-        with open(self.path / "events.log", "ab") as file:
+        """Add an event to the log.  The whole line goes out in one write, behind the last whole line."""
+        with open(self.path / "events.log", "a+b") as file:
+            cut_torn_line(file)
             file.write(stamped(event.encoded()).encode())
 
     def events(self) -> Iterator[Event]:
@@ -113,10 +119,14 @@ class RunDirectory:
         except FileNotFoundError:
             return
 
-    def enter(self) -> None:
-        """Note that this process now works on the run."""
+    def enter(self) -> Lock:
+        """Take the run for this process; what a killed one left half written goes.  Raises `Held`, OSError."""
+        lock = Lock(self.path, process_start(os.getpid()))
+        for partial in (*self.path.glob(".*.part"), *self.checkpoints.glob(".*.part")):
+            shutil.rmtree(partial) if partial.is_dir() else partial.unlink()
         (self.path / "ending.json").unlink(missing_ok=True)
         write_json(self.path / "process.json", {"pid": os.getpid(), "started": process_start(os.getpid())})
+        return lock
 
     def end(self, event: Event) -> None:
         """Write the last event."""
@@ -216,10 +226,12 @@ class RunStore:
         raise FileExistsError(self.folder / name)
 
     def resume(self, run_id: str, *, parent: int | None = None) -> Job:
-        """The job that goes on with a run.  Raises `NotResumable` for chains that have ended."""
+        """The job that goes on with a run.  Raises `NotResumable` for one at work, and for chains that have ended."""
         run = self.open(run_id)
-        job = run.job()
-        if job.config.algorithm == "nuts" and run.status() == "finished":
+        job, status = run.job(), run.status()
+        if status == "running":
+            raise NotResumable(f"run {run.run_id} is running: cancel it, or wait for its end")
+        if job.config.algorithm == "nuts" and status == "finished":
             raise NotResumable(f"run {run.run_id} is already finished: chains are not resumed; start a run of its own")
         return job.model_copy(update={"resume": True, "parent": parent})
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,10 +16,11 @@ from typer.testing import CliRunner
 
 from qvr_core.analysis import Analyzer
 from qvr_core.cli import app
+from qvr_core.runs.conduct import conduct
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.exports import losses_of
 from qvr_core.runs.prepare import prepare
-from qvr_core.runs.protocol import Job
+from qvr_core.runs.protocol import Event, Failed, Job
 from qvr_core.runs.store import RunDirectory, RunStore
 from qvr_core.runs.svi import SviFit
 from qvr_core.runs.worker import Stop
@@ -115,7 +122,7 @@ def test_whatever_is_damaged_is_told(how: str, whole_run: Path, monkeypatch: pyt
                     told = True
             assert losses_of(RunDirectory(run.path)) in (losses, [])
             # A log may have lost its last lines: the rest is whole.
-            harmless = {"environment.json", "process.json", "worker.log"}
+            harmless = {"environment.json", "process.json", "worker.log", "lock"}
             if how != "corrupted":
                 harmless.add("events.log")
             assert told or file.name in harmless, file.name
@@ -159,6 +166,106 @@ def test_a_resumed_run_shows_the_steps_it_went_on_with(whole_run: Path, monkeypa
     done = qvr("run", "svi", "--resume", "last", "--steps", "4")
     assert done.exit_code == 0 and "finished 4 steps" in done.output, done.output
     assert "steps = 4" in qvr("runs", "show", "last").output
+
+
+TABLE = """\
+program p : FinSet 2 -> FinSet 2
+    sample mu <- Normal(0.0, 1.0)
+    observe y <- Normal(mu, 1.0)
+    return mu
+"""
+
+
+@pytest.fixture
+def table_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a run on y.csv."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.qvr").write_text(TABLE)
+    (tmp_path / "y.csv").write_text("y\n1.0\n2.0\n")
+    done = qvr("run", "svi", "p.qvr", "--data", "csv:y.csv", "--steps", "2", "--threads", "1")
+    assert done.exit_code == 0, done.output
+    return tmp_path
+
+
+def test_a_run_whose_data_have_changed_is_not_resumed(table_run: Path) -> None:
+    data = table_run / "y.csv"
+    again = ["run", "svi", "--resume", "last", "--steps", "4"]
+    for content, said in (
+        ("y\n1.0\n3.0\n", f"the content of {data} has changed"),
+        ("y\n1.0\n2.0\n2.5\n", f"{data} had 10 bytes and has 14"),
+        (None, f"{data} is gone"),
+    ):
+        data.write_text(content) if content is not None else data.unlink()
+        done = qvr(*again)
+        assert done.exit_code == 2 and said in done.output and "--changed-data" in done.output, done.output
+        assert RunStore(table_run).open("last").status() == "finished"
+    data.write_text("y\n1.0\n2.0\n")  # what it was, at another time
+    assert qvr(*again).exit_code == 0
+    data.write_text("y\n7.0\n2.0\n")
+    done = qvr("run", "svi", "--resume", "last", "--steps", "6", "--changed-data")
+    assert done.exit_code == 0, done.output
+    assert qvr("run", "svi", "--resume", "last", "--steps", "8").exit_code == 0
+
+
+def test_runs_on_other_data_are_told_apart(table_run: Path) -> None:
+    data = table_run / "y.csv"
+    assert "data files" not in qvr("runs", "compare", "last", "last").output
+    first = RunStore(table_run).names()[0]
+    data.write_text("y\n1.0\n9.0\n")
+    assert qvr("run", "svi", "p.qvr", "--data", "csv:y.csv", "--steps", "2", "--threads", "1").exit_code == 0
+    compared = qvr("runs", "compare", first, "last").output
+    (row,) = (line for line in compared.splitlines() if "data files" in line)
+    assert "version 1" in row and "version 2" in row
+
+
+@pytest.fixture
+def other_process(table_run: Path) -> Iterator[tuple[Path, int]]:
+    """The folder of the run, and another process that is at work on it."""
+    run = RunStore(table_run).open("last")
+    enter = "import sys, pathlib; from qvr_core.runs.store import RunDirectory"
+    enter += "; held = RunDirectory(pathlib.Path(sys.argv[1])).enter(); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", enter, str(run.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield table_run, process.pid
+        process.kill()
+
+
+def test_two_resumes_at_once_are_not_both_admitted(other_process: tuple[Path, int]) -> None:
+    folder, pid = other_process
+    run = RunStore(folder).open("last")
+    refused = qvr("run", "svi", "--resume", "last", "--steps", "4")
+    assert refused.exit_code == 2 and "is running: cancel it" in refused.output, refused.output
+    # One that had looked before the other began, and comes to the worker.
+    told = (run.path / "events.log").read_bytes()
+    sent: list[Event] = []
+    job = run.job().model_copy(update={"resume": True})
+    assert conduct(job, Stop(), sent.append) == 2
+    (failed,) = sent
+    assert isinstance(failed, Failed) and f"process {pid} is at work" in failed.message
+    assert run.status() == "running" and (run.path / "events.log").read_bytes() == told
+
+
+def test_a_killed_process_leaves_no_lock_no_torn_line_and_no_part(other_process: tuple[Path, int]) -> None:
+    folder, pid = other_process
+    os.kill(pid, signal.SIGKILL)
+    run = RunStore(folder).open("last")
+    while run.status() == "running":
+        time.sleep(0.01)
+    log = run.path / "events.log"
+    whole = len(list(run.events()))
+    with open(log, "ab") as file:
+        file.write(log.read_bytes()[:30])
+    part = run.checkpoints / f".step-000000000003.{pid}.part"
+    part.mkdir()
+    (part / "tensors.safetensors").write_bytes(b"half")
+    (run.path / f".ending.json.{pid}.part").write_bytes(b"half")
+    done = qvr("run", "svi", "--resume", "last", "--steps", "4")
+    assert done.exit_code == 0, done.output
+    assert len(list(run.events())) > whole  # nothing is glued to the torn line
+    assert not list(run.path.rglob("*.part"))
 
 
 def test_chains_that_have_ended_are_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
