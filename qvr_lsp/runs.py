@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qvr_core.runs.files import DamagedFile
 from qvr_core.runs.pool import PooledRun, WorkerPool
 from qvr_core.runs.protocol import ENDINGS, Event, Failed, Job
 from qvr_core.runs.protocol import Progress as Step
@@ -64,20 +65,26 @@ class Runs:
         except ValueError as error:
             raise RpcError(INVALID_PARAMS, first_problem(error)) from error
         store = RunStore(root)
-        job = store.create(
-            path=str(path), text=text, program=program, config=config, base=str(root), parent=os.getpid()
-        )
+        try:
+            job = store.create(
+                path=str(path), text=text, program=program, config=config, base=str(root), parent=os.getpid()
+            )
+        except OSError as error:
+            raise RpcError(REQUEST_FAILED, f"runs cannot be stored in {store.folder}: {error.strerror}") from error
         return await self._launch(job, uri)
 
     async def resume(self, run_id: str, root: Path) -> Json:
         """Go on with a run from its last checkpoint, in a fresh worker."""
+        store = RunStore(root)
         try:
-            job = RunStore(root).resume(run_id, parent=os.getpid())
+            previous = self._runs.get(store.open(run_id).run_id)
+            if previous is not None and previous.pooled is not None:
+                await previous.pooled.cancel()
+            job = store.resume(run_id, parent=os.getpid())
         except (NoSuchRun, NotResumable) as error:
             raise RpcError(INVALID_PARAMS, str(error)) from error
-        previous = self._runs.get(job.run_id)
-        if previous is not None and previous.pooled is not None:
-            await previous.pooled.cancel()
+        except (DamagedFile, OSError) as error:
+            raise RpcError(REQUEST_FAILED, str(error)) from error
         return await self._launch(job, previous.uri if previous else Path(job.path).as_uri())
 
     async def _launch(self, job: Job, uri: str) -> Json:

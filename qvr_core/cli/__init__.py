@@ -6,8 +6,12 @@ what only runs need.  Exit status: 0 success, 1 a problem was found, 2 wrong usa
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from typing import Any
+import os
+import sys
+from io import TextIOWrapper
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -56,5 +60,28 @@ def root(
 
 
 def main() -> None:
-    """Entry point of the console script `qvr`."""
-    app()
+    """Entry point of the console script `qvr`.  What cannot be read, written or loaded is said in one sentence."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A terminal of another encoding shows `?` for what it does not know.
+            stream.reconfigure(errors="replace")
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("qvr_core", "qvr_lsp"):
+            raise
+        _end(f"this needs the package `{error.name}`, which {sys.executable} does not have")
+    except OSError as error:
+        _end(f"{error.filename or 'the output'}: {error.strerror or error}")
+
+
+def _end(message: str) -> NoReturn:
+    """The last words, on stderr; what stdout still holds is given up, for it could not be written either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"qvr: {message}\n")
+        sys.stderr.flush()
+    os._exit(1)

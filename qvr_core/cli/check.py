@@ -6,7 +6,7 @@ import json
 
 import typer
 
-from qvr_core.cli.files import program_files, read_program, stop
+from qvr_core.cli.files import program_files, read_program, stop, write_out
 
 app = typer.Typer()
 
@@ -31,7 +31,7 @@ def check(
         if hints or diagnostic.severity is not Severity.HINT
     ]
     if as_json:
-        typer.echo(json.dumps([report.as_json(finding) for finding in found], ensure_ascii=False, indent=1))
+        write_out(json.dumps([report.as_json(finding) for finding in found], ensure_ascii=False, indent=1) + "\n")
     else:
         report.show(found)
     errors = any(finding.diagnostic.severity is Severity.ERROR for finding in found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from types import TracebackType
 
@@ -12,6 +11,7 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, Time
 from rich.progress import Progress as Bar
 from rich.table import Column, Table
 
+from qvr_core.cli.files import write_out
 from qvr_core.runs.protocol import (
     Accuracies,
     Cancelled,
@@ -36,8 +36,7 @@ class JsonLines:
     """Events as they are, for machines."""
 
     def show(self, event: Event) -> None:
-        sys.stdout.write(event.encoded())
-        sys.stdout.flush()
+        write_out(event.encoded())
 
     def __enter__(self) -> JsonLines:
         return self

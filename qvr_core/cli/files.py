@@ -19,6 +19,12 @@ def stop(message: str, status: int = 2) -> NoReturn:
     raise typer.Exit(status)
 
 
+def write_out(text: str) -> None:
+    """Write to stdout what programs read: UTF-8, whatever the terminal's encoding."""
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+    sys.stdout.buffer.flush()
+
+
 def _bytes_of(path: str | Path, what: str) -> bytes:
     try:
         return Path(path).read_bytes()

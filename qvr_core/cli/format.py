@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from pathlib import Path
 
 import typer
 
-from qvr_core.cli.files import program_files, read_program, stop
+from qvr_core.cli.files import program_files, read_program, stop, write_out
 
 app = typer.Typer()
 
@@ -27,14 +26,14 @@ def format(
         text = read_program(path, exact=True)
         formatted = format_text(text)
         if path == "-" and not (check or diff):
-            sys.stdout.write(formatted)
+            write_out(formatted)
             continue
         if formatted == text:
             continue
         changed += 1
         if diff:
             old, new = text.splitlines(keepends=True), formatted.splitlines(keepends=True)
-            sys.stdout.writelines(difflib.unified_diff(old, new, path, path))
+            write_out("".join(difflib.unified_diff(old, new, path, path)))
         elif check:
             typer.echo(f"{path} would be formatted")
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import json
 import os
@@ -166,9 +167,13 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
     # A path given as a flag starts where the user stands, one in qvr.toml at the file.
     base = Path.cwd() if resolved.origins["data"] == "flag" else root
     path = str(Path(file).resolve()) if file != "-" else "stdin.qvr"
-    return store().create(
-        path=path, text=text, program=name, config=resolved.config, base=str(base), parent=os.getpid()
-    )
+    runs = store()
+    try:
+        return runs.create(
+            path=path, text=text, program=name, config=resolved.config, base=str(base), parent=os.getpid()
+        )
+    except OSError as error:
+        stop(f"runs cannot be stored in {runs.folder}: {error.strerror}", 1)
 
 
 def _check_toml(path: Path | None, toml: str) -> None:
@@ -265,5 +270,10 @@ async def watch(job: Job, *, as_json: bool) -> Event:
         try:
             await worker.run(job, view.show)
             return await worker.wait()
+        except OSError:
+            # The events have nowhere to go: the run ends, but with its checkpoint.
+            with contextlib.suppress(OSError):
+                await worker.cancel()
+            raise
         finally:
             worker.kill()

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from qvr_core.cli.files import stop, store
+from qvr_core.cli.files import stop, store, write_out
 from qvr_core.runs.data_files import noted
 from qvr_core.runs.files import DamagedFile
 from qvr_core.runs.protocol import Accuracies, Cancelled, Event, Finished, HeldOut, Progress, Started
@@ -97,7 +97,7 @@ def show(run_id: str = typer.Argument(help="An id, its beginning, or `last`."), 
             "job": job.model_dump(mode="json"),
             "events": [event.model_dump(mode="json", exclude_none=True) for event in events],
         }
-        typer.echo(json.dumps(content, ensure_ascii=False, indent=1))
+        write_out(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
         return
     from qvr_core.cli.display import Screen
 

@@ -6,6 +6,8 @@ import json
 
 import typer
 
+from qvr_core.cli.files import write_out
+
 app = typer.Typer()
 
 
@@ -18,4 +20,4 @@ def schema(
     from qvr_core.runs.protocol import events_schema
 
     content = events_schema() if events else settings_schema()
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+    write_out(json.dumps(content, indent=2, ensure_ascii=False) + "\n")

@@ -94,6 +94,8 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
                 range=place(None),
                 fixes=("Use a smaller batch_size or sequence_length", "Make the widest spaces smaller"),
             )
+        case OSError() if error.filename is not None:
+            return Failed(code="file", message=f"{error.filename}: {error.strerror}", range=place(None))
         case _:
             lines = traceback.format_exception(error)
             return Failed(

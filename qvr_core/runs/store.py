@@ -91,9 +91,12 @@ class RunDirectory:
             raise DamagedFile(f"{self.posterior} is damaged: its content does not match its checksum")
 
     def job(self) -> Job:
-        """What was asked, with the text of the program.  Raises `DamagedFile`, or OSError where a file is absent."""
-        content = read_json(self.path / "job.json")
-        raw = (self.path / "program.qvr").read_bytes()
+        """What was asked, with the text of the program.  Raises `DamagedFile`, OSError."""
+        try:
+            content = read_json(self.path / "job.json")
+            raw = (self.path / "program.qvr").read_bytes()
+        except FileNotFoundError as error:
+            raise DamagedFile(f"run {self.run_id} is damaged: {error.filename} is missing") from error
         if digest(raw) != content.pop("program_sha256", None):
             raise DamagedFile(f"{self.path / 'program.qvr'} is damaged: it is not the program that was run")
         text = raw.decode("utf-8", "surrogatepass")

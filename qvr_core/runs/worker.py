@@ -15,11 +15,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from qvr_core.runs.protocol import Event
+    from qvr_core.runs.protocol import Event, Job
 
 # Seconds that a worker whose client is gone has to write its checkpoint.
 ORPHAN_GRACE = 2.0
@@ -45,15 +45,17 @@ def main() -> None:
     if _client_gone():
         return
 
-    # The first optimiser would load torch._dynamo, which takes seconds; an idle worker has it ready.
-    importlib.import_module("torch._dynamo")
+    def send(event: Event) -> None:
+        events.write(event.encoded().encode("utf-8", "surrogatepass"))
+        events.flush()
 
-    from qvr_core.runs.conduct import conduct
-
+    conduct = _load()
     lines = _stdin_lines()
     line = next(lines, None)
     if line is None:
         return
+    if isinstance(conduct, ModuleNotFoundError):
+        _refuse(conduct, send)
     from qvr_core.runs.protocol import Job
 
     job = Job.model_validate_json(line)
@@ -64,14 +66,32 @@ def main() -> None:
     signal.signal(signal.SIGTERM, stop.cancel)
     threading.Thread(target=_listen, args=(lines, stop), daemon=True).start()
 
-    def send(event: Event) -> None:
-        events.write(event.encoded().encode("utf-8", "surrogatepass"))
-        events.flush()
-
     status = conduct(job, stop, send)
     sys.stderr.flush()
     # Everything is written: tearing torch down would only cost time.
     os._exit(status)
+
+
+def _load() -> Callable[[Job, Stop, Callable[[Event], None]], int] | ModuleNotFoundError:
+    """What does the job; or which package is missing."""
+    try:
+        # The first optimiser would load torch._dynamo, which takes seconds; an idle worker has it ready.
+        importlib.import_module("torch._dynamo")
+
+        from qvr_core.runs.conduct import conduct
+    except ModuleNotFoundError as error:
+        return error
+    return conduct
+
+
+def _refuse(missing: ModuleNotFoundError, send: Callable[[Event], None]) -> NoReturn:
+    """Say which package this interpreter lacks."""
+    from qvr_core.runs.protocol import Failed
+
+    package = (missing.name or "").partition(".")[0]
+    message = f"runs need the package `{package}`, which {sys.executable} does not have"
+    send(Failed(code="missing-package", message=message, fixes=(f"{sys.executable} -m pip install {package}",)))
+    os._exit(1)
 
 
 def _claim_stdout() -> IO[bytes]:
