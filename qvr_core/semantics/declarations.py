@@ -238,7 +238,7 @@ def _morphisms(decl: MorphismDecl, scope: Scope, entries: dict[str, Entry], node
 
 def _add_morphism(name: str, arrow: Arrow, scope: Scope, entries: dict[str, Entry], nodes: dict[str, Node]) -> None:
     nodes[name] = arrow
-    if isinstance(arrow, Damaged):
+    if isinstance(arrow, Damaged) or scope.doubtful:
         entries[name] = DamagedEntry(name)
     else:
         entries[name] = arrow_entry(name, "morphism", arrow, scope, type(arrow).__name__.lower())

@@ -32,7 +32,8 @@ from qvr_core.semantics.model import (
     Sort,
 )
 from qvr_core.semantics.objects import check_object_expr
-from qvr_core.semantics.options import Settings, find_role, read_options
+from qvr_core.semantics.options import Settings, read_options
+from qvr_core.semantics.role_doubt import Marks, settle_role
 from qvr_core.semantics.scope import Scope, show
 from qvr_core.semantics.sequences import as_sequence
 from qvr_core.semantics.spaces import (
@@ -58,14 +59,27 @@ def check_morphism(decl: MorphismDecl, scope: Scope) -> Arrow:
     domain = check_object_expr(decl.domain, scope)
     codomain = check_object_expr(decl.codomain, scope)
     scope.declaring = False
-    family = _family_of(decl)
-    settings = read_options(decl.options, family, scope)
+    before = Marks.of(scope)
+    arrow = _of_role(decl, domain, codomain, scope)
+    scope.doubtful = settle_role(decl, before, _would_fit, scope)
+    return arrow
+
+
+def _of_role(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -> Arrow:
+    settings = read_options(decl.options, _family_of(decl), scope)
     if settings is None:
         return _damaged(decl, domain, codomain, scope)
     if decl.init is not None and not settings.role.takes_init:
         scope.report(UNEXPECTED_INIT, f"role `{settings.role.name}` takes nothing after `~`", decl.init.span)
-    builder = _BUILDERS[settings.role.name]
-    return builder(decl, domain, codomain, settings, scope)
+    return _BUILDERS[settings.role.name](decl, domain, codomain, settings, scope)
+
+
+def _would_fit(decl: MorphismDecl, scope: Scope) -> bool:
+    """Whether a declaration has no mistake; reports nothing."""
+    quiet = Scope(scope.globals, scope.unit, scope.owner, scope.algebra, first_owner=scope.first_owner)
+    domain, codomain = check_object_expr(decl.domain, quiet), check_object_expr(decl.codomain, quiet)
+    _of_role(decl, domain, codomain, quiet)
+    return not quiet.mistaken
 
 
 def _family_of(decl: MorphismDecl) -> Family | None:
@@ -88,23 +102,8 @@ def _demand(role: str, side: str, kind: str, space: Named, expr: ObjectExpr, dec
     is_what = "a finite set" if is_finite(plain) else "real" if is_real(plain) else "neither real nor finite"
     wanted = "a finite set" if kind == "finite" else "a real space"
     message = f"role `{role}` wants {wanted} as its {side}, but {show(space)} is {is_what}"
-    scope.report(ROLE_MISMATCH, message, expr.span, fixes=_role_fixes(role, decl, scope))
+    scope.report(ROLE_MISMATCH, message, expr.span)
     return False
-
-
-def _role_fixes(role: str, decl: MorphismDecl, scope: Scope) -> tuple[Fix, ...]:
-    option = find_role(decl.options)
-    if option is None or option.value is None or role not in ("embed", "linear", "norm"):
-        return ()
-    quiet = Scope(scope.globals, scope.unit, scope.owner, first_owner=scope.first_owner)
-    domain = check_object_expr(decl.domain, quiet).space
-    codomain = check_object_expr(decl.codomain, quiet).space
-    if not is_real(codomain):
-        return ()
-    other = "embed" if is_finite(domain) else "linear" if is_real(domain) else None
-    if other is None or other == role:
-        return ()
-    return (Fix(f"Change the role to `{other}`", (Edit(scope.origin(option.value.span), other),)),)
 
 
 def _same_space(role: str, domain: Named, codomain: Named, decl: MorphismDecl, scope: Scope) -> None:
@@ -134,10 +133,9 @@ def _one_element(role: str, domain: Named, codomain: Named, decl: MorphismDecl, 
 def _kernel(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:
     domain, codomain = _one_element("kernel", domain, codomain, decl, scope)
     head = read_head(decl.init, scope) if decl.init is not None else None
-    if head is None and decl.init is None:
-        _tabular(decl, domain, codomain, scope)
+    tabular = head is None and decl.init is None and _tabular(decl, domain, codomain, scope)
     fits = head is None or _check_head(head, codomain, decl, scope)
-    if fits and (head is not None or decl.init is None):
+    if tabular or (fits and head is not None):
         _check_effects(head, domain, settings, scope)
     if not fits:
         # either the family or the codomain is wrong: what uses the arrow says nothing more
@@ -161,11 +159,12 @@ def _kernel(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settin
     )
 
 
-def _tabular(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -> None:
+def _tabular(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -> bool:
+    """Whether a table of probabilities goes between the spaces; reports where it does not."""
     if is_unknown(domain.space) or is_unknown(codomain.space):
-        return
+        return True
     if is_finite(domain.space) and is_finite(codomain.space):
-        return
+        return True
     family = "Categorical" if is_finite(codomain.space) else next(iter(heads_for(codomain.space)), "Normal")
     what = "into" if not is_finite(codomain.space) else "from"
     space = codomain if what == "into" else domain
@@ -175,6 +174,7 @@ def _tabular(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -
         decl.codomain.span,
         fixes=(Fix(f"Add `~ {family}`", (Edit(scope.origin(decl.span), f" ~ {family}", "after"),)),),
     )
+    return False
 
 
 def _check_head(head: Head, codomain: Named, decl: MorphismDecl, scope: Scope) -> bool:

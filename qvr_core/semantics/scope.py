@@ -185,6 +185,8 @@ class Scope:
     declaring: bool = False
     """True while the sizes of an `object` or `morphism` are read: their places are then `DeclarationSite`s."""
     size_index: int = 0
+    doubtful: bool = False
+    """True where it is left open what arrow the declaration means: what uses it says nothing more."""
 
     # -- reading
 
