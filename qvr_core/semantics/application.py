@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from qvr_core.semantics.broadcasting import flattened, is_data
 from qvr_core.semantics.codes import SEQUENCE_MISMATCH
@@ -10,7 +11,7 @@ from qvr_core.semantics.diagnostics import Code, DeclarationSite, Origin, Relate
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.fits import fit
 from qvr_core.semantics.model import Arrow, Damaged, ValueType
-from qvr_core.semantics.scope import show
+from qvr_core.semantics.scope import UNKNOWN, show
 from qvr_core.semantics.sequences import can_lift, lift
 from qvr_core.semantics.spaces import (
     Named,
@@ -84,7 +85,9 @@ def apply_to(
     if has_seq(target.space) and not has_seq(given.space):
         # what one position is does not fit either: that is the mistake to tell
         target = Named(item_of(target.space), target.written.removeprefix("Seq "))
-    ctx.scope.require_fit(given, target, place, code, gives, wants, related)
+    if not ctx.scope.require_fit(given, target, place, code, gives, wants, related):
+        # another arrow may be meant: what it would give is not known
+        return replace(arrow, codomain=UNKNOWN)
     return arrow
 
 

@@ -14,7 +14,7 @@ from qvr_core.semantics import file_rules
 from qvr_core.semantics.blame import File, explain
 from qvr_core.semantics.circles import Circles
 from qvr_core.semantics.declarations import Checked, check_statement, declared_names, signature
-from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Place, Related
+from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Place, Related, Severity
 from qvr_core.semantics.dimensions import System, is_rigid
 from qvr_core.semantics.holes import Holes
 from qvr_core.semantics.overlays import Tracked
@@ -328,12 +328,28 @@ class FileChecker:
         """Everything that is wrong with the meaning of the file."""
         for uid in self.flagged:
             yield from self.records[uid].checked.diagnostics
-        yield from self.rules.unknown_names(self.flagged)
         yield from self.circles.diagnostics()
-        yield from self.rules.diagnostics()
+        yield from self.rules.diagnostics(self.flagged)
         if not self.rules.broken:  # a line that cannot be read may be what fixes a size
-            yield from self.holes.diagnostics(self._position, self.size_place, self._hole_text)
+            yield from self.holes.diagnostics(self._position, self.size_place, self._hole_text, self._doubtful)
         yield from self._contradictions()
+
+    def _doubtful(self) -> set[int]:
+        """Statements with an error, and all that they speak of: a size there may be open because of the error."""
+        reached: set[int] = set()
+        pending = [uid for uid in self.flagged if self._has_error(uid)]
+        while pending:
+            uid = pending.pop()
+            if uid not in reached:
+                reached.add(uid)
+                for name in self.records[uid].references.reads:
+                    pending += self.owners.get(name, ())[:1]
+        return reached
+
+    def _has_error(self, uid: int) -> bool:
+        checked = self.records[uid].checked
+        errors = (item for item in checked.diagnostics if item.code.severity is Severity.ERROR)
+        return bool(checked.unknown_names) or any(errors)
 
     def _contradictions(self) -> list[Diagnostic]:
         violated = self.wrong | self.holes.failed.keys()

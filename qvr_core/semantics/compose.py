@@ -29,14 +29,19 @@ def check_compose(expr: ComposeExpr, scope: Scope, given: Named | None, check: C
     """`a >> b >> …`: whichever side works on single elements is lifted where the other has a sequence."""
     pieces, operators = _flatten(expr)
     stages: list[Arrow] = []
+    joined = True
     for index, piece in enumerate(pieces):
         stage = check(piece, scope, stages[-1].codomain if stages else given)
         if stages:
-            _connect(stages, stage, pieces[index - 1], piece, operators[index - 1], scope)
+            joined = _connect(stages, stage, pieces[index - 1], piece, operators[index - 1], scope) and joined
         else:
             stages.append(stage)
     _hint_repeats(pieces, stages, scope)
     result = composed(stages, [scope.origin(span) for span in operators], scope.origin(expr.span))
+    if not joined:
+        # either of two stages is not the one that was meant: what uses the whole says nothing more
+        scope.doubtful = True
+        return replace(result, domain=UNKNOWN, codomain=UNKNOWN, density=EXACT)
     return replace(result, codomain=UNKNOWN) if _in_doubt(stages) else result
 
 
@@ -84,8 +89,9 @@ def _flatten(expr: ComposeExpr) -> tuple[list[ArrowExpr], list[Span]]:
 
 def _connect(
     stages: list[Arrow], stage: Arrow, left: ArrowExpr, right: ArrowExpr, operator: Span, scope: Scope
-) -> None:
-    """Add `stage` after `stages`, lifting whichever side works on single elements."""
+) -> bool:
+    """Add `stage` after `stages`, lifting whichever side works on single elements; False where they are not of kinds
+    that go together."""
     given, wanted = stages[-1].codomain.space, stage.domain.space
     if has_seq(wanted) and not has_seq(given):
         if all(can_lift(earlier) for earlier in stages):
@@ -93,9 +99,10 @@ def _connect(
         elif not _in_doubt(stages):
             _missing_sequence(stages, stage, left, right, operator, scope)
             stages.append(stage)
-            return
+            return False
     elif has_seq(given) and not has_seq(wanted):
         stage = lift(stage)
+    told = len(scope.diagnostics)
     check_sorts(stages[-1], stage, left, right, operator, scope)
     scope.require_fit(
         stages[-1].codomain,
@@ -108,6 +115,7 @@ def _connect(
         replica=_replica(stages[-1]),
     )
     stages.append(stage)
+    return len(scope.diagnostics) == told
 
 
 def _item_and_state(arrow: Arrow) -> tuple[Related, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.codes import RESERVED_NAME
@@ -57,7 +56,6 @@ from qvr_core.syntax.tree import (
     ParenArrow,
     ProgramHeader,
     Statement,
-    Unit,
 )
 
 COMPOSITION = "composition "
@@ -161,7 +159,7 @@ def _forgive_broken_lines(statement: Statement, scope: Scope) -> None:
     if not (scope.diagnostics or scope.unknown_names or scope.equations):
         return
     units = {placed.uid: placed.unit for placed in units_of(statement)}
-    broken = {uid for uid, unit in units.items() if is_broken(unit)}
+    broken = {uid for uid, unit in units.items() if unit.broken}
     if not broken:
         return
     words = {word for uid in broken for word in _WORD.findall(units[uid].text)}
@@ -178,11 +176,6 @@ def _forgive_broken_lines(statement: Statement, scope: Scope) -> None:
 
 
 _WORD = re.compile(r"\w+")
-
-
-def is_broken(unit: Unit[Any]) -> bool:
-    """True where a piece of text has a syntax error."""
-    return any(problem.severity == "error" for problem in unit.problems)
 
 
 def _check_reserved(statement: Statement, scope: Scope) -> None:
@@ -265,7 +258,8 @@ def _let(decl: LetDecl, scope: Scope, entries: dict[str, Entry], nodes: dict[str
     scope.let_name = name
     arrow = check_arrow_expr(decl.value, scope)
     nodes[name] = LetArrow(name=name, arrow=arrow, origin=scope.origin(decl.name.span))
-    entries[name] = DamagedEntry(name) if isinstance(arrow, Damaged) else arrow_entry(name, "let", arrow, scope)
+    damaged = isinstance(arrow, Damaged) or scope.doubtful
+    entries[name] = DamagedEntry(name) if damaged else arrow_entry(name, "let", arrow, scope)
 
 
 def _export(decl: ExportDecl, scope: Scope) -> Export:

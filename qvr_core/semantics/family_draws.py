@@ -93,7 +93,9 @@ def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgum
     counted = f"{most} argument" if most == 1 else f"{most} arguments"
     message = f"`{family.name}` takes at most {counted}, {signature(family)}"
     values = [check_arith(arg.value, ctx) for arg in args]
-    for index, at in enumerate(kept_arguments(family, args, ctx.scope, message)):
+    kept = kept_arguments(family, args, ctx.scope, message)
+    surplus = len(kept) < len(args)
+    for index, at in enumerate(kept):
         arg, value = args[at], values[at]
         matched = _match(family, arg, index, ctx)
         if matched is None:
@@ -105,6 +107,8 @@ def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgum
             good = False
             continue
         found[parameter.name] = FamilyArgument(name, parameter, value, arg.value)
+        if surplus:  # another family may be meant
+            continue
         _check_literals(family, name, constraint, value, arg.value, ctx)
         _check_rank(family, parameter, name, value, arg.value, ctx)
         check_support(family, name, constraint, value, arg.value, ctx)

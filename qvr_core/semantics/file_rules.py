@@ -1,18 +1,17 @@
-"""Rules that no statement can decide alone: names declared twice, unused or unknown, exports."""
+"""Rules that no statement can decide alone: names declared twice or unused, exports."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
-from qvr_core.semantics.codes import DUPLICATE_EXPORT, DUPLICATE_NAME, UNFANNED_REPLICA, UNKNOWN_NAME, UNUSED
-from qvr_core.semantics.declarations import COMPOSITION, Checked, bare_name, is_broken
+from qvr_core.semantics.codes import DUPLICATE_EXPORT, DUPLICATE_NAME, UNFANNED_REPLICA, UNUSED
+from qvr_core.semantics.declarations import COMPOSITION, Checked, bare_name
 from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Related
-from qvr_core.semantics.family_spelling import likely_family
-from qvr_core.semantics.scope import Entry, FamilyEntry, UnknownName
-from qvr_core.semantics.spelling import SpellingIndex, closest
+from qvr_core.semantics.scope import Entry, FamilyEntry
+from qvr_core.semantics.strangers import Strangers
 from qvr_core.syntax.statements import Layout, units_of
 from qvr_core.syntax.tree import CompositionHeader, ExportDecl, LetDecl, Name, Placed, Span, Statement
 
@@ -41,10 +40,6 @@ def _put(group: set[str], name: str, belongs: bool) -> None:
         group.discard(name)
 
 
-MOST_COMPARED = 400_000
-"""Pairs of an unknown and a declared name; a file with more gets no spellings, only that the names are unknown."""
-
-
 class FileRules:
     """Keeps the findings that concern the whole file current under edits."""
 
@@ -61,9 +56,7 @@ class FileRules:
         self._unfanned: set[str] = set()
         self._shown: dict[str, tuple[Placed[Any], Diagnostic]] = {}
         self._exported: defaultdict[str, set[int]] = defaultdict(set)
-        self._unknown: dict[int, tuple[Sequence[UnknownName], int, list[Diagnostic]]] = {}
-        """Errors at unknown names by statement: the names, the version of the spellings, what was said."""
-        self._spellings: dict[str, SpellingIndex] = {"object": SpellingIndex(), "arrow": SpellingIndex()}
+        self._strangers = Strangers(file)
 
     def register(self, statement: Statement) -> None:
         node = statement.header.unit.node
@@ -76,13 +69,13 @@ class FileRules:
                 group.add(statement.uid)
         if isinstance(node, ExportDecl) or (node is None and keyword == "export"):
             self._export(statement.uid, None if node is None else bare_name(node.value))
-        broken = tuple(placed.unit.text for placed in units_of(statement) if is_broken(placed.unit))
+        broken = tuple(placed.unit.text for placed in units_of(statement) if placed.unit.broken)
         if broken:
             self.broken[statement.uid] = broken
 
     def forget(self, uid: int) -> None:
         self.broken.pop(uid, None)
-        self._unknown.pop(uid, None)
+        self._strangers.forget(uid)
         self._exported[self.exports.pop(uid, "")].discard(uid)
         for group in (self.compositions, self.lets):
             group.discard(uid)
@@ -100,8 +93,6 @@ class FileRules:
         for name in names:
             owners = self.file.owners.get(name, [])
             keyword = self.file.records[owners[0]].statement.header.unit.keyword if owners else ""
-            self._spellings["object"].put(name, keyword == "object")
-            self._spellings["arrow"].put(name, keyword in ("morphism", "let", "define", "program"))
             _put(self.duplicated, name, len(owners) > 1)
             own_use = bool(self.file.users.get(name, set()) - set(owners))
             copy_use = any(copy in self.file.users for copy in self._copies(name))
@@ -110,6 +101,7 @@ class FileRules:
                 name,
                 bool(owners) and self._can_be_unused(name, owners[0]) and not (own_use or copy_use),
             )
+            self._strangers.put(name, keyword, name in self._unused)
             _put(self._unfanned, name, bool(owners) and copy_use and not own_use)
 
     def _can_be_unused(self, name: str, owner: int) -> bool:
@@ -123,9 +115,12 @@ class FileRules:
 
     # ---------------------------------------------------------------- findings
 
-    def diagnostics(self) -> Iterator[Diagnostic]:
+    def diagnostics(self, flagged: Iterable[int]) -> Iterator[Diagnostic]:
+        broken = "\n".join(chain.from_iterable(self.broken.values()))
+        misspelt = self._strangers.find(flagged, self._unused, broken)
+        yield from misspelt.diagnostics
         yield from self._duplicates()
-        yield from self._unused_names()
+        yield from self._unused_names(misspelt.declarations, broken)
         yield from self._repeated_exports()
 
     def _name_origin(self, uid: int, name: str) -> Origin:
@@ -149,12 +144,11 @@ class FileRules:
                 related = (Related(f"the first `{name}` is declared here", DeclarationSite(name)),)
                 yield Diagnostic(DUPLICATE_NAME, message, place, related)
 
-    def _unused_names(self) -> Iterator[Diagnostic]:
+    def _unused_names(self, misspelt: Set[str], broken: str) -> Iterator[Diagnostic]:
         exempt = self._last_let() if not self.exports else None
-        broken = "\n".join(chain.from_iterable(self.broken.values()))
         for name in self._unused:
             owner = self.file.owners[name][0]
-            if owner == exempt or name in broken:
+            if owner == exempt or name in broken or name in misspelt:
                 continue
             header = self.file.records[owner].statement.header
             shown = self._shown.get(name)
@@ -184,38 +178,3 @@ class FileRules:
                 node = self.file.records[uid].statement.header.unit.node
                 assert isinstance(node, ExportDecl)
                 yield Diagnostic(DUPLICATE_EXPORT, f"`{name}` is exported already", Origin(uid, node.span))
-
-    # ---------------------------------------------------------------- unknown names
-
-    def unknown_names(self, flagged: Iterable[int]) -> Iterator[Diagnostic]:
-        """The errors at names that nobody declares, with the likely spellings."""
-        wrong = [(uid, names) for uid in flagged if (names := self.file.records[uid].checked.unknown_names)]
-        distinct = len({one.name for _, names in wrong for one in names})
-        spelled = distinct * len(self.file.entries) <= MOST_COMPARED
-        version = sum(index.version for index in self._spellings.values()) if spelled else -1
-        for uid, names in wrong:
-            known = self._unknown.get(uid)
-            if known is None or known[0] is not names or known[1] != version:
-                shown = [self._unknown_name(one, self._near(one) if spelled else None) for one in names]
-                known = self._unknown[uid] = (names, version, shown)
-            yield from known[2]
-
-    def _unknown_name(self, unknown: UnknownName, near: str | None) -> Diagnostic:
-        message = f"there is no {unknown.wanted} `{unknown.name}`" + (f"; did you mean `{near}`?" if near else "")
-        fixes: tuple[Fix, ...] = ()
-        related: tuple[Related, ...] = ()
-        if near is not None:
-            fixes = (Fix(f"Change to `{near}`", (Edit(unknown.place, near),), True),)
-            if near in self.file.entries and near not in unknown.candidates:
-                related = (Related(f"`{near}` is declared here", DeclarationSite(near)),)
-        if unknown.wanted == "object":
-            line = f"object {unknown.name} : Real _"
-            fixes = (*fixes, Fix(f"Declare `object {unknown.name}`", (Edit(unknown.place, line, "line-before"),)))
-        return Diagnostic(UNKNOWN_NAME, message, unknown.place, related, fixes)
-
-    def _near(self, unknown: UnknownName) -> str | None:
-        families = unknown.wanted == "arrow or family"
-        local = likely_family(unknown.name) if families else closest(unknown.name, unknown.candidates)
-        if local is not None:
-            return local
-        return self._spellings["object" if unknown.wanted == "object" else "arrow"].closest(unknown.name)

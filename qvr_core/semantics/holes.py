@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from fractions import Fraction
 
 from qvr_core.semantics.codes import UNSOLVED_HOLE
@@ -86,15 +86,22 @@ class Holes:
         return (*min(position((uid, 0)) for uid in self.owners[name]), name)
 
     def diagnostics(
-        self, position: Position, place_of: Callable[[str], Place | None], written: Callable[[str], str]
+        self,
+        position: Position,
+        place_of: Callable[[str], Place | None],
+        written: Callable[[str], str],
+        doubtful: Callable[[], Set[int]],
     ) -> Iterator[Diagnostic]:
-        """One error for each group of tied holes that nothing fixes."""
+        """One error for each group of tied holes that nothing fixes; none where a `doubtful` statement has one."""
         open_holes = {name for name in self.owners if name not in self.values and name not in self.system.known}
+        excused = doubtful() if open_holes else frozenset[int]()
         while open_holes:
             unknowns, keys = self.system.region([next(iter(open_holes))])
             group = (unknowns & open_holes) or {next(iter(open_holes))}
             open_holes -= unknowns | group
             if any(key in self.failed for key in keys):
+                continue
+            if any(not excused.isdisjoint(self.owners[name]) for name in group):
                 continue
             tied = sorted((name for name in group if written(name)), key=lambda name: self._first(name, position))
             if tied:

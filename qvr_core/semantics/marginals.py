@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from qvr_core.semantics.ascriptions import is_value_set
 from qvr_core.semantics.broadcasting import with_axes
-from qvr_core.semantics.codes import FAMILY_MISMATCH
+from qvr_core.semantics.codes import FAMILY_ARGUMENTS, FAMILY_MISMATCH
 from qvr_core.semantics.density import EXACT
 from qvr_core.semantics.diagnostics import Edit, Fix
 from qvr_core.semantics.display import structure
@@ -83,8 +83,9 @@ def _drawn(
             message = f"`{step.draw.name.text}` gives real values; only finite ones can be summed out"
             ctx.scope.report(CANNOT_MARGINALIZE, message, step.draw.name.span)
         return typed, options.over, None
+    before = len(ctx.scope.diagnostics)
     drawn = check_family(step.draw, family, None, ctx)
-    _check_summable(drawn, step, ctx)
+    _check_summable(drawn, before, step, ctx)
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
     ascription, kind, rows = _ascribe(drawn, space, step, options, ctx)
     named = Named(Unknown(), "?") if kind.space is None else Named(kind.space, structure(kind.space))
@@ -109,7 +110,7 @@ def _drawn(
     return TypedSite(site, kind, named, drawn), options.over, rows
 
 
-def _check_summable(drawn: TypedFamily, step: MarginalizeStep, ctx: StepContext) -> None:
+def _check_summable(drawn: TypedFamily, before: int, step: MarginalizeStep, ctx: StepContext) -> None:
     family = drawn.family
     reason = None
     if family.event > 0:
@@ -119,6 +120,9 @@ def _check_summable(drawn: TypedFamily, step: MarginalizeStep, ctx: StepContext)
     elif family.support.kind == "real" and not _bounded(drawn.model, family):
         reason = "is not bounded to an interval"
     if reason is not None:
+        # another family is meant: these arguments need not be right for this one
+        found = ctx.scope.diagnostics[before:]
+        ctx.scope.diagnostics[before:] = [item for item in found if item.code is not FAMILY_ARGUMENTS]
         message = f"`{family.name}` {reason}; only finite sets and bounded intervals can be summed out"
         ctx.scope.report(CANNOT_MARGINALIZE, message, step.draw.name.span)
 

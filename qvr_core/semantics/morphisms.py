@@ -15,7 +15,7 @@ from qvr_core.semantics.codes import (
 from qvr_core.semantics.combinators import check_arrow_expr
 from qvr_core.semantics.density import DETERMINISTIC, EXACT
 from qvr_core.semantics.diagnostics import Edit, Fix
-from qvr_core.semantics.families import FAMILIES, Family, head_problem, heads_for
+from qvr_core.semantics.families import FAMILIES, Family, head_problem, heads_for, support_words
 from qvr_core.semantics.heads import Head, family_name, read_head
 from qvr_core.semantics.model import (
     Arrow,
@@ -320,6 +320,10 @@ def _latent(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settin
     if _demand("latent", "domain", "finite", domain, decl.domain, decl, scope):
         _demand("latent", "codomain", "finite", codomain, decl.codomain, decl, scope)
     head = read_head(decl.init, scope) if decl.init is not None else None
+    if head is not None and head.family.discrete:
+        drawn = support_words(head.family)
+        message = f"the prior of role `latent` is one of real numbers, but {head.family.name} draws {drawn}"
+        scope.report(UNEXPECTED_INIT, message, head.name.span)
     scale = settings.number("scale")
     return Latent(
         name=scope.owner,

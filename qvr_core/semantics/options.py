@@ -83,6 +83,7 @@ def read_options(options: Options | None, family: Family | None, scope: Scope) -
             written[key] = option
             if (value := option_value(spec, option, scope)) is not None:
                 given[key] = value
+            garbled = garbled or (key == "replicate" and value is None)
     # how many arrows there are depends on the word that cannot be read
     return None if garbled else Settings(role, given, written)
 

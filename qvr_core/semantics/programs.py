@@ -29,10 +29,11 @@ from qvr_core.semantics.program_options import HeaderOptions, check_lengths, rea
 from qvr_core.semantics.program_rules import Bound, bind_all, check_free, check_local_name, check_plates, check_unused
 from qvr_core.semantics.returns import Returned, check_return
 from qvr_core.semantics.scope import ArrowEntry, Globals, Scope
-from qvr_core.semantics.spaces import Named
+from qvr_core.semantics.spaces import Named, Unknown
 from qvr_core.semantics.step_results import Block, Memory, Pass
 from qvr_core.semantics.step_typing import type_steps
 from qvr_core.semantics.wiring import joint_extent
+from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree import (
     Item,
     Placed,
@@ -79,7 +80,8 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         if isinstance(entry, ArrowEntry)
     }
     lengths = None
-    if options.lengths is not None:
+    # a line that cannot be read may be the one that would have read a sequence
+    if options.lengths is not None and not any(placed.unit.broken for placed in units_of(statement)):
         lengths = check_lengths(options.lengths, typed.bindings, typed.whole, reached, scope)
     padded = None if lengths is None else lengths.datum
     data = check_free(typed.blocks, Bound(typed.bindings, typed.inner), scope, padded)
@@ -94,7 +96,7 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         declared_domain=domain,
         declared_codomain=codomain,
         domain=typed.whole,
-        codomain=codomain if returned is None else returned.codomain,
+        codomain=Named(Unknown(), codomain.written) if returned is None else returned.codomain,
         sort=sort,
         steps=tuple(chain.from_iterable(block.models for block in typed.blocks)),
         returns=items,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from qvr_core.semantics.codes import (
+    FAMILY_ARGUMENTS,
     FAMILY_MISMATCH,
     MISSING_FAMILY,
     ROLE_MISMATCH,
@@ -31,6 +32,9 @@ MOST_ROLES = 3
 
 _DOUBTFUL = (ROLE_MISMATCH, MISSING_FAMILY, UNKNOWN_FAMILY)
 """After these nobody knows what sort of arrow was meant."""
+
+_EITHER = (ROLE_MISMATCH, FAMILY_MISMATCH, UNEXPECTED_INIT)
+"""After these the role may be wrong, or what it does not go with."""
 
 _FOLLOWING: tuple[Code, ...] = (UNEXPECTED_INIT, SORT_MISMATCH, WRONG_KIND, USELESS_OPTION, MISSING_FAMILY)
 """What a wrong role brings along."""
@@ -69,9 +73,13 @@ def settle_role(decl: MorphismDecl, before: Marks, would_fit: WouldFit, scope: S
         found = [item for item in found if item.code not in _FOLLOWING]
     if any(_foreign(item) for item in errors):
         found = [item for item in found if item.code is not MISSING_FAMILY]
-    scope.diagnostics[before.diagnostics :] = [_with_fixes(item, decl, would_fit, scope) for item in found]
-    swapped = any(item.code is FAMILY_MISMATCH for item in errors) and would_fit(_swapped(decl), scope)
-    return swapped or any(item.code in _DOUBTFUL for item in errors)
+    if any(item.code is FAMILY_MISMATCH for item in errors):
+        found = [item for item in found if item.code is not FAMILY_ARGUMENTS]
+    mended = [_with_fixes(item, decl, would_fit, scope) for item in found]
+    scope.diagnostics[before.diagnostics :] = mended
+    # a family that would fit other spaces or another role: either may be what is wrong
+    either = any(new.code in _EITHER and new is not old for new, old in zip(mended, found, strict=True))
+    return either or bool(wrong) or any(item.code in _DOUBTFUL for item in errors)
 
 
 def _disagrees(item: Diagnostic) -> bool:
@@ -134,11 +142,11 @@ def _swapped(decl: MorphismDecl) -> MorphismDecl:
 def _with_fixes(item: Diagnostic, decl: MorphismDecl, would_fit: WouldFit, scope: Scope) -> Diagnostic:
     """A diagnostic with the mends that the whole declaration shows: other sides, another role."""
     role = find_role(decl.options)
-    if item.code is ROLE_MISMATCH or item.code is FAMILY_MISMATCH:
-        fixes = (*item.fixes, *_swap(decl, would_fit, scope))
-        if item.code is ROLE_MISMATCH and role is not None and isinstance(role.value, Word):
-            fixes = (*_role_fixes(role.value, _other_roles(decl, would_fit, scope), scope), *fixes)
-        return replace(item, fixes=fixes)
+    if item.code in _EITHER:
+        more = _swap(decl, would_fit, scope)
+        if role is not None and isinstance(role.value, Word):
+            more = (*_role_fixes(role.value, _other_roles(decl, would_fit, scope), scope), *more)
+        return replace(item, fixes=(*item.fixes, *more)) if more else item
     if item.code is MISSING_FAMILY and decl.options is None:
         others = [name for name in _other_roles(decl, would_fit, scope) if name in ("embed", "linear")]
         edits = [(name, Edit(scope.origin(decl.codomain.span), f" [role={name}]", "after")) for name in others]

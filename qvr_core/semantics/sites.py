@@ -120,7 +120,8 @@ def _from_arrow(
 
 
 def _at_needs_sequence(draw: Draw, model: ArrowDraw, at: Expr, ctx: StepContext) -> None:
-    if isinstance(model.arrow.domain.space, Unknown) or ctx.lifts:
+    unknown = any(isinstance(arg.type.space, Unknown) for arg in model.args or ())
+    if unknown or isinstance(model.arrow.domain.space, Unknown) or ctx.lifts:
         return
     message = f"`at` selects positions of a sequence, and `{draw.name.text}` reads one element in each row here"
     ctx.scope.report(STEP_OPTION, message, at.origin)

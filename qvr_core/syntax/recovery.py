@@ -100,13 +100,14 @@ def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> tuple[list[T
         problems.append(problem("unclosed-bracket", message, Span(opener.start, opener.end), fix))
         result.append(Token(CLOSERS[closing], closing, place, place))
 
-    for token in tokens:
+    for at, token in enumerate(tokens):
         if token.kind in OPENERS:
             open_.append(token)
         elif token.kind in _CLOSING:
             if not any(OPENERS[opener.kind] == token.text for opener in open_):
-                problems.append(_unmatched(token, open_[-1] if open_ else None))
-                if not open_:
+                stray = not open_ or _closes(tokens[at + 1 :], open_)
+                problems.append(_unmatched(token, None if stray else open_[-1]))
+                if stray:
                     sure = False
                     continue
                 closing = OPENERS[open_.pop().kind]
@@ -122,6 +123,17 @@ def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> tuple[list[T
                 close_unclosed(token.start, sure and len(open_) == 1)
         result.append(token)
     return result, sure
+
+
+def _closes(rest: list[Token], open_: list[Token]) -> bool:
+    """Whether what follows closes every open bracket by itself."""
+    stack = [opener.kind for opener in open_]
+    for token in rest:
+        if token.kind in OPENERS:
+            stack.append(token.kind)
+        elif token.kind in _CLOSING and (not stack or OPENERS[stack.pop()] != token.text):
+            return False
+    return not stack
 
 
 def _unmatched(token: Token, opener: Token | None) -> SyntaxProblem:

@@ -661,6 +661,11 @@ class Unit(Generic[T]):
     keyword: str
     declares: tuple[Name, ...]
 
+    @property
+    def broken(self) -> bool:
+        """True where the text has a syntax error."""
+        return any(problem.severity == "error" for problem in self.problems)
+
 
 @dataclass(frozen=True, slots=True)
 class Placed(Generic[T]):

@@ -40,6 +40,8 @@ WORDS = [
     "@", "fan(", ")", "\n", "\n\n", "    ", "é", "𝔘", "32", "16", "_", "object A : Real 3\n", "let z = backbone\n",
     "export backbone\n", "composition boolean\n", "morphism m : Latent -> Latent [role=kernel] ~ Normal\n", "#", "[",
     "]", "let backbone = z >> cross\n", "object Hidden, Extra : Real _\n", "    sample h <- backbone\n", "replicate=2",
+    "replicate=four", "role=latent", "object Latnet : Real 3\n", "Latnet", "morphism n : Hole -> Latnet [role=embed]\n",
+    "let forgot = heads_0 >> heads_7\n",
 ]  # fmt: skip
 
 
