@@ -129,6 +129,19 @@ BUDGETS = {
 }
 
 
+async def ended(text: str) -> float:
+    """Seconds from a closed stdin to the end of a server that has just been given a text."""
+    editor = await Editor.start()
+    await editor.initialize()
+    editor.open("file:///bench/last.qvr", text)
+    await asyncio.sleep(0.6)
+    assert editor.process.stdin is not None
+    editor.process.stdin.close()
+    begun = time.perf_counter()
+    await editor.process.wait()
+    return time.perf_counter() - begun
+
+
 async def measure(quick: bool) -> list[Figure]:
     gc.disable()  # the fake editor keeps every message, and would pause while it reads an answer
     count = 60 if quick else 200
@@ -140,6 +153,8 @@ async def measure(quick: bool) -> list[Figure]:
         await editor.initialize()
         starts.append(time.perf_counter() - begun)
         await editor.stop()
+    for what, size in (("end after a closed stdin", 60), ("end during a first analysis", 100_000)):
+        figures.append(Figure(what, f"{size:,} lines", (1e3 * await ended(seq2seq(size)),), (1000,)))
     figures.append(Figure("spawn to `initialize` answered", "", (statistics.median(starts) * 1e3,), (600,)))
     for size, (stroke, question, first, memory) in BUDGETS.items():
         editor = await Editor.start()

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import HANG
+
 ROOT = Path(__file__).resolve().parents[1]
 
 # Lowest first; what stands in one row are peers.
@@ -103,7 +105,7 @@ def test_front_end_loads_neither_torch_nor_numpy(package: str) -> None:
     preload = ["pygls.lsp.server", "lsprotocol.types"] if package == "qvr_lsp" else []
     arguments = [str(ROOT), *map(json.dumps, (preload, HEAVY, modules))]
     probe = subprocess.run(
-        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, timeout=240, check=False
+        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, timeout=HANG, check=False
     )
     assert (probe.returncode, probe.stdout) == (0, ""), probe.stdout + probe.stderr
 

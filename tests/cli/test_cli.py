@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from qvr_core.runs.protocol import Finished, Started, parse_event
+from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 BROKEN = ROOT / "examples" / "broken" / "widths_do_not_add_up.qvr"
@@ -17,7 +18,7 @@ BROKEN = ROOT / "examples" / "broken" / "widths_do_not_add_up.qvr"
 
 def qvr(*arguments: str, cwd: Path = ROOT, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "qvr_core.cli", *arguments]
-    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, text=True, check=False, timeout=HANG)
 
 
 def test_clean_files(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.patience import HANG
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 
@@ -19,7 +21,7 @@ def test_the_page_runs_and_prints_what_it_shows() -> None:
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=2 * HANG,
         check=False,
     )
     assert done.returncode == 0, done.stderr

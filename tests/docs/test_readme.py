@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import HANG
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TOUR = re.findall(r"<!-- tour(?:: (\d+))? -->\n```(sh|python)\n(.*?)```", README, re.DOTALL)
@@ -33,7 +35,7 @@ def test_the_tour_works_as_written(status: str, language: str, code: str, checko
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "160"}
     command = ["bash", "-euc", code] if language == "sh" else [sys.executable, "-c", code]
     done = subprocess.run(
-        command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=250, check=False
+        command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=2 * HANG, check=False
     )
     assert done.returncode == int(status or 0), done.stdout + done.stderr
     shown = re.search(re.escape(code) + r"```\n\n```text\n(.*?)```", README, re.DOTALL)

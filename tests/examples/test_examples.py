@@ -11,6 +11,7 @@ import pytest
 from qvr_core.analysis import Analyzer
 from qvr_core.diagrams import build, nodes, to_dot, to_mermaid, wires
 from qvr_core.semantics.diagnostics import Severity
+from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((ROOT / "examples").glob("*.qvr"))
@@ -83,7 +84,7 @@ def test_an_example_runs(path: Path, tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=HANG,
         check=False,
     )
     last = json.loads(done.stdout.strip().splitlines()[-1])

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import HANG
+
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = ("lstm_lm", "rlstm_lm", "mogrifier_rlstm_lm", "mogrifier_low_rank_lm")
 
@@ -16,7 +18,7 @@ def held_out(example: str, folder: Path, *flags: str) -> dict[str, float]:
     """The figures on held-out bytes after a run of the example on a text that comes with Python."""
     command = [sys.executable, "-m", "qvr_core.cli", "run", "svi", str(ROOT / "examples" / f"{example}.qvr")]
     data = ["--data", f"text:{pydoc_data.topics.__file__}", "--held-out-rows", "256", "--json", *flags]
-    done = subprocess.run([*command, *data], cwd=folder, capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run([*command, *data], cwd=folder, capture_output=True, text=True, timeout=2 * HANG, check=True)
     return json.loads(done.stdout.strip().splitlines()[-1])["held_out"]
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 from qvr_core.analysis import Analyzer
 from qvr_core.ide.arrows import parameter_count
+from tests.patience import calls
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -47,6 +47,6 @@ program p : FinSet 1 -> FinSet 1
     return s
 """
     model = Analyzer(text).snapshot().model
-    started = time.process_time()
-    assert parameter_count(model, model.programs["p"]) is None
-    assert time.process_time() - started < 1.0
+    found: list[object] = []
+    assert calls(lambda: found.append(parameter_count(model, model.programs["p"]))) < 3_000_000
+    assert found == [None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from pathlib import Path
 
 import pytest
@@ -48,9 +47,7 @@ def test_data_snippet(seed: Seed, tmp_path: Path) -> None:
 
 @SEED
 def test_svi_snippet(seed: Seed, tmp_path: Path) -> None:
-    start = time.perf_counter()
     space = run(seed.svi, seed.source, tmp_path)
-    assert time.perf_counter() - start < 10.0
     last = space["loss"] if seed.name == "seq2seq" else space["losses"][-1]
     assert math.isfinite(last)
 
@@ -74,9 +71,7 @@ def test_losses_fall_over_twenty_seeds(seed: Seed, tmp_path: Path) -> None:
 
 @SEED
 def test_nuts_snippet(seed: Seed, tmp_path: Path) -> None:
-    start = time.perf_counter()
     space = run(seed.nuts, seed.source, tmp_path)
-    assert time.perf_counter() - start < 60.0
     result = space["result"]
     assert result.acceptance_rates.shape == (1,)
     assert 0.0 <= float(result.acceptance_rates.mean()) <= 1.0

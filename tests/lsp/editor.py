@@ -8,10 +8,11 @@ import json
 import os
 import re
 import sys
-import time
 from collections import deque
 from pathlib import Path
 from typing import Any
+
+from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -124,7 +125,7 @@ class Editor:
         self.send({"jsonrpc": "2.0", "id": self._id, "method": method, "params": params})
         return self._id, future
 
-    async def request(self, method: str, params: Any, timeout: float = 60) -> Any:
+    async def request(self, method: str, params: Any, timeout: float = HANG) -> Any:
         return await asyncio.wait_for(self.ask(method, params)[1], timeout)
 
     async def initialize(
@@ -143,19 +144,18 @@ class Editor:
         self.notify("initialized", {})
         return answer
 
-    async def until(self, condition: Any, timeout: float = 60) -> Any:
+    async def until(self, condition: Any, timeout: float = HANG) -> Any:
         """Wait until `condition()` gives something; that."""
-        deadline = time.monotonic() + timeout
-        while not (found := condition()):
-            self._arrived.clear()
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError("the server did not send what was expected")
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._arrived.wait(), left)
+        try:
+            async with asyncio.timeout(timeout):
+                while not (found := condition()):
+                    self._arrived.clear()
+                    await self._arrived.wait()
+        except TimeoutError as error:
+            raise TimeoutError("the server did not send what was expected") from error
         return found
 
-    async def notification(self, method: str, condition: Any = lambda params: True, timeout: float = 60) -> Any:
+    async def notification(self, method: str, condition: Any = lambda params: True, timeout: float = HANG) -> Any:
         """The parameters of a notification, past or to come."""
 
         def find() -> Any:
@@ -179,7 +179,7 @@ class Editor:
         self.notify("textDocument/didChange", {"textDocument": identity, "contentChanges": list(changes)})
         return self._version[uri]
 
-    async def published(self, uri: str, version: int = 1, timeout: float = 60) -> list[Json]:
+    async def published(self, uri: str, version: int = 1, timeout: float = HANG) -> list[Json]:
         """The diagnostics of a version of a document."""
 
         def find() -> Any:
@@ -197,9 +197,9 @@ class Editor:
         """Shut down as an editor should; the exit code."""
         if self.process.returncode is None:
             with contextlib.suppress(ConnectionError, TimeoutError, asyncio.TimeoutError):
-                await self.request("shutdown", None, timeout=10)
+                await self.request("shutdown", None, timeout=HANG)
                 self.notify("exit", None)
-                await asyncio.wait_for(self.process.wait(), 5)
+                await asyncio.wait_for(self.process.wait(), HANG)
         if self.process.returncode is None:
             self.process.kill()
         await self.process.wait()

@@ -6,7 +6,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest_asyncio
 
 from benchmarks.server import seq2seq
 from tests.lsp.editor import EXAMPLES, ROOT, Editor, ResponseError, at
+from tests.patience import HANG
 
 URI = "file:///tmp/robust/good.qvr"
 GOOD = "object A : Real 3\nmorphism f : A -> A [role=linear]\nlet g = f >> f\n"
@@ -171,7 +171,7 @@ async def test_megabyte_on_one_line(editor: Editor) -> None:
     editor.open(uri, "let x = " + "a_name_of_many_characters_that_nobody_declares >> " * 20_000 + "f")
     hover = await editor.hover(URI, 2, 4)
     assert hover is not None
-    await editor.published(uri, timeout=120)
+    await editor.published(uri, timeout=HANG)
     editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
 
@@ -206,30 +206,21 @@ async def test_requests_are_answered_while_a_large_file_is_first_analysed(editor
     lines = text.split("\n")
     number = next(n for n in range(8000, 10_000) if lines[n].startswith("let"))
     place = at(uri, number, lines[number].index(">>") - 3)
-    asked: list[tuple[str, float, Any]] = []
+    answers: dict[str, Any] = {}
     editor.open(uri, text)
     for method in ("hover", "definition", "completion", "signatureHelp", "typeDefinition"):
-        begun = time.monotonic()
-        found = await editor.request(f"textDocument/{method}", place)
-        asked.append((method, time.monotonic() - begun, found))
-        begun = time.monotonic()
+        answers[method] = await editor.request(f"textDocument/{method}", place)
         assert await editor.hover(URI, 2, 4) is not None
-        asked.append(("hover of another file", time.monotonic() - begun, True))
     for method in ("inlayHint", "semanticTokens/range"):
         window = {"start": {"line": 5000, "character": 0}, "end": {"line": 5040, "character": 0}}
         params = {"textDocument": {"uri": uri}, "range": window}
-        begun = time.monotonic()
-        found = await editor.request(f"textDocument/{method}", params)
-        asked.append((method, time.monotonic() - begun, found))
-    assert uri not in editor.diagnostics, "the first analysis was over too soon for this test"
-    answers = {method: found for method, _, found in asked}
+        answers[method] = await editor.request(f"textDocument/{method}", params)
+    assert uri not in editor.diagnostics, "the answers came behind the first analysis"
     assert "=>" in answers["hover"]["contents"]["value"] or "->" in answers["hover"]["contents"]["value"]
     assert answers["definition"]
     assert answers["completion"]["items"]
     assert answers["inlayHint"]
     assert answers["semanticTokens/range"]["data"]
-    # 15 ms on a machine of its own; tests share it.
-    assert max(seconds for _, seconds, _ in asked) < 0.5, asked
 
 
 async def test_requests_that_want_the_whole_file_wait_and_can_be_cancelled(editor: Editor) -> None:
@@ -245,7 +236,7 @@ async def test_requests_that_want_the_whole_file_wait_and_can_be_cancelled(edito
     with pytest.raises(ResponseError) as error:
         await future
     assert error.value.code == -32800
-    assert len(await asyncio.wait_for(slow, 60)) > 5000
+    assert len(await asyncio.wait_for(slow, HANG)) > 5000
     editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
 
@@ -263,36 +254,30 @@ async def test_lifecycle_is_kept() -> None:
         await editor.hover(URI, 0, 0)
     assert error.value.code == -32600
     editor.notify("exit", None)
-    assert await asyncio.wait_for(editor.process.wait(), 5) == 0
+    assert await asyncio.wait_for(editor.process.wait(), HANG) == 0
 
 
-async def settled(**more: Any) -> tuple[Editor, float]:
-    """A server with an open file, and the seconds in which it must end: one, and more on a machine so busy that the
-    server took longer than its usual half second to get there."""
-    begun = time.monotonic()
+async def settled(**more: Any) -> Editor:
+    """A server with an open file."""
     editor = await Editor.start()
     await editor.initialize(**more)
     editor.open(URI, GOOD)
     await editor.published(URI)
-    return editor, max(1.0, 2 * (time.monotonic() - begun))
+    return editor
 
 
-async def test_closed_stdin_ends_the_server_within_a_second() -> None:
-    editor, second = await settled()
+async def test_closed_stdin_ends_the_server() -> None:
+    editor = await settled()
     assert editor.process.stdin is not None
     editor.process.stdin.close()
-    begun = time.monotonic()
-    assert await asyncio.wait_for(editor.process.wait(), 60) == 1
-    assert time.monotonic() - begun < second
+    assert await asyncio.wait_for(editor.process.wait(), HANG) == 1
 
 
 async def test_server_ends_with_its_editor() -> None:
-    parent = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    editor, second = await settled(processId=parent.pid)
+    parent = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    editor = await settled(processId=parent.pid)
     parent.kill()
-    begun = time.monotonic()
-    await asyncio.wait_for(editor.process.wait(), 60)
-    assert time.monotonic() - begun < second
+    await asyncio.wait_for(editor.process.wait(), HANG)
     parent.wait()
 
 
@@ -334,7 +319,7 @@ async def test_tcp_and_websocket() -> None:
             env={**os.environ, "QVR_LOG_FILE": os.devnull},
         )  # fmt: skip
         assert process.stderr is not None
-        line = (await asyncio.wait_for(process.stderr.readline(), 10)).decode()
+        line = (await asyncio.wait_for(process.stderr.readline(), HANG)).decode()
         reader, writer = await asyncio.open_connection("127.0.0.1", int(line.rpartition(":")[2]))
         if flag == "--tcp":
             writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
@@ -367,7 +352,7 @@ async def test_web_pages_of_other_sites_may_not_connect() -> None:
         env={**os.environ, "QVR_LOG_FILE": os.devnull},
     )  # fmt: skip
     assert process.stderr is not None
-    line = (await asyncio.wait_for(process.stderr.readline(), 10)).decode()
+    line = (await asyncio.wait_for(process.stderr.readline(), HANG)).decode()
     reader, writer = await asyncio.open_connection("127.0.0.1", int(line.rpartition(":")[2]))
     writer.write(
         b"GET / HTTP/1.1\r\nHost: x\r\nOrigin: https://evil.example\r\nUpgrade: websocket\r\n"
@@ -379,11 +364,11 @@ async def test_web_pages_of_other_sites_may_not_connect() -> None:
 
 
 async def test_end_does_not_wait_for_an_analysis() -> None:
-    editor, second = await settled()
-    editor.open(URI, "".join(f"object A{n} : Real {n + 1}\nobject B{n} : A{n} * A{n}\n" for n in range(40_000)))
-    await asyncio.sleep(0.6)
+    editor = await settled()
+    uri = "file:///tmp/robust/endless.qvr"
+    editor.open(uri, "".join(f"object A{n} : Real {n + 1}\nobject B{n} : A{n} * A{n}\n" for n in range(40_000)))
+    await editor.hover(URI, 2, 4)
     assert editor.process.stdin is not None
     editor.process.stdin.close()
-    begun = time.monotonic()
-    await asyncio.wait_for(editor.process.wait(), 60)
-    assert time.monotonic() - begun < second
+    await asyncio.wait_for(editor.process.wait(), HANG)
+    assert uri not in editor.diagnostics, "the server ended behind the analysis"

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from qvr_lsp.rpc import Connection, RpcError, frame
+from tests.patience import HANG
 
 
 def body(data: bytes) -> Any:
@@ -31,7 +32,7 @@ class Wire:
 
     async def until(self, count: int) -> list[Any]:
         """The messages sent, once there are that many."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG):
             while len(self.sent) < count:
                 await asyncio.sleep(0.001)
         return self.sent
@@ -139,15 +140,15 @@ async def test_cancelled_request_stops_working_and_is_answered(wire: Any) -> Non
     async def work() -> None:
         begun.set()
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(600)
         finally:
             stopped.set()
 
     peer = wire(lambda method, params: work())
     peer.feed(call("a", "slow"))
-    await asyncio.wait_for(begun.wait(), 10)
+    await asyncio.wait_for(begun.wait(), HANG)
     peer.feed({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": "a"}})
-    await asyncio.wait_for(stopped.wait(), 1)
+    await asyncio.wait_for(stopped.wait(), HANG)
     sent = await peer.until(1)
     assert (sent[0]["id"], sent[0]["error"]["code"]) == ("a", -32800)
 
@@ -158,9 +159,9 @@ async def test_own_requests_get_their_answers(wire: Any) -> None:
     asked = await peer.until(2)
     peer.feed({"jsonrpc": "2.0", "id": asked[0]["id"], "result": 5})
     peer.feed({"jsonrpc": "2.0", "id": asked[1]["id"], "error": {"code": -32601, "message": "not here"}})
-    assert await asyncio.wait_for(good, 10) == 5
+    assert await asyncio.wait_for(good, HANG) == 5
     with pytest.raises(RpcError) as error:
-        await asyncio.wait_for(bad, 10)
+        await asyncio.wait_for(bad, HANG)
     assert (error.value.code, error.value.message) == (-32601, "not here")
 
 
@@ -172,7 +173,7 @@ async def test_nothing_is_kept_of_messages_that_are_done(wire: Any) -> None:
         answers.append(asyncio.ensure_future(peer.connection.request("client/ask", {})))
     for message in [message for message in await peer.until(100) if "method" in message]:
         peer.feed({"jsonrpc": "2.0", "id": message["id"], "result": None})
-    await asyncio.wait_for(asyncio.gather(*answers), 10)
+    await asyncio.wait_for(asyncio.gather(*answers), HANG)
     protocol = peer.connection._protocol
     assert not protocol._request_futures
     assert not protocol._result_types

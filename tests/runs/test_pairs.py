@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from qvr_core.runs.protocol import Accuracies, CheckpointWritten, Event, Failed,
 from qvr_core.runs.sampling import fill_pairs, restored
 from qvr_core.runs.store import RunDirectory, RunStore
 from qvr_core.runs.worker import Stop
+from tests.patience import HANG
 
 MODEL = """\
 object Token : FinSet 120
@@ -115,7 +116,7 @@ async def test_a_resumed_run_has_the_losses_of_an_unbroken_one(tmp_path: Path, p
             seen.set()
 
     worker = await start(job, look)
-    await asyncio.wait_for(seen.wait(), 60)
+    await asyncio.wait_for(seen.wait(), HANG)
     worker.kill()
     await worker.wait()
     vocabulary = read_json(RunDirectory.of(job).path / "vocabulary.json")
@@ -172,16 +173,17 @@ def test_batches_made_ahead_are_those_that_are_asked_for() -> None:
 
 
 def test_a_batch_is_made_while_the_step_before_is_computed() -> None:
+    made = [threading.Event() for _ in range(10)]
+
     def make(step: int) -> int:
-        time.sleep(0.05)
+        made[step].set()
         return step
 
     ahead = Ahead(make, 10)
     ahead(0)
-    time.sleep(0.2)
-    began = time.perf_counter()
+    # Nobody asks for them yet.
+    assert made[1].wait(HANG) and made[2].wait(HANG)
     assert ahead(1) == 1 and ahead(2) == 2
-    assert time.perf_counter() - began < 0.05
 
 
 def test_what_goes_wrong_ahead_is_raised_where_its_step_is_asked_for() -> None:

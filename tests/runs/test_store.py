@@ -85,7 +85,7 @@ def test_status_follows_the_process(tmp_path: Path) -> None:
     assert run.status() == "queued"
     code = (
         f"from pathlib import Path; from qvr_core.runs.store import RunDirectory; import time\n"
-        f"RunDirectory(Path({str(run.path)!r})).enter(); print('in', flush=True); time.sleep(60)"
+        f"RunDirectory(Path({str(run.path)!r})).enter(); print('in', flush=True); time.sleep(600)"
     )
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert child.stdout is not None and child.stdout.readline() == b"in\n"

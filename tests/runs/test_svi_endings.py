@@ -15,6 +15,7 @@ from qvr_core.runs.config import RunConfig
 from qvr_core.runs.descent import ended_badly
 from qvr_core.runs.protocol import Event, Finished, Job, Message
 from qvr_core.runs.store import RunDirectory, RunStore
+from tests.patience import HANG
 
 # Posterior of mu: precision 1/4 + n/2.25.
 CONJUGATE = """\
@@ -44,7 +45,7 @@ async def watched(job: Job) -> tuple[list[str], Finished]:
     """The warnings of a run, and its end."""
     events: list[Event] = []
     worker = await start(job, events.append)
-    last = await asyncio.wait_for(worker.wait(), 120)
+    last = await asyncio.wait_for(worker.wait(), HANG)
     assert isinstance(last, Finished), last
     return [event.text for event in events if isinstance(event, Message) and event.level == "warning"], last
 

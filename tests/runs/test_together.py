@@ -21,6 +21,7 @@ from qvr_core.runs.store import RunStore
 from qvr_core.runs.svi import SviFit
 from qvr_core.runs.team import Team
 from qvr_core.runs.worker import Stop
+from tests.patience import HANG
 
 # Without noise between the input and the head: the loss of a batch is a number, however it is shared.
 MODEL = """\
@@ -49,7 +50,7 @@ def fit(folder: Path, *more: str) -> list[float]:
                "--batch-size", "33", "--held-out", "0", "--threads", "1", "--learning-rate", "0.01", "--json",
                *more]  # fmt: skip
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, timeout=120, env={**os.environ}
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=HANG, env={**os.environ}
     )
     assert done.returncode == 0, done.stderr
     events = [parse_event(line) for line in done.stdout.splitlines()]
@@ -87,7 +88,7 @@ def test_loss_and_gradients_of_two_processes_are_those_of_one(tmp_path: Path) ->
     done = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script),
          *(str(tmp_path / f"{name}.json") for name in jobs)],
-        capture_output=True, text=True, check=False, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, check=False, timeout=HANG, env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     if hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) == os.cpu_count() != 1:
@@ -113,7 +114,7 @@ def test_what_several_processes_cannot_do_is_told_once(tmp_path: Path) -> None:
     )
     for more, wanted in (((), "sees all of its data in every step"), (("--device", "cuda"), "torch finds no GPU")):
         command = [sys.executable, "-m", "qvr_core.cli", "run", "svi", "m.qvr", "--nproc", "2", *more]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=HANG)
         assert done.returncode == 2
         assert wanted in done.stderr and done.stderr.count("failed: ") == 1, done.stderr
         assert "Traceback" not in done.stderr and "torch.distributed" not in done.stderr
@@ -137,7 +138,7 @@ def drawn(folder: Path, model: str, *more: str) -> str:
     (folder / "m.qvr").write_text(model)
     command = [sys.executable, "-m", "qvr_core.cli", "run", "nuts", "m.qvr", "--chains", "3", "--threads", "1",
                "--max-tree-depth", "4", "--warmup", "40", "--samples", "30", *more]  # fmt: skip
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=240)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=HANG)
     assert done.returncode == 0, done.stderr
     output = folder / "draws.csv"
     export_csv(RunStore(folder).open("last"), output)
@@ -175,7 +176,7 @@ def test_the_line_for_several_machines_in_the_docs_works(tmp_path: Path) -> None
             )
         )
     try:
-        said = [machine.communicate(timeout=150)[0] for machine in machines]
+        said = [machine.communicate(timeout=HANG)[0] for machine in machines]
     finally:
         for machine in machines:
             machine.terminate()
