@@ -284,8 +284,11 @@ class FamilySite:
             raise self.where.misfit(f"values 0 … {size - 1}", f"{value[wrong][0].item()}")
         self._sound = value
 
-    def fitted(self, frame: Frame, given: Cell, aligned: Aligned, groups: Cell | None) -> Cell:
-        """A given value in the shape of the likelihood, checked."""
+    def fitted(
+        self, frame: Frame, given: Cell, aligned: Aligned, groups: Cell | None, rows_of: tuple[int, ...] = ()
+    ) -> Cell:
+        """A given value in the shape of the likelihood, checked; `rows_of` is the plate of a summed-out latent that
+        has a value for each row."""
         cell, event, batch = as_one(given), self.table.event, aligned.batch
         value: Tensor = cell.value
         if not self.discrete and not value.is_floating_point():
@@ -294,6 +297,8 @@ class FamilySite:
             value = value.unflatten(-1, self.event)
         if groups is not None and not cell.rows and value.shape[:1] == (1,) != groups.value.shape[-1:]:
             value = value[0]  # as drawn: the one row of a program that reads none
+        elif not frame.reads_rows and not cell.rows:
+            value = self._one_draw(value, aligned.batch, rows_of)
         axis = int(cell.rows)
         if self.at is not None and groups is not None and value.shape[axis] != groups.value.shape[-1]:
             self.arguments.check_groups(frame.program, groups.value, value.shape[axis])
@@ -305,6 +310,25 @@ class FamilySite:
             own = (1,) * short + own
         self._check_shape(frame, cell.rows, own, aligned, groups)
         return Cell(value, cell.rows)
+
+    def _one_draw(self, value: Tensor, batch: tuple[int, ...], rows_of: tuple[int, ...]) -> Tensor:
+        """A value as drawn, with the one row of a program that reads none, as that row.  Rows of data meet rows of
+        arguments, so any other axis in front of them is refused."""
+        own = tuple(value.shape[: value.ndim - self.table.event])
+        plate = (self.plate if self.kind == "observe" and self.site.ascription is Ascription.PLATE else ()) or rows_of
+        rank = max(len(plate), len(batch))
+        if not plate or len(own) <= rank:
+            return value
+        if len(own) == rank + 1 and own[0] == 1 != plate[0]:
+            return value[0]
+        if rows_of or any(size != 1 for size in batch):
+            wanted = " × ".join(map(str, plate))
+            raise self.where.misfit(
+                f"{wanted} values, one per row as its arguments have; for {own[0]} draws of all rows score one at a "
+                f"time (`{self.name}[i]`), for {own[0]} rows of several numbers say `: Real …`",
+                f"shape {own}",
+            )
+        return value
 
     def _check_shape(
         self, frame: Frame, rows: bool, own: tuple[int, ...], aligned: Aligned, groups: Cell | None

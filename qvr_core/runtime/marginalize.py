@@ -34,7 +34,11 @@ class _Step(Protocol):
 
 
 class Marginalize:
-    """`mode` says what the latent is drawn once for: 'group', 'row' (of the data) or 'batch' (a row of the batch)."""
+    """`mode` says what the latent is drawn once for: 'group', 'row' (of the data) or 'batch' (a row of the batch).
+
+    `plate` are the sizes of what it has a value for each element of, `axes` those of the axes that the sum keeps:
+    groups lie along one.
+    """
 
     def __init__(self, model: MarginalizeModel, latent: ArrowSite | FamilySite, body: Sequence[_Step]) -> None:
         self.name = model.site.name
@@ -47,6 +51,7 @@ class Marginalize:
             self.mode, self.plate = "row", sizes(model.rows.space)
         else:
             self.mode, self.plate = "batch", ()
+        self.axes: tuple[int, ...] = (math.prod(self.plate),) if self.mode == "group" else self.plate
 
     def run(self, frame: Frame) -> None:
         """Leave one record with the summed-out density, and one per latent of the block; what is missing is drawn.
@@ -151,13 +156,15 @@ class Marginalize:
         count = values.shape[-1]
         inner = frame.inner(count)
         inner.bound[self.name] = Cell(_as_rows(values, has_rows, frame.rows), True)
-        total = Terms(self._prior(inner), True)
+        total = self._prior(inner)
         with each_repeated(count):
             for step in self.body:
                 term = self._term(step, inner, latents_only)
                 if term is not None and not (latents_only and _sees(step)):
-                    total = _add(total, term)
-        joint = total.value.unflatten(0, (frame.rows, count))
+                    total = self._add(total, term, step)
+        if total.ndim == 1:
+            total = total.reshape(-1, *(1 for _ in self.axes)).expand(-1, *self.axes)
+        joint = total.unflatten(0, (frame.rows, count))
         if log_weights is not None:
             weights = _as_rows(log_weights, has_rows, frame.rows).unflatten(0, (frame.rows, count))
             joint = joint + weights.reshape(*weights.shape, *(1,) * (joint.ndim - weights.ndim))
@@ -204,19 +211,25 @@ class Marginalize:
         z = inner[self.name]
         value = z.value.reshape(*z.value.shape, *(1,) * (len(aligned.batch) - z.rank))
         terms = latent.terms(inner, Cell(value, True), aligned, None).value
-        if self.mode == "batch":
+        if self.mode == "batch" or terms.ndim == 1:
             return terms.flatten(1).sum(-1) if terms.ndim > 1 else terms
-        # one per group or row: a single one stands for all of them
-        return terms if terms.ndim > 1 else terms.unsqueeze(-1).expand(-1, *self._wide(inner))
-
-    def _wide(self, frame: Frame) -> tuple[int, ...]:
+        while terms.ndim > len(self.plate) + 1 and self.plate[:1] != (1,) == terms.shape[1:2]:
+            terms = terms.squeeze(1)  # arguments as drawn: the one row of a program that reads none
+        if terms.ndim > len(self.plate) + 1:
+            found = f"arguments of shape {tuple(terms.shape[1:])}"
+            raise latent.where.misfit(f"one draw for each of {self._elements}", found)
         if self.mode == "group":
-            return self.plate
-        for site in self.observed():
-            given = frame.supplied(site.name)
-            if given is not None and given.rank > 0:
-                return (given.value.shape[int(given.rows)],)
-        return self.plate
+            try:
+                return terms.expand(-1, *self.plate).flatten(1)
+            except RuntimeError:
+                found = f"arguments of shape {tuple(terms.shape[1:])}"
+                raise latent.where.misfit(f"one draw for each of {self._elements}", found) from None
+        return terms
+
+    @property
+    def _elements(self) -> str:
+        """`3 × 4 rows`: what the latent has a value for each of."""
+        return f"{' × '.join(map(str, self.plate))} {'groups' if self.mode == 'group' else 'rows'}"
 
     def _term(self, step: Any, inner: Frame, latents_only: bool) -> Terms | None:
         if isinstance(step, Marginalize):
@@ -225,12 +238,10 @@ class Marginalize:
             given = inner.supplied(step.name)
             assert given is not None
             groups = step.groups(inner)
-            per_group = self.mode == "group"
             aligned = step.arguments.align(inner, step.event, groups)
-            value = step.fitted(inner, given, aligned, groups)
+            value = step.fitted(inner, given, aligned, groups, self.plate if self.mode == "row" else ())
             inner.bound[step.name] = value
-            terms = step.terms(inner, value, aligned, groups)
-            return self._placed(terms, step, inner) if per_group else self._fold(terms)
+            return self._placed(step.terms(inner, value, aligned, groups), step, inner)
         step.run(inner)
         name = getattr(step, "name", None)
         record = inner.sites.get(name) if name is not None else None
@@ -243,12 +254,12 @@ class Marginalize:
         """Terms per data row added up by group."""
         if self.mode != "group":
             return self._fold(terms)
-        size = math.prod(self.plate)
+        (size,) = self.axes
         via = site.via(inner) if isinstance(site, FamilySite) and site.via is not None else None
         value = terms.value if terms.rows else terms.value.expand(inner.rows, *terms.value.shape)
         if via is None:
-            if value.ndim > 1 and value.shape[1] == size:
-                return self._fold(Terms(value, True))
+            if value.shape[1 : 1 + len(self.plate)] == self.plate:
+                return self._fold(Terms(value.flatten(1, len(self.plate)), True))
             raise RuntimeProblem(
                 f"site `{site.name}` stands in `marginalize {self.name}` over groups: say each row's group by `via=`",
                 site=site.name,
@@ -260,26 +271,34 @@ class Marginalize:
         return Terms(value.new_zeros(inner.rows, size).scatter_add(1, index, value), True)
 
     def _fold(self, terms: Terms) -> Terms:
-        """Everything but the rows and, by mode, one plate axis summed."""
+        """Everything but the rows and the axes of the latent summed."""
         value = terms.value
-        keep = (1 if terms.rows else 0) + (0 if self.mode == "batch" else 1)
+        keep = int(terms.rows) + len(self.axes)
         if value.ndim > keep:
             value = value.flatten(keep).sum(-1)
         return Terms(value, terms.rows)
+
+    def _add(self, total: Tensor, term: Terms, step: Any) -> Tensor:
+        """A step's terms to those before it, element by element of the latent.
+
+        What depends on no element counts in each, but only the latent's own draws and scores may be so.
+        """
+        value = term.value if term.rows else term.value.expand(total.shape[0], *term.value.shape)
+        alone = value.ndim == 1 and math.prod(self.axes) != 1
+        if alone and not isinstance(step, ArrowSite | FamilySite | Marginalize):
+            return total + value.reshape(-1, *(1,) * (total.ndim - 1))
+        fits = value.ndim == total.ndim and all(t in (1, n) for t, n in zip(total.shape, value.shape, strict=True))
+        if alone or not (fits or total.ndim == 1):
+            where = step.latent.where if isinstance(step, Marginalize) else step.where
+            wanted = self._elements if alone else f"{' × '.join(map(str, total.shape[1:]))} rows"
+            found = "one for all of them" if alone else " × ".join(map(str, value.shape[1:]))
+            raise where.misfit(f"a value for each of the {wanted} that `{self.name}` has one for", found)
+        return total.reshape(-1, *(1,) * (value.ndim - 1)) + value if total.ndim == 1 else total + value
 
 
 def _sees(step: Any) -> bool:
     """True where a step's term is the data's or a score, not a latent's."""
     return not isinstance(step, Marginalize) and getattr(step, "kind", "score") != "sample"
-
-
-def _add(total: Terms, term: Terms) -> Terms:
-    left, right = total.value, term.value
-    if term.rows and right.ndim < left.ndim:
-        right = right.reshape(*right.shape, *(1,) * (left.ndim - right.ndim))
-    if right.ndim > left.ndim and term.rows:
-        left = left.reshape(*left.shape, *(1,) * (right.ndim - left.ndim))
-    return Terms(left + right, True)
 
 
 def _as_rows(values: Tensor, has_rows: bool, rows: int) -> Tensor:

@@ -174,3 +174,98 @@ def test_an_arrow_draws_inside_a_block() -> None:
     assert math.isfinite(float(ELBO(3)(model, AutoPriorGuide(model), x, {"y": y}).detach()))
     with pytest.raises(NoDensity, match="`h` is drawn from an arrow inside `marginalize`"):
         AutoNormalGuide(model, observed_names={"y"})
+
+
+TOPICS = """
+object Token : FinSet 40
+object Document : FinSet 5
+object Topic : FinSet 3
+object Vocabulary : FinSet 10
+program topics : Token -> Token
+    sample topics_of : Document <- Dirichlet(0.5) [over=Topic]
+    sample words_of : Topic <- Dirichlet(0.5) [over=Vocabulary]
+    marginalize z : Token <- Categorical(topics_of[document])
+        observe word : Token <- Categorical(words_of[z])
+    return words_of
+"""
+
+
+@pytest.mark.parametrize("drawn", ["word", "document", "both", "neither"])
+def test_what_rsample_returns_meets_its_rows_one_by_one(drawn: str) -> None:
+    model = loads(TOPICS).morphism
+    document, word = torch.arange(40) % 5, torch.randint(0, 10, (40,))
+    topics, words = torch.rand(1, 5, 3).softmax(-1), torch.randn(1, 3, 10).softmax(-1)
+    expected = (topics[0][document] @ words[0])[torch.arange(40), word].log().sum()
+    given = {
+        "document": document[None] if drawn in ("document", "both") else document,
+        "word": word[None] if drawn in ("word", "both") else word,
+    }
+    run = model.execute(None, values={"topics_of": topics, "words_of": words}, observations=given)
+    torch.testing.assert_close(run.log_joint() - _priors(topics, words), expected[None], rtol=1e-5, atol=1e-4)
+
+
+def _priors(topics: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    half = torch.distributions.Dirichlet
+    return half(torch.full((3,), 0.5)).log_prob(topics).sum() + half(torch.full((10,), 0.5)).log_prob(words).sum()
+
+
+@pytest.mark.parametrize("rows", [3, 40])
+def test_several_draws_of_all_rows_are_refused(rows: int) -> None:
+    with pytest.raises(InputProblem, match=r"word\[i\].*Real"):
+        loads(TOPICS).morphism.execute(
+            None,
+            observations={"document": torch.arange(40) % 5, "word": torch.randint(0, 10, (rows, 40))},
+        )
+
+
+CELLS = """
+object I : FinSet 3
+object J : FinSet 4
+program cells : I -> I
+    sample mu <- Normal(0.0, 1.0)
+    sample q : I * J <- Beta(1.0, 1.0)
+    marginalize z : I * J <- Bernoulli(q)
+        observe y : I * J <- Normal(mu + 2.0 * z, 1.0)
+    return mu
+"""
+
+
+def test_a_plate_of_two_axes_has_a_value_for_each_cell() -> None:
+    y, q = torch.randn(3, 4), torch.rand(3, 4)
+    for given in (y, y[None]):
+        found = likelihood(CELLS, {"mu": torch.tensor([0.3]), "q": q[None]}, {"y": given})
+        terms = [(1 - q).log() + Normal(0.3, 1.0).log_prob(y), q.log() + Normal(2.3, 1.0).log_prob(y)]
+        assert found == pytest.approx(float(torch.stack(terms).logsumexp(0).sum()), rel=1e-5)
+    with pytest.raises(InputProblem, match="3 × 4"):
+        likelihood(CELLS, {"mu": torch.tensor([0.3]), "q": q[None]}, {"y": y[0]})
+
+
+def test_one_sum_for_all_rows_inside_one_for_each_is_refused() -> None:
+    text = """
+object Row : FinSet 6
+program nested : Row -> Row
+    sample mu <- Normal(0.0, 1.0)
+    marginalize z : Row <- Bernoulli(0.3)
+        marginalize t <- Bernoulli(0.5)
+            observe y : Row <- Normal(mu + z + t, 1.0)
+    return mu
+"""
+    with pytest.raises(InputProblem, match="`z` has one for"):
+        likelihood(text, {"mu": torch.tensor([0.3])}, {"y": torch.randn(6)})
+
+
+def test_several_draws_of_rows_with_arguments_of_their_own_are_refused() -> None:
+    text = """
+object Row : FinSet 6
+program line : Row -> Row
+    sample b <- Normal(0.0, 1.0)
+    observe y : Row <- Normal(b * x, 1.0)
+    return b
+"""
+    model, x, y = loads(text).morphism, torch.randn(6), torch.randn(6)
+    one = model.execute(None, values={"b": torch.ones(1)}, observations={"x": x, "y": y}).log_joint()
+    drawn = model.execute(None, values={"b": torch.ones(1)}, observations={"x": x, "y": y[None]}).log_joint()
+    torch.testing.assert_close(one, drawn)
+    for shape in ((6, 6), (3, 6), (6, 1)):
+        with pytest.raises(InputProblem, match="site `y`"):
+            model.execute(None, observations={"x": x, "y": torch.randn(shape)})
