@@ -8,6 +8,7 @@ from qvr_core.data.records import Records
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.guides.joint import AutoLaplaceGuide
 from qvr_core.runs.prepare import Prepared
+from qvr_core.runs.row_terms import scaled_terms
 from qvr_core.runtime.errors import InputProblem
 
 ROWS = 100_000
@@ -29,9 +30,10 @@ def approximated(prepared: Prepared, guide: Guide) -> tuple[Guide, str | None]:
     spread = (torch.arange(rows) * (prepared.train.rows / rows)).long()
     x, observations = prepared.move(prepared.train.batch(spread))
     weight = prepared.train.rows / rows if isinstance(prepared.train, Records) else 1.0
+    weighted = scaled_terms(prepared) if weight != 1.0 else ()
     try:
         with torch.random.fork_rng():
-            normal = guide.laplace_approximation(prepared.model, x, observations, weight=weight)
+            normal = guide.laplace_approximation(prepared.model, x, observations, weight=weight, weighted=weighted)
     except InputProblem:
         return guide, (
             "guide = laplace: the log joint is not curved downwards where the fit has ended, so there is no Normal of "

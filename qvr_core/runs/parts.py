@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from torch import Tensor
@@ -14,11 +14,15 @@ from qvr_core.runtime.program import ProgramModule
 
 
 class ScaledELBO:
-    """−ELBO where every observed term stands for `scale` times as many rows: unbiased for that of all rows."""
+    """−ELBO where every term in `scaled` stands for all `rows` rows: unbiased for that of all rows.
 
-    def __init__(self, num_particles: int, rows: int) -> None:
+    What the other terms say (scores of latents, priors of tensors) counts once.
+    """
+
+    def __init__(self, num_particles: int, rows: int, scaled: Collection[str]) -> None:
         self.num_particles = num_particles
         self.rows = rows
+        self.scaled = scaled
         # Latents that all rows share have no score of a discrete draw to centre.
         self.baseline: float | None = None
         # a part of the rows is what is meant here
@@ -26,7 +30,7 @@ class ScaledELBO:
 
     def __call__(self, model: ProgramModule, guide: Guide, x: object, observations: Mapping[str, Any]) -> Tensor:
         count = self.num_particles
-        part = next(len(observations[name]) for name, site in model.sites.items() if site.info.observed)
+        part = len(next(iter(observations.values())))
         proposal = guide.propose(count, None, gradient="analytic")
         run = model.execute(
             None,
@@ -38,8 +42,8 @@ class ScaledELBO:
             rows=count,
         )
         total: Tensor | float = proposal.log_ratio(run)
-        for site in run.sites.values():
+        for name, site in run.sites.items():
             if site.observed and site.log_prob is not None:
-                total = total + self.rows / part * site.log_prob
+                total = total + (self.rows / part if name in self.scaled else 1.0) * site.log_prob
         assert isinstance(total, Tensor)
         return -total.mean()

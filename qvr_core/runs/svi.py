@@ -41,6 +41,7 @@ from qvr_core.runs.protocol import (
     PosteriorRow,
     Progress,
 )
+from qvr_core.runs.row_terms import scaled_terms
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.team import Team
 from qvr_core.runs.worker import Stop
@@ -130,7 +131,7 @@ class SviFit:
         if isinstance(self.prepared.train, Records) and self.prepared.needs.statistical:
             if self.config.objective != "elbo":
                 raise Refused("objective", f"{self.config.objective} needs all rows in each step: leave batch_size out")
-            return ScaledELBO(particles, self.prepared.train.rows)
+            return ScaledELBO(particles, self.prepared.train.rows, scaled_terms(self.prepared))
         return inference.ELBO(particles) if self.config.objective == "elbo" else inference.IWAEBound(particles)
 
     def _guide(self) -> Guide:

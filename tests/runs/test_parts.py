@@ -7,7 +7,9 @@ import torch
 
 from qvr_core import dsl
 from qvr_core.inference import ELBO, AutoNormalGuide
+from qvr_core.runs.failures import Refused
 from qvr_core.runs.parts import ScaledELBO
+from qvr_core.runs.row_terms import row_terms
 
 MODEL = """\
 object Group : FinSet 3
@@ -20,12 +22,43 @@ program regression : Unit -> Unit
 """
 
 
+SCORED = MODEL.replace("    return", "    score s = -100.0 * (sigma - 3.0)^2\n    return")
+BY_HAND = """\
+object Unit : Real 1
+program by_hand : Unit -> Unit
+    sample m <- Normal(0.0, 1.0)
+    let off = y - m
+    score fit = sum(-0.5 * off^2)
+    score far = -100.0 * (m - 3.0)^2
+    return m
+"""
+MIXED = BY_HAND.replace("sum(-0.5 * off^2)", "sum(-0.5 * off^2) - m^2")
+MEANS = BY_HAND.replace("sum(-0.5 * off^2)", "mean(-0.5 * off^2)")
+MIXTURE = """\
+object Row : FinSet 12
+object Kind : FinSet 2
+program mixture : Row -> Row
+    sample mu : Kind <- Normal(0.0, 1.0)
+    marginalize z : Row <- Categorical([0.3, 0.7])
+        observe y : Row <- Normal(mu[z], 1.0)
+    return mu
+"""
+GROUPED = (
+    MIXTURE.replace("object Kind", "object Group : FinSet 3\nobject Kind")
+    .replace("z : Row <- Categorical([0.3, 0.7])", "z : Kind <- Categorical([0.3, 0.7]) [over=Group]")
+    .replace("1.0)\n    return", "1.0) [via=group]\n    return")
+)
+ONE_FOR_ALL = MIXTURE.replace("z : Row", "z : Kind")
+
+
+@pytest.mark.filterwarnings("ignore::qvr_core.runtime.errors.OtherLength")
+@pytest.mark.parametrize("text", [MODEL, SCORED, BY_HAND, MIXTURE])
 @pytest.mark.parametrize("particles", [1, 4])
-def test_the_mean_over_all_parts_is_the_bound_of_all_rows(particles: int) -> None:
+def test_the_mean_over_all_parts_is_the_bound_of_all_rows(particles: int, text: str) -> None:
     torch.manual_seed(0)
-    model = dsl.loads(MODEL).programs["regression"]
-    guide = AutoNormalGuide(model, observed_names={"y"})
-    data = {"y": torch.randn(12), "group": torch.arange(12) % 3}
+    model = dsl.loads(text).morphism
+    guide = AutoNormalGuide(model, observed_names={"y"} & set(model.sites))
+    data = {"y": torch.randn(12), **({"group": torch.arange(12) % 3} if "group" in text else {})}
 
     def bound(objective: object, rows: slice) -> tuple[float, torch.Tensor]:
         guide.zero_grad()
@@ -35,6 +68,15 @@ def test_the_mean_over_all_parts_is_the_bound_of_all_rows(particles: int) -> Non
         return loss.item(), torch.cat([p.grad.reshape(-1) for p in guide.parameters() if p.grad is not None])
 
     whole, gradient = bound(ELBO(particles), slice(0, 12))
-    parts = [bound(ScaledELBO(particles, 12), slice(i, i + 4)) for i in (0, 4, 8)]
+    parts = [bound(ScaledELBO(particles, 12, row_terms(model, data)), slice(i, i + 4)) for i in (0, 4, 8)]
     assert sum(value for value, _ in parts) / 3 == pytest.approx(whole, rel=1e-5)
     assert torch.allclose(sum(g for _, g in parts) / 3, gradient, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::qvr_core.runtime.errors.OtherLength")
+@pytest.mark.parametrize(("text", "site"), [(MIXED, "fit"), (MEANS, "fit"), (GROUPED, "z"), (ONE_FOR_ALL, "z")])
+def test_what_does_not_add_up_over_rows_is_refused_by_name(text: str, site: str) -> None:
+    model = dsl.loads(text).morphism
+    with pytest.raises(Refused, match=f"`{site}` depends on the rows and is not a sum over them") as caught:
+        row_terms(model, {"y": torch.randn(12), **({"group": torch.arange(12) % 3} if text == GROUPED else {})})
+    assert caught.value.site == site

@@ -163,11 +163,13 @@ class AutoLaplaceGuide(AutoDeltaGuide):
         observations: Mapping[str, Any] | None = None,
         *,
         weight: float = 1.0,
+        weighted: Collection[str] = (),
     ) -> AutoMultivariateNormalGuide:
         """A full-covariance Normal at the mode: covariance the inverse Hessian of −log joint, summed over rows.
 
-        Every observed term stands for `weight` times as many.  Innovations, where the program has some, are held at one
-        draw.  Raises `InputProblem` where the curvature is not positive, that is, where the mode has not been reached.
+        The observed terms in `weighted` stand for `weight` times as many.  Innovations, where the program has some, are
+        held at one draw.  Raises `InputProblem` where the curvature is not positive, that is, where the mode has not
+        been reached.
         """
         normal = AutoMultivariateNormalGuide(model, self.observed, x=x, observations=observations)
         normal.to(next(iter(self.loc.values())).device)
@@ -189,7 +191,9 @@ class AutoLaplaceGuide(AutoDeltaGuide):
                 prepared=True,
             )
             seen = [
-                weight * site.log_prob for site in run.sites.values() if site.observed and site.log_prob is not None
+                (weight if name in weighted else 1.0) * site.log_prob
+                for name, site in run.sites.items()
+                if site.observed and site.log_prob is not None
             ]
             return -sum(seen, flat.new_zeros(_rows(value)) + proposal.log_ratio(run)).sum()
 
