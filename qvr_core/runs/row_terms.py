@@ -74,7 +74,8 @@ def row_terms(model: ProgramModule, observations: Mapping[str, Tensor]) -> froze
                 site=problem.site,
                 fixes=("Leave batch_size out",),
             ) from problem
-    return frozenset(name for name in total if _adds_up(name, total[name], *(half[name] for half in terms), reading))
+    one, other = terms
+    return frozenset(name for name in total if _adds_up(name, total[name], one[name], other[name], reading))
 
 
 def _adds_up(name: str, total: Tensor, one: Tensor, other: Tensor, reading: frozenset[str]) -> bool:
@@ -87,7 +88,7 @@ def _adds_up(name: str, total: Tensor, one: Tensor, other: Tensor, reading: froz
         return False
     raise Refused(
         "batch",
-        f"batch_size takes a part of the rows in each step, but `{name}` depends on the rows and is not a sum over them:"
+        f"batch_size takes a part of the rows in each step, but `{name}` depends on the rows and is no sum over them:"
         " its value on some rows is not that on one half and that on the other together",
         site=name,
         fixes=(

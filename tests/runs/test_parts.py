@@ -77,6 +77,6 @@ def test_the_mean_over_all_parts_is_the_bound_of_all_rows(particles: int, text: 
 @pytest.mark.parametrize(("text", "site"), [(MIXED, "fit"), (MEANS, "fit"), (GROUPED, "z"), (ONE_FOR_ALL, "z")])
 def test_what_does_not_add_up_over_rows_is_refused_by_name(text: str, site: str) -> None:
     model = dsl.loads(text).morphism
-    with pytest.raises(Refused, match=f"`{site}` depends on the rows and is not a sum over them") as caught:
+    with pytest.raises(Refused, match=f"`{site}` depends on the rows and is no sum over them") as caught:
         row_terms(model, {"y": torch.randn(12), **({"group": torch.arange(12) % 3} if text == GROUPED else {})})
     assert caught.value.site == site
