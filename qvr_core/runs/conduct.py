@@ -22,7 +22,7 @@ from qvr_core.runs.protocol import Event, Job, Started
 from qvr_core.runs.settings import main_program
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.svi import SviFit
-from qvr_core.runs.team import Team, join
+from qvr_core.runs.team import Team, broken, join
 from qvr_core.semantics.model import Program
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
     except Held as error:
         send(failure(Refused("busy", str(error)), snapshot=snapshot, program=None, text=job.text))
         return 2
-    except Exception as error:
+    except Exception as problem:
+        error = lost(job, team) if team.size > 1 and broken(problem) else problem
         program = prepared.program if prepared is not None else _program(job, snapshot)
         failed = failure(error, snapshot=snapshot, program=program, text=job.text)
         if failed.code == "internal":
@@ -90,6 +91,15 @@ def prepare_noted(job: Job, snapshot: Snapshot, team: Team) -> Prepared:
     if job.resume:
         directory.ask(job)
     return prepared
+
+
+def lost(job: Job, team: Team) -> Refused:
+    """What is said where another process of the team has ended.  Nobody shows the events of one that does not lead."""
+    again = f"Go on from the last checkpoint: qvr run {job.config.algorithm} --resume {job.run_id}"
+    message = f"one of the {team.size} processes of this run is gone: was it killed, or is the memory full?"
+    if not team.leads:
+        sys.stderr.write(f"failed: {message}\n  = fix: {again}\n")
+    return Refused("lost-process", message, fixes=(again,))
 
 
 def check_data(directory: RunDirectory) -> None:

@@ -59,6 +59,11 @@ def _keep_apart(place: int, processes: int) -> None:
         os.sched_setaffinity(0, cores[place * share : (place + 1) * share])
 
 
+def broken(error: Exception) -> bool:
+    """Whether an exception says that another process of the team is gone.  gloo's own have no class."""
+    return isinstance(error, distributed.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
+
+
 def leave() -> None:
     """Undo `join`."""
     if distributed.is_initialized():

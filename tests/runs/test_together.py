@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -16,7 +18,7 @@ from qvr_core.analysis import Analyzer
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.exports import export_csv, losses_of
 from qvr_core.runs.prepare import prepare
-from qvr_core.runs.protocol import Finished, Job, Started, parse_event
+from qvr_core.runs.protocol import CheckpointWritten, Finished, Job, Started, parse_event
 from qvr_core.runs.store import RunStore
 from qvr_core.runs.svi import SviFit
 from qvr_core.runs.team import Team
@@ -105,6 +107,57 @@ def test_loss_and_gradients_of_two_processes_are_those_of_one(tmp_path: Path) ->
         for name, value in expected.items():
             assert torch.allclose(got[name], value, rtol=0, atol=1e-5), name
     assert not torch.allclose(shares[0]["loss"], shares[1]["loss"], atol=1e-3)
+
+
+def ranks_of(tag: str) -> dict[str, int]:
+    """The pids of a team's processes by their rank."""
+    found: dict[str, int] = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            described = (entry / "environ").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            mine = f"QVR_TEST_TEAM={tag}".encode() in described
+            rank = next((word[5:].decode() for word in described if word.startswith(b"RANK=")), None)
+            if mine and rank is not None:
+                found[rank] = int(entry.name)
+    return found
+
+
+@pytest.mark.parametrize("how", ["--nproc", "torchrun"])
+@pytest.mark.parametrize("victim", ["0", "1"])
+def test_a_killed_process_ends_the_others_with_a_sentence(how: str, victim: str, tmp_path: Path) -> None:
+    (tmp_path / "m.qvr").write_text(MODEL)
+    (tmp_path / "t.txt").write_bytes(b"the quick brown fox jumps over the lazy dog; " * 100)
+    words = ["run", "svi", "m.qvr", "--data", "text:t.txt", "--steps", "1000000", "--checkpoint-steps", "5",
+             "--held-out", "0", "--json"]  # fmt: skip
+    launch = {
+        "--nproc": ["-m", "qvr_core.cli", *words, "--nproc", "2"],
+        "torchrun": ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "qvr_core.cli", *words],
+    }
+    tag = f"{os.getpid()}-{how}-{victim}"
+    marked = {**os.environ, "OMP_NUM_THREADS": "1", "QVR_TEST_TEAM": tag}
+    command = [sys.executable, *launch[how]]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=marked
+    ) as team:
+        assert team.stdout is not None
+        for line in team.stdout:
+            if isinstance(parse_event(line), CheckpointWritten):
+                break
+        os.kill(ranks_of(tag)[victim], signal.SIGKILL)
+        out, err = team.communicate(timeout=HANG)
+    assert team.returncode == 1
+    said = err if victim == "0" else out.splitlines()[-1]
+    assert "one of the 2 processes of this run is gone" in said and "--resume" in said
+    assert "Traceback" not in err.partition("torch/distributed/elastic")[0], err
+    store = RunStore(tmp_path)
+    run = store.open("last")
+    assert run.status() == {"0": "crashed", "1": "failed"}[victim] and run.step() > 0
+    assert len(losses_of(run)) > 0
+    resume = ["run", "svi", "--resume", "last", "--steps", str(run.step() + 5)]
+    again = subprocess.run(
+        [sys.executable, "-m", "qvr_core.cli", *resume], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 0 and run.status() == "finished", again.stderr
 
 
 def test_what_several_processes_cannot_do_is_told_once(tmp_path: Path) -> None:
