@@ -38,7 +38,6 @@ OPERATIONS = (
     ("join", "join(t) = sum(t)"),
     ("unit", "unit = 1.0"),
     ("zero", "zero = 0.0"),
-    ("negation", "negation(a) = 1.0 - a"),
 )
 
 SPACE_SNIPPETS = (

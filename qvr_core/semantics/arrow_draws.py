@@ -7,10 +7,13 @@ from functools import reduce
 
 from qvr_core.semantics.application import apply_to, input_lifts
 from qvr_core.semantics.arithmetic import check_arith
+from qvr_core.semantics.codes import UNKNOWN_FAMILY
 from qvr_core.semantics.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.environment import WHOLE_INPUT, StepContext
 from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.family_spelling import Foreign, converted, foreign_family
 from qvr_core.semantics.function_calls import fitted, result_type
+from qvr_core.semantics.heads import foreign_message
 from qvr_core.semantics.model import Arrow, ArrowDraw, Data, Expr, Instance, ValueType
 from qvr_core.semantics.program_codes import ANONYMOUS_DRAW, ARGUMENT_MISMATCH, FUNCTION_ARGUMENTS, NOT_A_VALUE
 from qvr_core.semantics.scope import ArrowEntry, TemplateEntry
@@ -67,12 +70,25 @@ def _arrow(draw: Draw, site: str, ctx: StepContext) -> tuple[Arrow, list[Arith]]
 
 def _unknown(draw: Draw, ctx: StepContext) -> None:
     binding = ctx.find(draw.name.text)
-    if binding is None:
+    foreign = foreign_family(draw.name.text) if binding is None else None
+    if foreign is not None:
+        _foreign(foreign, draw, ctx)
+    elif binding is None:
         ctx.scope.unknown(draw.name, "arrow or family", FAMILIES)
     else:
         message = f"`{draw.name.text}` is a value, not an arrow or a family"
         related = (Related(f"`{draw.name.text}` is bound here", binding.origin),)
         ctx.scope.report(NOT_A_VALUE, message, draw.name.span, related)
+
+
+def _foreign(foreign: Foreign, draw: Draw, ctx: StepContext) -> None:
+    """A family of another package whose arguments mean something else here."""
+    args = draw.args or ()
+    texts = [ctx.text[arg.value.span.start : arg.value.span.end] for arg in args if arg.key is None]
+    call = converted(foreign, texts) if len(texts) == len(args) else None
+    fix = Fix(f"Change to `{call}`", (Edit(ctx.scope.origin(draw.span), call or ""),), True)
+    message = foreign_message(draw.name.text, foreign)
+    ctx.scope.report(UNKNOWN_FAMILY, message, draw.name.span, fixes=(fix,) if call else ())
 
 
 def _positional(args: Sequence[ArithArg], draw: Draw, ctx: StepContext) -> list[Arith]:

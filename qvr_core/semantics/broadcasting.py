@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from qvr_core.semantics.model import ValueType
@@ -123,8 +123,9 @@ def broadcast_shapes(values: Sequence[ValueType], shapes: Sequence[list[Axis] | 
     """The same where the axes of `values` are known already."""
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes):
-        clash = _broadcast_axes(known)
-        return clash if isinstance(clash, Clash) else data_like(values)
+        tails = [tail(value, shape) for value, shape in zip(values, shapes, strict=True)]
+        joined = _broadcast_axes(tails)
+        return joined if isinstance(joined, Clash) else with_last(data_like(values), joined)
     joined = _broadcast_axes(known)
     if isinstance(joined, Clash):
         return joined
@@ -132,6 +133,19 @@ def broadcast_shapes(values: Sequence[ValueType], shapes: Sequence[list[Axis] | 
         (len(value.indexed) for value, shape in zip(values, known, strict=True) if len(shape) == len(joined)), default=0
     )
     return from_axes(joined, plates, like=values)
+
+
+def tail(value: ValueType, shape: Sequence[Axis] | None) -> Sequence[Axis]:
+    """The axes of a value, or what is known of the last where data decides the others."""
+    if shape is not None:
+        return shape
+    return [] if value.last is None else [value.last]
+
+
+def with_last(value: ValueType, shape: Sequence[Axis]) -> ValueType:
+    """A value whose axes data decides, but for the last one of `shape`."""
+    size, name = shape[-1] if shape else (None, None)
+    return value if size is None or size == 1 else replace(value, last=(size, name))
 
 
 def _broadcast_axes(shapes: Sequence[Sequence[Axis]]) -> list[Axis] | Clash:

@@ -14,7 +14,9 @@ from qvr_core.semantics.broadcasting import (
     drop_last,
     from_axes,
     is_data,
+    tail,
     with_axes,
+    with_last,
 )
 from qvr_core.semantics.builtins import BuiltinFunction, arity_words
 from qvr_core.semantics.diagnostics import Edit, Fix, Origin
@@ -164,7 +166,7 @@ def _bounded(name: str, kind: ValueType) -> ValueType:
 def _kept(name: str, kind: ValueType) -> ValueType:
     shape = axes(kind)
     if shape is None:
-        return data_like([kind])
+        return with_last(data_like([kind]), tail(kind, shape))
     size, event = shape[-1] if shape else (None, None)
     if name == "softmax" and size is not None:
         return with_axes(shape[:-1], Constrained("Simplex", size), like=[kind], event=event)
@@ -244,7 +246,7 @@ def _multiplied(args: tuple[Expr, ...], texts: list[str], where: Origin, ctx: St
     left, right = args[0].type, args[1].type
     a, b = axes(left), axes(right)
     if is_data(left) or is_data(right) or not a or not b:
-        return data_like([left, right])
+        return with_last(data_like([left, right]), b[-1:] if b is not None and len(b) > 1 else [])
     inner = b[-1] if len(b) == 1 else b[-2]
     if a[-1][0] is not None and inner[0] is not None:
         ctx.scope.require_fit(

@@ -36,6 +36,7 @@ UNKNOWN_FAMILY = Code("unknown-family", _ERROR, "There is no such family of dist
 FAMILY_MISMATCH = Code("family-mismatch", _ERROR, "The family cannot draw from this space.")
 FAMILY_ARGUMENTS = Code("family-arguments", _ERROR, "The family does not take these arguments.")
 MISSING_FAMILY = Code("missing-family", _ERROR, "A kernel into a real space needs a family.")
+MISSING_MATRIX = Code("missing-matrix", _ERROR, "An observed arrow is not given its matrix.")
 UNEXPECTED_INIT = Code("unexpected-init", _ERROR, "This role takes nothing after `~`.")
 
 # ---------------------------------------------------------------- arrow expressions

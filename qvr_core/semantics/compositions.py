@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from qvr_core.semantics.arithmetic import check_arith
+from qvr_core.semantics.codes import UNUSED
 from qvr_core.semantics.diagnostics import Edit, Fix, Related
 from qvr_core.semantics.environment import Binding, StepContext
 from qvr_core.semantics.model import Composition, Expr, ValueType
 from qvr_core.semantics.program_codes import COMPOSITION_RULE, UNKNOWN_COMPOSITION
 from qvr_core.semantics.scope import UNKNOWN, Scope
 from qvr_core.semantics.spelling import closest
-from qvr_core.syntax.tree import CompositionHeader, CompositionRule, Name, Statement
+from qvr_core.syntax.tree import CompositionHeader, CompositionRule, Name, Span, Statement
 
 BUILTIN_COMPOSITIONS: Mapping[str, str] = {
     "product_fuzzy": "a · b and 1 − ∏(1 − x): truth values",
@@ -40,6 +41,10 @@ OPERATIONS: Mapping[str, int] = {"tensor_op": 2, "join": 1, "unit": 0, "zero": 0
 """Every operation and how many parameters it takes."""
 
 
+UNREAD = ("negation",)
+"""Operations that a composition may define, though nothing asks for them."""
+
+
 def check_composition(statement: Statement, scope: Scope) -> Composition:
     """The selected or defined composition; reports unknown names, wrong arities and missing operations."""
     header = statement.header.unit.node
@@ -57,6 +62,8 @@ def check_composition(statement: Statement, scope: Scope) -> Composition:
             scope.report(COMPOSITION_RULE, message, rule.name.span)
         elif _known_operation(rule, scope):
             places[rule.name.text] = rule.name
+            if rule.name.text in UNREAD:
+                _unread(rule, Span(-child.column, len(child.unit.text) + 1), scope)
             operations[rule.name.text] = _operation(rule, scope)
     scope.unit = statement.uid
     # a rule that cannot be read may be the one that is missing, and a kind that cannot may ask for less
@@ -111,6 +118,14 @@ def _known_operation(rule: CompositionRule, scope: Scope) -> bool:
         scope.report(COMPOSITION_RULE, f"`{name.text}` takes {words}, but has {given}", name.span)
         return False
     return True
+
+
+def _unread(rule: CompositionRule, line: Span, scope: Scope) -> None:
+    name = rule.name.text
+    fix = Fix(f"Remove `{name}`", (Edit(scope.origin(line), ""),))
+    scope.report(
+        UNUSED, f"nothing reads `{name}`: no combinator of tensor arrows asks for it", rule.name.span, fixes=(fix,)
+    )
 
 
 def _operation(rule: CompositionRule, scope: Scope) -> tuple[tuple[str, ...], Expr]:

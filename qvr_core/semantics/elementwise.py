@@ -14,6 +14,7 @@ from qvr_core.semantics.broadcasting import (
     broadcast,
     broadcast_shapes,
     is_data,
+    tail,
     tied_pairs,
 )
 from qvr_core.semantics.diagnostics import Origin
@@ -115,13 +116,14 @@ def _clashing(operands: Sequence[Operand]) -> tuple[Operand, Operand]:
     for index, first in enumerate(operands):
         for second in operands[index + 1 :]:
             if isinstance(broadcast([first[0].type, second[0].type]), Clash):
-                longer = len(axes(first[0].type) or ()) >= len(axes(second[0].type) or ())
+                one, other = (axes(each.type) for each in (first[0], second[0]))
+                longer = one is None or other is None or len(one) >= len(other)
                 return (first, second) if longer else (second, first)
     return operands[0], operands[-1]
 
 
 def _axis_name(kind: ValueType, size: Dim) -> str | None:
-    for axis_size, name in reversed(axes(kind) or []):
+    for axis_size, name in reversed(tail(kind, axes(kind))):
         if axis_size == size and name is not None:
             return name
     return None

@@ -13,11 +13,11 @@ from qvr_core.semantics.diagnostics import Edit, Fix
 from qvr_core.semantics.elementwise import deepened, elementwise, plate_aligned, words
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.families import Family, Parameter
-from qvr_core.semantics.heads import kept_arguments, literal_problem, named_parameter, signature
-from qvr_core.semantics.model import Constant, Expr, FamilyDraw, ValueType
+from qvr_core.semantics.heads import bounds_problem, kept_arguments, literal_problem, named_parameter, signature
+from qvr_core.semantics.model import Constant, Expr, FamilyDraw, ListOf, ValueType
 from qvr_core.semantics.spaces import Constrained, Dim, Finite, Named, Real, Seq, Space, Unknown, add
 from qvr_core.semantics.spelling import closest
-from qvr_core.syntax.tree import Arith, ArithArg, Draw, ListArith
+from qvr_core.syntax.tree import Arith, ArithArg, Draw, ListArith, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,10 @@ def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgum
             continue
         _check_literals(family, name, constraint, value, arg.value, ctx)
         _check_rank(family, parameter, name, value, arg.value, ctx)
+        if constraint == "ordered":
+            _check_order(family, name, value, arg.value, ctx)
         check_support(family, name, constraint, value, arg.value, ctx)
+    _check_bounds(family, found, ctx)
     missing = [p.name for p in family.parameters if p.default is None and p.name not in found]
     if missing and good:
         names = " and ".join(f"`{name}`" for name in missing)
@@ -147,6 +150,41 @@ def _check_literals(family: Family, name: str, constraint: str, value: Expr, tre
             ctx.scope.report(FAMILY_ARGUMENTS, f"`{name}` must be a number", where.span)
         elif (problem := literal_problem(name, constraint, item.value)) is not None:
             ctx.scope.report(FAMILY_ARGUMENTS, f"{family.name}: {problem}", where.span)
+
+
+def _check_bounds(family: Family, found: Mapping[str, FamilyArgument], ctx: StepContext) -> None:
+    """Literal bounds of the support in the wrong order."""
+    numbers = {
+        name: float(argument.value.value)
+        for name, argument in found.items()
+        if isinstance(argument.value, Constant) and not isinstance(argument.value.value, str)
+    }
+    if (problem := bounds_problem(family, numbers)) is None:
+        return
+    assert family.bounded_by is not None
+    low, high = sorted((found[name].tree.span for name in family.bounded_by), key=lambda span: span.start)
+    edits = [
+        Edit(ctx.scope.origin(span), ctx.text[other.start : other.end]) for span, other in ((low, high), (high, low))
+    ]
+    fixes = (Fix("Swap them", tuple(edits), True),) if numbers["low"] != numbers["high"] else ()
+    ctx.scope.report(FAMILY_ARGUMENTS, problem, Span(low.start, high.end), fixes=fixes)
+
+
+def _check_order(family: Family, name: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
+    """Literal cutpoints that do not ascend."""
+    items = value.items if isinstance(value, ListOf) else ()
+    numbers = [item.value for item in items if isinstance(item, Constant) and not isinstance(item.value, str)]
+    if not isinstance(tree, ListArith) or len(numbers) < len(items):
+        return
+    wrong = next((at for at in range(1, len(numbers)) if numbers[at] <= numbers[at - 1]), None)
+    if wrong is None:
+        return
+    message = f"{family.name}: `{name}` must ascend, but {numbers[wrong]:g} follows {numbers[wrong - 1]:g}"
+    texts = [ctx.text[item.span.start : item.span.end] for item in tree.items]
+    ordered = ", ".join(text for _, text in sorted(zip(numbers, texts, strict=True)))
+    distinct = len(set(numbers)) == len(numbers)
+    fixes = (Fix("Sort them", (Edit(ctx.scope.origin(tree.span), f"[{ordered}]"),), True),) if distinct else ()
+    ctx.scope.report(FAMILY_ARGUMENTS, message, tree.items[wrong].span, fixes=fixes)
 
 
 def _check_rank(family: Family, parameter: Parameter, name: str, value: Expr, tree: Arith, ctx: StepContext) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from qvr_core.semantics.codes import FAMILY_ARGUMENTS, UNKNOWN_FAMILY
 from qvr_core.semantics.diagnostics import Edit, Fix
 from qvr_core.semantics.families import FAMILIES, Family, Parameter
-from qvr_core.semantics.family_spelling import likely_family
+from qvr_core.semantics.family_spelling import Foreign, foreign_family, likely_family
 from qvr_core.semantics.scope import Scope
 from qvr_core.semantics.spelling import closest
 from qvr_core.syntax.tree import (
@@ -53,17 +53,29 @@ def read_head(expr: ArrowExpr, scope: Scope) -> Head | None:
         return None
     family = FAMILIES.get(name.text)
     if family is None:
-        unknown_family(name, scope)
+        unknown_family(name, scope, bare=isinstance(expr, ArrowRef))
         return None
     arguments = _literals(family, expr, scope) if isinstance(expr, ArrowCall) and expr.args else None
     return Head(family, name, arguments)
 
 
-def unknown_family(name: Name, scope: Scope) -> None:
+def unknown_family(name: Name, scope: Scope, *, bare: bool) -> None:
+    """Report a family that there is not; `bare` where it has no arguments, whose meaning may be another here."""
+    foreign = foreign_family(name.text)
+    if foreign is not None:
+        place = scope.origin(name.span)
+        fix = Fix(f"Change to `{foreign.family}`", (Edit(place, foreign.family),), True)
+        fixes = (fix,) if bare and foreign.same else ()
+        scope.report(UNKNOWN_FAMILY, foreign_message(name.text, foreign), name.span, fixes=fixes)
+        return
     near = likely_family(name.text)
     message = f"there is no family `{name.text}`" + (f"; did you mean `{near}`?" if near else "")
     fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(name.span), near),), True),)
     scope.report(UNKNOWN_FAMILY, message, name.span, fixes=fixes)
+
+
+def foreign_message(name: str, foreign: Foreign) -> str:
+    return f"there is no family `{name}`; the nearest, `{foreign.family}`, {foreign.difference}"
 
 
 def _literals(family: Family, call: ArrowCall, scope: Scope) -> tuple[tuple[str, float], ...]:
@@ -82,6 +94,9 @@ def _literals(family: Family, call: ArrowCall, scope: Scope) -> tuple[tuple[str,
             scope.report(FAMILY_ARGUMENTS, f"{family.name}: {problem}", arg.value.span)
         else:
             found[name] = float(arg.value.value)
+    if (problem := bounds_problem(family, found)) is not None:
+        values = [call.args[at].value.span for at in kept]
+        scope.report(FAMILY_ARGUMENTS, problem, Span(values[0].start, values[-1].end))
     if len(found) == len(kept):
         _complete(family, call, found, scope)
     return tuple(found.items())
@@ -157,6 +172,17 @@ def _given(parameter: Parameter, found: dict[str, float]) -> bool:
 def signature(family: Family) -> str:
     """'(loc, scale)'."""
     return f"({', '.join(parameter.name for parameter in family.parameters)})"
+
+
+def bounds_problem(family: Family, given: Mapping[str, float]) -> str | None:
+    """Why literal bounds of the support cannot be; None where they can, or are not both known."""
+    if family.bounded_by is None or not all(name in given for name in family.bounded_by):
+        return None
+    low, high = (given[name] for name in family.bounded_by)
+    names = [f"`{name}`" for name in family.bounded_by]
+    return (
+        None if low < high else f"{family.name}: {names[0]} must be below {names[1]}, but {low:g} is not below {high:g}"
+    )
 
 
 def literal_problem(name: str, constraint: str, value: float) -> str | None:

@@ -313,6 +313,7 @@ class ValueType:
     nominal name or None) and `sizes` their lengths (None where only data can tell); `space` is that of one element.
     `event` names the finite set that the last axis of the element runs over (a Dirichlet with `over=Topic`).
     `rows` says that a value differs from row to row of the batch: it comes through the program's input.
+    `last` is the last axis, length and set, where that is known though the rest depends on data.
     """
 
     space: Space | None
@@ -320,6 +321,7 @@ class ValueType:
     rows: bool = False
     sizes: tuple[Dim | None, ...] = ()
     event: str | None = None
+    last: tuple[Dim, str | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

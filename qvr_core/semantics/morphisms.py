@@ -7,6 +7,7 @@ from qvr_core.semantics.codes import (
     FAMILY_MISMATCH,
     INVALID_OPTION,
     MISSING_FAMILY,
+    MISSING_MATRIX,
     ROLE_MISMATCH,
     SORT_MISMATCH,
     UNEXPECTED_INIT,
@@ -342,7 +343,7 @@ def _latent(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settin
 def _observed(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:
     if _demand("observed", "domain", "finite", domain, decl.domain, decl, scope):
         _demand("observed", "codomain", "finite", codomain, decl.codomain, decl, scope)
-    source, arrow = _given(decl, domain, codomain, scope)
+    source, arrow = _given(decl, domain, codomain, settings, scope)
     return Observed(
         name=scope.owner,
         domain=domain,
@@ -356,9 +357,15 @@ def _observed(decl: MorphismDecl, domain: Named, codomain: Named, settings: Sett
     )
 
 
-def _given(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -> tuple[str | None, Arrow | None]:
+def _given(
+    decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope
+) -> tuple[str | None, Arrow | None]:
     init = decl.init
     if init is None:
+        text = f'from_data("{scope.owner}")'
+        fix = Fix(f"Add `~ {text}`", (Edit(scope.origin(decl.span), f" ~ {text}", "after"),))
+        message = f"nothing says what the matrix of `{scope.owner}` is: write `~ {text}`, or a tensor arrow behind `~`"
+        scope.report(MISSING_MATRIX, message, settings.span("role"), fixes=(fix,))
         return None, None
     if isinstance(init, ArrowCall) and init.func.text == "from_data":
         if len(init.args) == 1 and isinstance(init.args[0].value, String):

@@ -76,8 +76,9 @@ def _no_arguments(expr: PostfixExpr, scope: Scope) -> None:
 def _is_matrix(expr: PostfixExpr, base: Arrow, scope: Scope) -> bool:
     if isinstance(base, Damaged) or base.sort is Sort.TENSOR:
         return True
-    if is_finite(base.domain.space) and is_finite(base.codomain.space):
-        return True  # a table of probabilities is a matrix too
+    finite = is_finite(base.domain.space) and is_finite(base.codomain.space)
+    if base.sort is Sort.DETERMINISTIC and finite:
+        return True
     what = "a deterministic arrow" if base.sort is Sort.DETERMINISTIC else "a sampled arrow"
     message = f"`.{expr.attribute.text}` wants a tensor arrow, but `{arrow_text(expr.base)}` is {what}"
     scope.report(SORT_MISMATCH, message, expr.attribute.span)

@@ -9,6 +9,7 @@ from qvr_core.semantics.codes import (
     FAMILY_ARGUMENTS,
     FAMILY_MISMATCH,
     MISSING_FAMILY,
+    MISSING_MATRIX,
     ROLE_MISMATCH,
     SORT_MISMATCH,
     UNEXPECTED_INIT,
@@ -36,7 +37,14 @@ _DOUBTFUL = (ROLE_MISMATCH, MISSING_FAMILY, UNKNOWN_FAMILY)
 _EITHER = (ROLE_MISMATCH, FAMILY_MISMATCH, UNEXPECTED_INIT)
 """After these the role may be wrong, or what it does not go with."""
 
-_FOLLOWING: tuple[Code, ...] = (UNEXPECTED_INIT, SORT_MISMATCH, WRONG_KIND, USELESS_OPTION, MISSING_FAMILY)
+_FOLLOWING: tuple[Code, ...] = (
+    UNEXPECTED_INIT,
+    SORT_MISMATCH,
+    WRONG_KIND,
+    USELESS_OPTION,
+    MISSING_FAMILY,
+    MISSING_MATRIX,
+)
 """What a wrong role brings along."""
 
 
