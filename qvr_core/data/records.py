@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from qvr_core.data.binding import check_names, tensor_of
+from qvr_core.data.limits import LINE, check_line, check_nesting
 from qvr_core.data.needs import Needs
-from qvr_core.data.problems import DataProblem
-from qvr_core.data.tables import NULLS, Columns, check_separator, ragged_or_broken
+from qvr_core.data.tables import NULLS, Columns, by_name, check_separator, no_rows, ragged_or_broken
 
 BLOCK = 2**20
 """Bytes of text that are parsed at a time: small enough that parsing, and not the block, decides the peak."""
@@ -82,7 +82,7 @@ def records(path: str, source: str, needs: Needs, names: Mapping[str, str], fold
     try:
         layout, whole = _copy(_chunks(path, source), needs, names, partial)
         if layout is None:
-            raise DataProblem("the table has no rows", path=path, remedy="It needs at least one row below its header")
+            raise no_rows(path)
         described = [[name, layout[name].base.str, list(layout[name].shape)] for name in layout.names or ()]
         layout_file.write_text(json.dumps([described, sorted(whole)]))
         os.replace(partial, target)
@@ -128,7 +128,7 @@ def _chunks(path: str, source: str) -> Iterator[Columns]:
     first = 0
     try:
         for part in FRAMES[source](path):
-            yield Columns(path, source, {name.strip(): part[name] for name in part.columns}, first)
+            yield Columns(path, source, by_name(path, part), first)
             first += len(part)
     except pl.exceptions.PolarsError as error:
         raise ragged_or_broken(path, source, error) from error
@@ -138,14 +138,19 @@ def _csv(path: str) -> Iterator[pl.DataFrame]:
     """Everything as text: a value that is no number is then found with its row."""
     check_separator(path)
     with open(path, "rb") as file:
-        header = file.readline()
-        for block in _blocks(file, quotes=True):
+        header = file.readline(LINE + 1)
+        check_line(header, path, None)
+        for block in _blocks(file, path, quotes=True):
             yield pl.read_csv(header + block, infer_schema=False, null_values=NULLS)
 
 
 def _ndjson(path: str) -> Iterator[pl.DataFrame]:
     with open(path, "rb") as file:
-        for block in _blocks(file, quotes=False):
+        row = 0
+        for block in _blocks(file, path, quotes=False):
+            for line in block.splitlines():
+                row += 1
+                check_nesting(line, path, row)
             yield pl.read_ndjson(block, infer_schema_length=None)
 
 
@@ -153,10 +158,11 @@ def _parquet(path: str) -> Iterator[pl.DataFrame]:
     yield from pl.scan_parquet(path).collect_batches(chunk_size=BLOCK // 64)
 
 
-def _blocks(file: IO[bytes], *, quotes: bool) -> Iterator[bytes]:
+def _blocks(file: IO[bytes], path: str, *, quotes: bool) -> Iterator[bytes]:
     """Whole lines, some `BLOCK` bytes at a time; a line end inside quotes ends no line.
 
-    Polars' own scan maps the file into memory, which then counts as this process'.
+    Polars' own scan maps the file into memory, which then counts as this process'.  Raises `DataProblem` for a line
+    that is longer than `LINE`.
     """
     held = b""
     while block := file.read(BLOCK):
@@ -167,6 +173,7 @@ def _blocks(file: IO[bytes], *, quotes: bool) -> Iterator[bytes]:
         if cut:
             yield held[:cut]
             held = held[cut:]
+        check_line(held, path, None)
     if held.strip():
         yield held
 

@@ -7,24 +7,28 @@ import os
 import re
 from pathlib import Path
 
+from qvr_core.data.limits import check_regular, check_room
 from qvr_core.data.problems import NO_FILE, DataProblem, a_folder, no_file, not_readable
 
+BYTES_A_LETTER = 4
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")
 _ENDS = re.compile(r"""(?:(?<=[.!?])|(?<=[.!?]["')\]]))\s+(?=["'(\[*`]*[A-Z])""")
 _ABBREVIATION = re.compile(r"(?:^|\s|\()(?:[A-Z]|e\.g|i\.e|etc|cf|vs|Mr|Mrs|Ms|Dr|St|No|Fig|Sec|al)\.$")
 
 
-def read_paragraphs(path: str) -> list[list[str]]:
+def read_paragraphs(path: str, room: int | None = None) -> list[list[str]]:
     """The paragraphs of the files that `path` names (a file, or a pattern with `*` and `**`), files by their names.
 
-    Each is a list of sentences without line breaks.  Raises `DataProblem`.
+    Each is a list of sentences without line breaks, all of them in at most `room` bytes.  Raises `DataProblem`.
     """
-    return [sentences(part) for name in _files(path) for part in _PARAGRAPHS.split(_read(name)) if part.strip()]
+    whole = sum(os.path.getsize(name) for name in files(path) if os.path.isfile(name))
+    check_room(path, BYTES_A_LETTER * whole, room, remedy="Name fewer files")
+    return [sentences(part) for name in files(path) for part in _PARAGRAPHS.split(_read(name)) if part.strip()]
 
 
 def check_files(path: str) -> None:
     """Raise `DataProblem` where `path` names no file."""
-    for name in _files(path):
+    for name in files(path):
         if not Path(name).exists():
             raise no_file(name)
 
@@ -40,7 +44,7 @@ def sentences(paragraph: str) -> list[str]:
     return found
 
 
-def _files(path: str) -> list[str]:
+def files(path: str) -> list[str]:
     if Path(path).exists() or not glob.has_magic(path):
         return [path]
     found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
@@ -53,6 +57,7 @@ def _read(path: str) -> str:
     try:
         if Path(path).is_dir():
             raise a_folder(path, f"Name its files: `{path.rstrip('/')}/*.txt`")
+        check_regular(path)
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise no_file(path) from error

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
-import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import count
 from typing import Any
 
-import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from qvr_core.data.arrays import Arrays
+from qvr_core.data.limits import LINE, check_line, check_nesting, check_regular, check_room
 from qvr_core.data.problems import DataProblem, NoColumn, a_folder, no_file, not_readable
 
 NULLS = ["", "NA", "null"]
+IN_PARTS = "Let the run read it in parts with batch_size"
 LABELS = "Number the labels from 0, or declare the set as an enumeration `{first, second, …}`"
 
 
@@ -75,66 +77,92 @@ def renaming(name: str, column: str) -> str:
     return f"--columns {pair}" if re.fullmatch(r"[\w=.…]+", pair) else f"--columns '{pair}'"
 
 
-def read_columns(path: str, source: str) -> Columns:
-    """Read a file.  Raises `DataProblem` for everything that can be wrong with it."""
+def read_columns(path: str, source: str, room: int | None = None) -> Columns:
+    """Read a file into at most `room` bytes.  Raises `DataProblem` for everything that can be wrong with it."""
     read_head(path)
-    columns = READERS[source](path)
-    if source != "npz" and columns.rows in (None, 0):
-        raise DataProblem("the table has no rows", path=path, remedy="It needs at least one row below its header")
+    if source == "npz":
+        return Columns(path, source, Arrays(path, room))
+    frame = FRAMES[source](path, room)
+    columns = Columns(path, source, by_name(path, frame))
+    if columns.rows in (None, 0):
+        raise no_rows(path)
     return columns
+
+
+def no_rows(path: str) -> DataProblem:
+    """A table with a header at most."""
+    return DataProblem("the table has no rows", path=path, remedy="It needs at least one row below its header")
+
+
+def by_name(path: str, frame: pl.DataFrame) -> dict[str, pl.Series]:
+    """The columns by name; blanks around a name do not count."""
+    found: dict[str, pl.Series] = {}
+    for written in frame.columns:
+        name = written.partition("_duplicated_")[0].strip()
+        if name in found:
+            remedy = "Rename one of them in the header"
+            raise DataProblem("two columns have this name", path=path, column=name, remedy=remedy)
+        found[name] = frame[written]
+    return found
 
 
 def read_head(path: str) -> None:
     """Raise `DataProblem` where a file cannot be read at all, or holds nothing."""
-    file = Path(path)
     try:
-        if file.is_dir():
+        if os.path.isdir(path):
             raise a_folder(path, "Name the data file inside it")
-        if not file.exists():
+        if not os.path.exists(path):
             raise no_file(path)
-        with open(file, "rb") as opened:
+        check_regular(path)
+        with open(path, "rb") as opened:
             if not opened.read(1):
                 raise DataProblem("the file is empty", path=path, remedy="It needs a header and at least one row")
     except PermissionError as error:
         raise not_readable(path) from error
 
 
-def _csv(path: str) -> Columns:
-    _check_utf8(path)
+def _csv(path: str, room: int | None) -> pl.DataFrame:
+    cells = _check_text(path)
     check_separator(path)
+    # Its text, and each cell as a number of eight bytes, once more while columns are put together.
+    check_room(path, os.path.getsize(path) + 16 * cells, room, remedy=IN_PARTS)
     try:
-        frame = pl.read_csv(path, infer_schema_length=None, null_values=NULLS)
+        return pl.read_csv(path, infer_schema_length=None, null_values=NULLS)
     except pl.exceptions.PolarsError as error:
         raise ragged_or_broken(path, "csv", error) from error
-    duplicated = [name for name in frame.columns if "_duplicated_" in name]
-    if duplicated:
-        name = duplicated[0].partition("_duplicated_")[0]
-        raise DataProblem(
-            "two columns have this name", path=path, column=name, remedy="Rename one of them in the header"
-        )
-    return Columns(path, "csv", {name.strip(): frame[name] for name in frame.columns})
 
 
-def _check_utf8(path: str) -> None:
-    """Polars' own message gives no place."""
+def _check_text(path: str) -> int:
+    """How many cells a csv has at most.  Raises `DataProblem` where it is no text: polars' own message gives no
+    place."""
+    cells = 0
+    for row, line in _lines(path):
+        cells += line.count(b",") + 1
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            raise DataProblem(
+                f"byte {line[error.start]:#04x} is not UTF-8", path=path, row=row, remedy="Save the table as UTF-8"
+            ) from error
+        if b"\x00" in line:
+            raise DataProblem(
+                "there is a NUL byte: this is not a text table",
+                path=path,
+                row=row,
+                remedy="Is it a parquet or npz file? Then name it as `parquet:` or `npz:`",
+            )
+    return cells
+
+
+def _lines(path: str) -> Iterator[tuple[int | None, bytes]]:
+    """The lines of a text with the numbers of their rows, the header without one."""
     with open(path, "rb") as file:
-        for row, line in enumerate(file):
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                raise DataProblem(
-                    f"byte {line[error.start]:#04x} is not UTF-8",
-                    path=path,
-                    row=row or None,
-                    remedy="Save the table as UTF-8",
-                ) from error
-            if b"\x00" in line:
-                raise DataProblem(
-                    "there is a NUL byte: this is not a text table",
-                    path=path,
-                    row=row or None,
-                    remedy="Is it a parquet or npz file? Then name it as `parquet:` or `npz:`",
-                )
+        for row in count():
+            line = file.readline(LINE + 1)
+            if not line:
+                return
+            check_line(line, path, row or None)
+            yield row or None, line
 
 
 def check_separator(path: str) -> None:
@@ -167,29 +195,37 @@ def _broken_csv(path: str, error: Exception) -> DataProblem:
     """Find what is not text, or the first row with another number of fields than the header."""
     import csv
 
-    _check_utf8(path)
+    _check_text(path)
+    row = 0
     with open(path, newline="", encoding="utf-8") as file:
         reader = csv.reader(file)
-        width = len(next(reader, []))
-        for row, fields in enumerate(reader, start=1):
-            if fields and len(fields) != width:
-                return DataProblem(
-                    f"the row has {len(fields)} fields and the header {width}",
-                    path=path,
-                    row=row,
-                    remedy="Give every row the same number of fields; quote fields that hold commas",
-                )
+        try:
+            width = len(next(reader, []))
+            for row, fields in enumerate(reader, start=1):
+                if fields and len(fields) != width:
+                    return DataProblem(
+                        f"the row has {len(fields)} fields and the header {width}",
+                        path=path,
+                        row=row,
+                        remedy="Give every row the same number of fields; quote fields that hold commas",
+                    )
+        except csv.Error as problem:
+            remedy = "Is a quote opened there and not closed?"
+            return DataProblem(f"this is not csv: {problem}", path=path, row=row + 1, remedy=remedy)
     return DataProblem(
         f"this is not a csv file: {_first_line(error)}", path=path, remedy="Check the separators and quotes"
     )
 
 
-def _parquet(path: str) -> Columns:
+def _parquet(path: str, room: int | None) -> pl.DataFrame:
     try:
-        frame = pl.read_parquet(path)
+        table = pl.scan_parquet(path)
+        # Packed, a row may take no byte at all.
+        rows = int(table.select(pl.len()).collect().item())
+        check_room(path, 16 * rows * len(table.collect_schema()), room, remedy=IN_PARTS)
+        return table.collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _broken_parquet(path, error) from error
-    return Columns(path, "parquet", {name: frame[name] for name in frame.columns})
 
 
 def _broken_parquet(path: str, error: Exception) -> DataProblem:
@@ -197,12 +233,18 @@ def _broken_parquet(path: str, error: Exception) -> DataProblem:
     return DataProblem(message, path=path, remedy="Write it again")
 
 
-def _ndjson(path: str) -> Columns:
+def _ndjson(path: str, room: int | None) -> pl.DataFrame:
+    cells = 0
+    for row, line in _lines(path):
+        check_nesting(line, path, (row or 0) + 1)
+        cells += line.count(b":")
+    check_room(path, os.path.getsize(path) + 16 * cells, room, remedy=IN_PARTS)
+    if not cells:
+        raise no_rows(path)
     try:
-        frame = pl.read_ndjson(path, infer_schema_length=None)
+        return pl.read_ndjson(path, infer_schema_length=None)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _broken_json(path, error) from error
-    return Columns(path, "ndjson", {name: frame[name] for name in frame.columns})
 
 
 def _broken_json(path: str, error: Exception) -> DataProblem:
@@ -224,36 +266,8 @@ def _broken_json(path: str, error: Exception) -> DataProblem:
     return DataProblem(f"this is not ndjson: {_first_line(error)}", path=path, remedy="Write one object per line")
 
 
-def _npz(path: str) -> Columns:
-    arrays: dict[str, NDArray[Any]] = {}
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            for name in archive.files:
-                try:
-                    arrays[name] = archive[name]
-                except ValueError as error:
-                    raise DataProblem(
-                        "the array holds Python objects, which are never unpickled",
-                        path=path,
-                        column=name,
-                        remedy="Save it as numbers: `numpy.asarray(…, dtype=float)`",
-                    ) from error
-    except (zipfile.BadZipFile, ValueError, OSError, AttributeError, TypeError) as error:
-        raise DataProblem(
-            f"this is not a whole npz file: {_first_line(error)}", path=path, remedy="Write it with `numpy.savez`"
-        ) from error
-    if not arrays:
-        raise DataProblem("the archive holds no arrays", path=path, remedy="Write it with `numpy.savez(path, y=…)`")
-    return Columns(path, "npz", arrays)
-
-
 def _first_line(error: BaseException) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
-READERS: dict[str, Callable[[str], Columns]] = {
-    "csv": _csv,
-    "parquet": _parquet,
-    "ndjson": _ndjson,
-    "npz": _npz,
-}
+FRAMES: dict[str, Callable[[str, int | None], pl.DataFrame]] = {"csv": _csv, "parquet": _parquet, "ndjson": _ndjson}

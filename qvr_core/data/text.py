@@ -11,10 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from qvr_core.data.limits import check_regular, check_room
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem, a_folder, no_file, not_readable
 
 _CHUNK = 1 << 24
+BYTES_A_CHARACTER = 24
+"""While the characters of a text are numbered: the text twice, sorted, and the numbers."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,18 @@ class Corpus:
         return torch.from_numpy(self.tokens[positions.numpy()].astype(np.int64))
 
 
-def read_corpus(path: str, unit: str = "byte") -> Corpus:
-    """Read a file as bytes (any file) or characters (UTF-8).  Raises `DataProblem`."""
+def read_corpus(path: str, unit: str = "byte", room: int | None = None) -> Corpus:
+    """Read a file as bytes (any file) or characters (UTF-8), into at most `room` bytes.  Raises `DataProblem`."""
     file = Path(path)
     try:
         if file.is_dir():
             raise a_folder(path, "Name the text file inside it")
+        check_regular(path)
         if file.stat().st_size == 0:
             raise DataProblem("the file is empty", path=path, remedy="A text run needs at least one window of text")
         if unit == "byte":
             return Corpus(path, np.memmap(file, dtype=np.uint8, mode="r"), 256)
+        check_room(path, BYTES_A_CHARACTER * file.stat().st_size, room, remedy='Read it as bytes (`unit = "byte"`)')
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise no_file(path) from error

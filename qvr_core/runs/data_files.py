@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from qvr_core.data.problems import DataProblem
+from qvr_core.data.sentences import files
 from qvr_core.runs.files import file_digest, read_json, write_json
 from qvr_core.runs.protocol import Job
 from qvr_core.semantics.model import Model
@@ -34,19 +37,29 @@ class DataFile:
         return None if file_digest(Path(self.path)) == self.sha256 else f"the content of {self.path} has changed"
 
 
-def path_of(job: Job) -> Path | None:
-    """The file that the run's data come from, absolute; None where they are drawn from the program."""
-    if job.config.source == "synthetic":
-        return None
+def path_of(job: Job) -> Path:
+    """What a run's data are read from, absolute; for sentence pairs perhaps a pattern."""
     return Path(os.path.abspath(Path(job.base) / job.config.data_path))
+
+
+def _paths(job: Job, model: Model) -> Iterator[Path]:
+    match job.config.source:
+        case "synthetic":
+            pass
+        case "pairs":
+            with contextlib.suppress(DataProblem):
+                yield from map(Path, files(str(path_of(job))))
+        case _:
+            yield path_of(job)
+    for deduction in model.deductions.values():
+        yield from (Path(os.path.abspath(name)) for name in deduction.lexicon_files)
 
 
 def stats(job: Job, model: Model) -> dict[Path, tuple[int, int]]:
     """Size and time of every file that a run reads, its lexicons included; without those that are not there."""
-    lexicons = (Path(os.path.abspath(name)) for one in model.deductions.values() for name in one.lexicon_files)
     found: dict[Path, tuple[int, int]] = {}
-    for path in (path_of(job), *lexicons):
-        if path is not None and path.exists():
+    for path in _paths(job, model):
+        if path.is_file():
             state = path.stat()
             found[path] = (state.st_size, state.st_mtime_ns)
     return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from math import prod
 from pathlib import Path
 
+from qvr_core.data.limits import in_bytes
 from qvr_core.data.synthetic import SELECTED
 from qvr_core.ide.arrows import parameter_count
 from qvr_core.runs.config import RunConfig
@@ -171,18 +172,21 @@ def _values(arrow: Arrow) -> int:
     return 3 * kept + 2 * arrow.hidden_dim if isinstance(arrow, Kernel) else kept
 
 
-def check_fits(needed: Estimate, limit: int | None) -> None:
-    """Refuse a run that cannot fit, with the numbers and the declarations to blame."""
+def check_fits(needed: Estimate, limit: int | None) -> int | None:
+    """Refuse a run that cannot fit, with the numbers and the declarations to blame.
+
+    The bytes that are left for its data; None where nobody knows.
+    """
     free = limit if limit is not None else available()
     if free is None or needed.total <= free:
-        return
-    blamed = "; ".join(f"`{name} : {written}` has {_bytes(size)}" for name, size, written in needed.largest)
-    detail = f"{_bytes(needed.parameters)} for parameters and optimiser, {_bytes(needed.activations)} for a step"
+        return None if free is None else free - needed.total
+    blamed = "; ".join(f"`{name} : {written}` has {in_bytes(size)}" for name, size, written in needed.largest)
+    detail = f"{in_bytes(needed.parameters)} for parameters and optimiser, {in_bytes(needed.activations)} for a step"
     if needed.draws:
-        detail += f", {_bytes(needed.draws)} for the draws that are kept"
+        detail += f", {in_bytes(needed.draws)} for the draws that are kept"
     raise Refused(
         "memory",
-        f"the run would need about {_bytes(needed.total)} and {_bytes(free)} are free: {detail}. {blamed}",
+        f"the run would need about {in_bytes(needed.total)} and {in_bytes(free)} are free: {detail}. {blamed}",
         fixes=(
             "Make the widest spaces smaller",
             "Use a smaller batch_size or sequence_length",
@@ -207,11 +211,3 @@ def available() -> int | None:
     except (OSError, ValueError):
         pass
     return min(found) if found else None
-
-
-def _bytes(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
-        if count < 1000 or unit == "PB":
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    raise AssertionError

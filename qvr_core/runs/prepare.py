@@ -146,7 +146,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
         rows=_rows_at_once(config, needs),
         sequence=any(need.sequence for need in needs.inputs),
     )
-    check_fits(needed, config.memory_limit)
+    room = check_fits(needed, config.memory_limit)
     if config.source == "pairs":
         check_files(data_path(job))
     _check_positions(config, program)
@@ -156,13 +156,13 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     model = dsl.loads(job.text).programs[program.name].to(device)
     match config.source:
         case "text":
-            data = _text(job, needs, both_ways=reads_both_ways(program, snapshot.model))
+            data = _text(job, needs, room, both_ways=reads_both_ways(program, snapshot.model))
         case "pairs":
-            data = _pairs(job, program, needs)
+            data = _pairs(job, program, needs, room)
         case "synthetic":
             data = _synthetic(job, program, needs)
         case _:
-            data = _table(job, program, needs)
+            data = _table(job, program, needs, room)
     return Prepared(
         job, snapshot, program, needs, model, device, data.train, data.held_out, data.baselines, data.description,
         needed.total,
@@ -185,13 +185,13 @@ def _rows_at_once(config: RunConfig, needs: Needs) -> int:
     return config.rows if config.algorithm == "nuts" else config.batch_rows
 
 
-def _table(job: Job, program: Program, needs: Needs) -> Source:
+def _table(job: Job, program: Program, needs: Needs, room: int | None) -> Source:
     """A file of rows; in parts where it is large, or where a statistical program asks for a part in each step."""
     config, path = job.config, data_path(job)
     in_parts = needs.statistical and config.batch_size is not None and config.algorithm == "svi"
     large = os.path.isfile(path) and os.path.getsize(path) > STREAMED and not needs.statistical
     if config.source == "npz" or not (in_parts or large):
-        columns = read_columns(path, config.source)
+        columns = read_columns(path, config.source, room)
         count, what = (len(columns.columns), "array") if columns.rows is None else (columns.rows, "row")
         size = f"{count:,} {what}{'' if count == 1 else 's'}"
         return Source(bind(columns, needs, config.columns), f"{columns.path}: {size}")
@@ -254,9 +254,9 @@ def data_path(job: Job) -> str:
     return min(os.path.relpath(path), path, key=len)
 
 
-def _text(job: Job, needs: Needs, *, both_ways: bool) -> Source:
+def _text(job: Job, needs: Needs, room: int | None, *, both_ways: bool) -> Source:
     config = job.config
-    corpus = texts.read_corpus(data_path(job), _unit(config))
+    corpus = texts.read_corpus(data_path(job), _unit(config), room)
     task = texts.plan(
         corpus,
         needs,
@@ -281,12 +281,12 @@ def _text(job: Job, needs: Needs, *, both_ways: bool) -> Source:
     return Source(train, description, held_out, Baselines(unigram=unigram, bigram=bigram))
 
 
-def _pairs(job: Job, program: Program, needs: Needs) -> Source:
+def _pairs(job: Job, program: Program, needs: Needs, room: int | None) -> Source:
     config, path = job.config, data_path(job)
     positions = program.extent.positions
     task = pairs.plan(path, needs, length=config.sequence_length, unit=_unit(config), positions=positions)
     share = 0.1 if config.held_out is None else config.held_out
-    train, held = pairs.parted(read_paragraphs(path), share, path)
+    train, held = pairs.parted(read_paragraphs(path, room), share, path)
     words = vocabulary_of(RunDirectory.of(job), config.token_unit, train, task.tokens.size or 0)
     rows = pairs.SentencePairs(train, words, task, path)
     held_out = pairs.SentencePairs(held, words, task, path) if held else None

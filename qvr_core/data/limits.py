@@ -1,0 +1,74 @@
+"""What may be read at all: a regular file, of a size that the run's memory holds."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from qvr_core.data.problems import DataProblem
+
+KINDS = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+LINE = 2**24
+"""Bytes of the longest line of a table."""
+NESTED = 64
+"""Brackets that a line of ndjson may hold in one another: parsers go one call deeper with each."""
+
+
+def check_regular(path: str) -> None:
+    """Raise `DataProblem` for what is no file: opening a pipe waits for its other end, and a device has none.
+
+    Raises OSError where the path cannot be looked at.
+    """
+    mode = os.stat(path).st_mode
+    kind = next((name for is_one, name in KINDS if is_one(mode)), None)
+    if kind is not None:
+        remedy = "Data are read more than once: save them to a file first"
+        raise DataProblem(f"this is {kind}, not a file", path=path, remedy=remedy, usage=True)
+
+
+def check_room(path: str, needed: int, room: int | None, *, column: str | None = None, remedy: str) -> None:
+    """Raise `DataProblem` where reading takes more bytes than the run has left."""
+    if room is not None and needed > room:
+        message = f"reading it takes about {in_bytes(needed)}, and {in_bytes(max(room, 0))} of the memory are left"
+        raise DataProblem(message, path=path, column=column, remedy=f"{remedy}, or raise memory_limit")
+
+
+def check_line(line: bytes, path: str, row: int | None, what: str = "line") -> None:
+    """Raise `DataProblem` for a line, read with `readline(LINE + 1)`, that is longer than `LINE`."""
+    if len(line) > LINE:
+        remedy = "Is this a table, and is every quote closed?"
+        raise DataProblem(f"the {what} has more than {in_bytes(LINE)}", path=path, row=row, remedy=remedy)
+
+
+def check_nesting(line: bytes, path: str, row: int) -> None:
+    """Raise `DataProblem` for a line of JSON whose brackets nest deeper than `NESTED`."""
+    if line.count(b"[") + line.count(b"{") <= NESTED:
+        return
+    depth = deepest = 0
+    quoted = escaped = False
+    for byte in line:
+        if quoted:
+            quoted = escaped or byte != ord('"')
+            escaped = not escaped and byte == ord("\\")
+        elif byte == ord('"'):
+            quoted = True
+        else:
+            depth += (byte in b"[{") - (byte in b"]}")
+            deepest = max(deepest, depth)
+    if deepest > NESTED:
+        message = f"the line has {deepest:,} brackets in one another"
+        raise DataProblem(message, path=path, row=row, remedy="Write one flat object per line")
+
+
+def in_bytes(count: float) -> str:
+    """A number of bytes for people, three digits."""
+    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
+        if count < 1000 or unit == "PB":
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    raise AssertionError
