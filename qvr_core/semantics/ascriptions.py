@@ -79,7 +79,7 @@ def ascribe(
         return Ascribed(Ascription.NONE, None, drawn.type, over)
     if family.support.kind == "finite" and (drawn.rows or _names_values(drawn, space, options)):
         return _value_set(drawn, space, tree.span, ctx)
-    if kind == "sample" and _sizes_vector(drawn, space):
+    if kind == "sample" and (_sizes_vector(drawn, space) or _names_event(drawn, space)):
         return _simplex(drawn, space)
     if drawn.rows and not family.discrete:
         return replace(_plate(kind, drawn, space, tree.span, options, ctx), ascription=Ascription.ROW_DRAWS)
@@ -213,6 +213,12 @@ def _sizes_vector(drawn: TypedFamily, space: Named) -> bool:
     return drawn.family.event == 1 and drawn.size is None and _scalar_arguments(drawn) and _one_factor(space)
 
 
+def _names_event(drawn: TypedFamily, space: Named) -> bool:
+    """The set that the one vector runs over already: beside the family it names that axis, and makes no plate."""
+    own = space.space.nominal if isinstance(space.space, Finite) else None
+    return drawn.family.event == 1 and own is not None and drawn.type.event == own and not drawn.type.indexed
+
+
 def _scalar_arguments(drawn: TypedFamily) -> bool:
     return all(argument.parameter.shape != "matrix" and axes(argument.value.type) == [] for argument in drawn.arguments)
 
@@ -252,8 +258,9 @@ def _plate(
     # `via` and `at` pick each row's element of the arguments
     for argument in () if options.via or options.at or options.damaged else drawn.arguments:
         _check_plate(kind, argument, plates, space, ctx)
-    element = _element(own, plates)
-    event = None if isinstance(element, Real) else own.event
+    # a vector family's draw is one element, whatever its length
+    element = _element(own, plates) if drawn.family.event == 0 else own.space
+    event = None if isinstance(element, Real) and drawn.family.event == 0 else own.event
     return Ascribed(Ascription.PLATE, space, with_axes(plates, element, like=[own], event=event), options.over)
 
 
@@ -269,10 +276,8 @@ def _element(own: ValueType, plates: list[Axis]) -> Space:
 
 def _check_plate(kind: str, argument: FamilyArgument, plates: list[Axis], space: Named, ctx: StepContext) -> None:
     """An argument's own plates must be those of the draw."""
-    if argument.parameter.shape != "element":
-        given = plate_axes(argument.value.type)
-    else:
-        given = axes(argument.value.type) or []
+    shape = axes(argument.value.type) or []
+    given = shape[: max(0, len(shape) - argument.parameter.rank)]
     if not given or (len(plates) > 1 and any(name == plate for _, name in given for _, plate in plates)):
         return
     (size, name), (wanted, wanted_name) = given[-1], plates[-1]

@@ -30,6 +30,11 @@ class Parameter:
     default: float | None = None
     alternatives: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def rank(self) -> int:
+        """How many of an argument's last axes are its own: 0, 1 or 2."""
+        return ("element", "vector", "matrix").index(self.shape)
+
 
 @dataclass(frozen=True, slots=True)
 class Support:

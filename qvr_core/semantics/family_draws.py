@@ -50,6 +50,8 @@ def check_family(
     `plates` are those of the type beside the draw: arguments over the first of several are laid along them.
     """
     arguments = _aligned(_laid_along(_arguments(draw, family, ctx), plates))
+    for argument in arguments:
+        ctx.plates.update(name for name in _own_axes(argument) if name is not None)
     model = FamilyDraw(
         family=family.name,
         args=tuple((argument.name, argument.value) for argument in arguments),
@@ -59,6 +61,12 @@ def check_family(
     kind = _draw_type(family, arguments, over, size, draw, ctx)
     rows = any(argument.value.type.rows for argument in arguments)
     return TypedFamily(family, tuple(arguments), model, replace(kind, rows=rows), rows, size)
+
+
+def _own_axes(argument: FamilyArgument) -> list[str | None]:
+    """The sets that the vector or matrix itself runs over, behind the plates."""
+    rank, shape = argument.parameter.rank, axes(argument.value.type)
+    return [name for _, name in shape[-rank:]] if shape and rank else []
 
 
 def _laid_along(arguments: list[FamilyArgument], plates: Sequence[Axis]) -> list[FamilyArgument]:
@@ -260,7 +268,7 @@ def _draw_type(
 
 def _leading(argument: FamilyArgument) -> Expr:
     """The argument without the axes that belong to one draw, for broadcasting with the others."""
-    drop = {"element": 0, "vector": 1, "matrix": 2}[argument.parameter.shape]
+    drop = argument.parameter.rank
     kind = argument.value.type
     if drop == 0:
         return argument.value

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.broadcasting import Axis, axes, from_axes, is_data, plate_axes, with_axes
+from qvr_core.semantics.broadcasting import SCALAR, Axis, axes, from_axes, is_data, plate_axes, with_axes
 from qvr_core.semantics.elementwise import Check, words
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.fits import fit
 from qvr_core.semantics.model import Bound, Constant, Data, Expr, Index, ValueType
 from qvr_core.semantics.program_codes import INDEX_MISMATCH, INDEX_NOT_INTEGER
+from qvr_core.semantics.scope import ObjectEntry
 from qvr_core.semantics.spaces import Constrained, Dim, Finite, Seq, Unknown
-from qvr_core.syntax.tree import Arith, Gather
+from qvr_core.syntax.tree import Arith, Gather, Literal, Variable
 
 
 def check_gather(expr: Gather, ctx: StepContext, check: Check) -> Expr:
     """`base[i, …]`: the leading axes of `base` are indexed; what the indices run over takes their place."""
     base = check(expr.base, ctx)
-    indices = tuple(check(index, ctx) for index in expr.indices)
+    runs = [] if isinstance(base.type.space, Seq) else axes(base.type) or []
+    sets = [*(name for _, name in runs), *[None] * len(expr.indices)]
+    indices = tuple(_label(tree, over, ctx) or check(tree, ctx) for tree, over in zip(expr.indices, sets, strict=False))
     origin = ctx.scope.origin(expr.span)
     for index, tree in zip(indices, expr.indices, strict=True):
         check_index(index, tree, ctx)
     return Index(type=_type(expr, base, indices, ctx), origin=origin, base=base, indices=indices)
+
+
+def _label(tree: Arith, over: str | None, ctx: StepContext) -> Expr | None:
+    """An index that names an element of the set that the axis runs over (`u[dog]`); bound names hide labels."""
+    text = tree.name.text if isinstance(tree, Variable) else tree.value if isinstance(tree, Literal) else None
+    entry = ctx.scope.lookup(over) if over is not None and isinstance(text, str) else None
+    space = entry.space.space if isinstance(entry, ObjectEntry) else None
+    if not isinstance(space, Finite) or space.labels is None or text not in space.labels:
+        return None
+    if isinstance(tree, Variable) and (text in ctx.bindings or text in ctx.aliases or text in ctx.locals):
+        return None
+    return Constant(type=SCALAR, origin=ctx.scope.origin(tree.span), value=space.labels.index(text))
 
 
 def check_index(index: Expr, tree: Arith, ctx: StepContext) -> None:
