@@ -245,6 +245,17 @@ def expression_arrows(expr: m.Expr) -> Iterator[Arrow]:
             yield part.arrow
 
 
+def values(step: m.StepModel) -> Iterator[m.Expr]:
+    """The arithmetic that a step is written with."""
+    if isinstance(step, m.LetModel | m.ScoreModel):
+        yield step.value
+        return
+    draw = step.site.draw
+    yield from (value for _, value in draw.args) if isinstance(draw, m.FamilyDraw) else draw.args or ()
+    options = (step.site.via, step.site.mask, step.site.weight, step.site.at)
+    yield from (value for value in options if value is not None)
+
+
 def expressions(expr: m.Expr) -> Iterator[m.Expr]:
     """An expression and everything in it, outermost first."""
     yield expr

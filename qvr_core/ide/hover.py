@@ -28,6 +28,7 @@ from qvr_core.ide.language import (
     option_text,
     paragraphs,
 )
+from qvr_core.ide.operators import arrow_of, operator_hover
 from qvr_core.ide.symbols import Found, Symbol, place_of, symbol_at
 from qvr_core.ide.view import model_of
 from qvr_core.semantics import model as m
@@ -42,7 +43,6 @@ from qvr_core.syntax.tree import Placed, Span, Statement
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
-OPERATOR = re.compile(r">>|[@~*]|<-|->")
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -56,7 +56,7 @@ def hover(snapshot: Snapshot, cursor: Cursor) -> Hover | None:
     if place is None:
         return None
     statement, placed, offset = place
-    return _operator(snapshot, statement, placed, offset) or _word(snapshot, placed, offset)
+    return operator_hover(snapshot, statement, placed, offset) or _word(snapshot, placed, offset)
 
 
 # ---------------------------------------------------------------- names
@@ -221,63 +221,12 @@ def _size_value(snapshot: Snapshot, found: Found) -> str:
     return f"Here: {structure(held.space.space)}" if held is not None else ""
 
 
-# ---------------------------------------------------------------- operators and words
-
-
-def _operator(snapshot: Snapshot, statement: Statement, placed: Placed[Any], offset: int) -> Hover | None:
-    match = next(
-        (found for found in OPERATOR.finditer(placed.unit.text) if found.start() <= offset <= found.end()), None
-    )
-    if match is None:
-        return None
-    text = _operator_text(snapshot, statement, placed, match[0], match.start())
-    stretch = snapshot.range(Origin(placed.uid, Span(match.start(), match.end())))
-    return Hover(text, stretch) if text else None
-
-
-def _operator_text(snapshot: Snapshot, statement: Statement, placed: Placed[Any], sign: str, offset: int) -> str:
-    root = _let_of(snapshot, statement)
-    if sign == ">>" and root is not None:
-        held = arrows.operator_at(root, placed.uid, offset)
-        if held is not None:
-            compose, index = held
-            left, right = compose.stages[index], compose.stages[index + 1]
-            return paragraphs(
-                code("f >> g"),
-                f"Left gives {space_text(left.codomain)}, right wants {space_text(right.domain)}.",
-                f"`{compose.domain.written} {compose.sort.value} {compose.codomain.written}`",
-            )
-    if sign == "@" and root is not None:
-        for arrow in arrows.walk(root):
-            if isinstance(arrow, m.Tensor) and arrow.origin.unit == placed.uid:
-                sides = f"`{arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}`"
-                return paragraphs(code("f @ g"), "Side by side: each on its own part of the input.", sides)
-    return paragraphs(code(SIGNS[sign][0]), SIGNS[sign][1]) if sign in SIGNS else ""
-
-
-SIGNS = {
-    ">>": ("f >> g", "First f, then g: the codomain of f must fit the domain of g."),
-    "@": ("f @ g", "Side by side: dom f * dom g to cod f * cod g."),
-    "~": ("morphism f : A -> B ~ Family", "What the kernel draws from; a prior or a value for tensor arrows."),
-    "<-": ("sample v <- f(x)", "Draws v from an arrow or a family."),
-    "->": ("f : A -> B", "From the domain to the codomain; the role decides the sort of the arrow."),
-    "*": ("A * B", "The product: both values side by side. Widths of real spaces add."),
-}
-
-
-def _let_of(snapshot: Snapshot, statement: Statement) -> m.Arrow | None:
-    names = statement.header.unit.declares
-    if names and names[0].text in model_of(snapshot).lets:
-        return model_of(snapshot).lets[names[0].text].arrow
-    for export in snapshot.model.exports if statement.header.unit.keyword == "export" else ():
-        if export.origin.unit == statement.header.uid:
-            return export.arrow
-    return None
+# ---------------------------------------------------------------- words
 
 
 def _combinator(snapshot: Snapshot, found: Found) -> str:
     general = combinator_text(found.symbol.name)
-    root = _let_of(snapshot, found.statement)
+    root = arrow_of(snapshot, found.statement)
     if root is None:
         return general
     here = _instance(root, found)

@@ -176,3 +176,44 @@ def test_an_encoder_over_padded_rows_says_what_is_a_sequence_and_what_each_row_b
     assert "differs from row to row" in told("at=sel$0ected")
     assert "Data: supplied at run time to `bert_pretraining`" in told("[lengths=va$0lid]")
     assert "Attention sees no others" in told("[len$0gths=")
+
+
+OPERATORS = """\
+object A : Real 2
+object B : Real 3
+object Row : FinSet 9
+morphism f, h : A -> A [role=linear]
+morphism g : B -> B [role=linear]
+morphism k : B -> A [role=linear]
+let both = (f @ g) >> (h.freeze @ k)
+program p : Row -> Row
+    sample w : Row <- Normal(0.0, 1.0)
+    let mu = w * 2.0 + 1.0  # a @ b
+    observe y : Row <- Normal(mu * (w > 0.5), 1.0)
+    return w
+morphism u : A * B -> A [role=linear]
+export u
+"""
+
+
+@pytest.mark.parametrize(
+    ("sign", "words"),
+    [
+        ("f @ g", ["f @ g", "Side by side", "`A * B => A * B`"]),
+        ("h.freeze @ k", ["f @ g", "Side by side", "`A * B => A * A`"]),
+        (") >> (", ["Left gives A * B", "right wants A * B"]),
+        ("w * 2.0", ["x * y", "The product, element by element", "Real 1", "indexed by `Row`"]),
+        ("w > 0.5", ["x > y", "1 where it holds, 0 elsewhere", "indexed by `Row`"]),
+        ("mu * (w", ["x * y", "The product, element by element"]),
+        ("A * B ->", ["A * B", "Widths of real spaces add"]),
+    ],
+)
+def test_an_operator_says_what_it_joins(sign: str, words: list[str]) -> None:
+    place = OPERATORS.index(sign) + sign.index(" ") + 1
+    found = markdown(f"{OPERATORS[:place]}$0{OPERATORS[place:]}")
+    assert [word for word in words if word not in found] == []
+
+
+def test_a_sign_in_a_comment_is_no_operator() -> None:
+    place = OPERATORS.index("a @ b") + 2
+    assert hover(*at(f"{OPERATORS[:place]}$0{OPERATORS[place:]}")) is None
