@@ -32,6 +32,7 @@ from qvr_core.semantics.scope import (
     DeductionEntry,
     FamilyEntry,
     ObjectEntry,
+    respelt,
 )
 from qvr_core.semantics.spaces import Dim, Finite, Product, Real, Seq, Space, Unknown
 from qvr_core.semantics.spelling import closest
@@ -217,7 +218,7 @@ def _field(expr: Field, ctx: StepContext) -> Expr:
     near = closest(expr.field.text, known)
     message = f"{words(expr.base, 'the value')} has no factor `{expr.field.text}`"
     message += f"; did you mean `{near}`?" if near else (f"; it has {', '.join(known)}" if known else "")
-    ctx.scope.report(UNKNOWN_VALUE_FIELD, message, expr.field.span)
+    ctx.scope.report(UNKNOWN_VALUE_FIELD, message, expr.field.span, fixes=respelt(expr.field, near, ctx.scope))
     return FieldOf(type=ValueType(Unknown()), origin=origin, base=base, field=expr.field.text, index=0)
 
 

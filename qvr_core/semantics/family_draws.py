@@ -13,7 +13,15 @@ from qvr_core.semantics.diagnostics import Edit, Fix
 from qvr_core.semantics.elementwise import deepened, elementwise, plate_aligned, words
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.families import Family, Parameter
-from qvr_core.semantics.heads import bounds_problem, kept_arguments, literal_problem, named_parameter, signature
+from qvr_core.semantics.heads import (
+    bounds_problem,
+    filled_in,
+    kept_arguments,
+    literal_problem,
+    missing_message,
+    named_parameter,
+    signature,
+)
 from qvr_core.semantics.model import Constant, Expr, FamilyDraw, ListOf, ValueType
 from qvr_core.semantics.spaces import Constrained, Dim, Finite, Named, Real, Seq, Space, Unknown, add
 from qvr_core.semantics.spelling import closest
@@ -125,9 +133,8 @@ def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgum
     _check_bounds(family, found, ctx)
     missing = [p.name for p in family.parameters if p.default is None and p.name not in found]
     if missing and good:
-        names = " and ".join(f"`{name}`" for name in missing)
-        message = f"`{family.name}` takes {signature(family)}; {names} is missing"
-        ctx.scope.report(FAMILY_ARGUMENTS, message, draw.name.span)
+        fixes = filled_in(family, missing, args, draw.name.span, draw.span, ctx.scope)
+        ctx.scope.report(FAMILY_ARGUMENTS, missing_message(family, missing), draw.name.span, fixes=fixes)
     return [found[parameter.name] for parameter in family.parameters if parameter.name in found]
 
 

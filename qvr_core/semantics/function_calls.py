@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -36,10 +37,21 @@ from qvr_core.semantics.program_codes import (
     SAMPLED_IN_LET,
     UNKNOWN_VALUE_FIELD,
 )
-from qvr_core.semantics.scope import ArrowEntry, DamagedEntry, FamilyEntry, TemplateEntry
+from qvr_core.semantics.scope import ArrowEntry, DamagedEntry, FamilyEntry, TemplateEntry, respelt
 from qvr_core.semantics.spaces import Unknown, item_of, product
 from qvr_core.semantics.spelling import closest
-from qvr_core.syntax.tree import Arith, ArithArg, ArithCall, Lambda, Literal, MethodCall, Name, ParenArith, Variable
+from qvr_core.syntax.tree import (
+    Arith,
+    ArithArg,
+    ArithCall,
+    Lambda,
+    Literal,
+    MethodCall,
+    Name,
+    ParenArith,
+    Span,
+    Variable,
+)
 
 _CHART_METHODS = {"goal_weight": 0, "weight": 1, "derivations": 1}
 """The methods of a chart and how many items each takes."""
@@ -64,7 +76,7 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
         _called_value(expr, ctx)
     elif name in FAMILIES:
         message = f"`{name}` is drawn from, not computed: write `sample … <- {name}(…)`"
-        ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span)
+        ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span, fixes=_drawn_instead(expr, ctx))
     elif isinstance(entry, FamilyEntry):
         from qvr_core.semantics.combinators import arrow_of
 
@@ -74,6 +86,20 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
     elif not isinstance(entry, DamagedEntry):
         ctx.scope.report(NOT_A_VALUE, f"`{name}` cannot be called", expr.func.span, [declared(name)])
     return Builtin(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), function=name, args=args)
+
+
+_LET = re.compile(r"(let)\b[^=]*(=)\s*")
+
+
+def _drawn_instead(expr: ArithCall, ctx: StepContext) -> tuple[Fix, ...]:
+    """`sample s <- f(x)` for `let s = f(x)`, where the call is all that is bound."""
+    found = _LET.match(ctx.text)
+    rest = ctx.text[expr.span.end :].strip()
+    if found is None or found.end() != expr.span.start or (rest and not rest.startswith("#")):
+        return ()
+    edits = ((Span(*found.span(1)), "sample"), (Span(*found.span(2)), "<-"))
+    title = f"Change to `sample … <- {expr.func.text}(…)`"
+    return (Fix(title, tuple(Edit(ctx.scope.origin(span), text) for span, text in edits), True),)
 
 
 def _called_value(expr: ArithCall, ctx: StepContext) -> None:
@@ -155,7 +181,7 @@ def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: Ar
     name = expr.func.text
     if arrow.sort is Sort.SAMPLED and not _is_parameter(name, ctx):
         message = f"`{name}` is a sampled arrow: draw from it with `sample … <- {name}(…)`"
-        ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span)
+        ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span, fixes=_drawn_instead(expr, ctx))
     origin = ctx.scope.origin(expr.span)
     if args:
         arrow = fitted(arrow, args, trees, name, ctx)
@@ -255,7 +281,9 @@ def check_method(expr: MethodCall, ctx: StepContext, check: Check) -> Expr:
             near = closest(name, _CHART_METHODS)
             message = f"a chart has no method `{name}`"
             message += f"; did you mean `{near}`?" if near else f"; it has {', '.join(_CHART_METHODS)}"
-            ctx.scope.report(UNKNOWN_VALUE_FIELD, message, expr.method.span)
+            ctx.scope.report(
+                UNKNOWN_VALUE_FIELD, message, expr.method.span, fixes=respelt(expr.method, near, ctx.scope)
+            )
         elif len(args) != wanted:
             message = f"`{name}` takes {wanted} {'item' if wanted == 1 else 'items'}, but {len(args)} are given"
             ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.span)
@@ -270,7 +298,7 @@ def check_method(expr: MethodCall, ctx: StepContext, check: Check) -> Expr:
         message = f"{words(expr.base, 'the value')} has no method `{name}`" + (
             f"; did you mean `{near}`?" if near else ""
         )
-        ctx.scope.report(UNKNOWN_VALUE_FIELD, message, expr.method.span)
+        ctx.scope.report(UNKNOWN_VALUE_FIELD, message, expr.method.span, fixes=respelt(expr.method, near, ctx.scope))
     return Method(type=data_like([base.type]), origin=origin, base=base, method=name, args=args)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qvr_core.semantics.broadcasting import SCALAR, Axis, axes, from_axes, is_data, plate_axes, with_axes
+from qvr_core.semantics.diagnostics import Edit, Fix
 from qvr_core.semantics.elementwise import Check, words
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.fits import fit
@@ -10,7 +11,7 @@ from qvr_core.semantics.model import Bound, Constant, Data, Expr, Index, ValueTy
 from qvr_core.semantics.program_codes import INDEX_MISMATCH, INDEX_NOT_INTEGER
 from qvr_core.semantics.scope import ObjectEntry
 from qvr_core.semantics.spaces import Constrained, Dim, Finite, Seq, Unknown
-from qvr_core.syntax.tree import Arith, Gather, Literal, Variable
+from qvr_core.syntax.tree import Arith, Gather, Literal, Span, Variable
 
 
 def check_gather(expr: Gather, ctx: StepContext, check: Check) -> Expr:
@@ -64,11 +65,17 @@ def _type(expr: Gather, base: Expr, indices: tuple[Expr, ...], ctx: StepContext)
 
 def _too_many(expr: Gather, rank: int, ctx: StepContext) -> None:
     base = words(expr.base, "the value")
+    kept = expr.indices[rank - 1].span.end if rank else expr.base.span.end
+    end = expr.indices[-1].span.end if rank else expr.span.end
+    surplus = len(expr.indices) - rank
+    title = "Remove the index" if rank == 0 or surplus == 1 else f"Remove the last {surplus} indices"
+    fix = Fix(title, (Edit(ctx.scope.origin(Span(kept, end)), ""),), True)
     if rank == 0:
         message = f"{base} is a single number and cannot be indexed"
     else:
         message = f"{base} has {rank} {'axis' if rank == 1 else 'axes'}, but {len(expr.indices)} indices"
-    ctx.scope.report(INDEX_MISMATCH, message, expr.indices[rank].span if rank else expr.span)
+    place = expr.indices[rank].span if rank else expr.span
+    ctx.scope.report(INDEX_MISMATCH, message, place, fixes=(fix,))
 
 
 def _whole(index: Expr) -> int | None:

@@ -161,8 +161,36 @@ def named_parameter(family: Family, key: str) -> tuple[str, str] | None:
 def _complete(family: Family, call: ArrowCall, found: dict[str, float], scope: Scope) -> None:
     missing = [p.name for p in family.parameters if p.default is None and not _given(p, found)]
     if missing:
-        names = " and ".join(f"`{name}`" for name in missing)
-        scope.report(FAMILY_ARGUMENTS, f"`{family.name}` takes {signature(family)}; {names} is missing", call.func.span)
+        fixes = filled_in(family, missing, call.args, call.func.span, call.span, scope)
+        scope.report(FAMILY_ARGUMENTS, missing_message(family, missing), call.func.span, fixes=fixes)
+
+
+_PLACEHOLDERS = {"real": "0.0", "positive": "1.0", "unit": "0.5", "natural": "1"}
+"""What may stand for a parameter that is left out, until the user knows better."""
+
+
+def missing_message(family: Family, missing: Sequence[str]) -> str:
+    names = " and ".join(f"`{name}`" for name in missing)
+    return f"`{family.name}` takes {signature(family)}; {names} {'is' if len(missing) == 1 else 'are'} missing"
+
+
+def filled_in(
+    family: Family, missing: Sequence[str], args: Sequence[ArrowArg | ArithArg], func: Span, call: Span, scope: Scope
+) -> tuple[Fix, ...]:
+    """The fix that adds what is missing: in its place where that is behind all others, else by keyword."""
+    wanted = [parameter for parameter in family.parameters if parameter.name in missing]
+    if any(parameter.shape != "element" or parameter.constraint not in _PLACEHOLDERS for parameter in wanted):
+        return ()
+    names = [parameter.name for parameter in family.parameters]
+    last = all(arg.key is None for arg in args) and names[len(args) :][: len(wanted)] == list(missing)
+    texts = [("" if last else f"{p.name}=") + _PLACEHOLDERS[p.constraint] for p in wanted]
+    added = ", ".join(texts)
+    if args:
+        edit = Edit(scope.origin(args[-1].span), f", {added}", "after")
+    else:
+        edit = Edit(scope.origin(Span(func.end, call.end)), f"({added})")
+    listed = " and ".join(f"`{parameter.name}`" for parameter in wanted)
+    return (Fix(f"Add {listed}: `{added}`", (edit,)),)
 
 
 def _given(parameter: Parameter, found: dict[str, float]) -> bool:

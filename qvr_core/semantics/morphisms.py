@@ -33,7 +33,7 @@ from qvr_core.semantics.model import (
     Sort,
 )
 from qvr_core.semantics.objects import check_object_expr
-from qvr_core.semantics.options import Settings, read_options
+from qvr_core.semantics.options import Settings, read_options, removal
 from qvr_core.semantics.role_doubt import Marks, settle_role
 from qvr_core.semantics.scope import Scope, show
 from qvr_core.semantics.sequences import as_sequence
@@ -71,7 +71,10 @@ def _of_role(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -
     if settings is None:
         return _damaged(decl, domain, codomain, scope)
     if decl.init is not None and not settings.role.takes_init:
-        scope.report(UNEXPECTED_INIT, f"role `{settings.role.name}` takes nothing after `~`", decl.init.span)
+        before = decl.codomain.span.end if decl.options is None else decl.options.span.end
+        fix = Fix("Remove it", (Edit(scope.origin(Span(before, decl.init.span.end)), ""),))
+        message = f"role `{settings.role.name}` takes nothing after `~`"
+        scope.report(UNEXPECTED_INIT, message, decl.init.span, fixes=(fix,))
     return _BUILDERS[settings.role.name](decl, domain, codomain, settings, scope)
 
 
@@ -137,7 +140,7 @@ def _kernel(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settin
     tabular = head is None and decl.init is None and _tabular(decl, domain, codomain, scope)
     fits = head is None or _check_head(head, codomain, decl, scope)
     if tabular or (fits and head is not None):
-        _check_effects(head, domain, settings, scope)
+        _check_effects(head, domain, decl, settings, scope)
     if not fits:
         # either the family or the codomain is wrong: what uses the arrow says nothing more
         codomain = Named(Unknown(), codomain.written)
@@ -193,7 +196,7 @@ def _check_head(head: Head, codomain: Named, decl: MorphismDecl, scope: Scope) -
     return False
 
 
-def _check_effects(head: Head | None, domain: Named, settings: Settings, scope: Scope) -> None:
+def _check_effects(head: Head | None, domain: Named, decl: MorphismDecl, settings: Settings, scope: Scope) -> None:
     """Options that change nothing; repeating a default is fine."""
     family = head.family.name if head is not None else None
     reasons: dict[str, str] = {}
@@ -211,7 +214,9 @@ def _check_effects(head: Head | None, domain: Named, settings: Settings, scope: 
         reasons["hidden_dim"] = "`param_source=linear` has no hidden layer"
     for key, why in reasons.items():
         if key in settings.given and settings.given[key] != settings.role.options[key].default:
-            scope.report(USELESS_OPTION, f"`{key}` has no effect here: {why}", settings.options[key].key.span)
+            option = settings.options[key]
+            fixes = () if decl.options is None else (removal(decl.options, option, scope),)
+            scope.report(USELESS_OPTION, f"`{key}` has no effect here: {why}", option.key.span, fixes=fixes)
 
 
 def _embed(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:

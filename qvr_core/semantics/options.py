@@ -14,7 +14,7 @@ from qvr_core.semantics.codes import (
 from qvr_core.semantics.diagnostics import Edit, Fix
 from qvr_core.semantics.families import Family
 from qvr_core.semantics.roles import HEAD_OPTIONS, ROLES, OptionSpec, Role
-from qvr_core.semantics.scope import Scope
+from qvr_core.semantics.scope import Scope, respelt
 from qvr_core.semantics.spelling import closest
 from qvr_core.syntax.tree import Number, Option, Options, Span, String, Word
 
@@ -75,7 +75,8 @@ def read_options(options: Options | None, family: Family | None, scope: Scope) -
         if option is role_option and spec is not None:
             written[key] = option
         elif spec is None:
-            meant = _unknown_option(role, family, option, scope)
+            assert options is not None
+            meant = _unknown_option(role, family, options, option, scope)
             garbled = garbled or meant == "replicate"
         elif key in written:
             scope.report(DUPLICATE_OPTION, f"`{key}` is given twice", option.key.span)
@@ -111,7 +112,7 @@ def _spec(role: Role, family: Family | None, key: str) -> OptionSpec | None:
     return role.options.get(key)
 
 
-def _unknown_option(role: Role, family: Family | None, option: Option, scope: Scope) -> str | None:
+def _unknown_option(role: Role, family: Family | None, options: Options, option: Option, scope: Scope) -> str | None:
     """Report the option; the key that was probably meant."""
     key = option.key
     keys = (*role.options, *(family.head_options if family is not None and role.name == "kernel" else ()))
@@ -121,9 +122,22 @@ def _unknown_option(role: Role, family: Family | None, option: Option, scope: Sc
     others = [other.name for other in ROLES.values() if key.text in other.options]
     if near is None and others:
         message += f" (`{key.text}` belongs to {_words(tuple(others))})"
-    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(key.span), near),), True),)
+    fixes = respelt(key, near, scope) or (removal(options, option, scope),)
     scope.report(UNKNOWN_OPTION, message, key.span, fixes=fixes)
     return near
+
+
+def removal(options: Options, option: Option, scope: Scope) -> Fix:
+    """The fix that takes an option out, with its comma, or with the brackets where it is the only one."""
+    items = options.items
+    at = items.index(option)
+    if len(items) == 1:
+        stretch = Span(options.span.start - 1, options.span.end)
+    elif at:
+        stretch = Span(items[at - 1].span.end, option.span.end)
+    else:
+        stretch = Span(option.span.start, items[1].span.start)
+    return Fix(f"Remove `{option.key.text}`", (Edit(scope.origin(stretch), ""),))
 
 
 def _words(words: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from itertools import chain
 
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.codes import RESERVED_NAME
-from qvr_core.semantics.diagnostics import DeclarationSite, Edit, Fix, Related
+from qvr_core.semantics.diagnostics import DeclarationSite, Edit, Fix, Origin, Related
 from qvr_core.semantics.environment import WHOLE_INPUT, Binding, FreeName
 from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.model import Ascription, DataName, LetModel, SampleModel, ValueType
@@ -27,6 +27,7 @@ from qvr_core.semantics.program_codes import (
 from qvr_core.semantics.scope import Scope
 from qvr_core.semantics.spelling import closest, distance
 from qvr_core.semantics.step_results import Block, StepResult
+from qvr_core.syntax.tree import Item, Placed, Span
 
 
 @dataclass(slots=True)
@@ -111,12 +112,17 @@ def check_local_name(name: str, binding: Binding, scope: Scope) -> None:
 
 
 def check_free(
-    blocks: Sequence[Block], bound: Bound, scope: Scope, lengths: DataName | None = None
+    blocks: Sequence[Block],
+    bound: Bound,
+    steps: Sequence[Placed[Item]],
+    scope: Scope,
+    lengths: DataName | None = None,
 ) -> tuple[DataName, ...]:
     """Decide each unbound name: used too early, an argument that must be bound, or data; returns the data.
 
-    `lengths` is the data name that the header mentions.
+    `lengths` is the data name that the header mentions, `steps` are the lines of the program.
     """
+    early: set[str] = set()
     data: dict[str, DataName] = {} if lengths is None else {lengths.name: lengths}
     for result in chain.from_iterable(block.free for block in blocks):
         known = result.data
@@ -124,8 +130,9 @@ def check_free(
             later = bound.names.get(free.name) or bound.inner.get(free.name)
             if later is not None:
                 inner = free.name not in bound.names
-                if not (inner and _without_body(free.name, blocks)):
-                    _too_early(free, later, inner, scope)
+                if free.name not in early and not (inner and _without_body(free.name, blocks)):
+                    _too_early(free, later, inner, steps, scope)
+                early.add(free.name)
             elif free.argument:
                 _unbound_argument(free, bound, scope)
             elif free.name not in data:
@@ -144,10 +151,29 @@ def _without_body(name: str, blocks: Sequence[Block]) -> bool:
     return any(len(result.units) == 1 and name in dict(result.nested) for result in nested)
 
 
-def _too_early(free: FreeName, later: Binding, inner: bool, scope: Scope) -> None:
+def _too_early(free: FreeName, later: Binding, inner: bool, steps: Sequence[Placed[Item]], scope: Scope) -> None:
     where = "only inside `marginalize`" if inner else "only further down"
     related = (Related(f"`{free.name}` is bound here", later.origin),)
-    scope.report(USED_BEFORE_BOUND, f"`{free.name}` is bound {where}", free.origin, related)
+    fixes = () if inner else _move_up(free, later, steps)
+    scope.report(USED_BEFORE_BOUND, f"`{free.name}` is bound {where}", free.origin, related, fixes)
+
+
+def _move_up(free: FreeName, later: Binding, steps: Sequence[Placed[Item]]) -> tuple[Fix, ...]:
+    """The step that binds a name, moved above the one that uses it."""
+    user = next((step for step in steps if _holds(step, free.origin.unit)), None)
+    binder = next((step for step in steps if step.uid == later.origin.unit), None)
+    if user is None or binder is None or binder.children:
+        return ()
+    text = binder.unit.text
+    edits = (
+        Edit(Origin(user.uid, Span(0, 0)), f"{text}\n{' ' * user.column}", "before"),
+        Edit(Origin(binder.uid, Span(-binder.column, len(text) + 1)), ""),
+    )
+    return (Fix(f"Move the step that binds `{free.name}` above this one", edits, True),)
+
+
+def _holds(step: Placed[Item], unit: int) -> bool:
+    return step.uid == unit or any(_holds(child, unit) for child in step.children)
 
 
 def _unbound_argument(free: FreeName, bound: Bound, scope: Scope) -> None:

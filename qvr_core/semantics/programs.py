@@ -84,7 +84,7 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
     if options.lengths is not None and not any(placed.unit.broken for placed in units_of(statement)):
         lengths = check_lengths(options.lengths, typed.bindings, typed.whole, reached, scope)
     padded = None if lengths is None else lengths.datum
-    data = check_free(typed.blocks, Bound(typed.bindings, typed.inner), scope, padded)
+    data = check_free(typed.blocks, Bound(typed.bindings, typed.inner), statement.header.children, scope, padded)
     _check_whole(typed, returned, options, scope)
     scope.unit = statement.uid
     items = () if returned is None else returned.items

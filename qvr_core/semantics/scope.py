@@ -17,7 +17,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from qvr_core.semantics.diagnostics import Code, DeclarationSite, Diagnostic, Fix, Origin, Place, Related, Severity
+from qvr_core.semantics.diagnostics import (
+    Code,
+    DeclarationSite,
+    Diagnostic,
+    Edit,
+    Fix,
+    Origin,
+    Place,
+    Related,
+    Severity,
+)
 from qvr_core.semantics.fits import fit
 from qvr_core.semantics.model import ANY_LENGTH, Composition, Deduction, Density, Extent, Sort
 from qvr_core.semantics.spaces import Dim, Known, Linear, Named, Unknown
@@ -267,6 +277,11 @@ class Scope:
     def fresh(self, span: Span, label: str) -> Dim:
         """An unknown width that the text does not write (a chunk's): same text, same unknown."""
         return self.size_variable(f"@{self.unit}.{span.start}.{label}", "", self.origin(span))
+
+
+def respelt(name: Name, near: str | None, scope: Scope) -> tuple[Fix, ...]:
+    """The fix of a 'did you mean'."""
+    return () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(name.span), near),), True),)
 
 
 def show(named: Named) -> str:

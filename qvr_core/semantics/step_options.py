@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from qvr_core.semantics.arithmetic import check_arith
-from qvr_core.semantics.diagnostics import Edit, Fix
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.gathers import check_index
 from qvr_core.semantics.model import Expr
 from qvr_core.semantics.objects import check_object_expr
+from qvr_core.semantics.options import removal
 from qvr_core.semantics.program_codes import STEP_OPTION
-from qvr_core.semantics.scope import UNKNOWN
+from qvr_core.semantics.scope import UNKNOWN, respelt
 from qvr_core.semantics.spaces import Named, Unknown, is_finite
 from qvr_core.semantics.spelling import closest
 from qvr_core.syntax.tree import (
@@ -70,7 +70,8 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
     for option in options.items if options is not None else ():
         key = option.key.text
         if key not in STEP_KEYS[kind]:
-            _unknown_key(kind, option, ctx)
+            assert options is not None
+            _unknown_key(kind, options, option, ctx)
             damaged = True
         elif key in objects or key in values:
             ctx.scope.report(STEP_OPTION, f"`{key}` is given twice", option.key.span)
@@ -96,12 +97,12 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
     )
 
 
-def _unknown_key(kind: str, option: Option, ctx: StepContext) -> None:
+def _unknown_key(kind: str, options: Options, option: Option, ctx: StepContext) -> None:
     key = option.key
     near = closest(key.text, STEP_KEYS[kind])
     message = f"`{kind}` has no option `{key.text}`"
     message += f"; did you mean `{near}`?" if near else f"; it has {', '.join(f'`{k}`' for k in STEP_KEYS[kind])}"
-    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(ctx.scope.origin(key.span), near),), True),)
+    fixes = respelt(key, near, ctx.scope) or (removal(options, option, ctx.scope),)
     ctx.scope.report(STEP_OPTION, message, key.span, fixes=fixes)
 
 

@@ -23,6 +23,9 @@ program p : Row -> Row
 
 WITH_LET = REGRESSION.replace("matmul(X, beta)", "mu").replace("    obs", "    let mu = matmul(X, beta)\n    obs")
 
+BETA = "    sample beta : Feature <- Normal(0.0, 1.0)\n"
+MU = "    let mu = matmul(X, beta)\n"
+
 BODY = """\
         let chosen = words[z]
 
@@ -78,6 +81,19 @@ SLIPS = [
     (REGRESSION.replace("y : Row <- Normal(", "y : Row <- Normal(log(s) + "), "log(s)", "log(s, beta)", "beta"),
     (REGRESSION.replace("s <- HalfNormal(1.0)", "s <- Normal(0.0, 1.0)").replace("s)", "exp(s))"), "exp(s)", "s", "s"),
     (CHANCE, "sigmoid(q)", "q", "q"),
+    (REGRESSION, "sample s <- HalfNormal(1.0)", "let s = HalfNormal(1.0)", "HalfNormal"),
+    (WITH_LET, f"{BETA}{MU}", f"{MU}{BETA}", "beta"),
+    (REGRESSION, "Normal(0.0, 1.0)", "Normal(0.0)", "Normal"),
+    (REGRESSION, "HalfNormal(1.0)", "HalfNormal", "HalfNormal"),
+    (REGRESSION.replace("Normal(0.0, 1.0)", "Normal(scale=2.0, loc=0.0)"), ", loc=0.0", "", "Normal"),
+    (REGRESSION.replace("matmul(X, beta)", "beta[k]"), "beta[k]", "beta[k, j]", "j"),
+    (REGRESSION, "beta), s)", "beta), s[k])", "s[k]"),
+    (RECURRENT, "[role=embed]", "[role=embed, heads=2]", "heads"),
+    (RECURRENT, "[role=embed]", "[role=embed] ~ Normal", "Normal"),
+    (RECURRENT + "morphism pick : H -> Token ~ Categorical\n", "Token ~", "Token [scale=0.1] ~", "scale"),
+    (REGRESSION, "HalfNormal(1.0)", "HalfNormal(1.0) [reduction=logsumexp]", "reduction"),
+    (REGRESSION.replace("beta), s)", "beta), s.sigmoid())"), "sigmoid", "sigmod", "sigmod"),
+    (CHANCE.replace("q <- StudentT(3.0)", "q <- Uniform(-1.0, 2.0)"), "-1.0, 2.0", "2.0, -1.0", "2.0, -1.0"),
 ]  # fmt: skip
 
 
