@@ -154,6 +154,9 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     torch.set_default_dtype(torch.float64 if config.precision == "float64" else torch.float32)
     torch.manual_seed(config.seed)
     model = dsl.loads(job.text).programs[program.name].to(device)
+    if config.algorithm == "nuts" and not any(p.is_floating_point() for p in model.parameters()):
+        # chains of such a program move in double precision, and their data are read as they stand
+        torch.set_default_dtype(torch.float64)
     match config.source:
         case "text":
             data = _text(job, needs, room, both_ways=reads_both_ways(program, snapshot.model))

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from qvr_core.runtime.errors import RuntimeProblem
+from qvr_core.runtime.precision import precision
 
 Binary = Callable[[Tensor, Tensor], Tensor]
 Reduce = Callable[[Tensor], Tensor]
@@ -58,7 +59,7 @@ class Algebra:
 
     def identity(self, size: int, like: Tensor | None = None) -> Tensor:
         """(n, n): unit on the diagonal, zero elsewhere."""
-        dtype = like.dtype if like is not None else torch.get_default_dtype()
+        dtype = like.dtype if like is not None else precision()
         device = like.device if like is not None else None
         diagonal = torch.eye(size, dtype=torch.bool, device=device)
         unit, zero = self.need("unit"), self.need("zero")

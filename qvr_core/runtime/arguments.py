@@ -18,6 +18,7 @@ from qvr_core.runtime.families import canonical
 from qvr_core.runtime.frame import Frame
 from qvr_core.runtime.indices import IndexCheck
 from qvr_core.runtime.layout import Where
+from qvr_core.runtime.precision import precision
 from qvr_core.runtime.soundness import unsound
 from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.model import Constant, Data, Expr, FamilyDraw, Site
@@ -81,9 +82,9 @@ class Aligned:
     batch: tuple[int, ...]
 
     @property
-    def device(self) -> torch.device:
-        """Where the first argument lies."""
-        return next(iter(self.cells.values()))[0].value.device
+    def first(self) -> Tensor:
+        """The first argument: its device and dtype are those of all."""
+        return next(iter(self.cells.values()))[0].value
 
     def canonical(self, rank: int) -> tuple[Tensor, ...]:
         """The parameters in the runtime's form, with `rank` batch axes after the row axis where they have rows."""
@@ -111,6 +112,7 @@ class Arguments:
         option = site.via if site.via is not None else site.at
         self.check_groups = IndexCheck(option.name if isinstance(option, Data) else None)
         self._made: tuple[Tensor, ...] | None = None
+        self._made_as: tuple[torch.device, torch.dtype] | None = None
 
     def align(self, frame: Frame, event: tuple[int, ...] | None, groups: Cell | None) -> Aligned:
         """Evaluate on a frame; with `groups`, what is indexed by group is looked up per row."""
@@ -144,10 +146,10 @@ class Arguments:
         """The parameters in the runtime's form; literal ones are made once."""
         if not self.literal:
             return aligned.canonical(rank)
-        made = self._made
-        if made is None or made[0].device != aligned.device:
-            made = self._made = aligned.canonical(rank)
-        return made
+        like = aligned.first.device, precision()
+        if self._made is None or self._made_as != like:
+            self._made, self._made_as = aligned.canonical(rank), like
+        return self._made
 
 
 def take_groups(cell: Cell, groups: Cell) -> Cell:

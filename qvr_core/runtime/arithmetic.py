@@ -15,6 +15,7 @@ from qvr_core.runtime.frame import Frame
 from qvr_core.runtime.functions import function
 from qvr_core.runtime.indices import IndexCheck
 from qvr_core.runtime.layout import factors, take_factor
+from qvr_core.runtime.precision import at_least, precision
 from qvr_core.semantics.model import (
     Apply,
     Arrow,
@@ -63,7 +64,7 @@ def compile_expr(expr: Expr, parts: Parts) -> Evaluate:
             module = parts.arrow(arrow)
             # a tensor arrow: the arrow layer has the class, this one must not import it
             matrix: Callable[[], Tensor] = getattr(module, "matrix")  # noqa: B009
-            return lambda frame: Cell(matrix(), False)
+            return lambda frame: Cell(at_least(matrix(), precision()), False)
         case Apply():
             return _apply(expr, parts)
         case Builtin(function="parse"):
@@ -95,10 +96,20 @@ def compile_expr(expr: Expr, parts: Parts) -> Evaluate:
 
 def _literal(value: Any) -> Evaluate:
     """A literal, on the device of the program that runs."""
-    cell = Cell(value if isinstance(value, str) else torch.tensor(value), False)
     if isinstance(value, str):
-        return lambda frame: cell
-    return lambda frame: cell if frame.device is None else Cell(cell.value.to(frame.device), False)
+        text = Cell(value, False)
+        return lambda frame: text
+    made: dict[torch.dtype, Cell] = {}
+
+    def literal(frame: Frame) -> Cell:
+        dtype = precision()
+        cell = made.get(dtype)
+        if cell is None:
+            kind = dtype if isinstance(value, float) else None
+            cell = made[dtype] = Cell(torch.tensor(value, dtype=kind, device="cpu"), False)
+        return cell if frame.device is None else Cell(cell.value.to(frame.device), False)
+
+    return literal
 
 
 def _builtin(expr: Builtin, parts: Parts) -> Evaluate:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from qvr_core.runtime.arrow import Value
 from qvr_core.runtime.layout import factors, join
+from qvr_core.runtime.precision import precision
 from qvr_core.semantics.spaces import Finite, Seq, Space, Unknown
 
 
@@ -85,7 +86,7 @@ def as_argument(cells: Sequence[Cell], domain: Space, rows: int) -> Value:
 
 def _column(value: Tensor, factor: Space | None) -> Tensor:
     if not value.is_floating_point() and _wants_reals(factor):
-        value = value.to(torch.get_default_dtype())
+        value = value.to(precision())
     if not value.is_floating_point():
         return value
     bare = 2 if isinstance(factor, Seq) else 1

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from qvr_core.runtime.build import Builder
 from qvr_core.runtime.chart import item_weights
 from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.precision import precision
 from qvr_core.runtime.terms import read
 from qvr_core.semantics.closure import CATEGORY, ITEM, Hypergraph, close
 from qvr_core.semantics.model import Deduction, EntryModel, RuleModel
@@ -124,15 +125,15 @@ class DeductionModule(nn.Module):
         graph = close([item for item, _ in axioms], self.system.rules, self.system.deepest, MAX_ITEMS)
         given: dict[int, list[Tensor]] = {}
         for item, weight in axioms:
-            given.setdefault(graph.numbers[item], []).append(torch.as_tensor(weight, dtype=torch.get_default_dtype()))
-        never = torch.tensor(_NEVER)
+            given.setdefault(graph.numbers[item], []).append(torch.as_tensor(weight, dtype=precision()))
+        never = torch.tensor(_NEVER, dtype=precision())
         start = [torch.logsumexp(torch.stack(given[n]), 0) if n in given else never for n in range(len(graph.items))]
         uses = [self._use(edge.rule, edge.instance) for edge in graph.edges]
         deduction = self.deduction
         weights, rest = item_weights(
             graph,
-            torch.stack(start) if start else torch.zeros(0),
-            torch.stack(uses) if uses else torch.zeros(0),
+            torch.stack(start) if start else torch.zeros(0, dtype=precision()),
+            torch.stack(uses) if uses else torch.zeros(0, dtype=precision()),
             deduction.semiring,
             deduction.tolerance,
             deduction.max_iterations,
@@ -144,12 +145,12 @@ class DeductionModule(nn.Module):
     def _use(self, rule: int, instance: tuple[Term, ...]) -> Tensor:
         model = self.deduction.rules[rule]
         if self.deduction.semiring == "Counting":
-            return torch.zeros(())
+            return torch.zeros((), dtype=precision())
         if not model.learnable:
-            return torch.tensor(_number(model, "weight", 0.0))
+            return torch.tensor(_number(model, "weight", 0.0), dtype=precision())
         number = self.instances[rule].get(instance)
         if number is None:
-            return torch.tensor(_number(model, "init", 0.0))
+            return torch.tensor(_number(model, "init", 0.0), dtype=precision())
         weight: Tensor = getattr(self, f"rule_{model.name}")[number]
         return -nnf.softplus(weight) if _flag(model, "bounded") else weight
 

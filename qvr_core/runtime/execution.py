@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from qvr_core.runtime.arrow import NoiseSpec, Value
+from qvr_core.runtime.precision import precision
 from qvr_core.semantics.model import Density
 
 SiteKind = Literal["sample", "observe", "score", "marginalize", "prior"]
@@ -84,7 +85,7 @@ class Execution:
 def _total(rows: int, terms: list[Tensor | None]) -> Tensor:
     present = [term for term in terms if term is not None]
     if not present:
-        return torch.zeros(rows)
+        return torch.zeros(rows, dtype=precision())
     total = present[0]
     for term in present[1:]:
         total = total + term

@@ -25,6 +25,7 @@ from qvr_core.runtime.frame import Frame, as_tensor
 from qvr_core.runtime.indices import recording
 from qvr_core.runtime.layout import Where
 from qvr_core.runtime.padding import valid_positions
+from qvr_core.runtime.precision import precision
 from qvr_core.runtime.soundness import asked
 from qvr_core.semantics.families import FAMILIES, Family
 from qvr_core.semantics.model import Ascription, FamilyDraw, Site
@@ -74,7 +75,7 @@ class FamilySite:
         self.discrete = self.table.discrete
         # draws without a reparameterised gradient carry the score function's
         self.by_score = not self.family.reparameterised
-        self._literal_support: Support | None = None
+        self._literal_support: dict[torch.dtype, Support] = {}
         self._sound: Tensor | None = None
         self._plate_name = "" if site.ascribed is None else site.ascribed.written
         self._noted = False
@@ -197,11 +198,12 @@ class FamilySite:
         """Where the draws live; bounds that literal arguments give are plain numbers, known once and for all."""
         if not self.arguments.literal:
             return family_support(self.table, parameters)
-        if self._literal_support is None:
+        made = self._literal_support.get(precision())
+        if made is None:
             found = family_support(self.table, parameters)
             low, high = (float(end) if isinstance(end, Tensor) else end for end in (found.low, found.high))
-            self._literal_support = Support(found.kind, low, high)
-        return self._literal_support
+            made = self._literal_support[precision()] = Support(found.kind, low, high)
+        return made
 
     def own_support(self, frame: Frame) -> Support:
         """The support where it does not depend on what is computed in the program."""
@@ -292,7 +294,7 @@ class FamilySite:
         cell, event, batch = as_one(given), self.table.event, aligned.batch
         value: Tensor = cell.value
         if not self.discrete and not value.is_floating_point():
-            value = value.to(torch.get_default_dtype())
+            value = value.to(precision())
         if event == 2 and value.ndim == cell.rows + 1 and self.event:
             value = value.unflatten(-1, self.event)
         if groups is not None and not cell.rows and value.shape[:1] == (1,) != groups.value.shape[-1:]:
@@ -459,8 +461,8 @@ def event_free(table: Family, space: Space | None) -> bool:
 
 
 def _like(parameters: tuple[Tensor, ...]) -> Tensor:
-    return next((p for p in parameters if p.is_floating_point()), torch.zeros(()))
+    return next((p for p in parameters if p.is_floating_point()), torch.zeros((), dtype=precision()))
 
 
 def _at_least_float(parameter: Tensor) -> Tensor:
-    return parameter if parameter.is_floating_point() else parameter.to(torch.get_default_dtype())
+    return parameter if parameter.is_floating_point() else parameter.to(precision())

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,6 +14,7 @@ from qvr_core.runtime.arrow import Value
 from qvr_core.runtime.cells import Cell, repeat_rows
 from qvr_core.runtime.errors import MissingData
 from qvr_core.runtime.execution import Request, SiteRecord
+from qvr_core.runtime.precision import at_least, precision
 
 
 @dataclass(slots=True)
@@ -75,6 +77,7 @@ class Frame:
     def _cell(self, value: Any) -> Cell:
         tensor = as_tensor(value)
         if isinstance(tensor, Tensor):
+            tensor = at_least(tensor, precision())
             return Cell(tensor, self.reads_rows and tensor.ndim > 0 and tensor.shape[0] == self.rows)
         return Cell(tensor, self.reads_rows and isinstance(tensor, tuple))
 
@@ -94,19 +97,22 @@ class Frame:
 
 
 def as_tensor(value: Any) -> Any:
-    """Numbers, lists of numbers and arrays as tensors (floats in the default dtype); text and charts as they are."""
+    """Numbers, lists and arrays as tensors (floats in the precision of the run); text and charts as they are."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, bool | int | float):
-        return torch.as_tensor(value)
+        return torch.as_tensor(value, dtype=precision() if isinstance(value, float) else None)
     if isinstance(value, tuple) and all(isinstance(part, Tensor) for part in value):
         return value
     if isinstance(value, list | tuple):
-        return torch.as_tensor(value) if value and _numeric(value) else value
+        return _in_precision(torch.as_tensor(np.asarray(value))) if value and _numeric(value) else value
     if type(value).__module__ == "numpy":
-        tensor = torch.as_tensor(value)
-        return tensor.to(torch.get_default_dtype()) if tensor.is_floating_point() else tensor
+        return _in_precision(torch.as_tensor(value))
     return value
+
+
+def _in_precision(tensor: Tensor) -> Tensor:
+    return tensor.to(precision()) if tensor.is_floating_point() else tensor
 
 
 def _numeric(value: Any) -> bool:

@@ -10,6 +10,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from qvr_core.runtime.cells import Cell, align, as_one
+from qvr_core.runtime.precision import precision
 from qvr_core.semantics.builtins import BUILTINS, COMPARISONS
 
 Function = Callable[[Sequence[Cell], Mapping[str, Cell]], Cell]
@@ -78,7 +79,7 @@ def _reduction(name: str) -> Function:
             return cell if name in _SCALAR_IDENTITY else Cell(function(cell.value.unsqueeze(-1), dim=-1), cell.rows)
         value = cell.value
         if name in ("mean", "std", "var", "logsumexp") and not value.is_floating_point():
-            value = value.to(torch.get_default_dtype())
+            value = value.to(precision())
         keep = "keepdim" in keywords and bool(keywords["keepdim"].value)
         result = function(value, dim=_axis(cell, args[1:], keywords), keepdim=keep)
         if name in _VALUES:
@@ -213,20 +214,24 @@ def _diag(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
 
 def _made(make: Callable[..., Tensor]) -> Function:
     def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
-        return Cell(make(*(int(arg.value) for arg in args)), False)
+        return Cell(make(*(int(arg.value) for arg in args), dtype=precision()), False)
 
     return apply
 
 
+def _arange(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
+    return Cell(torch.arange(*(int(arg.value) for arg in args)), False)
+
+
 def _linspace(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
     start, end, count = args
-    return Cell(torch.linspace(float(start.value), float(end.value), int(count.value)), False)
+    return Cell(torch.linspace(float(start.value), float(end.value), int(count.value), dtype=precision()), False)
 
 
 def _one_hot(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
     given = keywords.get("num_classes", args[1] if len(args) > 1 else None)
     size = -1 if given is None else int(given.value)
-    return Cell(nnf.one_hot(args[0].value.long(), size).to(torch.get_default_dtype()), args[0].rows)
+    return Cell(nnf.one_hot(args[0].value.long(), size).to(precision()), args[0].rows)
 
 
 def _unsqueeze(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
@@ -272,7 +277,7 @@ _OWN: Mapping[str, Function] = {
     "transpose": _transpose, "diag": _diag, "diag_embed": _on_first(torch.diag_embed),
     "inverse": _on_first(torch.linalg.inv), "cholesky": _on_first(torch.linalg.cholesky),
     "det": _on_first(torch.linalg.det), "logdet": _on_first(torch.logdet),
-    "eye": _made(torch.eye), "zeros": _made(torch.zeros), "ones": _made(torch.ones), "arange": _made(torch.arange),
+    "eye": _made(torch.eye), "zeros": _made(torch.zeros), "ones": _made(torch.ones), "arange": _arange,
     "linspace": _linspace, "one_hot": _one_hot, "zeros_like": _on_first(torch.zeros_like),
     "ones_like": _on_first(torch.ones_like), "full_like": _full_like, "detach": _on_first(torch.detach),
     "tril": _on_first(torch.tril), "triu": _on_first(torch.triu), "diff": _on_first(torch.diff),

@@ -18,6 +18,7 @@ from torch import Tensor
 from qvr_core.runtime.arrow import Value
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.indices import recording
+from qvr_core.runtime.precision import precision
 from qvr_core.semantics.families import event_width
 from qvr_core.semantics.spaces import Constrained, Finite, Product, Real, Seq, Space
 
@@ -252,7 +253,7 @@ def _prepare_real(
     size: int, tensor: Tensor, sequence: bool, where: Where, words: str, shape: tuple[int, ...] = ()
 ) -> Tensor:
     if not tensor.is_floating_point():
-        tensor = tensor.to(torch.get_default_dtype())
+        tensor = tensor.to(precision())
     rank = 3 if sequence else 2
     if len(shape) > 1 and tuple(tensor.shape[-len(shape) :]) == shape and tensor.dim() == rank - 1 + len(shape):
         tensor = tensor.flatten(-len(shape))

@@ -23,6 +23,7 @@ from qvr_core.runtime.family_site import FamilySite, Terms, family_support, size
 from qvr_core.runtime.frame import Frame, as_tensor
 from qvr_core.runtime.layout import blocks
 from qvr_core.runtime.padding import each_repeated
+from qvr_core.runtime.precision import precision
 from qvr_core.semantics.model import MarginalizeModel
 
 QUADRATURE_NODES = 64
@@ -193,7 +194,7 @@ class Marginalize:
                 "by quadrature; use `sample`",
                 site=self.name,
             )
-        nodes, weights = (torch.as_tensor(a, dtype=torch.get_default_dtype()) for a in leggauss(QUADRATURE_NODES))
+        nodes, weights = (torch.as_tensor(a, dtype=precision()) for a in leggauss(QUADRATURE_NODES))
         low, high = torch.broadcast_tensors(torch.as_tensor(support.low), torch.as_tensor(support.high))
         low, high = low.unsqueeze(-1), high.unsqueeze(-1)
         half = 0.5 * (high - low)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext
+from functools import reduce
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from qvr_core.runtime.marginalize import Marginalize
 from qvr_core.runtime.misfits import misfit
 from qvr_core.runtime.naming import Naming
 from qvr_core.runtime.padding import padded
+from qvr_core.runtime.precision import computing_in, precision
 from qvr_core.runtime.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.repetition import n_steps as run_n_steps
 from qvr_core.runtime.steps import make_steps
@@ -147,6 +149,7 @@ class ProgramModule(ProgramArrow, Naming):
             run_n_steps(n_steps) if n_steps is not None else nullcontext(),
             padded(self._row_lengths(frame)) if self.lengths is not None else nullcontext(),
             device or nullcontext(),
+            computing_in(self._precision(request)),
         ):
             step = None
             try:
@@ -184,6 +187,16 @@ class ProgramModule(ProgramArrow, Naming):
             data = (request.observations.values(), self.data.values(), request.values.values())
             like = next((item for group in (*given, *data) for item in group if isinstance(item, Tensor)), None)
         return None if like is None or like.device.type == "cpu" else like.device
+
+    def _precision(self, request: Request) -> torch.dtype:
+        """What literals and made tensors are of: as the parameters, else as the latents that are given."""
+        like = next((p for p in self.parameters() if p.is_floating_point()), None)
+        if like is not None:
+            return like.dtype
+        noise = (made for site in request.noise.values() if not callable(site) for made in site.values())
+        given = (*request.unconstrained.values(), *noise, *request.values.values())
+        found = {item.dtype for item in given if isinstance(item, Tensor) and item.is_floating_point()}
+        return reduce(torch.promote_types, found) if found else precision()
 
     def _add_priors(self, frame: Frame, by_rows: bool) -> None:
         """A tensor's prior is one term of the whole: rows share it."""

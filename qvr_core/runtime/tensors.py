@@ -17,6 +17,7 @@ from qvr_core.runtime.arrow import ArrowModule, Value
 from qvr_core.runtime.errors import InputProblem, MissingData
 from qvr_core.runtime.families import RUNTIME_FAMILIES, canonical
 from qvr_core.runtime.leaves import adopt
+from qvr_core.runtime.precision import precision
 from qvr_core.runtime.repetition import wanted_steps
 from qvr_core.semantics import model
 from qvr_core.semantics.families import FAMILIES
@@ -128,7 +129,7 @@ def given_matrix(
         raise InputProblem(
             f"`{name}`: data `{source}` has shape {tuple(value.shape)}, expected {shape[0]} × {shape[1]} weights"
         )
-    value = value.reshape(shape).to(torch.get_default_dtype())
+    value = value.reshape(shape).to(precision())
     low, high = (float(bound) for bound in torch.aminmax(value))
     if low < algebra.low or high > algebra.high:
         bad = low if low < algebra.low else high

@@ -8,10 +8,11 @@ import arviz
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from torch import Tensor
 
 from qvr_core.dsl import loads
-from qvr_core.inference import MCMC, HMCKernel, NUTSKernel, bayesian_lift_parameters
+from qvr_core.inference import MCMC, HMCKernel, NUTSKernel, Predictive, bayesian_lift_parameters
 from qvr_core.inference.mcmc import MCMCResult, joined
 from qvr_core.inference.mcmc.adaptation import DualAveraging, window_ends
 from qvr_core.inference.mcmc.potential import potential_of
@@ -250,3 +251,49 @@ def test_a_result_shows_itself_in_a_line() -> None:
     result = MCMC(NUTSKernel(), num_warmup=100, num_samples=10, num_chains=2, seed=0).run(location(), None, DATA)
     assert repr(result) == "MCMCResult(2 chains of 10 draws: mu (); 0 divergences)"
     assert list(result.summary().index) == ["mu"]
+
+
+MADE_NUMBERS = """
+program made : FinSet 1 -> FinSet 1
+    sample m : Real 3 <- Normal(0.0, 1.0)
+    sample s <- TruncatedNormal(0.0, 1.0, 0.1, 0.9)
+    let covariance = s * eye(3) + 0.1 * ones(3, 3)
+    let grid = linspace(0.1, 0.7, 3) + 0.1 * arange(3) + one_hot(1, 3) * 0.1
+    let mean = [0.1, 0.3, 0.7] * m + grid + zeros(3)
+    observe y <- MultivariateNormal(mean, scale_tril=cholesky(covariance))
+    return m
+"""
+
+
+def test_the_numbers_that_a_program_makes_have_the_precision_of_the_chain() -> None:
+    y, q = np.array([0.3, -0.7, 1.1]), np.array([0.1, 0.2, 0.3, -0.4])
+    potential = potential_of(loads(MADE_NUMBERS).morphism, None, {"y": y})
+    value, gradient = potential.value_and_grad(torch.from_numpy(q)[None])
+
+    def exact(q: np.ndarray) -> float:
+        m, unit = q[:3], 1 / (1 + np.exp(-q[3]))
+        s = 0.1 + 0.8 * unit
+        mean = np.array([0.1, 0.3, 0.7]) * m + np.linspace(0.1, 0.7, 3) + 0.1 * np.arange(3) + [0.0, 0.1, 0.0]
+        prior = stats.norm.logpdf(m).sum() + stats.truncnorm.logpdf(s, 0.1, 0.9)
+        likelihood = stats.multivariate_normal.logpdf(y, mean, s * np.eye(3) + 0.1)
+        return float(prior + likelihood + np.log(0.8 * unit * (1 - unit)))
+
+    assert float(value) == pytest.approx(exact(q), abs=1e-12)
+    steps = 1e-6 * np.eye(4)
+    slopes = [(exact(q + step) - exact(q - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(gradient[0].numpy(), slopes, atol=1e-8)
+
+
+def test_a_matrix_normal_around_made_numbers_is_sampled_and_its_draws_keep_their_digits() -> None:
+    text = """
+program matrices : FinSet 1 -> FinSet 1
+    sample m <- MatrixNormal(zeros(2, 3), eye(2), eye(3))
+    observe y <- Normal(sum(sum(m)), 1.0)
+    return m
+"""
+    result = MCMC(NUTSKernel(), 5, 5, 1, seed=0).run(loads(text).morphism, None, {"y": torch.tensor(1.0)})
+    draws = result.samples["m"]
+    assert draws.dtype == torch.float64 and not bool((draws == draws.float().double()).all())
+    assert result.to_arviz().posterior["m"].dtype == np.float64
+    drawn = Predictive(loads(text).morphism, posterior_samples=result.joined())(None, {})
+    assert drawn["y"].dtype == torch.float64

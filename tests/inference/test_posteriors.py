@@ -124,10 +124,12 @@ def test_dirichlet_categorical() -> None:
     sd = (mean * (1 - mean) / (alpha.sum() + 1)).sqrt()
     result = nuts(posteriors.DIRICHLET_CATEGORICAL, {"y": y})
     draws = result.samples["p"].flatten(0, 1)
-    torch.testing.assert_close(draws.mean(0), mean, atol=float(5 * (sd / result.ess["p"].sqrt()).max()), rtol=0.0)
-    torch.testing.assert_close(draws.std(0), sd, rtol=0.12, atol=0.0)
+    torch.testing.assert_close(
+        draws.mean(0), mean, atol=float(5 * (sd / result.ess["p"].sqrt()).max()), rtol=0.0, check_dtype=False
+    )
+    torch.testing.assert_close(draws.std(0), sd, rtol=0.12, atol=0.0, check_dtype=False)
     fitted = full_covariance(posteriors.DIRICHLET_CATEGORICAL, {"y": y})["p"].flatten(0, -2)
-    torch.testing.assert_close(fitted.mean(0), mean, atol=0.02, rtol=0.0)
+    torch.testing.assert_close(fitted.mean(0), mean, atol=0.02, rtol=0.0, check_dtype=False)
 
 
 def test_linear_regression() -> None:
@@ -141,8 +143,10 @@ def test_linear_regression() -> None:
     draws = result.samples["beta"].flatten(0, 1)
     fitted = full_covariance(posteriors.LINEAR_REGRESSION, {"y": y, "X": x})["beta"].flatten(0, -2)
     for found in (draws, fitted):
-        torch.testing.assert_close(found.mean(0), mean, atol=float(0.15 * sd.max()), rtol=0.0)
-        torch.testing.assert_close(found.T.cov(), covariance, atol=float(0.2 * covariance.diagonal().max()), rtol=0.0)
+        torch.testing.assert_close(found.mean(0), mean, atol=float(0.15 * sd.max()), rtol=0.0, check_dtype=False)
+        torch.testing.assert_close(
+            found.T.cov(), covariance, atol=float(0.2 * covariance.diagonal().max()), rtol=0.0, check_dtype=False
+        )
 
 
 def test_hmc_agrees() -> None:
@@ -185,10 +189,12 @@ def test_prior_only_returns_the_prior() -> None:
     f = result.samples["f"]
     assert float(f.log().std()) == pytest.approx(0.5, rel=0.1)
     d = result.samples["d"].flatten(0, 1)
-    torch.testing.assert_close(d.mean(0), torch.tensor([0.2, 0.3, 0.5]), atol=0.02, rtol=0.0)
+    torch.testing.assert_close(d.mean(0), torch.tensor([0.2, 0.3, 0.5]), atol=0.02, rtol=0.0, check_dtype=False)
     factor = result.samples["h"].flatten(0, 1)
     correlations = factor @ factor.mT
-    torch.testing.assert_close(correlations.diagonal(dim1=-2, dim2=-1), torch.ones(len(factor), 3), atol=1e-4, rtol=0.0)
+    torch.testing.assert_close(
+        correlations.diagonal(dim1=-2, dim2=-1), torch.ones(len(factor), 3), atol=1e-4, rtol=0.0, check_dtype=False
+    )
     # an off-diagonal entry under LKJ(η) in d dimensions is 2 Beta(α, α) − 1 with α = η + d/2 − 1
     assert float(correlations[:, 0, 1].var()) == pytest.approx(1.0 / (2.0 * 2.5 + 1.0), rel=0.15)
 

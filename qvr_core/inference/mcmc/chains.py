@@ -210,7 +210,7 @@ class _Kept:
 
         diverging, acceptance = stacked("diverging"), stacked("acceptance")
         return MCMCResult(
-            {name: torch.stack(values, 1).to(torch.get_default_dtype()) for name, values in self.samples.items()},
+            {name: torch.stack(values, 1) for name, values in self.samples.items()},
             acceptance.mean(1),
             diverging.sum(1),
             torch.tensor(step_size),

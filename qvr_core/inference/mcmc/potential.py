@@ -103,6 +103,7 @@ class ProgramPotential:
                 value = repeat_rows(value, chains)
             if self.dtype == torch.float64:
                 given = {name: _double(v) for name, v in given.items()}
+                value = tuple(map(_double, value)) if isinstance(value, tuple) else _double(value)
             self._expanded[chains] = (value, given)
         return self._expanded[chains]
 

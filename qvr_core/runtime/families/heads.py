@@ -17,6 +17,7 @@ from qvr_core.runtime import layout
 from qvr_core.runtime.arrow import Value
 from qvr_core.runtime.families.continuous import LOG_SQRT_2PI
 from qvr_core.runtime.families.registry import RUNTIME_FAMILIES, canonical, standard_noise
+from qvr_core.runtime.precision import precision
 from qvr_core.semantics.families import FAMILIES, matrix_shape, raw_blocks
 from qvr_core.semantics.spaces import Constrained, Finite, Real, Space
 
@@ -132,7 +133,7 @@ class Head:
         if self.finite:
             if not self.event_shape:
                 return layout.flat_index(value, self.codomain)
-            return torch.stack([part.to(torch.get_default_dtype()) for part in layout.parts(value)], dim=-1)
+            return torch.stack([part.to(precision()) for part in layout.parts(value)], dim=-1)
         tensor = layout.parts(value)[0]
         return tensor.unflatten(-1, self.event_shape) if self.facts.event == 2 else tensor
 
