@@ -140,7 +140,7 @@ class Screen:
 
     def _finished(self, event: Finished) -> None:
         if event.losses is not None and event.losses.first is not None and event.losses.mean_of_last is not None:
-            self.out.print(f"loss {event.losses.first:.4f} → {event.losses.mean_of_last:.4f} (mean of the last tenth)")
+            self.out.print(f"loss {event.losses.first:.4f} → {event.losses.mean_of_last:.4f} (mean of the last steps)")
         if event.posterior:
             console().print(posterior_table(event))
         why = f" ({event.reason})" if event.reason else ""

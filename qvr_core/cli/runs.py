@@ -187,7 +187,7 @@ def _results(run: RunDirectory) -> dict[str, str]:
                 if divergences is not None:
                     results["divergences"] = f"{divergences:,}"
                 if losses is not None and losses.mean_of_last is not None:
-                    results["loss (last tenth)"] = f"{losses.mean_of_last:.4f}"
+                    results["loss (last steps)"] = f"{losses.mean_of_last:.4f}"
                 results["seconds"] = f"{seconds:.1f}"
             case _:
                 pass

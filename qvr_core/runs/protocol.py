@@ -119,6 +119,7 @@ class Progress(Frozen):
     loss: float | None = None
     """−ELBO per row of the last step."""
     smoothed_loss: float | None = None
+    """Mean of the last 50 steps, at most the last tenth of those made; no earlier step counts in it."""
     gradient_norm: float | None = None
     skipped: int | None = None
     """Steps skipped so far because a value was not finite."""
@@ -205,7 +206,7 @@ class Losses(Frozen):
     last: float | None = None
     best: float | None = None
     mean_of_last: float | None = None
-    """Mean of the last tenth of the steps."""
+    """Mean of the last 50 steps, at most the last tenth of those made."""
 
 
 class Finished(Frozen):

@@ -42,7 +42,7 @@ from qvr_core.runs.files import (
     write_json,
 )
 from qvr_core.runs.lock import Lock
-from qvr_core.runs.protocol import Event, Failed, Job, Started, parse_event
+from qvr_core.runs.protocol import Event, Failed, Finished, Job, Progress, Started, parse_event
 
 STATUSES = ("queued", "running", "finished", "cancelled", "failed", "crashed")
 
@@ -176,7 +176,11 @@ class RunDirectory:
 
 @dataclass(frozen=True)
 class Overview:
-    """One line of `qvr runs`.  `problem` says what is damaged, where something is; `refused`: no step was made."""
+    """One line of `qvr runs`.
+
+    `last_loss` is the mean of the last steps.  `problem` says what is damaged, where something is; `refused`: no step
+    was made.
+    """
 
     run_id: str
     program: str
@@ -287,11 +291,14 @@ def overview(run: RunDirectory) -> Overview:
         program, algorithm = content.get("program") or program, content["config"]["algorithm"]
         status, ending = run.status(), run.ending()
         for event in run.events():
-            loss = getattr(event, "loss", None) or loss
+            if isinstance(event, Progress) and event.loss is not None:
+                loss = event.loss if event.smoothed_loss is None else event.smoothed_loss
             if isinstance(event, Started):
                 program, begun = event.program, True
     except (DamagedFile, OSError, ValueError, KeyError) as error:
         problem = str(error)
+    if isinstance(ending, Finished) and ending.losses is not None and ending.losses.mean_of_last is not None:
+        loss = ending.losses.mean_of_last
     refused = isinstance(ending, Failed) and not begun and problem is None
     return Overview(run.run_id, program, algorithm, status, created, loss, ending, problem, refused)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -46,7 +47,8 @@ from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.team import Team
 from qvr_core.runs.worker import Stop
 
-SMOOTHING = 0.98
+RECENT = 50
+"""Steps whose mean loss stands for where a fit is: never more than a tenth of those that it has made."""
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,
@@ -72,6 +74,12 @@ def rate(schedule: str, start: float, step: int, steps: int) -> float:
             return start * END_SHARE**done
         case _:
             return start
+
+
+def recent(losses: Sequence[float]) -> float | None:
+    """The mean of the last losses; None where none of them is finite."""
+    last = [loss for loss in losses[-min(max(len(losses) // 10, 1), RECENT) :] if math.isfinite(loss)]
+    return fmean(last) if last else None
 
 
 def _cannot_share(prepared: Prepared, rows: int, processes: int) -> Refused:
@@ -117,7 +125,6 @@ class SviFit:
         self.step = 0
         self.skipped = 0
         self.seconds = 0.0
-        self.smoothed: float | None = None
         self.losses: list[float] = []
         self.reported_held_out = 0
         self.cancelled = False
@@ -211,7 +218,6 @@ class SviFit:
         state = {
             "groups": groups,
             "seconds": self.seconds,
-            "smoothed": self.smoothed,
             "skipped": self.skipped,
             "reported_held_out": self.reported_held_out,
             "baseline": self.objective.baseline,
@@ -234,7 +240,6 @@ class SviFit:
         self.step = found.step
         self.losses = found.tensors["losses"].tolist()
         self.seconds = found.state["seconds"]
-        self.smoothed = found.state["smoothed"]
         self.skipped = found.state["skipped"]
         self.reported_held_out = found.state["reported_held_out"]
         self.objective.baseline = found.state["baseline"]
@@ -260,10 +265,7 @@ class SviFit:
             began = time.perf_counter()
             value, norm = self.advance()
             self.losses.append(value)
-            if math.isfinite(norm):
-                before = self.smoothed if self.smoothed is not None else value
-                self.smoothed = SMOOTHING * before + (1 - SMOOTHING) * value
-            else:
+            if not math.isfinite(norm):
                 yield from self._not_finite()
             step_time = time.perf_counter() - began
             self.seconds += step_time
@@ -317,7 +319,7 @@ class SviFit:
             step_time=step_time,
             eta=left * self.seconds / self.step,
             loss=value,
-            smoothed_loss=self.smoothed,
+            smoothed_loss=recent(self.losses),
             gradient_norm=norm,
             skipped=self.skipped or None,
         )
@@ -380,5 +382,4 @@ class SviFit:
         finite = [loss for loss in self.losses if math.isfinite(loss)]
         if not finite:
             return None
-        tail = finite[-max(len(finite) // 10, 1) :]
-        return Losses(first=finite[0], last=finite[-1], best=min(finite), mean_of_last=sum(tail) / len(tail))
+        return Losses(first=finite[0], last=finite[-1], best=min(finite), mean_of_last=recent(finite))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.arrows import parameter_count
+from qvr_core.runs.protocol import Finished
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import DeclarationSite
 from qvr_lsp.documents import Document
@@ -75,6 +76,8 @@ def last_run(server: Server, path: Path, name: str) -> list[str]:
     if overview is None:
         return []
     loss = f"−ELBO {overview.last_loss:.4g}" if overview.last_loss is not None else overview.status
+    if isinstance(overview.ending, Finished) and overview.ending.held_out is not None:
+        loss = f"{overview.ending.held_out.bits_per_byte:.4g} bits per byte held out"
     if overview.algorithm == "nuts":
         loss = overview.status
     return [f"last run: {loss} ({ago(overview.created)})"]

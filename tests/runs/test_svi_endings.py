@@ -13,8 +13,9 @@ from qvr_core.runs import sampling
 from qvr_core.runs.client import start
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.descent import ended_badly
-from qvr_core.runs.protocol import Event, Finished, Job, Message
-from qvr_core.runs.store import RunDirectory, RunStore
+from qvr_core.runs.protocol import Event, Finished, Job, Message, Progress
+from qvr_core.runs.store import RunDirectory, RunStore, overview
+from qvr_core.runs.svi import recent
 from tests.patience import HANG
 
 # Posterior of mu: precision 1/4 + n/2.25.
@@ -95,3 +96,23 @@ def test_losses_that_rise_are_told_from_noise() -> None:
     assert ended_badly(fell, config) is None
     assert "had been at" in str(ended_badly(fell + [80 + noise.gauss(0, 1)] * 100, config))
     assert "above its start" in str(ended_badly(fell + [1e6] * 100, config))
+
+
+async def test_the_figure_of_a_fit_is_the_mean_of_its_last_steps(tmp_path: Path) -> None:
+    job = make_job(tmp_path, CONJUGATE, learning_rate=0.05, steps=200)
+    events: list[Event] = []
+    worker = await start(job, events.append)
+    last = await asyncio.wait_for(worker.wait(), 120)
+    assert isinstance(last, Finished) and last.losses is not None
+    progress = [event for event in events if isinstance(event, Progress)]
+    assert progress[-1].step == 200 and progress[-1].smoothed_loss == last.losses.mean_of_last
+    stored = overview(RunDirectory.of(job))
+    assert stored.last_loss == last.losses.mean_of_last
+
+
+def test_no_early_step_counts_in_where_a_fit_is() -> None:
+    falling = [float(1000 - step) for step in range(1000)]
+    assert recent(falling) == pytest.approx(25.5)
+    assert recent(falling[:20]) == pytest.approx(981.5)
+    assert recent([math.nan, *falling[:1], math.nan]) is None
+    assert recent([]) is None

@@ -60,8 +60,11 @@ export class RunsTree implements vscode.TreeDataProvider<RunOverview>, vscode.Di
     const [icon, colour] = ICONS[status] ?? ["question"];
     item.id = overview.runId;
     item.iconPath = new vscode.ThemeIcon(icon, colour ? new vscode.ThemeColor(colour) : undefined);
+    const ending = overview.ending;
+    const heldOut = ending?.event === "finished" ? ending.held_out : undefined;
     const loss = overview.lastLoss === null ? "" : `−ELBO ${overview.lastLoss.toFixed(3)}`;
-    item.description = [live ? summary(live) : loss, ago(overview.created)].filter(Boolean).join(" · ");
+    const figure = heldOut ? `${heldOut.bits_per_byte.toFixed(3)} bits per byte held out` : loss;
+    item.description = [live ? summary(live) : figure, ago(overview.created)].filter(Boolean).join(" · ");
     item.tooltip = overview.problem ?? `${overview.runId}\n${status}`;
     item.contextValue = ["running", "starting", "queued"].includes(status)
       ? "run.active"
