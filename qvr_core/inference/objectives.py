@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 
 from qvr_core.inference.guides.base import Gradient, Guide
 from qvr_core.runtime.arrow import Value, repeat_rows
+from qvr_core.runtime.decompositions import trying
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.execution import Execution
 from qvr_core.runtime.layout import parts
@@ -84,17 +85,18 @@ def weigh(
 ) -> tuple[Execution, Tensor]:
     """One execution with latents from the guide, and log p(values | u) − log q per row, (rows,)."""
     proposal = guide.propose(rows, generator, gradient=gradient)
-    run = model.execute(
-        value,
-        observations=observations,
-        noise=proposal.noise,
-        unconstrained=proposal.unconstrained,
-        want_log_prob="observed",
-        scored=proposal.scored,
-        rows=rows,
-        generator=generator,
-        prepared=True,
-    )
+    with trying():
+        run = model.execute(
+            value,
+            observations=observations,
+            noise=proposal.noise,
+            unconstrained=proposal.unconstrained,
+            want_log_prob="observed",
+            scored=proposal.scored,
+            rows=rows,
+            generator=generator,
+            prepared=True,
+        )
     total = proposal.log_ratio(run)
     for site in run.sites.values():
         if site.observed and site.log_prob is not None and site.kind != "prior":

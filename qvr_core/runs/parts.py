@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from qvr_core.inference.guides.base import Guide
+from qvr_core.runtime.decompositions import trying
 from qvr_core.runtime.errors import OtherLength
 from qvr_core.runtime.program import ProgramModule
 
@@ -32,15 +33,16 @@ class ScaledELBO:
         count = self.num_particles
         part = len(next(iter(observations.values())))
         proposal = guide.propose(count, None, gradient="analytic")
-        run = model.execute(
-            None,
-            observations=observations,
-            noise=proposal.noise,
-            unconstrained=proposal.unconstrained,
-            want_log_prob="observed",
-            scored=proposal.scored,
-            rows=count,
-        )
+        with trying():
+            run = model.execute(
+                None,
+                observations=observations,
+                noise=proposal.noise,
+                unconstrained=proposal.unconstrained,
+                want_log_prob="observed",
+                scored=proposal.scored,
+                rows=count,
+            )
         total: Tensor | float = proposal.log_ratio(run)
         for name, site in run.sites.items():
             if site.observed and site.log_prob is not None:

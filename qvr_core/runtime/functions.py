@@ -10,6 +10,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from qvr_core.runtime.cells import Cell, align, as_one
+from qvr_core.runtime.decompositions import cholesky, inverse
 from qvr_core.runtime.precision import precision
 from qvr_core.semantics.builtins import BUILTINS, COMPARISONS
 
@@ -275,7 +276,7 @@ _OWN: Mapping[str, Function] = {
     "concat": _concat, "cat": _concat, "chunk": _chunk,
     "dot": _dot, "matmul": _matmul, "mv": _matmul, "mm": _matmul, "bmm": _matmul, "outer": _outer,
     "transpose": _transpose, "diag": _diag, "diag_embed": _on_first(torch.diag_embed),
-    "inverse": _on_first(torch.linalg.inv), "cholesky": _on_first(torch.linalg.cholesky),
+    "inverse": _on_first(inverse), "cholesky": _on_first(cholesky),
     "det": _on_first(torch.linalg.det), "logdet": _on_first(torch.logdet),
     "eye": _made(torch.eye), "zeros": _made(torch.zeros), "ones": _made(torch.ones), "arange": _arange,
     "linspace": _linspace, "one_hot": _one_hot, "zeros_like": _on_first(torch.zeros_like),

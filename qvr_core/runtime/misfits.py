@@ -1,8 +1,10 @@
-"""torch's complaints about shapes and dtypes, in the words of the program: which step met data that do not fit."""
+"""torch's complaints about shapes, dtypes and matrices, in the words of the program: which step met data that do not fit."""
 
 from __future__ import annotations
 
 import re
+
+import torch
 
 from qvr_core.runtime.errors import InputProblem
 
@@ -19,7 +21,9 @@ _DTYPES = re.compile(r"to have the same dtype, but got:? (\w+) (?:and|!=) (\w+)"
 def misfit(program: str, step: object, error: RuntimeError) -> Misfit | None:
     """What to say of an error about sizes or dtypes that do not meet; None for any other error."""
     text = str(error).replace("must have", "to have")
-    if found := _SIZES.search(text) or _SHAPES.search(text):
+    if isinstance(error, torch.linalg.LinAlgError):  # pyright: ignore[reportPrivateImportUsage]
+        what = "a matrix is not positive definite, or singular; add a little to its diagonal (`K + 1e-6 * eye(n)`)"
+    elif found := _SIZES.search(text) or _SHAPES.search(text):
         what = f"{found[1]} entries meet {found[2]}: its values, the data and the input must have as many"
     elif found := _DTYPES.search(text):
         what = (

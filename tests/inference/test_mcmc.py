@@ -297,3 +297,32 @@ program matrices : FinSet 1 -> FinSet 1
     assert result.to_arviz().posterior["m"].dtype == np.float64
     drawn = Predictive(loads(text).morphism, posterior_samples=result.joined())(None, {})
     assert drawn["y"].dtype == torch.float64
+
+
+EQUICORRELATED = """
+program equicorrelated : FinSet 1 -> FinSet 1
+    sample r <- Uniform(-1.0, 1.0)
+    let matrix = [[1.0, r, r], [r, 1.0, r], [r, r, 1.0]]
+    observe y <- MultivariateNormal(zeros(3), scale_tril=cholesky(matrix))
+    return r
+"""
+
+
+def test_a_matrix_without_a_factor_is_a_rejected_proposal() -> None:
+    y = np.array([-0.5, 0.1, 0.4])
+    result = MCMC(NUTSKernel(), 300, 1000, 2, seed=1).run(loads(EQUICORRELATED).morphism, None, {"y": y})
+    draws = result.samples["r"].flatten().numpy()
+    assert draws.min() > -0.5 and int(result.divergence_counts.sum()) > 0
+    # below −1/2 the matrix is not positive definite
+    grid = np.linspace(-0.49999, 0.99999, 4001)
+    density = [stats.multivariate_normal.logpdf(y, np.zeros(3), (1 - r) * np.eye(3) + r) for r in grid]
+    weight = np.exp(density) / np.exp(density).sum()
+    mean = float((weight * grid).sum())
+    sd = math.sqrt(float((weight * (grid - mean) ** 2).sum()))
+    assert draws.mean() == pytest.approx(mean, abs=4 * sd / math.sqrt(float(result.ess["r"])))
+
+
+def test_a_matrix_without_a_factor_is_told_where_nothing_is_tried() -> None:
+    text = EQUICORRELATED.replace("Uniform(-1.0, 1.0)", "Uniform(-1.0, -0.9)")
+    with pytest.raises(InputProblem, match="`y`: a matrix is not positive definite"):
+        loads(text).morphism.rsample()

@@ -16,6 +16,7 @@ from qvr_core.inference.mcmc.centred import advice
 from qvr_core.inference.mcmc.traced import Recorded
 from qvr_core.inference.nonfinite import blamed, blamed_data
 from qvr_core.runtime.arrow import repeat_rows
+from qvr_core.runtime.decompositions import trying
 from qvr_core.runtime.errors import InputProblem, NonFinite
 from qvr_core.runtime.execution import Execution
 from qvr_core.runtime.layout import parts
@@ -86,7 +87,7 @@ class ProgramPotential:
         # a program without parameters owes nothing to single precision
         self.dtype = free[0].dtype if free else torch.float64
         found = coordinates(model, frozenset(observations), innovations=True, purpose="NUTS")
-        with torch.no_grad():
+        with torch.no_grad(), trying():
             run = model.execute(self.value, observations=observations, want_log_prob=False, prepared=True)
         self.blocks = _place(measured(found, run))
         self.width = self.rows * (self.blocks[-1].stop if self.blocks else 0)
@@ -128,16 +129,17 @@ class ProgramPotential:
                 total = total + log_jacobian
             elif coordinate.kind == "uniform" or coordinate.site not in self.scored:
                 total = total + standard_normal(z.double())
-        run = self.model.execute(
-            value,
-            observations=given,
-            noise=noise,
-            unconstrained=unconstrained,
-            want_log_prob="observed" if wanted else False,
-            scored=self.scored,
-            rows=rows,
-            prepared=True,
-        )
+        with trying():
+            run = self.model.execute(
+                value,
+                observations=given,
+                noise=noise,
+                unconstrained=unconstrained,
+                want_log_prob="observed" if wanted else False,
+                scored=self.scored,
+                rows=rows,
+                prepared=True,
+            )
         if wanted:
             for name, site in run.sites.items():
                 if name in unconstrained:
@@ -255,7 +257,8 @@ class LiftedPotential:
                 prior = self.lifted.model.log_prior()
                 rest = rest.sum() if prior is None else rest.sum() + prior
             else:
-                run = self.lifted.model.execute(self.x, observations=self.observations, prepared=True)
+                with trying():
+                    run = self.lifted.model.execute(self.x, observations=self.observations, prepared=True)
                 rest = run.log_joint()
         theta = q[: self.own].double()
         return rest.double().sum() - 0.5 * theta.square().sum() - HALF_LOG_2PI * self.own

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Generator, Tensor
 
+from qvr_core.runtime.decompositions import cholesky
 from qvr_core.runtime.families.continuous import LOG_PI, LOG_SQRT_2PI, inside, normal_log_prob
 from qvr_core.runtime.families.standardless import beta_draw, log_gamma_draw
 
@@ -78,7 +79,7 @@ def low_rank_log_prob(value: Tensor, loc: Tensor, cov_factor: Tensor, cov_diag: 
     weighted = cov_factor / cov_diag.unsqueeze(-1)
     rank = cov_factor.shape[-1]
     inner = weighted.mT @ cov_factor + torch.eye(rank, dtype=value.dtype, device=value.device)
-    tril = torch.linalg.cholesky(inner)
+    tril = cholesky(inner)
     difference = value - loc
     projected = _solve(tril, (weighted.mT @ difference.unsqueeze(-1)).squeeze(-1))
     mahalanobis = (difference.square() / cov_diag).sum(-1) - projected.square().sum(-1)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
+from qvr_core.runtime.decompositions import cholesky
 from qvr_core.runtime.families import continuous as c
 from qvr_core.runtime.families import discrete as d
 from qvr_core.runtime.families import multivariate as m
@@ -144,10 +145,10 @@ def canonical(name: str, arguments: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
 
 def _alternative(name: str, value: Tensor) -> Tensor:
     if name == "covariance_matrix":
-        return torch.linalg.cholesky(value)
+        return cholesky(value)
     if name == "precision_matrix":
         # the inverse of a flipped Cholesky factor, flipped back, is the factor of the inverse
-        flipped = torch.linalg.cholesky(torch.flip(value, (-2, -1)))
+        flipped = cholesky(torch.flip(value, (-2, -1)))
         root = torch.flip(flipped, (-2, -1)).mT
         identity = torch.eye(value.shape[-1], dtype=value.dtype, device=value.device)
         return torch.linalg.solve_triangular(root, identity.expand_as(value), upper=False)

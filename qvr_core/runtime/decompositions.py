@@ -1,0 +1,42 @@
+"""Cholesky factors and inverses of matrices that may have none.
+
+Where a sampler or an optimiser tries positions, a matrix that is not positive definite has a density of none, not an
+error: its factor is NaN, and the proposal is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch import Tensor
+
+_trying: ContextVar[bool] = ContextVar("trying", default=False)
+
+
+@contextmanager
+def trying() -> Generator[None]:
+    """Inside, a matrix without a factor or an inverse gives NaN instead of an error."""
+    token = _trying.set(True)
+    try:
+        yield
+    finally:
+        _trying.reset(token)
+
+
+def cholesky(matrix: Tensor) -> Tensor:
+    """The lower factor of (…, n, n) positive definite matrices."""
+    if not _trying.get():
+        return torch.linalg.cholesky(matrix)
+    factor, failed = torch.linalg.cholesky_ex(matrix)
+    return torch.where((failed != 0)[..., None, None], torch.nan, factor)
+
+
+def inverse(matrix: Tensor) -> Tensor:
+    """The inverse of (…, n, n) matrices."""
+    if not _trying.get():
+        return torch.linalg.inv(matrix)
+    inverted, failed = torch.linalg.inv_ex(matrix)
+    return torch.where((failed != 0)[..., None, None], torch.nan, inverted)
