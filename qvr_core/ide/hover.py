@@ -36,7 +36,7 @@ from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.display import space_text, structure
 from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.roles import ROLES
-from qvr_core.semantics.spaces import factors_of, has_seq, item_of, sequence_of
+from qvr_core.semantics.spaces import Finite, factors_of, has_seq, item_of, sequence_of
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree import Placed, Span, Statement
 
@@ -173,6 +173,9 @@ def _part(kind: m.ValueType, index: int, count: int) -> m.ValueType:
 def _data(snapshot: Snapshot, found: Found) -> str:
     name = found.symbol.name
     users = [program for program in snapshot.model.programs.values() if any(item.name == name for item in program.data)]
+    sets = [] if users else [each.name for each in snapshot.model.objects.values() if name in _labels(each)]
+    if sets:
+        return f"`{name}`: an element of {' and of '.join(f'`{each}`' for each in sets)}"
     kinds = [value_text(item.type) for program in users for item in program.data if item.name == name]
     names = ", ".join(f"`{program.name}`" for program in users)
     return paragraphs(
@@ -180,6 +183,11 @@ def _data(snapshot: Snapshot, found: Found) -> str:
         f"Data: supplied at run time{f' to {names}' if names else ''}.",
         kinds[0] if kinds else "",
     )
+
+
+def _labels(declared: m.ObjectModel) -> tuple[str, ...]:
+    space = declared.space.space
+    return (space.labels or ()) if isinstance(space, Finite) else ()
 
 
 # ---------------------------------------------------------------- the language

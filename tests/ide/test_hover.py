@@ -217,3 +217,10 @@ def test_an_operator_says_what_it_joins(sign: str, words: list[str]) -> None:
 def test_a_sign_in_a_comment_is_no_operator() -> None:
     place = OPERATORS.index("a @ b") + 2
     assert hover(*at(f"{OPERATORS[:place]}$0{OPERATORS[place:]}")) is None
+
+
+def test_a_label_as_an_index_is_an_element_of_its_set() -> None:
+    text = "object Pet : {cat, dog}\nobject Row : FinSet 4\n"
+    text += "program p : Row -> Row\n    sample u : Pet <- Normal(0.0, 1.0)\n"
+    text += "    observe y : Row <- Normal(u[d$0og], 1.0)\n    return u\n"
+    assert markdown(text) == "`dog`: an element of `Pet`"
