@@ -31,6 +31,9 @@ log = logging.getLogger("qvr.documents")
 # Characters above which the first analysis goes to a thread: some 30 ms of work.
 LARGE = 20_000
 
+# Lines above which whole-file answers are made in a thread.
+MANY_LINES = 1000
+
 # Seconds that a thread may hold the interpreter before another one that waits gets it (Python's default is 5 ms).
 FAIR_SWITCH, ORDINARY_SWITCH = 0.0005, 0.005
 
@@ -69,7 +72,7 @@ class View:
 
 
 class Excerpt(View):
-    """Some lines of a text whose first analysis is under way."""
+    """An analysis that stays what it is: some lines of a text whose first one is under way, or a text at one moment."""
 
     def __init__(self, server: Server, document: Document, snapshot: Snapshot) -> None:
         super().__init__(server, document.uri, document.version)
@@ -95,7 +98,8 @@ class Document(View):
         self.conversions = Conversions()
         self.tokens: tuple[str, list[int]] | None = None
         """The semantic tokens sent last, with their result id."""
-        if len(text) < LARGE:
+        self._started_large = len(text) >= LARGE
+        if not self._started_large:
             self._analyzer = analyzer_of(text)
             self._text = ""
             self._changed()
@@ -107,6 +111,15 @@ class Document(View):
     @property
     def ready(self) -> bool:
         return self._analyzer is not None
+
+    @property
+    def large(self) -> bool:
+        """Whether going through all of the text takes long."""
+        return self._started_large or len(self.lines) > MANY_LINES
+
+    def still(self) -> Excerpt:
+        """The text as it is now, for a thread: later edits do not touch it."""
+        return Excerpt(self._server, self, self.snapshot)
 
     async def wait_ready(self) -> None:
         """Until the first analysis is there.  Cancelling the waiter does not stop the analysis."""
@@ -222,6 +235,24 @@ class Document(View):
             asyncio.get_running_loop().call_later(1, thaw)
 
 
+class Fair:
+    """Threads that compute.  Meanwhile the event loop gets its turn soon."""
+
+    count = 0
+
+    @classmethod
+    @contextmanager
+    def turns(cls) -> Iterator[None]:
+        cls.count += 1
+        sys.setswitchinterval(FAIR_SWITCH)
+        try:
+            yield
+        finally:
+            cls.count -= 1
+            if cls.count == 0:
+                sys.setswitchinterval(ORDINARY_SWITCH)
+
+
 class Analysing:
     """First analyses that are under way.  Meanwhile the event loop gets its turn soon, and no garbage collection goes
     through trees that are still growing.  What has been built is then set aside: later ones need not either."""
@@ -232,14 +263,13 @@ class Analysing:
     @contextmanager
     def one(cls) -> Iterator[None]:
         cls.count += 1
-        sys.setswitchinterval(FAIR_SWITCH)
         gc.disable()
         try:
-            yield
+            with Fair.turns():
+                yield
         finally:
             cls.count -= 1
             if cls.count == 0:
-                sys.setswitchinterval(ORDINARY_SWITCH)
                 gc.freeze()
                 gc.enable()
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
+from qvr_core.diagrams.budget import MOST_BESIDE
 from qvr_core.diagrams.drawing import Bundle, Drawing, End, misfit, split, spread
 from qvr_core.diagrams.graph import Box, Node, Wire, connect
 from qvr_core.diagrams.labels import arrow_name, arrow_type, caption, columns
 from qvr_core.semantics import model as m
+from qvr_core.semantics.bounds import product_text
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.spaces import Named, Seq, factors_of, is_unknown, product
 
@@ -22,21 +26,29 @@ def expand(drawing: Drawing, arrow: m.Arrow, bundle: Bundle, place: Origin | Non
         case m.Ref():
             return follow(drawing, arrow, bundle, place)
         case m.Instance(name=name, program=program):
-            with drawing.used_at(arrow.origin), drawing.inside(Box(id=name, kind="program", label=name)):
-                return drawing.expand_program(drawing, program, bundle)
+            with drawing.used_at(arrow.origin):
+                box = Box(id=name, kind="program", label=name)
+                return drawing.framed(box, program, bundle, lambda: drawing.expand_program(drawing, program, bundle))
         case m.Lift(arrow=inner):
             ends = expand(drawing, inner, bundle, place)
             return (replace(ends[0], space=arrow.codomain),) if len(ends) == 1 else ends
+        case m.Compose(stages=stages) if crowded(drawing, arrow, stages):
+            return in_frames(drawing, arrow, bundle, place)
         case m.Compose(stages=stages, operators=operators):
             for stage, at in zip(stages, (place, *operators), strict=False):
                 bundle = expand(drawing, stage, bundle, at)
             return bundle
+        case m.Tensor(factors=factors) if crowded(drawing, arrow, factors):
+            shares = split(bundle, [factor.domain for factor in factors])
+            return beside_in_frames(drawing, arrow, factors, shares, place)
         case m.Tensor(factors=factors):
             shares = split(bundle, [factor.domain for factor in factors])
             return joined(expand(drawing, factor, share, place) for factor, share in zip(factors, shares, strict=True))
         case m.Fan(branches=branches, replicated=replicated):
             if replicated is not None and len(branches) > MANY_COPIES:
                 return copies(drawing, arrow, replicated, bundle, place)
+            if crowded(drawing, arrow, branches):
+                return beside_in_frames(drawing, arrow, branches, [bundle] * len(branches), place)
             return joined(expand(drawing, branch, bundle, place) for branch in branches)
         case m.Scan():
             return scan(drawing, arrow, bundle, place)
@@ -80,6 +92,67 @@ def joined(bundles: Iterable[Bundle]) -> Bundle:
     return tuple(end for bundle in bundles for end in bundle)
 
 
+def crowded(drawing: Drawing, arrow: m.Arrow, several: Sequence[m.Arrow]) -> bool:
+    """Whether there are too many stages or branches to draw them all."""
+    return len(several) > MOST_BESIDE and not drawing.budget.covers(arrow)
+
+
+def sections(several: Sequence[m.Arrow]) -> Iterator[slice]:
+    step = math.ceil(len(several) / MOST_BESIDE)
+    return (slice(start, start + step) for start in range(0, len(several), step))
+
+
+def in_frames(drawing: Drawing, arrow: m.Compose, bundle: Bundle, place: Origin | None) -> Bundle:
+    """A long composite as frames of neighbouring stages."""
+    for part in sections(arrow.stages):
+        stages, operators = arrow.stages[part], arrow.operators[part.start : part.stop - 1]
+        ends = {"domain": stages[0].domain, "codomain": stages[-1].codomain}
+        section = replace(arrow, stages=stages, operators=operators, **ends)
+        box = section_box("stages", part, stages)
+        bundle = drawing.framed(box, section, bundle, partial(expand, drawing, section, bundle, place))
+    return bundle
+
+
+def beside_in_frames(
+    drawing: Drawing,
+    arrow: m.Tensor | m.Fan,
+    several: Sequence[m.Arrow],
+    shares: Sequence[Bundle],
+    place: Origin | None,
+) -> Bundle:
+    """Many branches as frames of neighbouring ones."""
+    made: list[End] = []
+    for part in sections(several):
+        branches, given = several[part], shares[part]
+        codomains = [branch.codomain for branch in branches]
+        space = product((None, codomain.space) for codomain in codomains)
+        section = m.Fan(
+            domain=arrow.domain,
+            codomain=Named(space, product_text(codomains, space)),
+            sort=arrow.sort,
+            origin=arrow.origin,
+            density=arrow.density,
+            branches=tuple(branches),
+            replicated=None,
+        )
+        made += drawing.framed(
+            section_box("branches", part, branches),
+            section,
+            tuple(dict.fromkeys(joined(given))),
+            partial(each, drawing, branches, given, place),
+        )
+    return tuple(made)
+
+
+def each(drawing: Drawing, branches: Sequence[m.Arrow], shares: Sequence[Bundle], place: Origin | None) -> Bundle:
+    return joined(expand(drawing, branch, share, place) for branch, share in zip(branches, shares, strict=True))
+
+
+def section_box(what: str, part: slice, several: Sequence[m.Arrow]) -> Box:
+    label = f"{what} {part.start + 1} to {part.start + len(several)}"
+    return Box(id=what, kind="let", label=label, origin=several[0].origin)
+
+
 def follow(drawing: Drawing, ref: m.Ref, bundle: Bundle, place: Origin | None) -> Bundle:
     """A name: a declared arrow is a node, a let and a program are drawn in its place."""
     name, model = ref.name, drawing.model
@@ -92,12 +165,12 @@ def follow(drawing: Drawing, ref: m.Ref, bundle: Bundle, place: Origin | None) -
         with drawing.used_at(ref.origin):
             if name in model.lets:
                 let = model.lets[name]
-                with drawing.inside(Box(id=name, kind="let", label=name, origin=let.origin)):
-                    return expand(drawing, let.arrow, bundle, place)
+                box = Box(id=name, kind="let", label=name, origin=let.origin)
+                return drawing.framed(box, let.arrow, bundle, lambda: expand(drawing, let.arrow, bundle, place))
             if name in model.programs:
                 program = model.programs[name]
-                with drawing.inside(Box(id=name, kind="program", label=name, origin=program.origin)):
-                    return drawing.expand_program(drawing, program, bundle)
+                box = Box(id=name, kind="program", label=name, origin=program.origin)
+                return drawing.framed(box, program, bundle, lambda: drawing.expand_program(drawing, program, bundle))
     finally:
         drawing.following = outer
     return operator(drawing, ref, name, name, bundle, kind="damaged")

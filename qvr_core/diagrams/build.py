@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from qvr_core.diagrams import programs
 from qvr_core.diagrams.arrows import expand
+from qvr_core.diagrams.budget import MOST_BESIDE, Budget
 from qvr_core.diagrams.collapse import collapsed
 from qvr_core.diagrams.drawing import Bundle, Drawing, End, spread
 from qvr_core.diagrams.graph import Node, Sheet, mark_shared, put
 from qvr_core.diagrams.labels import arrow_type, caption
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.spaces import Named
+from qvr_core.semantics.spaces import Named, factor_count
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -33,7 +34,8 @@ def build(
 ) -> Diagram:
     """The diagram of a let, program or morphism; without a name, of the file's first export.
 
-    With `collapse`, frames stand as one node while there are more than 150 nodes, but for those in `opened`.
+    With `collapse`, frames stand as one node while there are more than 150 nodes, but for those in `opened`.  Without
+    it, those do that would make it more than `budget.MOST_NODES`.
     Raises `NoDiagram` with a message for the user.
     """
     import networkx as nx
@@ -41,13 +43,14 @@ def build(
     model = source if isinstance(source, m.Model) else source.model
     name = main_name(model) if name is None else name
     graph: Diagram = nx.MultiDiGraph()
-    drawing = Drawing(model, graph, programs.run)
+    drawing = Drawing(model, graph, Budget(model), opened, programs.run)
     if name in model.programs:
         sheet = draw_program(drawing, model.programs[name])
     else:
         sheet = draw_arrow(drawing, name, arrow_named(model, name))
+    drawing.mark_places()
     mark_shared(graph)
-    graph.graph["sheet"] = replace(sheet, boxes=tuple(drawing.boxes.values()))
+    graph.graph["sheet"] = replace(sheet, boxes=tuple(drawing.boxes.values()), collapsed=tuple(drawing.shut))
     return collapsed(graph, LIMIT, opened) if collapse else graph
 
 
@@ -90,7 +93,7 @@ def draw_arrow(drawing: Drawing, name: str, arrow: m.Arrow) -> Sheet:
 def inputs(drawing: Drawing, domain: Named, origin: Origin) -> Bundle:
     """One node per factor of the domain."""
     ends: list[End] = []
-    for space in spread(domain):
+    for space in spread(domain) if factor_count(domain.space) <= MOST_BESIDE else [domain]:
         node = drawing.add(
             Node(id=space.written, kind="input", label=space.written, detail=caption(space), origin=origin)
         )

@@ -81,5 +81,6 @@ def merged(graph: Diagram, chosen: set[str], boxes: dict[str, Box]) -> Diagram:
         if not any(old["wire"] == wire for old in known.values()):
             connect(small, *ends, wire)
     left = tuple(box for box in sheet(graph).boxes if not chosen.intersection(ancestors(box.id, boxes)))
-    small.graph["sheet"] = replace(sheet(graph), boxes=left, collapsed=tuple(sorted(chosen)))
+    shut = (*sorted(chosen), *(name for name in sheet(graph).collapsed if name in small))
+    small.graph["sheet"] = replace(sheet(graph), boxes=left, collapsed=shut)
     return small

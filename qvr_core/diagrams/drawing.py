@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from qvr_core.diagrams.budget import MOST_NODES, Budget
 from qvr_core.diagrams.graph import Box, Node, Wire, connect, drawn_box, put
 from qvr_core.diagrams.labels import caption, columns
 from qvr_core.semantics import model as m
@@ -36,13 +37,19 @@ Bundle = tuple[End, ...]
 class Drawing:
     model: m.Model
     graph: Diagram
+    budget: Budget
+    opened: Collection[str]
+    """Frames to draw whatever they come to."""
     expand_program: Callable[[Drawing, m.Program, Bundle], Bundle]
     boxes: dict[str, Box] = field(default_factory=dict[str, Box])
     box: str | None = None
     uses: tuple[Origin, ...] = ()
     """Where the arrow that is being drawn is used: outermost first."""
     made: dict[tuple[object, ...], str] = field(default_factory=dict[tuple[object, ...], str])
+    places: dict[str, dict[Origin, None]] = field(default_factory=dict[str, "dict[Origin, None]"])
     taken: set[str] = field(default_factory=set[str])
+    shut: list[str] = field(default_factory=list[str])
+    """Frames that stand as one node since they would take too many."""
     following: tuple[str, ...] = ()
     """Lets and programs that are being expanded, so that a damaged cyclic model ends."""
 
@@ -59,14 +66,18 @@ class Drawing:
 
     def add(self, node: Node) -> str:
         """Add `node` under a fresh id, in the current box; its id."""
+        self.budget.left -= 1
         return put(self.graph, replace(node, id=self.fresh(node.id), box=self.box)).id
 
     def mention(self, node: str, *origins: Origin | None) -> None:
         """Remember more places that `node` stands for."""
-        old = self.node(node)
-        more = tuple(origin for origin in origins if origin is not None and origin not in (old.origin, *old.also))
-        if more:
-            put(self.graph, replace(old, also=old.also + more))
+        self.places.setdefault(node, {}).update(dict.fromkeys(origin for origin in origins if origin is not None))
+
+    def mark_places(self) -> None:
+        """Give every node the places that were remembered for it."""
+        for name, places in self.places.items():
+            node = self.node(name)
+            put(self.graph, replace(node, also=tuple(place for place in places if place != node.origin)))
 
     def wire(self, bundle: Bundle, target: str, *, wants: Named | None = None, place: Origin | None = None) -> None:
         """Wire every end of `bundle` to `target`; where together they do not fit what it `wants`, they are marked."""
@@ -87,16 +98,33 @@ class Drawing:
         for edge in (self.graph.get_edge_data(source, target) or {}).values():
             yield edge["wire"]
 
+    def framed(self, box: Box, arrow: m.Arrow | m.Program, bundle: Bundle, draw: Callable[[], Bundle]) -> Bundle:
+        """What `draw` draws of `arrow`, in a frame; where that would be too much, a node that says how much it is."""
+        name, count = self.fresh(box.id), self.budget.count(arrow)
+        if name in self.opened:
+            self.budget.left = max(self.budget.left, MOST_NODES)
+        elif count > self.budget.left:
+            detail = f"{count:,} nodes, click to open"
+            self.budget.left -= 1
+            put(self.graph, Node(id=name, kind="box", label=box.label, detail=detail, origin=box.origin, box=self.box))
+            self.shut.append(name)
+            self.wire(bundle, name)
+            return (End(name, arrow.codomain),)
+        with self._entered(name, box):
+            return draw()
+
     @contextmanager
     def inside(self, box: Box) -> Generator[str]:
         """Draw into a new box."""
         name = self.fresh(box.id)
-        self.boxes[name] = replace(box, id=name, parent=self.box)
-        outer, self.box = self.box, name
-        try:
+        with self._entered(name, box):
             yield name
-        finally:
-            self.box = outer
+
+    @contextmanager
+    def _entered(self, name: str, box: Box) -> Generator[None]:
+        self.boxes[name] = replace(box, id=name, parent=self.box)
+        with self.within(name):
+            yield
 
     @contextmanager
     def within(self, box: str | None) -> Generator[None]:

@@ -49,7 +49,9 @@ def pad(scope: Scope, lengths: m.Expr, drawn: set[str]) -> None:
 
 
 def steps(scope: Scope, body: Sequence[m.StepModel]) -> None:
-    for step in body:
+    for index, step in enumerate(body):
+        if scope.drawing.budget.left <= 0 and len(body) - index > 1:
+            return left_out(scope, body[index:])
         match step:
             case m.SampleModel(site=site):
                 sample(scope, site)
@@ -67,6 +69,21 @@ def steps(scope: Scope, body: Sequence[m.StepModel]) -> None:
                 )
                 scope.drawing.wire(values(scope, value), node)
                 scope.bound[name] = (End(node, unknown(), name),)
+
+
+def left_out(scope: Scope, body: Sequence[m.StepModel]) -> None:
+    """One node for the steps that are too many to draw."""
+    label = f"{len(body):,} more steps"
+    node = scope.drawing.add(Node(id="more", kind="box", label=label, detail=label))
+    for step in body:
+        match step:
+            case m.LetModel(names=names):
+                bound = names
+            case m.ScoreModel(name=name):
+                bound = (name,)
+            case m.SampleModel(site=site) | m.ObserveModel(site=site) | m.MarginalizeModel(site=site):
+                bound = (site.name, *(name for name, _ in site.bound))
+        scope.bound |= {name: (End(node, unknown(), name),) for name in bound}
 
 
 def sample(scope: Scope, site: m.Site) -> None:

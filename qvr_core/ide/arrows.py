@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from qvr_core.semantics import model as m
 from qvr_core.semantics.diagnostics import Origin
@@ -90,14 +91,22 @@ def arrow_named(model: Model, name: str) -> Arrow | m.Program | None:
 # ---------------------------------------------------------------- parameters
 
 
-def parameter_count(model: Model, arrow: Arrow | m.Program) -> int | None:
-    """Learned numbers in an arrow; None while a size is unknown, or the weights of a deduction are (`weight_count`).
+@dataclass(slots=True)
+class Budget:
+    """How many arrows may still be looked at."""
+
+    left: int
+
+
+def parameter_count(model: Model, arrow: Arrow | m.Program, budget: Budget | None = None) -> int | None:
+    """Learned numbers in an arrow; None while a size is unknown, or the weights of a deduction are (`weight_count`),
+    and where the budget is used up.
 
     A name used twice counts once; each layer of a `stack` counts for itself.
     """
     try:
-        return _count(model, arrow, set())
-    except _UnknownSize:
+        return _count(model, arrow, set(), budget or Budget(MOST_VISITED))
+    except (_UnknownSize, _UsedUp):
         return None
 
 
@@ -105,24 +114,37 @@ class _UnknownSize(Exception):
     pass
 
 
-def _count(model: Model, arrow: Arrow | m.Program, seen: set[str]) -> int:
-    match arrow:
-        case m.Program():
-            own = sum(_count(model, used, seen) for used in program_arrows(arrow))
-            return own + sum(_weights(model, name, seen) for name in _deductions(arrow))
-        case m.Ref(name=name):
-            if name in seen:
-                return 0
-            seen.add(name)
-            target = arrow_named(model, name)
-            return _count(model, target, seen) if target is not None else 0
-        case m.Instance(program=program):
-            return _count(model, program, seen)
-        case m.Stack(body=body, count=count):
-            # Fresh copies: what is shared inside one layer counts once in it, and once more in the next.
-            return count * _count(model, body, set())
-        case _:
-            return _own_parameters(arrow) + sum(_count(model, part, seen) for part in parts(arrow))
+class _UsedUp(Exception):
+    pass
+
+
+MOST_VISITED = 1_000_000
+
+
+def _count(model: Model, root: Arrow | m.Program, seen: set[str], budget: Budget) -> int:
+    total = 0
+    pending = [root]
+    while pending:
+        budget.left -= 1
+        if budget.left < 0:
+            raise _UsedUp
+        match pending.pop():
+            case m.Program() as program:
+                total += sum(_weights(model, name, seen) for name in _deductions(program))
+                pending += program_arrows(program)
+            case m.Ref(name=name):
+                target = None if name in seen else arrow_named(model, name)
+                seen.add(name)
+                pending += [] if target is None else [target]
+            case m.Instance(program=program):
+                pending.append(program)
+            case m.Stack(body=body, count=count):
+                # Fresh copies: what is shared inside one layer counts once in it, and once more in the next.
+                total += count * _count(model, body, set(), budget)
+            case arrow:
+                total += _own_parameters(arrow)
+                pending += parts(arrow)
+    return total
 
 
 def _deductions(program: m.Program) -> Iterator[str]:
@@ -301,7 +323,8 @@ def memory_text(count: int) -> str:
 def shape_text(space: Space) -> str:
     """The tensors that a value of a space is: '(B, L)', '(B, 64), (B, 128)'."""
     if isinstance(space, Product):
-        return ", ".join(shape_text(factor) for factor in space.factors)
+        shapes = ", ".join(shape_text(factor) for _, factor in space.head)
+        return shapes if len(space.head) == space.count else f"{shapes}, … ({space.count:,} tensors)"
     length = ", L" if isinstance(space, Seq) else ""
     inner = item_of(space)
     if isinstance(inner, Product):

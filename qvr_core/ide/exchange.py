@@ -7,26 +7,46 @@ is replaced by the `range` that it stands for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, cast
 
-from qvr_core.ide.arrows import parameter_count
+from qvr_core.ide.arrows import Budget, parameter_count
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.semantics.model import Model, Sort
+from qvr_core.semantics.spaces import Finite, Product, Space
 
 Locate = Callable[[Origin], Any]
 """Turns a place into what the receiver understands, or None where it is gone."""
 
 
-def model_json(model: Model, locate: Locate) -> dict[str, Any]:
+Json = dict[str, Any]
+
+MOST_VISITED = 200_000
+"""Arrows that are looked at to count the parameters of all declarations; those that are left have no count."""
+
+
+def model_json(model: Model, locate: Locate) -> Json:
     """All declarations by name, with their parameter counts."""
-    made = cast(dict[str, Any], _value(model, locate))
+    made = cast(Json, _value(model, locate))
+    budget = Budget(MOST_VISITED)
     for group in ("lets", "programs"):
         for name, entry in made[group].items():
             arrow = model.lets[name].arrow if group == "lets" else model.programs[name]
-            entry["parameters"] = parameter_count(model, arrow)
+            entry["parameters"] = parameter_count(model, arrow, budget)
     return made
+
+
+def _product(space: Product, locate: Locate) -> Json:
+    """A product with its factors; of a large one the first, and how many there are."""
+    factors = [_value(factor, locate) for _, factor in space.head]
+    made = {"node": "Product", "factors": factors, "names": [name for name, _ in space.head]}
+    return made if space.count == len(factors) else {**made, "count": space.count}
+
+
+def _plain(part: Space) -> Space:
+    """A part of a coproduct without the parts that it has itself."""
+    return replace(part, parts=None) if isinstance(part, Finite) else part
 
 
 def _value(value: Any, locate: Locate) -> Any:
@@ -36,6 +56,10 @@ def _value(value: Any, locate: Locate) -> Any:
         return value.name.lower()
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, Product):
+        return _product(value, locate)
+    if isinstance(value, Finite) and value.parts is not None:
+        return {**_value(replace(value, parts=None), locate), "parts": [_value(_plain(p), locate) for p in value.parts]}
     if is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in fields(value)]
         made = {"range" if name == "origin" else name: _value(getattr(value, name), locate) for name in names}

@@ -56,6 +56,7 @@ from qvr_core.syntax.tree import (
 
 def check_arith(expr: Arith, ctx: StepContext) -> Expr:
     """The typed expression; reports what is wrong with it."""
+    ctx.scope.operations += 1
     match expr:
         case Literal():
             kind = DATA if isinstance(expr.value, str) else SCALAR
@@ -95,6 +96,7 @@ def check_arith(expr: Arith, ctx: StepContext) -> Expr:
 def _variable(name: Name, ctx: StepContext) -> Expr:
     origin = ctx.scope.origin(name.span)
     if name.text in ctx.aliases:
+        ctx.scope.operations += ctx.weights.get(name.text, 0)
         return ctx.aliases[name.text]
     binding = ctx.find(name.text)
     if binding is not None and binding.constant is not None:

@@ -18,12 +18,14 @@ from qvr_core.semantics.model import Arrow, ArrowDraw, Data, Expr, Instance, Val
 from qvr_core.semantics.program_codes import ANONYMOUS_DRAW, ARGUMENT_MISMATCH, FUNCTION_ARGUMENTS, NOT_A_VALUE
 from qvr_core.semantics.scope import ArrowEntry, TemplateEntry
 from qvr_core.semantics.spaces import Named, Unknown, factors_of
+from qvr_core.semantics.wiring import stages_of
 from qvr_core.syntax.tree import Arith, ArithArg, ArrowCall, ArrowExpr, Draw, Name, ParenArith, TensorExpr, Variable
 
 
 def check_arrow_draw(draw: Draw, site: str, ctx: StepContext) -> tuple[ArrowDraw, ValueType]:
     """The arrow as it acts here, and the type of what it gives."""
     arrow, trees = _arrow(draw, site, ctx)
+    ctx.scope.stages += stages_of(arrow, ctx.scope)
     origin = ctx.scope.origin(draw.span)
     if not trees and _ignores_input(arrow, draw, ctx):
         return ArrowDraw(arrow=arrow, args=None, origin=origin), ValueType(arrow.codomain.space)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from qvr_core.semantics.bounds import MOST_FACTORS, bounded_product
 from qvr_core.semantics.broadcasting import (
     Axis,
     Clash,
@@ -30,10 +31,8 @@ from qvr_core.semantics.spaces import (
     Known,
     Linear,
     Named,
-    Product,
     Real,
     Seq,
-    Space,
     Unknown,
     add,
     linear,
@@ -214,7 +213,7 @@ def _chunks(
     piece = _piece(shape[-1][0], count, expr, ctx)
     if piece is None:
         return data_like([kind])
-    space: Space = Product((Real((piece,)),) * count, (None,) * count)
+    space = bounded_product([(None, Real((piece,)))] * min(count, MOST_FACTORS + 1), expr.span, ctx.scope)
     return with_axes(shape[:-1], Seq(space) if isinstance(kind.space, Seq) else space, like=[kind])
 
 

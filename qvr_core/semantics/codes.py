@@ -20,6 +20,7 @@ UNUSED = Code("unused", _HINT, "Declared, but never used.", unnecessary=True)
 # ---------------------------------------------------------------- objects and sizes
 EMPTY_SIZE = Code("empty-size", _ERROR, "A size must be at least 1.")
 HUGE_SIZE = Code("huge-size", _WARNING, "Nothing of this size fits in memory.")
+TOO_LARGE = Code("too-large", _ERROR, "What is declared is larger than anything that could be built.")
 INVALID_SPACE = Code("invalid-space", _ERROR, "A space is put together in a way that means nothing.")
 UNSOLVED_HOLE = Code("unsolved-hole", _ERROR, "Nothing fixes this size.")
 IMPOSSIBLE_SIZE = Code("impossible-size", _ERROR, "The size that would fit is not a natural number.")

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from qvr_core.semantics.bounds import too_many_stages
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.codes import RESERVED_NAME
-from qvr_core.semantics.combinators import check_arrow_expr
+from qvr_core.semantics.combinators import check_arrow_expr, damaged
 from qvr_core.semantics.diagnostics import Diagnostic, Origin, Place
 from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.model import (
@@ -40,7 +41,7 @@ from qvr_core.semantics.scope import (
     UnknownName,
 )
 from qvr_core.semantics.spaces import Linear, Named, sizes
-from qvr_core.semantics.wiring import algebra_of, extent_of, scanned_direction
+from qvr_core.semantics.wiring import algebra_of, extent_of, scanned_direction, stages_of
 from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree import (
     ArrowExpr,
@@ -55,6 +56,7 @@ from qvr_core.syntax.tree import (
     ObjectDecl,
     ParenArrow,
     ProgramHeader,
+    Span,
     Statement,
 )
 
@@ -250,22 +252,29 @@ def arrow_entry(name: str, kind: str, arrow: Arrow, scope: Scope, role: str = ""
         algebra_of(arrow, scope) if arrow.sort is Sort.TENSOR else None,
         scanned_direction(arrow, scope),
         extent=extent_of(arrow, scope),
+        stages=stages_of(arrow, scope),
     )
 
 
 def _let(decl: LetDecl, scope: Scope, entries: dict[str, Entry], nodes: dict[str, Node]) -> None:
     name = decl.name.text
     scope.let_name = name
-    arrow = check_arrow_expr(decl.value, scope)
+    arrow = _buildable(check_arrow_expr(decl.value, scope), decl.value.span, scope)
     nodes[name] = LetArrow(name=name, arrow=arrow, origin=scope.origin(decl.name.span))
     damaged = isinstance(arrow, Damaged) or scope.doubtful
     entries[name] = DamagedEntry(name) if damaged else arrow_entry(name, "let", arrow, scope)
 
 
+def _buildable(arrow: Arrow, span: Span, scope: Scope) -> Arrow:
+    """The arrow, or a damaged one (reported) where it is too large."""
+    too_large = too_many_stages(stages_of(arrow, scope), arrow.domain, arrow.codomain, span, scope)
+    return damaged(arrow.origin) if too_large else arrow
+
+
 def _export(decl: ExportDecl, scope: Scope) -> Export:
     name = bare_name(decl.value)
     if name is None:
-        arrow = check_arrow_expr(decl.value, scope)
+        arrow = _buildable(check_arrow_expr(decl.value, scope), decl.value.span, scope)
         return Export(name="", arrow=arrow, origin=scope.origin(decl.span))
     entry = scope.lookup(name.text)
     if entry is None or isinstance(entry, ObjectEntry | FamilyEntry):
@@ -286,6 +295,10 @@ def _program(statement: Statement, scope: Scope, entries: dict[str, Entry], node
     program = check_program(statement, scope)
     scope.unit = statement.uid
     nodes[program.name] = program
+    if too_many_stages(program.stages, program.domain, program.codomain, program.origin.span, scope):
+        entries[program.name] = DamagedEntry(program.name)
+        nodes[program.name] = damaged(program.origin)
+        return
     if program.template:
         entries[program.name] = TemplateEntry(program.name, statement)
         return
@@ -298,6 +311,7 @@ def _program(statement: Statement, scope: Scope, entries: dict[str, Entry], node
         program.density,
         ignores_input=not program.uses_input,
         extent=program.extent,
+        stages=program.stages,
     )
 
 

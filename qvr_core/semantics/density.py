@@ -51,9 +51,15 @@ def beside(parts: Sequence[Density]) -> Density:
 
 def repeated(body: Density, space: Space, count: int) -> Density:
     """`count` applications of an endomorphism, one after the other."""
-    result = body
-    for _ in range(min(count, 10_000) - 1):
-        result = then(result, space, body)
+    before, result = body, body
+    for done in range(1, count):
+        before, result = result, then(result, space, body)
+        if done > 2 and (before.kind, before.summed) == (result.kind, result.summed):
+            # from here on each application adds the same
+            left = count - 1 - done
+            innovations = result.innovations + left * (result.innovations - before.innovations)
+            draws = result.draws + left * (result.draws - before.draws)
+            return Density(result.kind, innovations, result.summed, draws)
     return result
 
 

@@ -35,9 +35,15 @@ def _term(name: str, count: int) -> str:
     return written if count == 1 else f"{count}·{written}"
 
 
+MOST_SPELT = 32
+"""Factors of a product that are spelt out."""
+
+
 def structure(space: Space) -> str:
     """A space spelt out, whatever it is called: 'FinSet 256', 'Real 64 * FinSet 3'."""
     match space:
+        case Product(count=count) if count > MOST_SPELT:
+            return f"{structure(space.head[0][1])} * … ({count:,} factors)"
         case Finite(labels=labels) if labels is not None:
             return "{" + ", ".join(labels) + "}"
         case Finite(size=size):
@@ -63,6 +69,8 @@ def _bounds(space: Real) -> str:
 def size_text(space: Space) -> str:
     """How big a space is: '256' elements, '64', '64 + 32 = 96', '28 × 28 = 784'; '' where it says nothing."""
     match space:
+        case Product(count=count) if count > MOST_SPELT:
+            return f"{space.entries:,}" if is_real(space) else f"{count:,} factors"
         case Product(factors=factors) if is_real(space):
             parts = [dim_text(width(factor)) for factor in factors]
             total = width(space)

@@ -73,6 +73,8 @@ class StepContext:
     """Finite sets that something runs over, picks from or is reduced over here."""
     aliases: dict[str, Expr] = field(default_factory=dict[str, Expr])
     """What the parameters of lambdas that are being expanded stand for."""
+    weights: dict[str, int] = field(default_factory=dict[str, int])
+    """How many operations each of them comes to."""
     locals: dict[str, Binding] = field(default_factory=dict[str, Binding])
     """Index variables of the `factor` that is being typed."""
 

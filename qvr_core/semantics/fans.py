@@ -6,25 +6,18 @@ from collections.abc import Sequence
 
 from qvr_core.semantics.arrow_names import arrow_of, damaged
 from qvr_core.semantics.arrow_text import arrow_text, plain
+from qvr_core.semantics.bounds import joined
 from qvr_core.semantics.calls import Call, Checker
 from qvr_core.semantics.codes import CALL_ARGUMENTS, FAN_MISMATCH, SAME_DIRECTION_FAN, SHARED_WEIGHTS
 from qvr_core.semantics.compose import check_sorts, joint_sort
 from qvr_core.semantics.density import beside
 from qvr_core.semantics.fits import fit
 from qvr_core.semantics.model import Arrow, Fan, Tensor
-from qvr_core.semantics.scope import ArrowEntry, FamilyEntry, Scope
+from qvr_core.semantics.scope import UNKNOWN, ArrowEntry, FamilyEntry, Scope
 from qvr_core.semantics.sequences import lift
-from qvr_core.semantics.spaces import Named, has_seq, is_unknown, product
+from qvr_core.semantics.spaces import has_seq, is_unknown
 from qvr_core.semantics.wiring import scanned_direction
 from qvr_core.syntax.tree import ArrowExpr, ArrowRef, Name, Number, Span, String, TensorExpr
-
-
-def joined(parts: Sequence[Named]) -> Named:
-    """The product of spaces, as the user would write it."""
-    if len(parts) == 1:
-        return parts[0]
-    space = product((part.written if part.written.isidentifier() else None, part.space) for part in parts)
-    return Named(space, " * ".join(f"({p.written})" if " + " in p.written else p.written for p in parts))
 
 
 def check_tensor(expr: TensorExpr, scope: Scope, check: Checker) -> Arrow:
@@ -36,9 +29,11 @@ def check_tensor(expr: TensorExpr, scope: Scope, check: Checker) -> Arrow:
             expr.operators[index - 1], scope,
         )  # fmt: skip
     _hint_shared(expr.factors, scope)
+    domain = joined([factor.domain for factor in factors], expr.span, scope)
+    codomain = UNKNOWN if domain is UNKNOWN else joined([factor.codomain for factor in factors], expr.span, scope)
     return Tensor(
-        domain=joined([factor.domain for factor in factors]),
-        codomain=joined([factor.codomain for factor in factors]),
+        domain=domain,
+        codomain=codomain,
         sort=joint_sort(factors),
         origin=scope.origin(expr.span),
         density=beside([factor.density for factor in factors]),
@@ -100,7 +95,7 @@ def fanned(branches: Sequence[tuple[Arrow, ArrowExpr]], replicated: str | None, 
         )
     return Fan(
         domain=domain,
-        codomain=joined([arrow.codomain for arrow in arrows]),
+        codomain=joined([arrow.codomain for arrow in arrows], span, scope),
         sort=joint_sort(arrows),
         origin=scope.origin(span),
         density=beside([arrow.density for arrow in arrows]),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from qvr_core.semantics.application import apply_to, argument_space, declared, fits
+from qvr_core.semantics.bounds import MOST_OPERATIONS
 from qvr_core.semantics.broadcasting import data_like, flattened, is_data, plate_axes
 from qvr_core.semantics.builtin_calls import check_builtin
 from qvr_core.semantics.builtins import BUILTINS
@@ -39,7 +40,8 @@ from qvr_core.semantics.program_codes import (
 )
 from qvr_core.semantics.scope import ArrowEntry, DamagedEntry, FamilyEntry, TemplateEntry, respelt
 from qvr_core.semantics.spaces import Unknown, item_of, product
-from qvr_core.semantics.spelling import closest
+from qvr_core.semantics.spelling import candidates, closest
+from qvr_core.semantics.wiring import stages_of
 from qvr_core.syntax.tree import (
     Arith,
     ArithArg,
@@ -73,7 +75,8 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
         return check_builtin(builtin, expr, ctx, check)
     args = tuple(check(arg.value, ctx) for arg in expr.args)
     if binding is not None:
-        _called_value(expr, ctx)
+        if binding.kind != "damaged":
+            _called_value(expr, ctx)
     elif name in FAMILIES:
         message = f"`{name}` is drawn from, not computed: write `sample … <- {name}(…)`"
         ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span, fixes=_drawn_instead(expr, ctx))
@@ -82,7 +85,7 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
 
         arrow_of(expr.func, ctx.scope)
     elif entry is None:
-        ctx.scope.unknown(expr.func, "function", (*BUILTINS, *ctx.bindings))
+        ctx.scope.unknown(expr.func, "function", (*BUILTINS, *candidates(ctx.bindings)))
     elif not isinstance(entry, DamagedEntry):
         ctx.scope.report(NOT_A_VALUE, f"`{name}` cannot be called", expr.func.span, [declared(name)])
     return Builtin(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), function=name, args=args)
@@ -123,14 +126,18 @@ def _expand(expr: ArithCall, binding: Binding, function: Lambda, ctx: StepContex
         message = f"`{expr.func.text}` takes 1 argument, but {len(expr.args)} are given"
         ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.span)
         return Builtin(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), function=expr.func.text, args=())
+    before = ctx.scope.operations
     argument = check(expr.args[0].value, ctx)
-    aliases, unit, reported = ctx.aliases, ctx.scope.unit, len(ctx.scope.diagnostics)
+    if ctx.scope.operations > MOST_OPERATIONS:
+        return argument
+    aliases, weights, unit, reported = ctx.aliases, ctx.weights, ctx.scope.unit, len(ctx.scope.diagnostics)
     ctx.aliases = {function.parameter.text: argument}
+    ctx.weights = {function.parameter.text: ctx.scope.operations - before}
     ctx.scope.unit = binding.origin.unit
     body = check(function.body, ctx)
     # the function's own mistakes were reported where it is defined
     del ctx.scope.diagnostics[reported:]
-    ctx.aliases, ctx.scope.unit = aliases, unit
+    ctx.aliases, ctx.weights, ctx.scope.unit = aliases, weights, unit
     return replace(body, origin=ctx.scope.origin(expr.span))
 
 
@@ -187,6 +194,7 @@ def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: Ar
         arrow = fitted(arrow, args, trees, name, ctx)
     elif not isinstance(arrow.domain.space, Unknown):
         ctx.scope.report(ARGUMENT_MISMATCH, f"`{name}` wants an argument, `{arrow.domain.written}`", expr.span)
+    ctx.scope.stages += stages_of(arrow, ctx.scope)
     kind = result_type(arrow, args)
     return Apply(type=kind, origin=origin, arrow=arrow, args=tuple(args))
 

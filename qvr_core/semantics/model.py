@@ -574,6 +574,24 @@ class Extent:
 ANY_LENGTH = Extent()
 
 
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """How many declared arrows an arrow is made of, each counted as often as it is applied; not `sure` where something
+    in it could not be typed."""
+
+    count: int = 1
+    sure: bool = True
+
+    def __add__(self, other: Stages) -> Stages:
+        return Stages(self.count + other.count, self.sure and other.sure)
+
+    def times(self, count: int) -> Stages:
+        return Stages(self.count * count, self.sure)
+
+
+NO_STAGES, ONE_STAGE = Stages(0), Stages()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """A typed program.  `domain`/`codomain` are effective (sequence lifting applied), `declared_*` as written."""
@@ -597,6 +615,7 @@ class Program:
     lengths: Expr | None = None
     """How many positions of each row's sequences are valid; None where nothing is padded."""
     extent: Extent = ANY_LENGTH
+    stages: Stages = ONE_STAGE
 
 
 # ---------------------------------------------------------------- compositions, deductions, the file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qvr_core.semantics.bounds import MOST_ENTRIES, bounded, bounded_product
 from qvr_core.semantics.codes import EMPTY_SIZE, HUGE_SIZE, INVALID_OPTION, INVALID_SPACE, UNKNOWN_OPTION, WRONG_KIND
 from qvr_core.semantics.diagnostics import DeclarationSite, Edit, Fix, Place, Related
 from qvr_core.semantics.scope import ArrowEntry, DamagedEntry, ObjectEntry, Scope
@@ -19,7 +20,6 @@ from qvr_core.semantics.spaces import (
     add,
     has_seq,
     is_unknown,
-    product,
     width,
 )
 from qvr_core.syntax.tree import (
@@ -36,20 +36,21 @@ from qvr_core.syntax.tree import (
     SeqExpr,
     Size,
     SpaceExpr,
+    Span,
 )
 
 LARGEST_SIZE = 10**11
-"""A vector of so many numbers in single precision takes 400 GB."""
+"""A vector of so many numbers in single precision takes 400 GB: a warning, where `bounds.MOST_ENTRIES` is an error."""
 
 
 def check_object_expr(expr: ObjectExpr, scope: Scope) -> Named:
     """The space that an object expression denotes, with the user's spelling; reports what is wrong with it."""
-    return Named(_space(expr, scope), written(expr))
+    return Named(bounded(_space(expr, scope), expr.span, scope), written(expr))
 
 
 def declared_space(expr: ObjectExpr, scope: Scope) -> Space:
     """The space of `object scope.owner : expr`: a finite set is made *this* set."""
-    space = _space(expr, scope)
+    space = bounded(_space(expr, scope), expr.span, scope)
     while isinstance(expr, ParenObject):
         expr = expr.inner
     if isinstance(space, Finite) and not isinstance(expr, ObjectRef):
@@ -108,7 +109,7 @@ def _space(expr: ObjectExpr, scope: Scope) -> Space:
         case SpaceExpr():
             return _continuous(expr, scope)
         case ProductExpr(factors=factors):
-            return _product(factors, scope)
+            return _product(factors, expr.span, scope)
         case ParenObject(inner=inner):
             return _space(inner, scope)
         case EnumExpr():
@@ -154,7 +155,7 @@ def _size(size: Size, scope: Scope) -> Dim:
                 fixes=(Fix("Use size 1", (Edit(scope.origin(size.span), "1"),)),),
             )
             return scope.size_variable(variable, "", place)
-        if value > LARGEST_SIZE:
+        if LARGEST_SIZE < value <= MOST_ENTRIES:
             message = f"no tensor with {value:,} entries along one axis fits in memory"
             scope.report(HUGE_SIZE, message, size.span)
         scope.size_places[variable] = place
@@ -213,8 +214,8 @@ def _bounds(expr: SpaceExpr, scope: Scope) -> tuple[float | None, float | None]:
     return low, high
 
 
-def _product(factors: tuple[ObjectExpr, ...], scope: Scope) -> Space:
-    return product((_factor_name(factor), _space(factor, scope)) for factor in factors)
+def _product(factors: tuple[ObjectExpr, ...], span: Span, scope: Scope) -> Space:
+    return bounded_product([(_factor_name(factor), _space(factor, scope)) for factor in factors], span, scope)
 
 
 def _factor_name(expr: ObjectExpr) -> str | None:

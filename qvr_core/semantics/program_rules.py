@@ -25,7 +25,7 @@ from qvr_core.semantics.program_codes import (
     USED_BEFORE_BOUND,
 )
 from qvr_core.semantics.scope import Scope
-from qvr_core.semantics.spelling import closest, distance
+from qvr_core.semantics.spelling import candidates, closest, distance, letters
 from qvr_core.semantics.step_results import Block, StepResult
 from qvr_core.syntax.tree import Item, Placed, Span
 
@@ -140,8 +140,7 @@ def check_free(
                 data[free.name] = DataName(name=free.name, type=kind, origin=origin)
             elif data[free.name].type.space is None and free.name in known:
                 data[free.name] = DataName(name=free.name, type=known[free.name][0], origin=data[free.name].origin)
-    for datum in data.values():
-        _check_typo(datum, bound, scope)
+    _check_typos(tuple(data.values()), bound, scope)
     return tuple(data.values())
 
 
@@ -177,7 +176,7 @@ def _holds(step: Placed[Item], unit: int) -> bool:
 
 
 def _unbound_argument(free: FreeName, bound: Bound, scope: Scope) -> None:
-    near = closest(free.name, [name for name in bound.names if name])
+    near = closest(free.name, [name for name in candidates(bound.names) if name])
     message = f"`{free.name}` is not bound in this program"
     fixes: tuple[Fix, ...] = ()
     related: tuple[Related, ...] = ()
@@ -190,9 +189,21 @@ def _unbound_argument(free: FreeName, bound: Bound, scope: Scope) -> None:
     scope.report(UNBOUND_ARGUMENT, message, free.origin, related, fixes)
 
 
-def _check_typo(datum: DataName, bound: Bound, scope: Scope) -> None:
-    for name in (*bound.names, *bound.inner):
-        if name and looks_like(datum.name, name):
+MOST_COMPARED = 400_000
+"""Pairs of a data and a bound name; a program with more gets no spellings."""
+
+
+def _check_typos(data: Sequence[DataName], bound: Bound, scope: Scope) -> None:
+    names = [(name, letters(name)) for name in (*bound.names, *bound.inner) if name]
+    for datum in data if len(data) * len(names) <= MOST_COMPARED else ():
+        own = letters(datum.name)
+        # one edit changes at most two letters
+        _check_typo(datum, [name for name, its in names if (its ^ own).bit_count() <= 4], bound, scope)
+
+
+def _check_typo(datum: DataName, names: Sequence[str], bound: Bound, scope: Scope) -> None:
+    for name in names:
+        if looks_like(datum.name, name):
             binding = bound.names.get(name) or bound.inner[name]
             message = f"`{datum.name}` is data that the program must be given; did you mean `{name}`?"
             related = (Related(f"`{name}` is bound here", binding.origin),)

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from qvr_core.semantics.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.environment import Binding
-from qvr_core.semantics.model import Program, Sort, ValueType
+from qvr_core.semantics.model import NO_STAGES, Program, Sort, ValueType
 from qvr_core.semantics.objects import check_object_expr
 from qvr_core.semantics.program_codes import EFFECT_MISMATCH, MISSING_RETURN, UNUSED_EFFECT
 from qvr_core.semantics.program_density import program_density
@@ -108,6 +108,7 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         origin=scope.origin(header.name.span),
         lengths=None if lengths is None else lengths.value,
         extent=joint_extent(reached.values()),
+        stages=sum((block.stages for block in typed.blocks), NO_STAGES),
     )
 
 

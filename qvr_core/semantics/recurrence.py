@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qvr_core.semantics.arrow_text import arrow_text, leading_name, plain
+from qvr_core.semantics.bounds import joined
 from qvr_core.semantics.calls import Call, Sorted, bad_call, nothing, sort_arguments, word_of
 from qvr_core.semantics.codes import INFERRED_DIRECTION, SCAN_MISMATCH, SEQUENCE_MISMATCH
 from qvr_core.semantics.density import beside, scanned
@@ -26,7 +27,6 @@ from qvr_core.semantics.spaces import (
     is_real,
     is_unknown,
     item_of,
-    product,
     width,
 )
 from qvr_core.syntax.tree import ArrowExpr, ArrowRef, Name, Span
@@ -82,7 +82,7 @@ def _side_by_side(call: Call, family: str, scans: Sequence[Arrow]) -> Fan:
     spaces = [scan.codomain for scan in scans]
     return Fan(
         domain=scans[0].domain,
-        codomain=Named(product((None, space.space) for space in spaces), " * ".join(s.written for s in spaces)),
+        codomain=joined(spaces, call.span, call.scope),
         sort=scans[0].sort,
         origin=call.scope.origin(call.span),
         density=beside([scan.density for scan in scans]),

@@ -23,6 +23,7 @@ from qvr_core.semantics.spaces import (
     product,
     sequence_of,
 )
+from qvr_core.semantics.spelling import candidates
 from qvr_core.syntax.tree import Name, ReturnStep, Span
 
 
@@ -60,7 +61,7 @@ def _binding(name: Name, bindings: Mapping[str, Binding], inner: Mapping[str, Bi
         message = f"`{name.text}` is bound only inside `marginalize`, which sums it out"
         scope.report(USED_BEFORE_BOUND, message, name.span, related)
     elif binding is None:
-        scope.unknown(name, "variable", [known for known in bindings if known])
+        scope.unknown(name, "variable", [known for known in candidates(bindings) if known])
     return binding
 
 

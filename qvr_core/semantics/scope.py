@@ -29,7 +29,17 @@ from qvr_core.semantics.diagnostics import (
     Severity,
 )
 from qvr_core.semantics.fits import fit
-from qvr_core.semantics.model import ANY_LENGTH, Composition, Deduction, Density, Extent, Sort
+from qvr_core.semantics.model import (
+    ANY_LENGTH,
+    NO_STAGES,
+    ONE_STAGE,
+    Composition,
+    Deduction,
+    Density,
+    Extent,
+    Sort,
+    Stages,
+)
 from qvr_core.semantics.spaces import Dim, Known, Linear, Named, Unknown
 from qvr_core.syntax.tree import Name, Span, Statement
 
@@ -73,6 +83,7 @@ class ArrowEntry:
     ignores_input: bool = False
     """True for a statistical program: its declared domain names its rows, and any input will do."""
     extent: Extent = ANY_LENGTH
+    stages: Stages = ONE_STAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +208,10 @@ class Scope:
     size_index: int = 0
     doubtful: bool = False
     """True where it is left open what arrow the declaration means: what uses it says nothing more."""
+    stages: Stages = NO_STAGES
+    """How many declared arrows the step that is being checked applies."""
+    operations: int = 0
+    """How many operations its arithmetic comes to, with the functions that it calls written out."""
 
     # -- reading
 

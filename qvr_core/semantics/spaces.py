@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Finite:
     size: Dim
     nominal: str | None = None
     labels: tuple[str, ...] | None = None
-    parts: tuple[Space, ...] | None = None
+    parts: tuple[Space, ...] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +71,63 @@ class Constrained:
     size: Dim
 
 
-@dataclass(frozen=True, slots=True)
 class Product:
-    """A product, flat.  `names[i]` is how factor i is called in messages and after `.` (None: anonymous)."""
+    """A product, flat.  `names[i]` is how factor i is called in messages and after `.` (None: anonymous).
 
-    factors: tuple[Space, ...]
-    names: tuple[str | None, ...]
+    A product of products keeps its parts and gives its factors when asked: of many declarations that build on each
+    other, each costs what it adds.  `count` is the number of factors, `entries` the sum of all known sizes.
+    """
+
+    __slots__ = ("_factors", "_names", "_parts", "count", "entries", "head", "traits")
+    __match_args__ = ("factors", "names")
+
+    count: int
+    entries: int
+    traits: Traits
+    head: tuple[Part, ...]
+    """The first factors with their names."""
+
+    def __init__(
+        self, factors: tuple[Space, ...], names: tuple[str | None, ...], parts: tuple[Part, ...] | None = None
+    ) -> None:
+        """`parts` stand for factors and names, which are empty then."""
+        self._factors, self._names, self._parts = factors, names, parts
+        inside = factors if parts is None else tuple(space for _, space in parts)
+        self.count = sum(map(factor_count, inside))
+        self.entries = sum(map(entries, inside))
+        self.traits = Traits.joint(map(traits, inside))
+        first = self.parts[:MOST_COPIED]
+        leading = chain.from_iterable(part[1].head if isinstance(part[1], Product) else (part,) for part in first)
+        self.head = tuple(islice(leading, MOST_COPIED))
+
+    @property
+    def factors(self) -> tuple[Space, ...]:
+        return self._factors if self._parts is None else tuple(space for _, space in flat(self._parts))
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        return self._names if self._parts is None else tuple(name for name, _ in flat(self._parts))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What the product was made of: factors, and products again."""
+        return tuple(zip(self._names, self._factors, strict=True)) if self._parts is None else self._parts
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Product) or (self.count, self.entries) != (other.count, other.entries):
+            return False
+        return self.factors == other.factors and self.names == other.names
+
+    def __hash__(self) -> int:
+        return hash((self.count, self.entries))
+
+    def __repr__(self) -> str:
+        return f"Product(factors={self.factors!r}, names={self.names!r})"
+
+    def __reduce__(self) -> tuple[type[Product], tuple[tuple[Space, ...], tuple[str | None, ...]]]:
+        return (Product, (self.factors, self.names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +143,80 @@ class Unknown:
 
 
 Space = Finite | Real | Constrained | Product | Seq | Unknown
+
+Part = tuple[str | None, Space]
+"""A factor with its name, or a product among those that another one is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What holds of a space: something in it is unknown, or a sequence; all of it is finite, or real."""
+
+    unknown: bool = False
+    sequence: bool = False
+    finite: bool = False
+    real: bool = False
+
+    @staticmethod
+    def joint(all_traits: Iterable[Traits]) -> Traits:
+        """The traits of a product."""
+        found = list(all_traits)
+        return Traits(
+            any(one.unknown for one in found),
+            any(one.sequence for one in found),
+            all(one.finite for one in found),
+            all(one.real for one in found),
+        )
+
+
+def traits(space: Space) -> Traits:
+    """Known of a product without going through it."""
+    match space:
+        case Product():
+            return space.traits
+        case Seq(item=item):
+            return Traits(unknown=traits(item).unknown, sequence=True)
+        case Finite():
+            return _FINITE
+        case Unknown():
+            return _UNKNOWN
+        case _:
+            return _REAL
+
+
+_FINITE, _REAL, _UNKNOWN = Traits(finite=True), Traits(real=True), Traits(unknown=True)
+
+
+def flat(parts: Iterable[Part]) -> Iterator[Part]:
+    """The factors of products inside of products, in order."""
+    pending = [iter(parts)]
+    while pending:
+        for part in pending[-1]:
+            if isinstance(part[1], Product):
+                pending.append(iter(part[1].parts))
+                break
+            yield part
+        else:
+            pending.pop()
+
+
+def factor_count(space: Space) -> int:
+    return space.count if isinstance(space, Product) else 1
+
+
+def entries(space: Space) -> int:
+    """The largest size written in a space, summed over factors; unsolved sizes count nothing."""
+    match space:
+        case Product():
+            return space.entries
+        case Seq(item=item):
+            return entries(item)
+        case Real(shape=shape):
+            return math.prod(int(dim) for dim in shape if not isinstance(dim, Linear))
+        case Finite(size=size) | Constrained(size=size):
+            return 0 if isinstance(size, Linear) else int(size)
+        case Unknown():
+            return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,18 +309,19 @@ def width(space: Space) -> Dim:
     return width(space.item) if isinstance(space, Seq) else 1
 
 
-def product(parts: Iterable[tuple[str | None, Space]]) -> Space:
+MOST_COPIED = 64
+"""Products of more factors share those that they are made of."""
+
+
+def product(parts: Iterable[Part]) -> Space:
     """The flat product of (name, space); one factor alone is itself."""
-    names: list[str | None] = []
-    factors: list[Space] = []
-    for name, space in parts:
-        if isinstance(space, Product):
-            factors.extend(space.factors)
-            names.extend(space.names)
-        else:
-            factors.append(space)
-            names.append(name)
-    return factors[0] if len(factors) == 1 else Product(tuple(factors), tuple(names))
+    given = tuple(parts)
+    if len(given) == 1:
+        return given[0][1]
+    if sum(factor_count(space) for _, space in given) > max(MOST_COPIED, len(given)):
+        return Product((), (), given)
+    whole = tuple(flat(given))
+    return Product(tuple(space for _, space in whole), tuple(name for name, _ in whole))
 
 
 def factors_of(space: Space) -> tuple[Space, ...]:
@@ -202,9 +329,7 @@ def factors_of(space: Space) -> tuple[Space, ...]:
 
 
 def has_seq(space: Space) -> bool:
-    if isinstance(space, Product):
-        return any(isinstance(factor, Seq) for factor in space.factors)
-    return isinstance(space, Seq)
+    return traits(space).sequence
 
 
 def sequence_of(space: Space) -> Space:
@@ -217,24 +342,24 @@ def sequence_of(space: Space) -> Space:
 def item_of(space: Space) -> Space:
     """What a sequence is made of, factor by factor; anything else is itself."""
     if isinstance(space, Product):
+        if not space.traits.sequence:
+            return space
         return Product(tuple(item_of(factor) for factor in space.factors), space.names)
     return space.item if isinstance(space, Seq) else space
 
 
 def is_unknown(space: Space) -> bool:
-    if isinstance(space, Product):
-        return any(is_unknown(factor) for factor in space.factors)
-    return isinstance(space, Unknown) or (isinstance(space, Seq) and is_unknown(space.item))
+    return traits(space).unknown
 
 
 def is_finite(space: Space) -> bool:
     """A finite set, or a product of such."""
-    return all(isinstance(factor, Finite) for factor in factors_of(space))
+    return traits(space).finite
 
 
 def is_real(space: Space) -> bool:
     """A real space, a constrained one included, or a product of such."""
-    return all(isinstance(factor, Real | Constrained) for factor in factors_of(space))
+    return traits(space).real
 
 
 def sizes(space: Space) -> Iterator[Dim]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 
 def distance(left: str, right: str, limit: int) -> int:
@@ -38,10 +39,12 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
     Up to a third of the letters may differ; other capitals count as no edit.  Among equals the first one wins.
     """
     limit = _limit(word)
-    folded = word.lower()
+    folded, own = word.lower(), letters(word)
     best, best_distance = None, limit + 1
     for candidate in candidates:
         if candidate == word or abs(len(candidate) - len(word)) > limit:
+            continue
+        if (letters(candidate) ^ own).bit_count() > 2 * limit:
             continue
         edits = distance(folded, candidate.lower(), best_distance - 1)
         if edits < best_distance:
@@ -54,6 +57,14 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
 def _limit(word: str) -> int:
     # any letter is one edit away from any other
     return max(1, min(3, len(word) // 3)) if len(word) > 1 else 0
+
+
+MOST_CANDIDATES = 600
+
+
+def candidates(names: Collection[str]) -> Collection[str]:
+    """`names` as likely spellings; none where they are so many that going through them for each mistake takes long."""
+    return names if len(names) <= MOST_CANDIDATES else ()
 
 
 class SpellingIndex:
@@ -72,25 +83,26 @@ class SpellingIndex:
         self._found.clear()
         self.version += 1
         if belongs:
-            group[word] = _letters(word)
+            group[word] = letters(word)
         else:
             del group[word]
 
     def closest(self, word: str) -> str | None:
         """What `closest` says of all words in alphabetical order."""
         if word not in self._found:
-            limit, letters = _limit(word), _letters(word)
+            limit, own = _limit(word), letters(word)
             near = [
                 candidate
                 for length in range(len(word) - limit, len(word) + limit + 1)
                 for candidate, its in self._by_length.get(length, {}).items()
-                if (its ^ letters).bit_count() <= 2 * limit
+                if (its ^ own).bit_count() <= 2 * limit
             ]
             self._found[word] = closest(word, sorted(near))
         return self._found[word]
 
 
-def _letters(word: str) -> int:
+@lru_cache(maxsize=65536)
+def letters(word: str) -> int:
     """The letters of a word as bits: one edit changes at most two."""
     bits = 0
     for letter in word.lower():

@@ -15,12 +15,14 @@ from typing import Any
 from qvr_core.semantics.diagnostics import Diagnostic, Origin, Place
 from qvr_core.semantics.environment import Binding, FreeName
 from qvr_core.semantics.model import (
+    NO_STAGES,
     Density,
     LetModel,
     MarginalizeModel,
     ObserveModel,
     SampleModel,
     ScoreModel,
+    Stages,
     StepModel,
     ValueType,
 )
@@ -115,6 +117,8 @@ class StepResult:
     uses_input: bool
     effects: frozenset[str]
     plates: frozenset[str]
+    stages: Stages
+    """How many declared arrows it applies."""
 
     def untouched(self, changes: Changes) -> bool:
         """True where checking the step again would say the same."""
@@ -187,6 +191,7 @@ class Block:
     effects: frozenset[str]
     plates: frozenset[str]
     sampled: bool
+    stages: Stages
     density: Density
     """Draws of all sites together; kind 'none' and 'score' where one of them is."""
 
@@ -228,6 +233,7 @@ def make_block(results: list[StepResult]) -> Block:
         effects=frozenset[str]().union(*(result.effects for result in results)),
         plates=frozenset[str]().union(*(result.plates for result in results)),
         sampled=any(map(_is_sampled, results)),
+        stages=sum((result.stages for result in results), NO_STAGES),
         density=_joint_density(results),
     )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from qvr_core.semantics.bounds import MOST_OPERATIONS, too_many_operations
 from qvr_core.semantics.environment import Binding, StepContext
 from qvr_core.semantics.marginals import check_marginalize, damaged_binding
+from qvr_core.semantics.model import ONE_STAGE
 from qvr_core.semantics.scope import Scope
 from qvr_core.semantics.step_results import Changes, Pass, RecordingGlobals, StepResult, same_text, units_of
 from qvr_core.semantics.steps import check_step
@@ -16,6 +18,7 @@ from qvr_core.syntax.tree import (
     ReturnStep,
     SampleStep,
     ScoreStep,
+    Span,
     Statement,
 )
 
@@ -114,6 +117,12 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
         model, binds = check_step(node, ctx)
     else:
         binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
+    if own.operations > MOST_OPERATIONS:
+        too_many_operations(Span(0, len(placed.unit.text)), own)
+        model, nested = None, ()
+        binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
+    elif any(binding.kind == "function" for _, binding in binds) and _reads_damaged(ctx):
+        binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
     reads = frozenset(ctx.reads.keys() - {name for name, _ in nested})
     return StepResult(
         units=units_of(placed),
@@ -136,4 +145,9 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
         uses_input=ctx.uses_input,
         effects=frozenset(ctx.effects),
         plates=frozenset(ctx.plates),
+        stages=own.stages if own.stages.count else ONE_STAGE,
     )
+
+
+def _reads_damaged(ctx: StepContext) -> bool:
+    return any(binding is not None and binding.kind == "damaged" for binding in ctx.reads.values())

@@ -7,9 +7,12 @@ from dataclasses import replace
 
 from qvr_core.semantics.model import (
     ANY_LENGTH,
+    NO_STAGES,
+    ONE_STAGE,
     Arrow,
     Compose,
     Dagger,
+    Damaged,
     DropFactors,
     Extent,
     Fan,
@@ -25,6 +28,7 @@ from qvr_core.semantics.model import (
     Residual,
     Scan,
     Stack,
+    Stages,
     TakeFactor,
     Tensor,
 )
@@ -82,6 +86,23 @@ def extent_of(arrow: Arrow, scope: Scope) -> Extent:
         case _:
             inner = joint_extent(extent_of(part, scope) for part in parts(arrow))
             return replace(inner, scans=True) if isinstance(arrow, Scan) else inner
+
+
+def stages_of(arrow: Arrow, scope: Scope) -> Stages:
+    """How many declared arrows an arrow is made of, each counted as often as it is applied."""
+    match arrow:
+        case Instance(program=program):
+            return program.stages
+        case Ref(name=name):
+            entry = scope.lookup(name)
+            return entry.stages if isinstance(entry, ArrowEntry) else ONE_STAGE
+        case Damaged():
+            return Stages(sure=False)
+        case Stack(body=body, count=count) | Repeat(body=body, count=int(count)):
+            return stages_of(body, scope).times(count)
+        case _:
+            inner = [stages_of(part, scope) for part in parts(arrow)]
+            return sum(inner, NO_STAGES) if inner else ONE_STAGE
 
 
 def joint_extent(extents: Iterable[Extent]) -> Extent:

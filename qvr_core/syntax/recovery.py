@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 from qvr_core.syntax.builder import ACTIONS
@@ -89,43 +91,52 @@ def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> tuple[list[T
     Also says whether the tree of these tokens can be trusted: not where it is open how far a bracket was to reach.
     """
     sure = True
-    open_: list[Token] = []
+    open_: list[tuple[Token, int]] = []
+    waiting: Counter[str] = Counter()
     result: list[Token] = []
+    found: list[SyntaxProblem] = []
+    joined = max((index for index, token in enumerate(tokens) if token.kind in _JOINING), default=-1)
+
+    def closed() -> Token:
+        opener, _ = open_.pop()
+        waiting[OPENERS[opener.kind]] -= 1
+        return opener
 
     def close_unclosed(place: int, obvious: bool = False) -> None:
-        opener = open_.pop()
+        opener = closed()
         closing = OPENERS[opener.kind]
         message = f"this `{opener.text}` is never closed"
         fix = ("Close it at the end of the line", ((Span(place, place), closing),)) if obvious else None
-        problems.append(problem("unclosed-bracket", message, Span(opener.start, opener.end), fix))
+        found.append(problem("unclosed-bracket", message, Span(opener.start, opener.end), fix))
         result.append(Token(CLOSERS[closing], closing, place, place))
 
-    for at, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.kind in OPENERS:
-            open_.append(token)
+            open_.append((token, index))
+            waiting[OPENERS[token.kind]] += 1
         elif token.kind in _CLOSING:
-            if not any(OPENERS[opener.kind] == token.text for opener in open_):
-                stray = not open_ or _closes(tokens[at + 1 :], open_)
-                problems.append(_unmatched(token, None if stray else open_[-1]))
+            if not waiting[token.text]:
+                stray = not open_ or _closes(islice(tokens, index + 1, None), [opener for opener, _ in open_])
+                found.append(_unmatched(token, None if stray else open_[-1][0]))
                 if stray:
                     sure = False
                     continue
-                closing = OPENERS[open_.pop().kind]
+                closing = OPENERS[closed().kind]
                 result.append(Token(CLOSERS[closing], closing, token.start, token.end))
                 continue
-            while OPENERS[open_[-1].kind] != token.text:
+            while OPENERS[open_[-1][0].kind] != token.text:
                 close_unclosed(token.start)
-            open_.pop()
+            closed()
         elif token.kind == "$END":
             while open_:
-                inside = tokens[tokens.index(open_[-1]) : -1]
-                sure = sure and not any(t.kind in _JOINING for t in inside)
+                sure = sure and joined < open_[-1][1]
                 close_unclosed(token.start, sure and len(open_) == 1)
         result.append(token)
+    problems.extend(_summed(found))
     return result, sure
 
 
-def _closes(rest: list[Token], open_: list[Token]) -> bool:
+def _closes(rest: Iterable[Token], open_: list[Token]) -> bool:
     """Whether what follows closes every open bracket by itself."""
     stack = [opener.kind for opener in open_]
     for token in rest:
@@ -134,6 +145,22 @@ def _closes(rest: list[Token], open_: list[Token]) -> bool:
         elif token.kind in _CLOSING and (not stack or OPENERS[stack.pop()] != token.text):
             return False
     return not stack
+
+
+MOST_BRACKETS = 8
+"""Brackets of one piece of text that are told one by one."""
+
+
+def _summed(found: list[SyntaxProblem]) -> list[SyntaxProblem]:
+    """The problems; of many brackets only the first, with their number."""
+    told: list[SyntaxProblem] = []
+    for code, fault in (("unclosed-bracket", "are never closed"), ("unmatched-bracket", "close nothing")):
+        same = [one for one in found if one.code == code]
+        if len(same) > MOST_BRACKETS:
+            first = min(one.span for one in same)
+            same = [problem(code, f"from here on, {len(same):,} brackets {fault}", first)]
+        told += same
+    return told
 
 
 def _unmatched(token: Token, opener: Token | None) -> SyntaxProblem:

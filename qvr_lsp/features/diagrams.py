@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.diagrams import NoDiagram, NoDot, build, drawable, main_name, to_dot, to_json, to_mermaid, to_png, to_svg
 from qvr_core.ide.outline import drawable_at
 from qvr_core.semantics.diagnostics import Severity
-from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.documents import Document, View
+from qvr_lsp.features.resolving import in_thread, on_document
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 
 if TYPE_CHECKING:
@@ -25,26 +25,34 @@ def diagram(server: Server, document: Document, params: Json) -> Any:
     format_ = params.get("format", "graph")
     if format_ not in FORMATS:
         raise RpcError(INVALID_PARAMS, f"unknown format `{format_}`: one of {', '.join(FORMATS)}")
-    _, graph = graph_of(document, params)
-    snapshot = document.snapshot
-    answer: Json = {
-        **to_json(graph, lambda origin: place(document, origin)),
-        "format": format_,
-        "version": document.version,
-        "names": drawable(snapshot.model),
-        "stale": any(item.code.severity is Severity.ERROR for item in snapshot.diagnostics()),
-    }
-    if format_ == "svg":
-        return drawn(answer, graph)
-    return {**answer, "text": answer[format_]} if format_ != "graph" else answer
+    return drawn(server, document.still(), params)
 
 
-async def drawn(answer: Json, graph: Any) -> Json:
-    """SVG, by the program `dot` in a thread that only waits for it."""
+async def drawn(server: Server, document: View, params: Json) -> Json:
+    """The answer, made in a thread; SVG by the program `dot`, for which another one only waits."""
+    graph, answer = await in_thread(described, server, document, params)
+    if answer["format"] == "graph":
+        return answer
+    if answer["format"] != "svg":
+        return {**answer, "text": answer[answer["format"]]}
     try:
         return {**answer, "text": await asyncio.to_thread(to_svg, graph)}
     except NoDot as error:
         raise RpcError(REQUEST_FAILED, str(error)) from error
+
+
+def described(server: Server, document: View, params: Json) -> tuple[Any, Json]:
+    """The graph, and what is said of it in every format."""
+    _, graph = graph_of(document, params)
+    snapshot = document.snapshot
+    answer: Json = {
+        **to_json(graph, lambda origin: place(document, origin)),
+        "format": params.get("format", "graph"),
+        "version": document.version,
+        "names": drawable(snapshot.model),
+        "stale": any(item.code.severity is Severity.ERROR for item in snapshot.diagnostics()),
+    }
+    return graph, answer
 
 
 async def rendered(graph: Any, format_: str) -> bytes:
@@ -65,7 +73,7 @@ async def rendered(graph: Any, format_: str) -> bytes:
                 raise RpcError(REQUEST_FAILED, str(error)) from error
 
 
-def graph_of(document: Document, params: Json) -> tuple[str, Any]:
+def graph_of(document: View, params: Json) -> tuple[str, Any]:
     """The name that is drawn and its graph."""
     snapshot = document.snapshot
     name = params.get("name")
@@ -81,7 +89,7 @@ def graph_of(document: Document, params: Json) -> tuple[str, Any]:
     return name, graph
 
 
-def place(document: Document, origin: Origin) -> Json | None:
+def place(document: View, origin: Origin) -> Json | None:
     """Where a node stands in the text; None where that is gone."""
     found = document.snapshot.find(origin)
     return document.range(found) if found is not None else None

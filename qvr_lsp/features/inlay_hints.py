@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import InlayHint
 from qvr_core.ide.inlays import inlays
 from qvr_lsp.documents import View
-from qvr_lsp.features.resolving import on_part
+from qvr_lsp.features.resolving import aside, on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ SETTINGS = {
 
 
 @on_part
+@aside
 def inlay_hints(server: Server, document: View, params: Json) -> list[Json]:
     shown = {kind for kind, setting in SETTINGS.items() if getattr(server.settings, setting)}
     found = inlays(document.snapshot, document.stretch(params["range"]))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.exchange import model_json
-from qvr_lsp.documents import Document
+from qvr_lsp.documents import Document, View
 from qvr_lsp.features.diagrams import place
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.features.resolving import in_thread, on_document
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 
 @on_document
-def model(server: Server, document: Document, params: Json) -> Json:
-    made = model_json(document.snapshot.model, lambda origin: place(document, origin))
-    return {"version": document.version, "model": made}
+def model(server: Server, document: Document, params: Json) -> Any:
+    return in_thread(made, server, document.still(), params)
+
+
+def made(server: Server, document: View, params: Json) -> Json:
+    found = model_json(document.snapshot.model, lambda origin: place(document, origin))
+    return {"version": document.version, "model": found}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from qvr_core.ide import navigation as ask
 from qvr_core.ide.symbols import symbol_at
 from qvr_core.syntax.source import Range
-from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import on_document, on_part
+from qvr_lsp.documents import View
+from qvr_lsp.features.resolving import aside, on_document, on_part
 from qvr_lsp.rpc import Json
 from qvr_lsp.uris import path_of
 
@@ -42,13 +42,15 @@ def type_definition(server: Server, document: View, params: Json) -> list[Json]:
 
 
 @on_document
-def references(server: Server, document: Document, params: Json) -> list[Json]:
+@aside
+def references(server: Server, document: View, params: Json) -> list[Json]:
     declaration = bool((params.get("context") or {}).get("includeDeclaration", True))
     cursor = document.cursor(params["position"])
     return locations(document, ask.find_references(document.snapshot, cursor, declaration=declaration))
 
 
 @on_document
-def highlights(server: Server, document: Document, params: Json) -> list[Json]:
+@aside
+def highlights(server: Server, document: View, params: Json) -> list[Json]:
     found = ask.highlights(document.snapshot, document.cursor(params["position"]))
     return [{"range": document.range(item.range), "kind": 3 if item.write else 2} for item in found]

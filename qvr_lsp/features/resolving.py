@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from qvr_core.syntax.tree import Statement
-from qvr_lsp.documents import Document, View
+from qvr_lsp.documents import Document, Fair, View
 from qvr_lsp.positions import number
 from qvr_lsp.rpc import REQUEST_FAILED, Json, RpcError
 
@@ -74,6 +74,23 @@ def asked_lines(params: Json) -> tuple[int, int]:
         places = params["positions"] if "positions" in params else [params["position"]]
     lines = [number(place, "line") for place in places]
     return (min(lines), max(lines)) if lines else (0, 0)
+
+
+def aside(answer: Answer, *, always: bool = False) -> Answer:
+    """The same answer, made in a thread where the document is large (or `always`): others are answered meanwhile."""
+
+    @wraps(answer)
+    def made(server: Server, document: View, params: Json) -> Any:
+        if not isinstance(document, Document) or not (always or document.large):
+            return answer(server, document, params)
+        return in_thread(answer, server, document.still(), params)
+
+    return made
+
+
+async def in_thread(answer: Answer, server: Server, view: View, params: Json) -> Any:
+    with Fair.turns():
+        return await asyncio.get_running_loop().run_in_executor(None, guarded, answer, server, view, params)
 
 
 async def later(answer: Answer, server: Server, document: Document, params: Json) -> Any:

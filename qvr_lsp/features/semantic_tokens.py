@@ -13,7 +13,7 @@ from qvr_core.ide.tokens import statement_tokens, tokens
 from qvr_core.syntax.source import column_to_units
 from qvr_lsp.capabilities import TOKEN_MODIFIERS, TOKEN_TYPES
 from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import in_slices, on_document, on_part
+from qvr_lsp.features.resolving import aside, in_slices, on_document, on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def difference(old: list[int], new: list[int]) -> list[Json]:
 
 
 @on_part
+@aside
 def partial(server: Server, document: View, params: Json) -> Json:
     snapshot = document.snapshot
     found = tokens(snapshot, document.stretch(params["range"]))

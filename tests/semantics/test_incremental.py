@@ -13,7 +13,7 @@ import pytest
 from qvr_core.analysis import Analyzer, Cursor, Snapshot
 from qvr_core.semantics.display import dim_text, space_text
 from qvr_core.semantics.scope import ArrowEntry, FamilyEntry, ObjectEntry
-from qvr_core.semantics.spaces import Linear
+from qvr_core.semantics.spaces import Linear, Product
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("*.qvr"))]
@@ -52,6 +52,8 @@ def bare(node: object) -> object:
             return dim_text(node)
         case int() | str() | float() | None | Enum():
             return node
+        case Product(factors, names):
+            return ("Product", bare(factors), bare(names))
         case Mapping():
             return {key: bare(value) for key, value in node.items()}
         case tuple() | list() | frozenset():
