@@ -22,6 +22,9 @@ Locate = Callable[[Origin], Any]
 
 Json = dict[str, Any]
 
+MOST_FACTORS = 16
+"""Factors of one product that are written out."""
+
 MOST_VISITED = 200_000
 """Arrows that are looked at to count the parameters of all declarations; those that are left have no count."""
 
@@ -39,9 +42,9 @@ def model_json(model: Model, locate: Locate) -> Json:
 
 def _product(space: Product, locate: Locate) -> Json:
     """A product with its factors; of a large one the first, and how many there are."""
-    factors = [_value(factor, locate) for _, factor in space.head]
-    made = {"node": "Product", "factors": factors, "names": [name for name, _ in space.head]}
-    return made if space.count == len(factors) else {**made, "count": space.count}
+    head = space.head[:MOST_FACTORS]
+    made = {"node": "Product", "factors": [_value(factor, locate) for _, factor in head], "names": [n for n, _ in head]}
+    return made if space.count == len(head) else {**made, "count": space.count}
 
 
 def _plain(part: Space) -> Space:
