@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from typing import Protocol as TypingProtocol
 
 if TYPE_CHECKING:
     from qvr_lsp.protocol import Protocol
@@ -24,7 +25,7 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR =
 SERVER_NOT_INITIALIZED = -32002
 REQUEST_FAILED, CONTENT_MODIFIED = -32803, -32801
 
-LENGTH = re.compile(rb"content-length:\s*(\d{1,8})\s*$", re.IGNORECASE)
+LENGTH = re.compile(rb"content-length:[ \t]*(\d{1,8})\s*$", re.IGNORECASE)
 NO_HEADER = b"-\r\n"
 
 
@@ -77,11 +78,18 @@ def finite(value: Any, default: Callable[[Any], Any] | None) -> Any:
             return finite(default(value), default) if default is not None else value
 
 
+class Bytes(TypingProtocol):
+    """Where a conversation comes from."""
+
+    async def readline(self) -> bytes: ...
+    async def readexactly(self, n: int, /) -> bytes: ...
+
+
 class Headers:
     """A stream for pygls' reading loop, which ends at what it does not expect: an endless line, an end inside a
     message.  What is no header is a line that it skips."""
 
-    def __init__(self, stream: asyncio.StreamReader) -> None:
+    def __init__(self, stream: Bytes) -> None:
         self._stream = stream
 
     async def readline(self) -> bytes:
@@ -89,7 +97,7 @@ class Headers:
             line = await self._stream.readline()
         except ValueError:
             return NO_HEADER
-        found = LENGTH.search(line)
+        found = LENGTH.match(line)
         if found is not None:
             return b"Content-Length: %d\r\n" % int(found[1])
         return NO_HEADER if line.strip() else line
@@ -125,7 +133,7 @@ class Connection:
         """Ask the peer.  Raises RpcError where it answers with an error."""
         return await self._protocol.ask(method, params)
 
-    async def converse(self, stream: asyncio.StreamReader) -> None:
+    async def converse(self, stream: Bytes) -> None:
         """Answer until the stream ends."""
         headers = Headers(stream)
         body = await first_body(headers)

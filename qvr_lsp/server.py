@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import logging
 import os
+import secrets
 import sys
 from collections.abc import Callable
 from functools import cached_property
@@ -27,12 +28,13 @@ from qvr_lsp.rpc import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     SERVER_NOT_INITIALIZED,
+    Bytes,
     Connection,
     Json,
     RpcError,
 )
 from qvr_lsp.settings import Settings
-from qvr_lsp.transports import serve_stdio, serve_tcp, serve_websocket
+from qvr_lsp.transports import same_token, serve_stdio, serve_tcp, serve_websocket
 
 if TYPE_CHECKING:
     from qvr_core.runs.protocol import Failed
@@ -45,6 +47,9 @@ log = logging.getLogger("qvr.server")
 
 # Seconds after the first file's diagnostics, and after the start, when what later questions need is loaded.
 LOAD_AFTER_FILE, LOAD_AFTER_START = 0.02, 3.0
+
+# Before a connection without the token is closed: its answer is on the way.
+REFUSAL_SECONDS = 0.1
 
 # Analysed before the first file is: the grammar's tables are read, and what is imported late is there.
 FIRST_TEXT = """\
@@ -65,13 +70,15 @@ export p
 class Server:
     """One editor's session."""
 
-    def __init__(self, write: Callable[[bytes], None], end: Callable[[], None]) -> None:
+    def __init__(self, write: Callable[[bytes], None], end: Callable[[], None], *, token: str | None = None) -> None:
+        """`token`: what `initializationOptions.token` must be; None asks for none."""
         self.connection = Connection(write, self.handle)
         self.client = ClientCapabilities({})
         self.encoding: Encoding = "utf-16"
         self.settings = Settings()
         self.trace = "off"
         self._end = end
+        self._token = token
         self._state = "new"
         self._handlers: dict[str, Callable[[Server, Any], Any]] = {}
         self.failures: dict[str, tuple[str, Failed]] = {}
@@ -120,7 +127,7 @@ class Server:
 
     # ------------------------------------------------------------ dispatch
 
-    async def converse(self, stream: asyncio.StreamReader) -> None:
+    async def converse(self, stream: Bytes) -> None:
         await self.connection.converse(stream)
 
     def handle(self, method: str, params: Any) -> Any:
@@ -178,6 +185,13 @@ class Server:
             raise RpcError(INVALID_PARAMS, "`initialize` wants an object")
         capabilities = params.get("capabilities")
         options = params.get("initializationOptions")
+        if self._token is not None and not same_token(
+            options.get("token") if isinstance(options, dict) else None, self._token
+        ):
+            asyncio.get_running_loop().call_later(REFUSAL_SECONDS, self._end)
+            raise RpcError(
+                INVALID_REQUEST, "`initializationOptions.token` is not the token that the server was started with"
+            )
         self.client = ClientCapabilities(capabilities if isinstance(capabilities, dict) else {})
         self.encoding = choose_encoding(self.client)
         self.settings = Settings.read(options if isinstance(options, dict) else {})
@@ -257,6 +271,11 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     group.add_argument("--stdio", action="store_true", help="speak over stdin and stdout (the default)")
     group.add_argument("--tcp", type=int, metavar="PORT", help="listen on a TCP port; 0 takes a free one")
     group.add_argument("--ws", type=int, metavar="PORT", help="listen for WebSockets; 0 takes a free one")
+    parser.add_argument(
+        "--token",
+        default=os.environ.get("QVR_LSP_TOKEN"),
+        help="what a client of --tcp and --ws must know (default: $QVR_LSP_TOKEN, else a new one that is printed)",
+    )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--clientProcessId", type=int, default=None, help="end when this process does")
     parser.add_argument("--version", action="version", version=f"qvr-lsp {__version__}")
@@ -267,14 +286,17 @@ async def serve(options: argparse.Namespace) -> int:
     if options.clientProcessId:
         watch_process(options.clientProcessId, lambda: os._exit(1))
 
+    if options.tcp is None and options.ws is None:
+        return await serve_stdio(Server)
+    token = options.token or secrets.token_urlsafe(24)
+
     def ready(port: int) -> None:
-        print(f"listening on {options.host}:{port}", file=sys.stderr, flush=True)
+        shown = "" if options.token else f", token {token}"
+        print(f"listening on {options.host}:{port}{shown}", file=sys.stderr, flush=True)
 
     if options.tcp is not None:
-        return await serve_tcp(Server, options.host, options.tcp, ready)
-    if options.ws is not None:
-        return await serve_websocket(Server, options.host, options.ws, ready)
-    return await serve_stdio(Server)
+        return await serve_tcp(Server, options.host, options.tcp, token, ready)
+    return await serve_websocket(Server, options.host, options.ws, token, ready)
 
 
 def main(argv: list[str] | None = None) -> None:

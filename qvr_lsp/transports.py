@@ -7,6 +7,7 @@ stops the event loop, on any platform.
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import os
 import queue
@@ -14,10 +15,14 @@ import re
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
+
+from qvr_lsp.rpc import Bytes
 
 log = logging.getLogger("qvr.transport")
 
@@ -26,14 +31,14 @@ GRACE_SECONDS = 0.8
 
 MAX_MESSAGE = 100_000_000
 
-# A page of any site could otherwise talk to a server on this machine.
+# Pages of other sites are refused whatever they know.
 LOCAL_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?|vscode-[a-z]+://.*")
 
 
 class Session(Protocol):
     """What a transport drives."""
 
-    async def converse(self, stream: asyncio.StreamReader) -> None:
+    async def converse(self, stream: Bytes) -> None:
         """Answer the editor until its stream ends."""
         ...
 
@@ -46,7 +51,25 @@ Opener = Callable[[Callable[[bytes], None], Callable[[], None]], Session]
 """Makes a session from a function that writes bytes and one that ends the connection."""
 
 
-async def hold(open_session: Opener, stream: asyncio.StreamReader, write: Callable[[bytes], None]) -> int:
+class Guarded(Protocol):
+    """Makes a session that, unless `token` is None, talks only to an editor that knows it."""
+
+    def __call__(
+        self, write: Callable[[bytes], None], end: Callable[[], None], *, token: str | None = None
+    ) -> Session: ...
+
+
+def same_token(given: object, token: str) -> bool:
+    """Whether a peer's token is the server's; takes as long whatever is wrong with it."""
+    return isinstance(given, str) and hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
+
+
+def token_of(path: str) -> str:
+    """The token in the address of a WebSocket, '' where there is none."""
+    return parse_qs(urlsplit(path).query).get("token", [""])[0]
+
+
+async def hold(open_session: Opener, stream: Bytes, write: Callable[[bytes], None]) -> int:
     """One session, until its stream ends or it says so; the exit code."""
     ended = asyncio.Event()
     session = open_session(write, ended.set)
@@ -126,12 +149,40 @@ async def serve_stdio(open_session: Opener) -> int:
 # ---------------------------------------------------------------- TCP and WebSocket
 
 
-async def serve_tcp(open_session: Opener, host: str, port: int, ready: Callable[[int], None]) -> int:
-    """Sessions over TCP, one per connection, until the process is told to end."""
+FIRST_LINE = re.compile(rb"content-(length|type)[ \t]*:", re.IGNORECASE)
+
+
+class Begun:
+    """A stream whose first line has been read.  What does not begin with a header speaks another protocol: a web page
+    can send a POST to any port of this machine."""
+
+    def __init__(self, stream: Bytes, line: bytes) -> None:
+        self._stream, self._line = stream, line
+
+    @property
+    def is_header(self) -> bool:
+        return FIRST_LINE.match(self._line) is not None
+
+    async def readline(self) -> bytes:
+        line, self._line = self._line, b""
+        return line or await self._stream.readline()
+
+    async def readexactly(self, n: int, /) -> bytes:
+        return await self._stream.readexactly(n)
+
+
+async def serve_tcp(open_session: Guarded, host: str, port: int, token: str, ready: Callable[[int], None]) -> int:
+    """Sessions over TCP, one per connection, until the process is told to end.  `initialize` must bring the token."""
 
     async def connected(stream: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await hold(open_session, stream, writer.write)
+            begun = Begun(stream, await stream.readline())
+            if begun.is_header:
+                await hold(partial(open_session, token=token), begun, writer.write)
+            else:
+                log.warning("a connection is refused: its first line is no header of the protocol")
+        except (ValueError, ConnectionError):
+            log.warning("a connection is refused: its first line has no end")
         finally:
             writer.close()
 
@@ -141,11 +192,13 @@ async def serve_tcp(open_session: Opener, host: str, port: int, ready: Callable[
     return 0
 
 
-async def serve_websocket(open_session: Opener, host: str, port: int, ready: Callable[[int], None]) -> int:
-    """Sessions over WebSockets, one message per frame, without LSP's headers."""
+async def serve_websocket(open_session: Guarded, host: str, port: int, token: str, ready: Callable[[int], None]) -> int:
+    """Sessions over WebSockets, one message per frame, without LSP's headers.  The address must bring the token
+    (`ws://…/?token=…`), or `initialize` does."""
     from websockets.asyncio.server import serve
 
     async def connected(websocket: ServerConnection) -> None:
+        known = websocket.request is not None and same_token(token_of(websocket.request.path), token)
         stream, outgoing = asyncio.StreamReader(), asyncio.Queue[bytes]()
 
         async def receive() -> None:
@@ -160,7 +213,7 @@ async def serve_websocket(open_session: Opener, host: str, port: int, ready: Cal
 
         both = asyncio.gather(receive(), send(), return_exceptions=True)
         try:
-            await hold(open_session, stream, outgoing.put_nowait)
+            await hold(partial(open_session, token=None if known else token), stream, outgoing.put_nowait)
         finally:
             both.cancel()
 
