@@ -16,7 +16,7 @@ from qvr_core.runs.files import DamagedFile
 from qvr_core.runs.pool import PooledRun, WorkerPool
 from qvr_core.runs.protocol import ENDINGS, Event, Failed, Job
 from qvr_core.runs.protocol import Progress as Step
-from qvr_core.runs.store import NoSuchRun, NotResumable, Overview, RunDirectory, RunStore, overview
+from qvr_core.runs.store import NoSuchRun, NotResumable, Overview, RunStore, overview
 from qvr_lsp.progress import Progress
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 
@@ -176,18 +176,17 @@ class Runs:
         """End every worker at once: the session is over."""
         self._pool.kill()
 
-    def last_overview(self, root: Path, program: str) -> Overview | None:
-        """The newest run of a program in a folder; looked up again only when a run has been added or has ended."""
+    def last_overview(self, root: Path, file: Path, program: str) -> Overview | None:
+        """The newest run of a program of a file; looked up again only when a run has been added or has ended."""
         store = RunStore(root)
         names = store.names()
         stamp = (len(names), names[-1] if names else "", self.active)
-        key = (root, program)
+        key = (file, program)
         held = self._overviews.get(key)
         if held is not None and held[0] == stamp:
             return held[1]
-        suffix = f"-{program}"
-        newest = next((name for name in reversed(names) if suffix in name), None)
-        found = overview(RunDirectory(store.folder / newest)) if newest is not None else None
+        newest = store.newest_of(Path(os.path.abspath(file)), program)
+        found = overview(newest) if newest is not None else None
         self._overviews[key] = (stamp, found)
         return found
 

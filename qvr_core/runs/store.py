@@ -108,6 +108,15 @@ class RunDirectory:
         raw = job.text.encode("utf-8", "surrogatepass")
         write_json(self.path / "job.json", {**asked, "program_sha256": digest(raw)})
 
+    def subject(self) -> tuple[Path, str | None]:
+        """The file that was run, absolute, and its program (None where it is not known yet).  Raises `DamagedFile`,
+        OSError, ValueError, KeyError."""
+        content = read_json(self.path / "job.json")
+        file = Path(os.path.abspath(Path(content["base"]) / content["path"]))
+        if content.get("program"):
+            return file, content["program"]
+        return file, next((event.program for event in self.events() if isinstance(event, Started)), None)
+
     def append(self, event: Event) -> None:
         """Add an event to the log.  The whole line goes out in one write, behind the last whole line."""
         with open(self.path / "events.log", "a+b") as file:
@@ -266,6 +275,15 @@ class RunStore:
             return sorted(entry.name for entry in os.scandir(self.folder) if entry.is_dir())
         except FileNotFoundError:
             return []
+
+    def newest_of(self, file: Path, program: str) -> RunDirectory | None:
+        """The newest run of a program of a file; what is damaged is passed over."""
+        for name in reversed(self.names()):
+            run = RunDirectory(self.folder / name)
+            with contextlib.suppress(DamagedFile, OSError, ValueError, KeyError):
+                if run.subject() == (file, program):
+                    return run
+        return None
 
     def overviews(self) -> list[Overview]:
         """All runs, newest first.  A damaged one is listed with its problem."""

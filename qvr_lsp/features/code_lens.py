@@ -72,7 +72,7 @@ def facts(server: Server, document: Document, model: m.Model, name: str, running
 
 
 def last_run(server: Server, path: Path, name: str) -> list[str]:
-    overview = server.runs.last_overview(server.workspace.root_of(path), name)
+    overview = server.runs.last_overview(server.workspace.root_of(path), path, name)
     if overview is None:
         return []
     loss = f"−ELBO {overview.last_loss:.4g}" if overview.last_loss is not None else overview.status

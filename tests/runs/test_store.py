@@ -194,3 +194,24 @@ def test_unknown_keys_of_a_newer_worker_are_passed_over() -> None:
     assert event == Message(level="info", text="x")
     with pytest.raises(ValueError, match="event"):
         parse_event('{"event": "surprise"}')
+
+
+def test_the_last_run_of_a_program_is_told_from_those_of_others(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    here, there = tmp_path / "schools.qvr", tmp_path / "other.qvr"
+
+    def asked(path: str, program: str) -> str:
+        made = store.create(path=path, text="", program=program, config=RunConfig(), base=str(tmp_path))
+        return made.run_id
+
+    first = asked(str(here), "schools")
+    asked(str(here), "schools_pooled")
+    asked(str(there), "schools")
+    named = store.newest_of(here, "schools")
+    assert named is not None
+    assert named.run_id == first
+    later = asked("schools.qvr", "schools")
+    named = store.newest_of(here, "schools")
+    assert named is not None
+    assert named.run_id == later
+    assert store.newest_of(here, "school") is None
