@@ -34,6 +34,7 @@ from qvr_lsp.rpc import (
     RpcError,
 )
 from qvr_lsp.settings import Settings
+from qvr_lsp.shapes import require
 from qvr_lsp.transports import same_token, serve_stdio, serve_tcp, serve_websocket
 
 if TYPE_CHECKING:
@@ -158,17 +159,13 @@ class Server:
         key, name = method, METHODS.get(method)
         if name is None:
             raise RpcError(METHOD_NOT_FOUND, f"unknown method `{method}`")
+        require(method, params)
         if method not in SYNCHRONISATION and names_settings(params):
             key, name = f"{method} of qvr.toml", SETTINGS_METHODS.get(method)
             if name is None:
                 return None
         handler = self._handlers.get(key) or self._load(key, name)
-        try:
-            return handler(self, params)
-        except (TypeError, AttributeError) as error:
-            if malformed(params):
-                raise RpcError(INVALID_PARAMS, f"`{method}` wants an object") from error
-            raise
+        return handler(self, params)
 
     def _load(self, key: str, name: str) -> Callable[[Server, Any], Any]:
         module, _, function = name.partition(":")
@@ -249,11 +246,6 @@ class Server:
 def load_modules(names: list[str]) -> None:
     for name in names:
         import_module(name)
-
-
-def malformed(params: Any) -> bool:
-    """True where a request's parameters are not even objects where LSP has objects."""
-    return not isinstance(params, dict) or not isinstance(params.get("textDocument", {}), dict)
 
 
 def names_settings(params: Any) -> bool:

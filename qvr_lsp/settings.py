@@ -21,6 +21,13 @@ KEYS = {
 }
 
 
+RANGES: dict[str, tuple[int, int]] = {"diagnostics_maximum": (1, 100_000)}
+CHOICES: dict[str, tuple[str, ...]] = {
+    "diagnostics_mode": ("push", "pull"),
+    "log_level": ("debug", "info", "warning", "error"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings with their defaults.
@@ -43,11 +50,21 @@ class Settings:
 
     @staticmethod
     def read(given: dict[str, Any], base: Settings | None = None) -> Settings:
-        """The settings in nested or dotted form; unknown keys and values of the wrong type keep what was."""
+        """The settings in nested or dotted form; unknown keys and values of the wrong type keep what was, and
+        a number outside its range counts as the nearest one inside."""
         settings = base or Settings()
         kinds = {field.name: type(getattr(settings, field.name)) for field in fields(Settings)}
         found = {KEYS[key]: value for key, value in flattened(given) if key in KEYS}
-        return replace(settings, **{name: value for name, value in found.items() if type(value) is kinds[name]})
+        good = {name: within(name, value) for name, value in found.items() if type(value) is kinds[name]}
+        return replace(settings, **{name: value for name, value in good.items() if value is not None})
+
+
+def within(name: str, value: Any) -> Any:
+    """A value, moved into its range; None for a word that is no choice."""
+    if name in RANGES:
+        low, high = RANGES[name]
+        return min(max(value, low), high)
+    return None if name in CHOICES and value not in CHOICES[name] else value
 
 
 def flattened(given: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
