@@ -12,11 +12,19 @@ from torch import Tensor
 from qvr_core.inference.compiled_loss import CompiledLoss
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.nonfinite import finite, first_non_finite
-from qvr_core.runtime.errors import NonFinite
+from qvr_core.runtime.errors import NonFinite, NothingToFit
 from qvr_core.runtime.program import ProgramModule
 
 Objective = Callable[..., Tensor]
 """(model, guide, x, observations) -> a scalar loss."""
+
+
+def _unread(model: ProgramModule) -> str:
+    """Why no gradient reaches anything."""
+    names = [f"`{name}`" for name, parameter in model.named_parameters() if parameter.requires_grad]
+    some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    stand = f"none of its parameters ({some}) has a part in what is scored on these data" if names else "it has none"
+    return f"program `{model.name}`: there is nothing to fit, for {stand}"
 
 
 class SVI:
@@ -67,6 +75,8 @@ class SVI:
         if self._compiled is not None and (loss := self._compiled(x, observations)) is not None:
             return loss
         loss = self.objective(self.model, self.guide, x, observations)
+        if not loss.requires_grad:
+            raise self.model.placed(NothingToFit(_unread(self.model)))
         loss.backward()
         return loss
 

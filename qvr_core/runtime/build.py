@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from torch import Tensor
@@ -21,7 +22,7 @@ from qvr_core.runtime.deterministic import (
     PositionArrow,
 )
 from qvr_core.runtime.discretize import DiscretizeArrow
-from qvr_core.runtime.errors import RuntimeProblem
+from qvr_core.runtime.errors import RuntimeProblem, TooLarge
 from qvr_core.runtime.freezing import FrozenArrow
 from qvr_core.runtime.fused_scan import FusedScan, fusible, side_by_side
 from qvr_core.runtime.kernel import KernelArrow
@@ -37,6 +38,9 @@ from qvr_core.semantics import model as m
 
 ProgramFactory = Callable[[m.Program, "Builder"], ArrowModule]
 """Builds a program: given by the layer above, so that arrows know nothing of steps."""
+
+
+NO_MEMORY = re.compile(r"tried to allocate (\d+) bytes")
 
 
 class Builder:
@@ -80,7 +84,19 @@ class Builder:
         return self.program(program, self)
 
     def arrow(self, node: m.Arrow) -> ArrowModule:
-        """The module of an arrow expression."""
+        """The module of an arrow expression.  Raises `TooLarge` where the memory does not hold its weights."""
+        try:
+            return self._made(node)
+        except RuntimeError as error:
+            wanted = NO_MEMORY.search(str(error))
+            if wanted is None:
+                raise
+            name = getattr(node, "name", None)
+            what = f"`{name}`" if name else f"an arrow {node.domain.written} -> {node.codomain.written}"
+            message = f"{what} has weights of {int(wanted[1]):,} bytes, which the memory does not hold"
+            raise TooLarge(message, site=name) from error
+
+    def _made(self, node: m.Arrow) -> ArrowModule:
         if node.sort is m.Sort.TENSOR and not isinstance(node, m.Ref):
             tensor = tensor_arrow(node, self)
             return self._leaf(node.name, tensor) if isinstance(node, m.Latent | m.Observed) else tensor

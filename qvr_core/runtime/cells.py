@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from qvr_core.runtime.arrow import Value
-from qvr_core.runtime.layout import factors, join
+from qvr_core.runtime.layout import factors, join, width
 from qvr_core.runtime.precision import precision
 from qvr_core.semantics.spaces import Finite, Seq, Space, Unknown
 
@@ -71,7 +71,7 @@ def repeat_rows(cell: Cell, times: int) -> Cell:
 def as_argument(cells: Sequence[Cell], domain: Space, rows: int) -> Value:
     """Values as the argument of an arrow with this domain, in normal form: every part with a row axis.
 
-    A draw of a scalar (B,) becomes (B, 1).
+    A draw of a scalar (B,) becomes (B, 1).  Beside a sequence a plain value is the same at every position.
     """
     values: list[Value] = []
     spaces = factors(domain)
@@ -81,7 +81,7 @@ def as_argument(cells: Sequence[Cell], domain: Space, rows: int) -> Value:
             values.append(cell.value)
         else:
             values.append(_column(with_rows(cell, rows), space))
-    return values[0] if len(values) == 1 else join(values)
+    return values[0] if len(values) == 1 else join(_as_long(values, matched))
 
 
 def _column(value: Tensor, factor: Space | None) -> Tensor:
@@ -89,8 +89,31 @@ def _column(value: Tensor, factor: Space | None) -> Tensor:
         value = value.to(precision())
     if not value.is_floating_point():
         return value
-    bare = 2 if isinstance(factor, Seq) else 1
+    bare = 2 if isinstance(factor, Seq) and width(factor) == 1 else 1
     return value.unsqueeze(-1) if value.ndim == bare else value
+
+
+def _as_long(values: Sequence[Value], spaces: Sequence[Space | None]) -> list[Value]:
+    """Values of which those of `Seq` factors are all sequences of one length: plain ones are repeated."""
+    ranks = [0 if not isinstance(space, Seq) else 3 if _wants_reals(space) else 2 for space in spaces]
+    lengths = [
+        value.shape[1]
+        for value, rank in zip(values, ranks, strict=True)
+        if isinstance(value, Tensor) and value.ndim == rank
+    ]
+    if not lengths:
+        return list(values)
+    length = max(lengths)
+
+    def along(value: Value, rank: int) -> Value:
+        if not isinstance(value, Tensor) or not rank:
+            return value
+        plain = value.unsqueeze(-1) if value.ndim == 1 and rank == 3 else value
+        if plain.ndim == rank - 1:
+            plain = plain.unsqueeze(1)
+        return plain.expand(plain.shape[0], length, *plain.shape[2:]) if plain.shape[1] == 1 else plain
+
+    return [along(value, rank) for value, rank in zip(values, ranks, strict=True)]
 
 
 def _wants_reals(factor: Space | None) -> bool:

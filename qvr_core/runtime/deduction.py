@@ -196,9 +196,10 @@ class Chart:
         self.stopped = graph.stopped
 
     def goals(self) -> list[tuple[int, Term]]:
-        """Items of the start category (any, where there is none), whatever they span."""
+        """Spans of the start category (any, where there is none), however long they are."""
         start = self.module.deduction.start
-        return [(n, item) for n, item in enumerate(self.graph.items) if start is None or _category(item) == start]
+        spans = ((n, item) for n, item in enumerate(self.graph.items) if isinstance(item, tuple) and item[0] == ITEM)
+        return [(n, item) for n, item in spans if start is None or _category(item) == start]
 
     def goal_weight(self) -> Tensor:
         """The weight of the start category over the whole sentence, logical forms joined; log 0 is −1e30."""

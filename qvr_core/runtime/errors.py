@@ -55,6 +55,14 @@ class MissingInnovations(RuntimeProblem, ValueError):
     """A density was asked for without the innovations that it is conditional on."""
 
 
+class TooLarge(RuntimeProblem, MemoryError):
+    """An arrow has more weights than the memory holds."""
+
+
+class NothingToFit(RuntimeProblem, ValueError):
+    """The loss depends on no parameter of the program or of the guide."""
+
+
 class NoDensity(RuntimeProblem, TypeError):
     """A site without a density was observed, guided or lifted."""
 

@@ -99,5 +99,5 @@ def standard_density(noise: dict[str, Tensor]) -> Tensor | None:
     """log density (B,) of standard normal noise."""
     if not noise:
         return None
-    flat = torch.cat([u.flatten(1) for u in noise.values()], dim=1)
+    flat = torch.cat([u.reshape(len(u), -1) for u in noise.values()], dim=1)
     return -0.5 * flat.square().sum(1) - flat.shape[1] * LOG_SQRT_2PI

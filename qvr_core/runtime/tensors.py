@@ -49,6 +49,14 @@ class TensorArrow(ArrowModule):
         """The matrix with an axis per factor: of the domain, then of the codomain."""
         return self.flat().reshape(*sizes(self.domain.space), *sizes(self.codomain.space))
 
+    def rsample(self, x: Value | None, sample_shape: tuple[int, ...] = ()) -> Tensor:
+        """Nothing is drawn from a matrix of weights.  Raises `InputProblem`, which says what there is."""
+        written = f"{self.domain.written} -o {self.codomain.written}"
+        raise InputProblem(
+            f"a tensor arrow {written} is a matrix of weights, not a distribution: `.matrix()` gives all of it, and "
+            "called with elements of its domain it gives their rows"
+        )
+
     def forward(self, x: Value) -> Value:
         return self.flat()[layout.flat_index(x, self.domain.space)]
 

@@ -6,7 +6,7 @@ are all instantiations that any sentence can have.  A learnable rule has one wei
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,10 +18,13 @@ MAX_ITEMS = 100_000
 DEPTH_BEYOND_LEXICON = 2
 """How much deeper than what the text writes categories may grow where `depth=` is not given."""
 ANY = "*"
-"""Stands for a logical form where forms do not matter."""
+"""Stands for a position or a logical form where they do not matter."""
+MOST_SLOTS = 99
 _EDITOR_PATIENCE = 20_000
 """Matches tried before an editor's question goes without an answer: about 20 ms."""
 
+Slots = frozenset[tuple[Term, int]]
+"""Slots of items: the constructor, and which of its arguments, from 1."""
 Instances = tuple[dict[tuple[Term, ...], int], ...]
 """For each rule, its instantiations, numbered."""
 
@@ -29,23 +32,26 @@ Instances = tuple[dict[tuple[Term, ...], int], ...]
 @dataclass(frozen=True, slots=True)
 class System:
     """A deduction as patterns and ground terms; `arity` is the number of an item's slots, `deepest` the depth of the
-    deepest category built."""
+    deepest category built, `forgotten` the slots that hold positions or logical forms."""
 
     rules: tuple[Rule, ...]
     categories: tuple[Term, ...]
     arity: int
     deepest: int
+    forgotten: Slots
 
 
 def system_of(deduction: Deduction, entries: Iterable[EntryModel]) -> System:
     """The system of a deduction with these entries of its lexicon."""
-    rules = tuple(_rule(rule, deduction.binders) for rule in deduction.rules)
+    terms = [_terms(rule, deduction.binders) for rule in deduction.rules]
+    forgotten = _forgotten(terms)
+    rules = tuple(_rule(rule.name, items, forgotten) for rule, items in zip(deduction.rules, terms, strict=True))
     categories = tuple(from_model(entry.category, deduction.binders) for entry in entries)
     written = [*categories, *(t for r in rules for t in (*r.premises, r.conclusion))]
     deepest = deduction.depth
     if deepest is None:
         deepest = DEPTH_BEYOND_LEXICON + max((depth(t) for t in written), default=0)
-    return System(rules, tuple(dict.fromkeys(categories)), _item_arity(deduction), deepest)
+    return System(rules, tuple(dict.fromkeys(categories)), _item_arity(deduction), deepest, forgotten)
 
 
 def instances_of(system: System) -> Instances:
@@ -74,8 +80,11 @@ def weight_count(deduction: Deduction) -> int | None:
 
 @lru_cache(maxsize=32)
 def _instances(system: System, patience: int | None) -> Instances | None:
-    axioms = [_abstract((ITEM, 0, 1, c, ANY)[: system.arity + 1]) for c in system.categories]
-    rules = [Rule(r.name, tuple(map(_abstract, r.premises)), _abstract(r.conclusion), r.own) for r in system.rules]
+    def abstract(item: Term) -> Term:
+        return _abstract(item, system.forgotten)
+
+    axioms = [abstract((ITEM, 0, 1, c, ANY)[: system.arity + 1]) for c in system.categories]
+    rules = [Rule(r.name, tuple(map(abstract, r.premises)), abstract(r.conclusion), r.own) for r in system.rules]
     graph = close(axioms, rules, system.deepest, MAX_ITEMS, patience)
     if graph.stopped == "patience":
         return None
@@ -85,13 +94,32 @@ def _instances(system: System, patience: int | None) -> Instances | None:
     return tables
 
 
-def _rule(rule: RuleModel, binders: Sequence[str]) -> Rule:
-    premises = tuple(from_model(premise, binders) for premise in rule.premises)
-    conclusion = from_model(rule.conclusion, binders)
-    positions = {name for t in (*premises, conclusion) for name in _in_slots(t, (1, 2))}
-    forms = {name for t in (*premises, conclusion) for name in _in_slots(t, range(CATEGORY + 1, 99))}
-    names = {name for premise in premises for name in variables(premise)}
-    return Rule(rule.name, premises, conclusion, tuple(sorted(names - positions - forms)))
+def _terms(rule: RuleModel, binders: Sequence[str]) -> tuple[Term, ...]:
+    """The premises and the conclusion."""
+    return tuple(from_model(term, binders) for term in (*rule.premises, rule.conclusion))
+
+
+def _rule(name: str, items: Sequence[Term], forgotten: Slots) -> Rule:
+    """A rule of these items; its own variables are those that stand for categories."""
+    names = {name for premise in items[:-1] for name in variables(premise)}
+    others = {name for item in items for name in _in_slots(item, forgotten)}
+    return Rule(name, tuple(items[:-1]), items[-1], tuple(sorted(names - others)))
+
+
+def _forgotten(rules: Sequence[Sequence[Term]]) -> Slots:
+    """The slots of all items that hold positions or logical forms: those of `span`, and every slot that a rule fills
+    from one of them."""
+    found: set[tuple[Term, int]] = {(ITEM, slot) for slot in (1, 2, *range(CATEGORY + 1, MOST_SLOTS))}
+    size = 0
+    while len(found) > size:
+        size = len(found)
+        for items in rules:
+            names = {name for item in items for name in _in_slots(item, found)}
+            for item in items:
+                if isinstance(item, tuple):
+                    slots = enumerate(item[1:], start=1)
+                    found |= {(item[0], slot) for slot, term in slots if variables(term) & names}
+    return frozenset(found)
 
 
 def _item_arity(deduction: Deduction) -> int:
@@ -103,14 +131,15 @@ def _item_arity(deduction: Deduction) -> int:
     return CATEGORY
 
 
-def _in_slots(term: Term, slots: Sequence[int]) -> set[str]:
-    if not isinstance(term, tuple) or term[0] != ITEM:
+def _in_slots(item: Term, slots: Collection[tuple[Term, int]]) -> set[str]:
+    """The variables of an item in these slots."""
+    if not isinstance(item, tuple):
         return set()
-    return {name for slot in slots if slot < len(term) for name in variables(term[slot])}
+    return {name for slot, term in enumerate(item[1:], start=1) if (item[0], slot) in slots for name in variables(term)}
 
 
-def _abstract(item: Term) -> Term:
-    """An item with positions and form forgotten."""
-    if isinstance(item, tuple) and item[0] == ITEM:
-        return (ITEM, 0, 0, *item[CATEGORY : CATEGORY + 1], *((ANY,) * (len(item) - CATEGORY - 1)))
-    return item
+def _abstract(item: Term, forgotten: Slots) -> Term:
+    """An item with positions and forms forgotten."""
+    if not isinstance(item, tuple):
+        return item
+    return (item[0], *(ANY if (item[0], at) in forgotten else term for at, term in enumerate(item[1:], start=1)))

@@ -11,7 +11,7 @@ import torch
 
 from qvr_core.dsl import loads
 from qvr_core.inference import ELBO, SVI, AutoPriorGuide, trace
-from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.errors import InputProblem, RuntimeProblem
 
 BINARY = """
 deduction d : FinSet 2 -> FinSet 1 [semiring={semiring}, start=S]
@@ -179,3 +179,42 @@ program p : FinSet 1 -> FinSet 1
 """
     found = float(trace(loads(text).morphism).log_joint.detach())
     assert found == pytest.approx(2 * -0.25 - 1.0)
+
+
+PAIRS = """\
+deduction d : FinSet 2 -> FinSet 1 [start=A]
+    atoms A, B
+    rule pair : span(I, J, A), span(J, K, B) |- pair(I, K, A) {first}
+    rule glue : pair(I, J, X), pair(J, K, X) |- pair(I, K, X) {second}
+    rule up : pair(I, K, X) |- span(I, K, X)
+    lexicon
+        "a" : A = A
+        "b" : B = B
+
+program p : FinSet 1 -> FinSet 1
+    let chart = parse(d, "{words}")
+    score s = chart.goal_weight()
+    return s
+"""
+
+
+def test_a_rule_that_concludes_another_item_has_a_weight_for_each_category() -> None:
+    """Positions are forgotten in every item that takes them over from a span."""
+    text = PAIRS.format(first="#[learnable]", second="#[learnable]", words="a b a b")
+    module = loads(text).deductions["d"]
+    assert module.instances[:2] == ({(): 0}, {("A",): 0})
+    with torch.no_grad():
+        module.rule_pair.fill_(-0.5)
+        module.rule_glue.fill_(-0.25)
+    chart = module.parse("a b a b")
+    assert float(chart.weight("pair(0, 4, A)").detach()) == pytest.approx(-1.25)
+    # What is no span of the start category is no goal, whatever it is about.
+    assert float(chart.goal_weight().detach()) == pytest.approx(float(chart.weight("span(0, 4, A)").detach()))
+
+
+def test_a_deduction_whose_weights_have_no_part_cannot_be_fitted() -> None:
+    model = loads(PAIRS.format(first="", second="#[learnable]", words="b b")).programs["p"]
+    guide = AutoPriorGuide(model, observed_names=set())
+    svi = SVI(model, guide, torch.optim.SGD(model.parameters(), lr=0.1), ELBO())
+    with pytest.raises(RuntimeProblem, match=r"nothing to fit, for none of its parameters \(`d\.rule_glue`\)"):
+        svi.step(None, {})
