@@ -1,4 +1,4 @@
-"""torch's complaints about shapes, dtypes and matrices, in the words of the program: which step met data that do not fit."""
+"""torch's complaints about shapes, dtypes and matrices, in the words of the program: which step met what misfits."""
 
 from __future__ import annotations
 

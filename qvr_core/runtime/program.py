@@ -29,7 +29,8 @@ from qvr_core.runtime.padding import padded
 from qvr_core.runtime.precision import computing_in, precision
 from qvr_core.runtime.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.repetition import n_steps as run_n_steps
-from qvr_core.runtime.steps import make_steps
+from qvr_core.runtime.soundness import sound_arguments
+from qvr_core.runtime.steps import Step, make_steps
 from qvr_core.runtime.tensors import LatentTensor
 from qvr_core.semantics.model import Arrow, Density, Program, Sort
 
@@ -161,7 +162,7 @@ class ProgramModule(ProgramArrow, Naming):
                 self.placed(problem)
                 raise
             except RuntimeError as error:
-                found = misfit(self.name, step, error)
+                found = misfit(self.name, step, error) or _unsound(step, frame)
                 if found is None:
                     raise
                 raise self.placed(found) from error
@@ -419,3 +420,16 @@ def _paths(noise: Noises | None) -> Collection[str]:
 
 def _has_density(site: ArrowSite | FamilySite) -> bool:
     return isinstance(site, FamilySite) or (site.module.sampled and site.module.has_density)
+
+
+def _unsound(step: Step | None, frame: Frame) -> RuntimeProblem | None:
+    """The argument that its family cannot take, where that is why a draw has failed."""
+    try:
+        with sound_arguments():
+            if step is not None:
+                step.run(frame)
+    except RuntimeProblem as problem:
+        return problem
+    except RuntimeError:
+        pass
+    return None
