@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from qvr_core import __version__
+from qvr_core.cli.console import say
 
 COMMANDS = ("check", "format", "diagram", "run", "runs", "sample", "schema", "lsp")
 
@@ -48,7 +49,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"qvr {__version__}")
+        say(f"qvr {__version__}")
         raise typer.Exit
 
 

@@ -6,6 +6,7 @@ import json
 
 import typer
 
+from qvr_core.cli.console import say
 from qvr_core.cli.files import program_files, read_program, stop, write_out
 
 app = typer.Typer()
@@ -54,7 +55,7 @@ def _fits(text: str, run_id: str) -> bool:
     except (Refused, DamagedFile, OSError) as problem:
         stop(str(problem), 1)
     for line in lines:
-        typer.echo(line, err=True)
+        say(line, err=True)
     verdict = f"{len(lines)} parameters do not fit" if lines else "every parameter fits"
-    typer.echo(f"{verdict} the checkpoint of {run.run_id}", err=True)
+    say(f"{verdict} the checkpoint of {run.run_id}", err=True)
     return not lines

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from types import TracebackType
 
-from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Column, Table
 
+from qvr_core.cli.console import PlainConsole
 from qvr_core.cli.files import write_out
 from qvr_core.runs.protocol import (
     Accuracies,
@@ -50,8 +50,8 @@ class Screen:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.out = Console(highlight=False, soft_wrap=True)
-        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.out = PlainConsole(highlight=False, soft_wrap=True)
+        self.err = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
         self.bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -163,10 +163,10 @@ class Screen:
             self.err.print("  " + line, style="dim", markup=False)
 
 
-def console() -> Console:
+def console() -> PlainConsole:
     """Where tables go: as wide as the terminal, and not cut where there is none."""
-    made = Console(highlight=False)
-    return made if made.is_terminal else Console(highlight=False, width=WIDE)
+    made = PlainConsole(highlight=False)
+    return made if made.is_terminal else PlainConsole(highlight=False, width=WIDE)
 
 
 def held_out_line(event: HeldOut) -> str:

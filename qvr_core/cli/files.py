@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from qvr_core.cli.console import say
+
 if TYPE_CHECKING:
     from qvr_core.runs.store import RunStore
 
 
 def stop(message: str, status: int = 2) -> NoReturn:
     """End the command with a message on stderr; status 2 is wrong usage."""
-    typer.echo(f"qvr: {message}", err=True)
+    say(f"qvr: {message}", err=True)
     raise typer.Exit(status)
 
 

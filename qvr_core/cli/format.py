@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from qvr_core.cli.console import say
 from qvr_core.cli.files import program_files, read_program, stop, write_out
 
 app = typer.Typer()
@@ -35,12 +36,12 @@ def format(
             old, new = text.splitlines(keepends=True), formatted.splitlines(keepends=True)
             write_out("".join(difflib.unified_diff(old, new, path, path)))
         elif check:
-            typer.echo(f"{path} would be formatted")
+            say(f"{path} would be formatted")
         else:
             try:
                 Path(path).write_bytes(formatted.encode("utf-8", "surrogatepass"))
             except OSError as error:
                 stop(f"{path} cannot be written: {error.strerror}", 1)
-            typer.echo(f"{path} formatted")
+            say(f"{path} formatted")
     if (check or diff) and changed:
         raise typer.Exit(1)

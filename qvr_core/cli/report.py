@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console
 from rich.text import Text
 
 from qvr_core.analysis import LocatedDiagnostic
+from qvr_core.cli.console import PlainConsole
 from qvr_core.runs.ranges import utf16
 from qvr_core.semantics.diagnostics import Severity
 from qvr_core.syntax.source import Range, split_lines
@@ -61,7 +61,7 @@ def as_json(finding: Finding) -> dict[str, Any]:
 
 def show(findings: Sequence[Finding]) -> None:
     """Print diagnostics and a last line that counts them."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = PlainConsole(highlight=False, soft_wrap=True)
     for finding in findings:
         for line in rendered(finding):
             console.print(line)

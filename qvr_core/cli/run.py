@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from qvr_core.cli.console import PlainConsole, say
 from qvr_core.cli.files import read_program, read_settings, stop, store
 from qvr_core.runs.client import WorkerProcess
 from qvr_core.runs.config import RunConfig
@@ -181,7 +182,7 @@ def _check_toml(path: Path | None, toml: str) -> None:
 
     problems = check_settings(toml)[1]
     for problem in problems:
-        typer.echo(f"{path}:{problem.start.line + 1}:{problem.start.column + 1}: {problem.message}", err=True)
+        say(f"{path}:{problem.start.line + 1}:{problem.start.column + 1}: {problem.message}", err=True)
     if problems:
         raise typer.Exit(2)
 
@@ -224,14 +225,13 @@ def _resumed(run_id: str, flags: dict[str, str], explain: bool) -> Job:
     if explain:
         kept = job.config.model_dump(exclude_defaults=True)
         origins = {key: "the run" if key in kept else "default" for key in RunConfig.model_fields}
-        typer.echo(f"run {job.run_id} goes on from step {at:,}")
+        say(f"run {job.run_id} goes on from step {at:,}")
         _explain(config, {**origins, **dict.fromkeys(changed, "flag")})
     return job.model_copy(update={"config": config})
 
 
 def _explain(config: RunConfig, origins: Mapping[str, str]) -> NoReturn:
     """Show every setting and end the command."""
-    from rich.console import Console
     from rich.table import Column, Table
 
     table = Table(Column("setting", no_wrap=True), "value", Column("from", no_wrap=True), "meaning")
@@ -240,7 +240,7 @@ def _explain(config: RunConfig, origins: Mapping[str, str]) -> NoReturn:
         style = "dim" if origin == "default" else "bold"
         value = json.dumps(config.model_dump(mode="json")[key])
         table.add_row(key, value, origin, info.description or "", style=style)
-    Console().print(table)
+    PlainConsole().print(table)
     raise typer.Exit
 
 

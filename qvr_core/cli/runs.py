@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from qvr_core.cli.console import PlainConsole, say
 from qvr_core.cli.files import stop, store, write_out
 from qvr_core.runs.data_files import noted
 from qvr_core.runs.files import DamagedFile
@@ -47,7 +47,7 @@ def listing(
     shown = [run for run in every if everything or not run.refused]
     runs = shown[:count]
     if as_json:
-        typer.echo(
+        say(
             json.dumps(
                 [
                     {
@@ -79,7 +79,7 @@ def listing(
     if runs or not hidden:
         console().print(table if runs else "no runs yet: qvr run svi FILE")
     if hidden:
-        typer.echo(f"{hidden} refused before the first step: qvr runs --all")
+        say(f"{hidden} refused before the first step: qvr runs --all")
 
 
 @app.command()
@@ -101,7 +101,7 @@ def show(run_id: str = typer.Argument(help="An id, its beginning, or `last`."), 
         return
     from qvr_core.cli.display import Screen
 
-    out = Console(highlight=False, soft_wrap=True)
+    out = PlainConsole(highlight=False, soft_wrap=True)
     out.print(f"[bold]{run.run_id}[/bold]  {Text(status, STYLES.get(status, '')).markup}")
     out.print(f"{job.config.algorithm} of {job.program or 'the export'} in {job.path}", markup=False)
     asked = job.config.model_dump(mode="json", exclude_defaults=True)
@@ -122,7 +122,7 @@ def show(run_id: str = typer.Argument(help="An id, its beginning, or `last`."), 
             out.print("  " + line, markup=False)
 
 
-def _sparkline(out: Console, events: list[Event]) -> None:
+def _sparkline(out: PlainConsole, events: list[Event]) -> None:
     from qvr_core.cli.display import sparkline
 
     losses = [e.smoothed_loss for e in events if isinstance(e, Progress) and e.smoothed_loss is not None]
@@ -235,4 +235,4 @@ def export(
                 stop(f"{output} is neither .csv nor .nc")
     except (DamagedFile, OSError) as problem:
         stop(str(problem), 1)
-    typer.echo(f"wrote {output}")
+    say(f"wrote {output}")

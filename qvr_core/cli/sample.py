@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from qvr_core.cli.console import say
 from qvr_core.cli.files import stop
 
 app = typer.Typer()
@@ -37,7 +38,7 @@ def sample(
             for pair in sampling.fill_pairs(fit, min(count, 20), seed):
                 guesses = ", ".join(f"{truth!r}: {guess!r}" for truth, guess in pair.tokens)
                 verdict = "" if pair.label is None else f"  [{pair.label[0]}: {pair.label[1]}]"
-                typer.echo(f"{pair.shown}\n    {guesses}{verdict}")
+                say(f"{pair.shown}\n    {guesses}{verdict}")
         elif not fit.prepared.text:
             _predictive(fit, count, seed, output)
         elif writes:
@@ -47,7 +48,7 @@ def sample(
             sys.stdout.write(sampling.decode(corpus, tokens) + "\n")
         else:
             for row in sampling.fill(fit, min(count, 20), 8, seed):
-                typer.echo(f"{row.before!r} [{row.truth!r}] {row.after!r}: {' '.join(map(repr, row.draws))}")
+                say(f"{row.before!r} [{row.truth!r}] {row.after!r}: {' '.join(map(repr, row.draws))}")
     except (Refused, DataProblem, DamagedFile, RuntimeProblem, OSError) as problem:
         stop(str(problem), 1)
 
@@ -65,7 +66,7 @@ def _predictive(fit: object, count: int, seed: int, output: Path | None) -> None
     draws = {name: value.cpu().numpy() for name, value in sampling.predictive(fit, count, seed).items()}
     if output is not None:
         np.savez(output, allow_pickle=False, **draws)
-        typer.echo(f"wrote {output}")
+        say(f"wrote {output}")
         return
     table = Table("site", "shape", "mean", "sd", "5 %", "95 %")
     for name, value in draws.items():

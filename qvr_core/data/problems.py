@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from qvr_core.syntax.printable import printable
+
 NO_FILE = "A relative path in qvr.toml starts at its folder, one given as a flag where you stand"
 
 
@@ -35,7 +37,7 @@ class DataProblem(Exception):
         if row is not None:
             place += f", row {row}"
         wanted = f" (for `{site}`)" if site is not None else ""
-        super().__init__(f"{place}: {message}{wanted}. {remedy}")
+        super().__init__(printable(f"{place}: {message}{wanted}. {remedy}"))
 
 
 class NoColumn(DataProblem):

@@ -22,7 +22,7 @@ SHOWN_USES = 8
 
 def documentation(snapshot: Snapshot, symbol: Symbol) -> str:
     held = lookup(snapshot, symbol.name)
-    return held.statement.doc if held is not None else ""
+    return held.doc if held is not None else ""
 
 
 def object_text(snapshot: Snapshot, symbol: Symbol) -> str:

@@ -42,7 +42,7 @@ def draws_offered(snapshot: Snapshot, place: Context) -> Items:
             rank, insert = GOOD if values else BEST, name
         else:
             rank, insert = PLAIN, f"{name}({_placeholders(_words(arrow, len(wanted)))})"
-        yield Completion(name, held.kind, detail, held.statement.doc, insert, snippet="$" in insert, rank=rank)
+        yield Completion(name, held.kind, detail, held.doc, insert, snippet="$" in insert, rank=rank)
 
 
 def values_above(snapshot: Snapshot, program: m.Program, line: int) -> Iterator[tuple[str, Space]]:

@@ -74,7 +74,7 @@ def objects_offered(snapshot: Snapshot, place: Context) -> Items:
     for name, held in _names(snapshot, place):
         if held.kind == "object" and name != own:
             detail = declaration_detail(snapshot, name)
-            yield Completion(name, "object", detail, held.statement.doc, rank=BEST)
+            yield Completion(name, "object", detail, held.doc, rank=BEST)
 
 
 def spaces_offered() -> Items:
@@ -94,7 +94,7 @@ def arrows_offered(
         detail = declaration_detail(snapshot, name)
         arrow = arrow_of(snapshot, name)
         fitting = arrow is not None and accepts(arrow) and (given is None or fits(given, arrow.domain.space))
-        yield Completion(name, held.kind, detail, held.statement.doc, rank=BEST if fitting else OTHER)
+        yield Completion(name, held.kind, detail, held.doc, rank=BEST if fitting else OTHER)
         node = snapshot.node(name)
         for copy in node.copies if isinstance(node, m.Replicated) else ():
             yield Completion(copy, "morphism", detail, rank=OTHER)

@@ -11,6 +11,7 @@ from qvr_core.ide.view import model_of, statement_named
 from qvr_core.semantics.builtins import BUILTINS
 from qvr_core.semantics.diagnostics import Origin
 from qvr_core.syntax import tree as t
+from qvr_core.syntax.printable import harmless_markdown
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.tree import Placed, Statement
 
@@ -65,6 +66,11 @@ class Declared:
     kind: str
     statement: Statement
     occurrence: Occurrence
+
+    @property
+    def doc(self) -> str:
+        """The comment above it, as Markdown that ends where it ends and loads nothing."""
+        return harmless_markdown(self.statement.doc)
 
 
 def units(statement: Statement) -> Iterator[Placed[Any]]:

@@ -14,6 +14,7 @@ from qvr_core.ide.view import statement_named
 from qvr_core.runs.config import RunConfig, Settings
 from qvr_core.runs.toml_ranges import locate
 from qvr_core.semantics.model import ObserveModel
+from qvr_core.syntax.printable import printable
 from qvr_core.syntax.source import Cursor, Range, SourceText
 from qvr_lsp import positions
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
@@ -85,7 +86,7 @@ def hover(server: Server, params: Json) -> Json | None:
     if TABLE.match(line) and word[0] in (held := programs(server)):
         uri, _ = held[word[0]]
         text = f"Settings of the runs of `{word[0]}` ({uri.rpartition('/')[2]})"
-        return {"contents": {"kind": "markdown", "value": text}, "range": stretch}
+        return {"contents": {"kind": "markdown", "value": printable(text)}, "range": stretch}
     del table
     return None
 
