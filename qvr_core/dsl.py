@@ -18,7 +18,7 @@ from qvr_core.runtime.arrow import ArrowModule
 from qvr_core.runtime.build import Builder
 from qvr_core.runtime.deduction import DeductionModule, deduction_of
 from qvr_core.runtime.errors import RuntimeProblem
-from qvr_core.runtime.export import as_program
+from qvr_core.runtime.export import as_program, one_step
 from qvr_core.runtime.program import ProgramModule
 from qvr_core.runtime.templates import Template
 from qvr_core.semantics import model as m
@@ -127,6 +127,20 @@ class Program:
         if name in model.arrows:
             return as_program(name, model.arrows[name], self._builder)
         return None
+
+    def observed(self, name: str) -> ProgramModule:
+        """A morphism, let or anonymous export as a program that observes its value: `observe value <- name`.
+
+        Raises `RuntimeProblem` where the file has none of that name.
+        """
+        model = self.model
+        exported = next((export.arrow for export in model.exports if export.name == name), None)
+        arrow = exported or (model.lets[name].arrow if name in model.lets else model.arrows.get(name))
+        if arrow is None:
+            raise RuntimeProblem(f"the file has no morphism, let or export `{name}`")
+        built = self._builder.built(one_step(name, arrow, observed=True))
+        assert isinstance(built, ProgramModule)
+        return built
 
     @property
     def morphism(self) -> Any:

@@ -47,6 +47,7 @@ def _command(algorithm: str) -> Callable[..., None]:
 
     def command(**given: Any) -> None:
         fixed = {name: given.pop(name) for name in FIXED}
+        given["param"] = ",".join(given["param"] or ()) or None
         flags = {"algorithm": algorithm, **{key: raw for key, raw in given.items() if raw is not None}}
         execute(flags=flags, **fixed)
 
@@ -66,8 +67,9 @@ def _command(algorithm: str) -> Callable[..., None]:
         if key != "algorithm":
             flag = "--" + key.replace("_", "-")
             panel = "Settings, which qvr.toml may hold as well"
-            shown = option(None, flag, help=info.description, rich_help_panel=panel, metavar="VALUE")
-            parameters.append(_parameter(key, str | None, shown))
+            kind, word = (list[str] | None, "NAME=VALUE") if key == "param" else (str | None, "VALUE")
+            shown = option(None, flag, help=info.description, rich_help_panel=panel, metavar=word)
+            parameters.append(_parameter(key, kind, shown))
     command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command

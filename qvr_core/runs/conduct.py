@@ -19,7 +19,7 @@ from qvr_core.runs.lock import Held, Lock
 from qvr_core.runs.nuts import fit_nuts
 from qvr_core.runs.prepare import Prepared, prepare
 from qvr_core.runs.protocol import Event, Job, Started
-from qvr_core.runs.settings import main_program
+from qvr_core.runs.runnable import chosen
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.svi import SviFit
 from qvr_core.runs.team import Team, broken, join
@@ -115,7 +115,9 @@ def ignore(event: Event) -> None:
 
 
 def _program(job: Job, snapshot: Snapshot) -> Program | None:
-    return snapshot.model.programs.get(job.program or main_program(snapshot.model) or "")
+    with contextlib.suppress(Refused):
+        return chosen(job, snapshot.model)
+    return None
 
 
 def fit(prepared: Prepared, stop: Stop, team: Team, emit: Callable[[Event], None]) -> None:

@@ -126,6 +126,10 @@ class RunConfig(BaseModel):
     held_out_after: tuple[Positive, ...] = Field(
         default=(), description="Seconds of training after which a held-out figure is reported on the way."
     )
+    param: dict[str, float | int | str] = Field(
+        default_factory=dict[str, float | int | str],
+        description="Parameters of a template: name = a number, or the name of a declaration.",
+    )
     columns: dict[str, str] = Field(
         default_factory=dict[str, str],
         description="Where a column or array is called otherwise: name in the program = name in the file.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qvr_core import dsl
 from qvr_core.runs.checkpoint import newest
 from qvr_core.runs.failures import Refused
-from qvr_core.runs.settings import main_program
+from qvr_core.runs.runnable import built, chosen
 from qvr_core.runs.store import RunDirectory
 
 
@@ -15,11 +15,9 @@ def differences(text: str, run: RunDirectory) -> list[str]:
     Raises `Refused` where there is no checkpoint or no such program, `DamagedFile` where it cannot be read.
     """
     job = run.job()
-    loaded = dsl.loads(text)
-    name = job.program or main_program(loaded.model)
-    if name is None or name not in loaded.programs:
-        raise Refused("no-program", f"the run fitted `{name}`, which this file does not declare")
-    now = {key: tuple(value.shape) for key, value in loaded.programs[name].state_dict().items()}
+    again = job.model_copy(update={"text": text})
+    chosen(again, dsl.loads(text).model)
+    now = {key: tuple(value.shape) for key, value in built(again).state_dict().items()}
     then = _shapes(run)
     lines: list[str] = []
     for key in sorted(now.keys() | then.keys()):

@@ -27,7 +27,7 @@ from qvr_core.runs.failures import Refused
 from qvr_core.runs.files import read_json, write_json
 from qvr_core.runs.memory import Estimate, check_fits, estimate
 from qvr_core.runs.protocol import Baselines, Job
-from qvr_core.runs.settings import main_program
+from qvr_core.runs.runnable import built, chosen
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runtime.program import ProgramModule
 from qvr_core.semantics.model import Ascription, Program, SampleModel
@@ -94,21 +94,6 @@ def _to(value: Any, device: torch.device) -> Any:
     return tuple(_to(part, device) for part in value) if isinstance(value, tuple) else value
 
 
-def choose_program(job: Job, snapshot: Snapshot) -> Program:
-    """The program that the job names, else the first export, else the last program."""
-    programs = snapshot.model.programs
-    wanted = job.program or main_program(snapshot.model)
-    if wanted is None:
-        raise Refused("no-program", "this file declares no program: there is nothing to fit")
-    if wanted not in programs:
-        known = ", ".join(f"`{name}`" for name in programs) or "none"
-        raise Refused("no-program", f"`{wanted}` is not a program of this file; its programs are {known}")
-    if programs[wanted].template:
-        names = ", ".join(parameter.name for parameter in programs[wanted].template)
-        raise Refused("template", f"`{wanted}` has parameters ({names}): export an instance of it and run that")
-    return programs[wanted]
-
-
 def device_of(job: Job) -> torch.device:
     """The device that was asked for.  Raises `Refused` where this machine has none."""
     name = job.config.device
@@ -133,10 +118,8 @@ def device_of(job: Job) -> torch.device:
 
 def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     """Build the program and read its data.  Raises `Refused`, `DataProblem` or a `RuntimeProblem`."""
-    from qvr_core import dsl
-
     config = job.config
-    program = choose_program(job, snapshot)
+    program = chosen(job, snapshot.model)
     device = device_of(job)
     needs = needs_of(program)
     needed = estimate(
@@ -153,7 +136,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     torch.set_num_threads(config.threads or default_threads(needed))
     torch.set_default_dtype(torch.float64 if config.precision == "float64" else torch.float32)
     torch.manual_seed(config.seed)
-    model = dsl.loads(job.text).programs[program.name].to(device)
+    model = built(job).to(device)
     if config.algorithm == "nuts" and not any(p.is_floating_point() for p in model.parameters()):
         # chains of such a program move in double precision, and their data are read as they stand
         torch.set_default_dtype(torch.float64)
@@ -223,12 +206,10 @@ def _check_parts(program: Program, needs: Needs) -> None:
 
 def _synthetic(job: Job, program: Program, needs: Needs) -> Source:
     """Rows drawn from the program with parameters of their own, which the fit does not see."""
-    from qvr_core import dsl
-
     config = job.config
     with torch.random.fork_rng():
         torch.manual_seed(config.seed + 1)
-        truth = dsl.loads(job.text).programs[program.name]
+        truth = built(job)
 
     def draw(x: Any, data: Mapping[str, Tensor]) -> dict[str, Tensor]:
         with torch.no_grad():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import re
@@ -53,10 +54,15 @@ class UsageProblem(Exception):
 
 
 def main_program(model: Model) -> str | None:
-    """The program that is run where none is named: the first exported one, else the last of the file."""
-    exported = [export.name for export in model.exports if export.name in model.programs]
+    """What is run where nothing is named: the first exported program, else the last one that is no template, else the
+    last template, else the first exported arrow, else the last let."""
+    exported = [export.name for export in model.exports]
     declared = [name for name in model.order if name in model.programs]
-    return exported[0] if exported else declared[-1] if declared else None
+    whole = [name for name in declared if not model.programs[name].template]
+    lets = [name for name in model.order if name in model.lets]
+    programs = [name for name in exported if name in model.programs]
+    found = (*programs[:1], *whole[-1:], *declared[-1:], *exported[:1], *lets[-1:])
+    return next(iter(found), None)
 
 
 def find_settings(start: Path) -> Path | None:
@@ -256,8 +262,8 @@ def _flag_value(key: str, raw: str) -> Any:
     except ValueError:
         if key == "held_out_after":
             candidates.insert(0, [float(part) for part in raw.split(",")])
-        if key == "columns":
-            candidates.insert(0, _pairs(raw))
+        if key in ("columns", "param"):
+            candidates.insert(0, _pairs(key, raw))
     for candidate in candidates:
         try:
             adapter.validate_python(candidate)
@@ -267,9 +273,21 @@ def _flag_value(key: str, raw: str) -> Any:
     return candidates[0]
 
 
-def _pairs(raw: str) -> dict[str, str]:
-    """`y=effect,sigma=error` as a table."""
+EXAMPLES = {"columns": ("y=effect,sigma=error", '{"y": "effect"}'), "param": ("alpha=1,beta=0.5", '{"alpha": 1}')}
+
+
+def _pairs(key: str, raw: str) -> dict[str, Any]:
+    """`y=effect,sigma=error` as a table; what a parameter is given may be a number."""
     pairs = [[side.strip() for side in part.partition("=")[::2]] for part in raw.split(",")]
-    if not all(name and column for name, column in pairs):
-        raise UsageProblem(f'`columns` takes pairs such as y=effect,sigma=error, or JSON: {{"y": "effect"}}; not {raw}')
-    return {name: column for name, column in pairs}
+    if not all(name and value for name, value in pairs):
+        written, as_json = EXAMPLES[key]
+        raise UsageProblem(f"`{key}` takes pairs such as {written}, or JSON: {as_json}; not {raw}")
+    return {name: _number(value) if key == "param" else value for name, value in pairs}
+
+
+def _number(text: str) -> float | int | str:
+    """A number where the text is one."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text

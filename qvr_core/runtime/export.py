@@ -16,6 +16,11 @@ def as_program(name: str, arrow: m.Arrow, builder: Builder) -> ArrowModule:
         return builder.named(arrow.name)
     if isinstance(arrow, m.Instance) or arrow.sort is m.Sort.TENSOR:
         return builder.arrow(arrow)
+    return builder.built(one_step(name, arrow))
+
+
+def one_step(name: str, arrow: m.Arrow, *, observed: bool = False) -> m.Program:
+    """The program of one step that draws from an arrow, or that observes what the arrow gives."""
     site = m.Site(
         name=SITE,
         bound=((SITE, arrow.codomain),),
@@ -31,7 +36,8 @@ def as_program(name: str, arrow: m.Arrow, builder: Builder) -> ArrowModule:
         row_local=False,
         origin=arrow.origin,
     )
-    program = m.Program(
+    step = m.ObserveModel(site=site) if observed else m.SampleModel(site=site)
+    return m.Program(
         name=name,
         inputs=(m.Input(name=None, space=arrow.domain),),
         template=(),
@@ -40,7 +46,7 @@ def as_program(name: str, arrow: m.Arrow, builder: Builder) -> ArrowModule:
         domain=arrow.domain,
         codomain=arrow.codomain,
         sort=arrow.sort,
-        steps=(m.SampleModel(site=site),),
+        steps=(step,),
         returns=((None, SITE),),
         tupled=False,
         data=(),
@@ -49,4 +55,3 @@ def as_program(name: str, arrow: m.Arrow, builder: Builder) -> ArrowModule:
         density=arrow.density,
         origin=arrow.origin,
     )
-    return builder.built(program)

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from qvr_core.analysis import Snapshot, analyse
 from qvr_core.runtime.arrow import ArrowModule
 from qvr_core.runtime.build import Builder
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.semantics.diagnostics import Severity
-from qvr_core.semantics.model import Program
+from qvr_core.semantics.model import Instance, Program
+
+
+def call_of(name: str, arguments: Mapping[str, float | int | str]) -> str:
+    """A template with its arguments, as it is written."""
+    written = ", ".join(f"{key}={value}" for key, value in arguments.items())
+    return f"{name}({written})" if written else name
+
+
+def instance_of(text: str, call: str) -> Instance:
+    """What a call of a template is in a file of this text.  Raises `InputProblem` where an argument does not fit."""
+    # The checker itself fills the parameters in: it reads the file with one export more.
+    snapshot = analyse(f"{text}\nexport {call}\n")
+    last = len(text.splitlines())
+    for item in snapshot.diagnostics():
+        if item.severity is Severity.ERROR and item.range.start.line >= last:
+            raise InputProblem(f"`{call}`: {item.message}")
+    arrow = snapshot.model.exports[-1].arrow
+    if not isinstance(arrow, Instance):
+        raise InputProblem(f"`{call}` is not a program")
+    return arrow
 
 
 class Template:
@@ -27,18 +49,7 @@ class Template:
 
         Raises `InputProblem` in the checker's words where an argument does not fit.
         """
-        written = ", ".join(f"{key}={value}" for key, value in arguments.items())
-        call = f"{self.name}({written})" if written else self.name
-        # the checker itself fills the parameters in: it reads the file with one export more
-        snapshot = analyse(f"{self._text}\nexport {call}\n")
-        last = len(self._text.splitlines())
-        for item in snapshot.diagnostics():
-            if item.severity is Severity.ERROR and item.range.start.line >= last:
-                raise InputProblem(f"`{call}`: {item.message}")
-        arrow = snapshot.model.exports[-1].arrow
-        if arrow is None:
-            raise InputProblem(f"`{call}` is not a program")
-        return Instantiated(self._builder.arrow(arrow))
+        return Instantiated(self._builder.arrow(instance_of(self._text, call_of(self.name, arguments))))
 
 
 class Instantiated:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.analysis import Analyzer
+from qvr_core.runs import settings
 from qvr_lsp.documents import Document
 from qvr_lsp.features.diagrams import diagram, graph_of, rendered
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
@@ -63,8 +64,7 @@ def main_program(source: Document | str) -> str | None:
         model = source.snapshot.model
     else:
         return None
-    names = [export.name for export in model.exports if export.name in model.programs]
-    return names[0] if names else next(reversed(list(model.programs)), None)
+    return settings.main_program(model)
 
 
 async def cancel_run(server: Server, argument: Json) -> Json:

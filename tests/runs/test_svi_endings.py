@@ -102,7 +102,7 @@ async def test_the_figure_of_a_fit_is_the_mean_of_its_last_steps(tmp_path: Path)
     job = make_job(tmp_path, CONJUGATE, learning_rate=0.05, steps=200)
     events: list[Event] = []
     worker = await start(job, events.append)
-    last = await asyncio.wait_for(worker.wait(), 120)
+    last = await asyncio.wait_for(worker.wait(), HANG)
     assert isinstance(last, Finished) and last.losses is not None
     progress = [event for event in events if isinstance(event, Progress)]
     assert progress[-1].step == 200 and progress[-1].smoothed_loss == last.losses.mean_of_last
