@@ -17,6 +17,6 @@ def lsp(ctx: typer.Context) -> None:
     """Start the language server (the same as `qvr-lsp`, with the same options)."""
     found = entry_points(group="console_scripts", name="qvr-lsp")
     if not found:
-        stop("the language server is not installed: pip install qvr-lsp", 1)
+        stop("the command qvr-lsp is missing: install this package again, with its commands", 1)
     sys.argv = ["qvr lsp", *ctx.args]
     next(iter(found)).load()()

@@ -1,6 +1,8 @@
 /** Interpreter discovery in the editor: where the sources come from, and the one message when none will do. */
+import * as fs from "node:fs";
+import * as path from "node:path";
 import * as vscode from "vscode";
-import { discover, explain, installCommand, isFound, probeInterpreter, type Found, type Problem } from "./interpreter";
+import { discover, explain, installCommand, isFound, probeInterpreter, wheelAmong, type Found, type Problem } from "./interpreter";
 
 /** The slice of the Python extension's API that is used; the extension is optional. */
 interface PythonApi {
@@ -78,9 +80,14 @@ export async function tellProblem(problem: Problem, retry: () => void): Promise<
 }
 
 function install(command: string, retry: () => void): void {
-  const terminal = vscode.window.createTerminal({ name: "Install qvr-lsp" });
+  const wheel = wheelAmong(fs.readdirSync(__dirname));
+  if (wheel === undefined) {
+    void vscode.window.showErrorMessage("QVR: this build of the extension brings no language server; `make vsix` makes one that does.");
+    return;
+  }
+  const terminal = vscode.window.createTerminal({ name: "Install the QVR language server" });
   terminal.show();
-  terminal.sendText(`${installCommand(command, process.platform)}; exit`);
+  terminal.sendText(installCommand(command, path.join(__dirname, wheel), process.platform));
   const watcher = vscode.window.onDidCloseTerminal((closed) => {
     if (closed === terminal) {
       watcher.dispose();
@@ -94,7 +101,7 @@ export async function selectInterpreter(): Promise<void> {
     await vscode.commands.executeCommand("python.setInterpreter");
     return;
   }
-  const picked = await vscode.window.showOpenDialog({ title: "Python interpreter with qvr-lsp", openLabel: "Use" });
+  const picked = await vscode.window.showOpenDialog({ title: "Python interpreter for QVR", openLabel: "Use" });
   const file = picked?.[0];
   if (file) {
     const target = vscode.workspace.workspaceFolders

@@ -105,23 +105,30 @@ export function explain(problem: Problem): { message: string; actions: ("install
       };
     case "no-package":
       return {
-        message: `QVR: the interpreter '${problem.candidate.command}' (from ${problem.candidate.why}) has no package qvr-lsp. Install it, or choose another interpreter.`,
+        message: `QVR: the interpreter '${problem.candidate.command}' (from ${problem.candidate.why}) has no QVR language server. Install the one that came with this extension, or choose another interpreter.`,
         actions: ["install", "select"],
       };
     case "none":
       return {
-        message: "QVR: no Python interpreter was found. Choose one that has the package qvr-lsp.",
+        message: "QVR: no Python interpreter was found. Choose one, and install the language server that came with this extension into it.",
         actions: ["select", "settings"],
       };
   }
 }
 
-/** The line for the terminal; the interpreter is quoted for the shells of this platform. */
-export function installCommand(command: string, platform: NodeJS.Platform): string {
+/** The line for the terminal, which stays open on a failure; quoted for the shells of this platform. */
+export function installCommand(command: string, wheel: string, platform: NodeJS.Platform): string {
   if (platform === "win32") {
-    return `& "${command}" -m pip install qvr-lsp`;
+    const quoted = (word: string) => `'${word.replace(/'/g, "''")}'`;
+    return `& ${quoted(command)} -m pip install ${quoted(wheel)}; if ($?) { exit }`;
   }
-  return `'${command.replace(/'/g, `'\\''`)}' -m pip install qvr-lsp`;
+  const quoted = (word: string) => `'${word.replace(/'/g, `'\\''`)}'`;
+  return `${quoted(command)} -m pip install ${quoted(wheel)} && exit`;
+}
+
+/** The wheel of the language server among the files that came with the extension. */
+export function wheelAmong(files: readonly string[]): string | undefined {
+  return files.find((name) => /^qvr_lsp-.*\.whl$/.test(name));
 }
 
 /** Keeps the working directory out of Python's path: files of the workspace never stand in for Python's modules. */

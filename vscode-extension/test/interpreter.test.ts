@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { candidates, discover, explain, installCommand, isFound, type Sources } from "../src/interpreter";
+import { candidates, discover, explain, installCommand, isFound, wheelAmong, type Sources } from "../src/interpreter";
 
 const sources: Sources = { setting: "", pythonExtension: undefined, folders: ["/work/app"], platform: "linux" };
 
@@ -51,5 +51,15 @@ describe("discovery", () => {
 });
 
 it("quotes the interpreter for the shell", () => {
-  expect(installCommand("/my env/o'k/python", "linux")).toBe("'/my env/o'\\''k/python' -m pip install qvr-lsp");
+  expect(installCommand("/my env/o'k/python", "/ext/qvr_lsp-0.1.0.whl", "linux")).toBe(
+    "'/my env/o'\\''k/python' -m pip install '/ext/qvr_lsp-0.1.0.whl' && exit",
+  );
+  expect(installCommand("py", "C:\\o'k\\qvr_lsp-0.1.0.whl", "win32")).toBe(
+    "& 'py' -m pip install 'C:\\o''k\\qvr_lsp-0.1.0.whl'; if ($?) { exit }",
+  );
+});
+
+it("installs the wheel that came along, and nothing from elsewhere", () => {
+  expect(wheelAmong(["extension.js", "other-1.0.whl", "qvr_lsp-0.1.0-py3-none-any.whl"])).toBe("qvr_lsp-0.1.0-py3-none-any.whl");
+  expect(wheelAmong(["extension.js"])).toBeUndefined();
 });

@@ -8,6 +8,22 @@ function M.options()
   return vim.g.qvr or {}
 end
 
+local function has_server(venv)
+  return vim.fn.executable(vim.fs.joinpath(venv, "bin", "qvr-lsp")) == 1
+    and vim.fn.executable(vim.fs.joinpath(venv, "bin", "python")) == 1
+end
+
+local answers = {}
+
+--- Whether the user trusts the environment of a folder: its programs came with files that were only opened. Asked once
+--- a folder; |vim.secure| remembers the answer, and asks again when the environment is another one.
+local function trusted(venv)
+  if answers[venv] == nil then
+    answers[venv] = vim.secure.read(vim.fs.joinpath(venv, "pyvenv.cfg")) ~= nil
+  end
+  return answers[venv]
+end
+
 --- The command that starts the server, and where it comes from in words.
 --- @param root string?
 --- @return string[] cmd, string why
@@ -19,15 +35,17 @@ function M.command(root)
   if options.python then
     return { vim.fn.expand(options.python), "-m", "qvr_lsp.server" }, "vim.g.qvr.python"
   end
-  local places = { root or vim.fn.getcwd(), vim.env.VIRTUAL_ENV and vim.fs.dirname(vim.env.VIRTUAL_ENV) or nil }
-  for _, folder in pairs(places) do
-    local python = vim.fs.joinpath(folder, ".venv", "bin", "python")
-    if vim.fn.executable(python) == 1 then
-      return { python, "-m", "qvr_lsp.server" }, ".venv of " .. folder
-    end
+  local active = vim.env.VIRTUAL_ENV
+  if active and has_server(active) then
+    return { vim.fs.joinpath(active, "bin", "python"), "-m", "qvr_lsp.server" }, "VIRTUAL_ENV"
   end
   if vim.fn.executable("qvr-lsp") == 1 then
     return { "qvr-lsp" }, "PATH"
+  end
+  local folder = root or vim.fn.getcwd()
+  local venv = vim.fs.joinpath(folder, ".venv")
+  if has_server(venv) and trusted(venv) then
+    return { vim.fs.joinpath(venv, "bin", "python"), "-m", "qvr_lsp.server" }, ".venv of " .. folder
   end
   return { "python3", "-m", "qvr_lsp.server" }, "PATH"
 end

@@ -22,7 +22,7 @@ function M.check()
   else
     local reason = tried and vim.trim(result.stderr or "") or tostring(result)
     health.error("the server does not start: " .. reason, {
-      "install it: python3 -m pip install qvr-lsp",
+      "install it from a clone of the repository: python3 -m pip install /path/to/the/clone",
       "or name another interpreter: vim.g.qvr = { python = '/path/to/python' }",
     })
   end
