@@ -52,13 +52,17 @@ class RunConfig(BaseModel):
         description="Rows in each step. By default 64 where the program reads its rows, and all rows where it does "
         "not; fewer there means a random part of the observations, scaled up to stand for all of them.",
     )
-    learning_rate: Positive = Field(default=1e-3, description="Learning rate at the start.")
+    learning_rate: Positive | None = Field(
+        default=None,
+        description="Learning rate at the start. By default 0.001, and 0.02 where the program does not read its input.",
+    )
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop", "adagrad"] = Field(
         default="adam", description="A torch optimiser."
     )
-    schedule: Literal["constant", "linear", "cosine", "exponential"] = Field(
-        default="constant",
-        description="How the learning rate changes over the steps; all but `constant` end at 1 % of it.",
+    schedule: Literal["constant", "linear", "cosine", "exponential"] | None = Field(
+        default=None,
+        description="How the learning rate changes over the steps; all but `constant` end at 1 % of it. By default "
+        "`constant`, and `cosine` where the program does not read its input.",
     )
     guide: GuideName = Field(
         default="auto",
@@ -164,6 +168,13 @@ class RunConfig(BaseModel):
         if not re.fullmatch(r"cpu|mps|cuda(:[0-9]+)?", value):
             raise ValueError(f"unknown device `{value}`: `cpu`, `cuda`, `cuda:<number>` or `mps`")
         return value
+
+    def for_program(self, *, statistical: bool) -> RunConfig:
+        """With a learning rate and a schedule that suit a program: few latents that all data share move far and must
+        come to rest, a network's weights neither."""
+        fit = (0.02, "cosine") if statistical else (1e-3, "constant")
+        rate = fit[0] if self.learning_rate is None else self.learning_rate
+        return self.model_copy(update={"learning_rate": rate, "schedule": self.schedule or fit[1]})
 
     @property
     def token_unit(self) -> str:

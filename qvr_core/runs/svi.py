@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -42,6 +43,7 @@ from qvr_core.runs.protocol import (
     PosteriorRow,
     Progress,
 )
+from qvr_core.runs.rest import not_at_rest
 from qvr_core.runs.row_terms import scaled_terms
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.team import Team
@@ -59,6 +61,8 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
 FUSED = (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.Adagrad)
 """Those that torch runs as one operation over all parameters."""
 END_SHARE = 0.01
+REST = 50
+"""Steps below which nobody expects a fit to be at rest."""
 POSTERIOR_DRAWS = 1000
 
 
@@ -101,7 +105,9 @@ class SviFit:
     def __init__(self, prepared: Prepared, stop: Stop, team: Team | None = None) -> None:
         self.prepared = prepared
         self.team = team or Team()
-        self.config = prepared.job.config
+        self.config = prepared.job.config.for_program(statistical=prepared.needs.statistical)
+        assert self.config.learning_rate is not None and self.config.schedule is not None
+        self.learning_rate, self.schedule = self.config.learning_rate, self.config.schedule
         self.directory = RunDirectory.of(prepared.job)
         self.stop = stop
         self.model = prepared.model
@@ -113,7 +119,7 @@ class SviFit:
             raise Refused("nothing-to-fit", f"`{prepared.program.name}` has no parameters and no latents to fit")
         kind = OPTIMIZERS[self.config.optimizer]
         options: dict[str, Any] = {"fused": True} if kind in FUSED else {}
-        self.optimizer = kind(self.parameters, lr=self.config.learning_rate, **options)  # pyright: ignore[reportCallIssue]
+        self.optimizer = kind(self.parameters, lr=self.learning_rate, **options)  # pyright: ignore[reportCallIssue]
         self.objective = self._objective()
         self.order = RowOrder(prepared.train.rows, self.config.batch_rows, self.config.seed, self.config.shuffle)
         if self.order.batch < self.team.size:
@@ -191,7 +197,7 @@ class SviFit:
     def advance(self) -> tuple[float, float]:
         """One optimiser step; loss and gradient norm.  A step whose gradient is not finite changes nothing."""
         for group in self.optimizer.param_groups:
-            group["lr"] = rate(self.config.schedule, self.config.learning_rate, self.step, self.config.steps)
+            group["lr"] = rate(self.schedule, self.learning_rate, self.step, self.config.steps)
         self.optimizer.zero_grad(set_to_none=self.shared is None)
         value = self.differentiate(self.step)
         norm = math.nan
@@ -283,7 +289,7 @@ class SviFit:
             figure = self._held_out()
             yield figure
         posterior, remark = self._posterior()
-        warnings = tuple(text for text in (ended_badly(self.losses, self.config), remark) if text is not None)
+        warnings = tuple(text for text in (self._came_down(), remark) if text is not None)
         for text in warnings:
             yield Message(level="warning", text=text)
         yield Finished(
@@ -296,6 +302,28 @@ class SviFit:
             warnings=warnings,
             reason=reason,
         )
+
+    def _came_down(self) -> str | None:
+        """What to say where the loss has risen, or the guide has not come to rest."""
+        bad = ended_badly(self.losses, self.config)
+        if bad is not None or not self.prepared.needs.statistical or not self.team.leads or self.config.steps < REST:
+            return bad
+        if isinstance(self.objective, inference.IWAEBound):
+            return None
+        batch = partial(self._batch_after, self.step)
+        left = not_at_rest(self.model, self.guide, self.objective, batch)
+        if left is None:
+            return None
+        falling = "" if self.schedule != "constant" else ' that falls (schedule = "cosine")'
+        return (
+            f"the fit has not come to rest: {left}; take more steps (steps = {5 * self.config.steps}), "
+            f"or another learning_rate (it is {self.learning_rate:g}){falling}"
+        )
+
+    def _batch_after(self, step: int, number: int) -> Batch:
+        """The batch of a step that the fit does not make any more."""
+        rows = self.order.rows_of(step + number)
+        return self.prepared.move(self.prepared.train.batch(rows, self.order.generator(step + number)))
 
     def _posterior(self) -> tuple[tuple[PosteriorRow, ...], str | None]:
         """What the guide says of the latents that all rows share, and a remark; drawn without touching the fit."""

@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 
 import pytest
+import torch
 
 from qvr_core.runs import sampling
 from qvr_core.runs.client import start
@@ -88,7 +89,7 @@ async def test_a_fit_that_ends_above_its_start_says_so(tmp_path: Path) -> None:
 
 
 def test_losses_that_rise_are_told_from_noise() -> None:
-    config, noise = RunConfig(), random.Random(0)
+    config, noise = RunConfig().for_program(statistical=True), random.Random(0)
     for seed in range(200):
         noise.seed(seed)
         assert ended_badly([noise.gauss(0, 1) + 3 / (1 + i) for i in range(20 + seed)], config) is None
@@ -116,3 +117,55 @@ def test_no_early_step_counts_in_where_a_fit_is() -> None:
     assert recent(falling[:20]) == pytest.approx(981.5)
     assert recent([math.nan, *falling[:1], math.nan]) is None
     assert recent([]) is None
+
+
+LOGISTIC = """\
+object Row : FinSet 300
+program logistic : Row -> Row
+    sample a <- Normal(0.0, 5.0)
+    sample b <- Normal(0.0, 5.0)
+    observe y : Row <- Bernoulli(sigmoid(a + b * x))
+    return b
+"""
+
+
+def logistic_job(folder: Path, **config: object) -> Job:
+    noise = random.Random(0)
+    rows = [(x, int(noise.random() < 1 / (1 + math.exp(-1 - 4 * x)))) for x in (noise.gauss(0, 1) for _ in range(300))]
+    (folder / "y.csv").write_text("\n".join(["x,y", *(f"{x},{y}" for x, y in rows)]) + "\n")
+    asked = RunConfig.model_validate({"data": "csv:y.csv", "threads": 1, **config})
+    return RunStore(folder).create(path="m.qvr", text=LOGISTIC, program=None, config=asked, base=str(folder))
+
+
+async def test_a_fit_that_has_not_come_to_rest_says_so(tmp_path: Path) -> None:
+    warnings, last = await watched(logistic_job(tmp_path, learning_rate=1e-3, steps=500))
+    assert "the fit has not come to rest: `b`" in warnings[0] and "steps = 2500" in warnings[0]
+    assert last.posterior[1].mean < 2.5
+    # a rate that falls to nothing does not hide it
+    warnings, _ = await watched(logistic_job(tmp_path, learning_rate=1e-3, steps=500, schedule="cosine"))
+    assert "the fit has not come to rest: `b`" in warnings[0]
+
+
+@pytest.mark.parametrize("config", [{}, {"batch_size": 50}, {"guide": "multivariate_normal"}])
+async def test_a_statistical_program_comes_to_rest_by_default_and_says_nothing(
+    tmp_path: Path, config: dict[str, object]
+) -> None:
+    warnings, last = await watched(logistic_job(tmp_path, **config))
+    assert warnings == []
+    (a, b) = last.posterior
+    # the mode and the curvature there, by Newton's method
+    x, y = torch.tensor(
+        [[float(v) for v in line.split(",")] for line in (tmp_path / "y.csv").read_text().splitlines()[1:]],
+        dtype=torch.float64,
+    ).T
+    design, theta = torch.stack([torch.ones_like(x), x], 1), torch.zeros(2, dtype=torch.float64)
+    for _ in range(20):
+        p = torch.sigmoid(design @ theta)
+        hessian = design.T @ (design * (p * (1 - p))[:, None]) + torch.eye(2, dtype=torch.float64) / 25
+        theta += torch.linalg.solve(hessian, design.T @ (y - p) - theta / 25)
+    spread = torch.linalg.inv(hessian).diagonal().sqrt()
+    mean_field = hessian.diagonal().rsqrt()
+    expected = spread if config.get("guide") else mean_field
+    for row, mode, wide, sd in zip((a, b), theta.tolist(), spread.tolist(), expected.tolist(), strict=True):
+        assert row.mean == pytest.approx(mode, abs=0.5 * wide)
+        assert row.sd == pytest.approx(sd, rel=0.2)
