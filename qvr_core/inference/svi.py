@@ -66,7 +66,9 @@ class SVI:
             with torch.random.fork_rng(devices=[]):
                 torch.set_rng_state(state)
                 problem = first_non_finite(self.model, self.guide, x, observations)
-            raise self.model.placed(NonFinite(f"step {self.steps}: {problem}", site=problem.site))
+            raise self.model.placed(
+                NonFinite(f"step {self.steps}: {problem}", site=problem.site, origin=problem.origin)
+            )
         self.optim.step()
         return value
 

@@ -12,8 +12,8 @@ from qvr_core.data.problems import DataProblem, NoColumn
 from qvr_core.runs.guide_names import in_flags
 from qvr_core.runs.protocol import Failed, TextRange
 from qvr_core.runs.ranges import utf16
-from qvr_core.runtime.errors import RuntimeProblem
-from qvr_core.semantics.diagnostics import Severity
+from qvr_core.runtime.errors import NonFinite, RuntimeProblem
+from qvr_core.semantics.diagnostics import Origin, Severity
 from qvr_core.semantics.located import LocatedDiagnostic
 from qvr_core.semantics.model import Program
 from qvr_core.semantics.program_codes import POSSIBLE_TYPO
@@ -32,10 +32,19 @@ USAGE = frozenset(
 class Refused(Exception):
     """A run that is not started, or ended on purpose, with a reason for the user."""
 
-    def __init__(self, code: str, message: str, *, site: str | None = None, fixes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        site: str | None = None,
+        origin: Origin | None = None,
+        fixes: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.site = site
+        self.origin = origin
         self.fixes = fixes
 
 
@@ -57,11 +66,12 @@ def check_failure(snapshot: Snapshot, text: str) -> Failed | None:
 def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | None, text: str) -> Failed:
     """What to tell of an exception.  An unforeseen one keeps the end of its traceback in `log`."""
 
-    def place(site: str | None) -> TextRange | None:
+    def place(site: str | None, exact: Origin | None = None) -> TextRange | None:
         if snapshot is None or program is None:
             return None
         arrow = snapshot.model.arrows.get(site or "")
         origin = arrow.origin if arrow is not None else site_origins(program).get(site or "", program.origin)
+        origin = exact or origin
         return TextRange.model_validate(utf16(snapshot.range(origin), split_lines(text)[0]))
 
     match error:
@@ -69,7 +79,7 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
             return Failed(
                 code=error.code,
                 message=str(error),
-                range=place(error.site),
+                range=place(error.site, error.origin),
                 site=error.site,
                 fixes=error.fixes,
                 usage=error.code in USAGE or None,
@@ -86,7 +96,8 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
             )
         case RuntimeProblem():
             message = in_flags(str(error))
-            return Failed(code=_code(error), message=message, range=place(error.site), site=error.site)
+            at = place(error.site, error.origin if isinstance(error, NonFinite) else None)
+            return Failed(code=_code(error), message=message, range=at, site=error.site)
         case torch.OutOfMemoryError() | MemoryError():
             return Failed(
                 code="out-of-memory",

@@ -66,8 +66,12 @@ def not_at_rest(
 
 def _words(what: str, pull: float) -> str:
     if what == "loc":
-        return f"is still about {abs(pull):.1g} of its standard deviations from where the bound pulls it"
+        return f"is still about {_rough(abs(pull))} of its standard deviations from where the bound pulls it"
     return f"has a standard deviation that is still too {'small' if pull < 0 else 'large'}"
+
+
+def _rough(number: float) -> str:
+    return f"{number:.1g}" if number < 1 else f"{number:.0f}"
 
 
 def _pulls(guide: AutoNormalGuide | AutoMultivariateNormalGuide) -> Iterator[tuple[str, str, Tensor]]:

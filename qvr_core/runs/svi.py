@@ -376,7 +376,11 @@ class SviFit:
         problem = first_non_finite(self.model, self.guide, x, observations)
         if self.config.nan == "stop":
             advice = 'lower learning_rate, set clip_gradient = 10.0, or leave such steps out with nan = "skip"'
-            raise Refused("not-finite", f"step {self.step}: {problem}; {advice}", site=problem.site)
+            if not any(map(math.isfinite, self.losses)):
+                advice = "it is so before anything has moved, so look at the expression, the priors and the data"
+            raise Refused(
+                "not-finite", f"step {self.step}: {problem}; {advice}", site=problem.site, origin=problem.origin
+            )
         yield Message(level="warning", text=f"step {self.step} is left out: {problem}")
 
     def _held_out_on_the_way(self) -> Iterator[Event]:

@@ -19,7 +19,7 @@ from qvr_core.runtime.frame import Frame
 from qvr_core.runtime.indices import IndexCheck
 from qvr_core.runtime.layout import Where
 from qvr_core.runtime.precision import precision
-from qvr_core.runtime.soundness import unsound
+from qvr_core.runtime.soundness import asked, unsound
 from qvr_core.semantics.families import FAMILIES
 from qvr_core.semantics.model import Constant, Data, Expr, FamilyDraw, Site
 
@@ -52,6 +52,7 @@ class Argument:
             ),
             0,
         )
+        self.expr = expr
         self.indexed = expr.type.indexed
         self.evaluate = compile_expr(expr, parts)
 
@@ -137,9 +138,14 @@ class Arguments:
 
     def check(self, aligned: Aligned) -> None:
         """Raises `NonFinite` for an argument that is not finite, or outside what its family takes."""
-        for name, (cell, _) in aligned.cells.items():
+        for item, (name, (cell, _)) in zip(self.items, aligned.cells.items(), strict=True):
             if (wrong := unsound(cell.value, self.constraints.get(name, "real"))) is not None:
                 place = f"`{self.where.program}`, {self.where.part}"
+                computed = asked()
+                cause = None if computed is None else computed.cause(item.expr)
+                if cause is not None:
+                    what = f"{place}: its `{name}` is not finite, since {cause.words}"
+                    raise NonFinite(what, site=cause.step or self.where.site, origin=cause.origin)
                 raise NonFinite(f"{place}: its `{name}` {wrong}", site=self.where.site)
 
     def canonical(self, aligned: Aligned, rank: int) -> tuple[Tensor, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -16,6 +16,7 @@ from qvr_core.runtime.functions import function
 from qvr_core.runtime.indices import IndexCheck
 from qvr_core.runtime.layout import factors, take_factor
 from qvr_core.runtime.precision import at_least, precision
+from qvr_core.runtime.soundness import asked
 from qvr_core.semantics.model import (
     Apply,
     Arrow,
@@ -113,7 +114,15 @@ def _literal(value: Any) -> Evaluate:
 
 
 def _builtin(expr: Builtin, parts: Parts) -> Evaluate:
-    operation = function(expr.function)
+    plain = function(expr.function)
+
+    def operation(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
+        result = plain(args, keywords)
+        computed = asked()
+        if computed is not None:
+            computed.values[id(expr)] = (list(args), result)
+        return result
+
     items = [compile_expr(arg, parts) for arg in expr.args]
     named = [(key, compile_expr(value, parts)) for key, value in expr.keywords]
     if not named:

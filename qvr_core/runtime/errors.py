@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
+from qvr_core.semantics.diagnostics import Origin
+
 
 class RuntimeProblem(Exception):
     """Base of all errors that a user of a loaded program can cause.
@@ -72,7 +74,11 @@ class DiscreteLatent(RuntimeProblem, TypeError):
 
 
 class NonFinite(RuntimeProblem, ArithmeticError):
-    """A density or a gradient is NaN or infinite."""
+    """A density or a gradient is NaN or infinite; `origin` is the expression that made it so, where one did."""
+
+    def __init__(self, message: str, *, site: str | None = None, origin: Origin | None = None) -> None:
+        super().__init__(message, site=site)
+        self.origin = origin
 
 
 class Unobserved(UserWarning):

@@ -93,7 +93,7 @@ class FamilySite:
         """Draw or score the site, bind it, and leave a record."""
         groups = self.groups(frame)
         aligned = self.arguments.align(frame, self.event, groups)
-        if asked():
+        if asked() is not None:
             self.arguments.check(aligned)
         given = self._given(frame)
         if given is None:

@@ -24,6 +24,7 @@ from qvr_core.runtime.frame import Frame, as_tensor
 from qvr_core.runtime.layout import blocks
 from qvr_core.runtime.padding import each_repeated
 from qvr_core.runtime.precision import precision
+from qvr_core.runtime.soundness import asked
 from qvr_core.semantics.model import MarginalizeModel
 
 QUADRATURE_NODES = 64
@@ -240,6 +241,8 @@ class Marginalize:
             assert given is not None
             groups = step.groups(inner)
             aligned = step.arguments.align(inner, step.event, groups)
+            if asked() is not None:
+                step.arguments.check(aligned)
             value = step.fitted(inner, given, aligned, groups, self.plate if self.mode == "row" else ())
             inner.bound[step.name] = value
             return self._placed(step.terms(inner, value, aligned, groups), step, inner)

@@ -9,23 +9,26 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
-_asked: ContextVar[bool] = ContextVar("asked", default=False)
+from qvr_core.runtime.first_cause import Computed
+
+_asked: ContextVar[Computed | None] = ContextVar("asked", default=None)
 
 TOLERANCE = 1e-5
 
 
 @contextmanager
-def sound_arguments() -> Generator[None]:
-    """Inside, a site with an argument that cannot be raises `NonFinite`, which names it."""
-    token = _asked.set(True)
+def sound_arguments() -> Generator[Computed]:
+    """Inside, a site with an argument that cannot be raises `NonFinite`, which names it; what is computed is kept."""
+    computed = Computed()
+    token = _asked.set(computed)
     try:
-        yield
+        yield computed
     finally:
         _asked.reset(token)
 
 
-def asked() -> bool:
-    """True inside `sound_arguments`."""
+def asked() -> Computed | None:
+    """What has been computed inside `sound_arguments`; None outside."""
     return _asked.get()
 
 

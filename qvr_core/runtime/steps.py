@@ -10,12 +10,13 @@ from torch import Tensor
 from qvr_core.runtime.arithmetic import Parts, compile_expr
 from qvr_core.runtime.arrow_site import ArrowSite
 from qvr_core.runtime.cells import Cell
-from qvr_core.runtime.errors import RuntimeProblem
+from qvr_core.runtime.errors import NonFinite, RuntimeProblem
 from qvr_core.runtime.execution import SiteKind, SiteRecord
 from qvr_core.runtime.family_site import FamilySite
 from qvr_core.runtime.frame import Frame
 from qvr_core.runtime.layout import regroup
 from qvr_core.runtime.marginalize import Marginalize
+from qvr_core.runtime.soundness import asked
 from qvr_core.semantics.model import (
     ArrowDraw,
     Density,
@@ -44,10 +45,14 @@ class LetStep:
     def __init__(self, step: LetModel, parts: Parts) -> None:
         self.names = step.names
         self.space = step.value.type.space
+        self.expr = step.value
         self.value = compile_expr(step.value, parts)
 
     def run(self, frame: Frame) -> None:
         cell = self.value(frame)
+        computed = asked()
+        if computed is not None:
+            computed.lets.update(dict.fromkeys(self.names, self.expr))
         if len(self.names) == 1:
             frame.bound[self.names[0]] = cell
             return
@@ -67,10 +72,16 @@ class ScoreStep:
 
     def __init__(self, step: ScoreModel, parts: Parts) -> None:
         self.name = step.name
+        self.expr = step.value
         self.value = compile_expr(step.value, parts)
 
     def run(self, frame: Frame) -> None:
         cell = self.value(frame)
+        computed = asked()
+        cause = None if computed is None else computed.cause(self.expr)
+        if cause is not None:
+            message = f"`{frame.program}`, score `{self.name}`: {cause.words}"
+            raise NonFinite(message, site=cause.step or self.name, origin=cause.origin)
         frame.bound[self.name] = cell
         frame.sites[self.name] = SiteRecord(
             self.name, "score", True, cell.value, score_per_row(cell, frame.rows), None, {}, Density("deterministic")

@@ -279,3 +279,62 @@ def test_an_instance_of_a_template_and_an_exported_let_know_their_lines() -> Non
     with pytest.raises(InputProblem) as refused:
         let.rsample(torch.zeros(3, 5))
     assert refused.value.place == "<text>:3"
+
+
+def _logarithm(a: torch.Tensor, body: str = "") -> tuple[Any, dict[str, torch.Tensor]]:
+    lines = (
+        f"sample b <- Normal(0.0, 1.0)\nlet mu = log(a - 100.0)\n{body}observe y : Row <- Normal(mu + b, 1.0)\nreturn b"
+    )
+    return statistical(lines), {"a": a, "y": torch.zeros(6)}
+
+
+@pytest.mark.parametrize(
+    ("a", "message"),
+    [
+        (
+            torch.tensor([-12.0, 0.0, 20.0, 50.0, 90.0, 96.0]),
+            r"`log\(a - 100.0\)` is NaN in 6 of 6 rows: `a - 100.0` is between -112 and -4 there",
+        ),
+        (
+            torch.tensor([101.0, 102.0, 103.0, 99.0, 104.0, 105.0]),
+            r"is NaN in 1 of 6 rows, the first in row 3: `a - 100.0` is -1 there",
+        ),
+        (torch.tensor([101.0, 102.0, 100.0, 103.0, 104.0, 105.0]), r"is infinite in 1 of 6 rows, the first in row 2"),
+    ],
+)
+def test_the_expression_that_made_a_number_infinite_or_nan_first_is_named(a: torch.Tensor, message: str) -> None:
+    model, data = _logarithm(a)
+    guide = AutoNormalGuide(model, observed_names={"y"})
+    fit = SVI(model, guide, torch.optim.Adam(guide.parameters()), ELBO())
+    for act in (
+        lambda: fit.step(None, data),
+        lambda: MCMC(NUTSKernel(), 2, 2, seed=0).run(model, None, data),
+    ):
+        with pytest.raises(NonFinite, match=message) as caught:
+            act()
+        assert caught.value.site == "mu"
+
+
+def test_an_infinity_that_nothing_takes_over_is_not_blamed() -> None:
+    lines = """
+sample b <- Normal(0.0, 1.0)
+let safe = where(a > 100.0, log(a - 100.0), 0.0)
+let steep = exp(a * 10.0)
+observe y : Row <- Normal(safe + b * steep, 1.0)
+return b
+"""
+    model = statistical(lines)
+    guide = AutoNormalGuide(model, observed_names={"y"})
+    fit = SVI(model, guide, torch.optim.Adam(guide.parameters()), ELBO())
+    with pytest.raises(NonFinite, match=r"`exp\(a \* 10.0\)` is infinite in 1 of 6 rows, the first in row 5"):
+        fit.step(None, {"a": torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 90.0]), "y": torch.zeros(6)})
+
+
+@pytest.mark.parametrize(
+    "step", ["score s = sum(log(a - 100.0)) * b", "observe z : Row <- Normal(sqrt(a - 100.0), 1.0)"]
+)
+def test_scores_and_arguments_name_their_expressions(step: str) -> None:
+    model = statistical(f"sample b <- Normal(0.0, 1.0)\n{step}\nreturn b")
+    data = {"a": torch.arange(6.0), **({"z": torch.zeros(6)} if "z :" in step else {})}
+    with pytest.raises(NonFinite, match=r"\(a - 100.0\)` is NaN in 6 of 6 rows: `a - 100.0` is between -100 and -95"):
+        MCMC(NUTSKernel(), 2, 2, seed=0).run(model, None, data)

@@ -14,7 +14,7 @@ from qvr_core.runs import sampling
 from qvr_core.runs.client import start
 from qvr_core.runs.config import RunConfig
 from qvr_core.runs.descent import ended_badly
-from qvr_core.runs.protocol import Event, Finished, Job, Message, Progress
+from qvr_core.runs.protocol import Event, Failed, Finished, Job, Message, Progress
 from qvr_core.runs.store import RunDirectory, RunStore, overview
 from qvr_core.runs.svi import recent
 from tests.patience import HANG
@@ -169,3 +169,17 @@ async def test_a_statistical_program_comes_to_rest_by_default_and_says_nothing(
     for row, mode, wide, sd in zip((a, b), theta.tolist(), spread.tolist(), expected.tolist(), strict=True):
         assert row.mean == pytest.approx(mode, abs=0.5 * wide)
         assert row.sd == pytest.approx(sd, rel=0.2)
+
+
+@pytest.mark.parametrize("algorithm", ["svi", "nuts"])
+async def test_a_fit_that_cannot_begin_points_at_the_operand(tmp_path: Path, algorithm: str) -> None:
+    text = CONJUGATE.replace("Normal(mu, 1.5)", "Normal(mu + log(y - 100.0), 1.5)").replace("y - 100", "a - 100")
+    (tmp_path / "y.csv").write_text("y,a\n" + "1.0,2.0\n" * 8)
+    asked = RunConfig.model_validate({"data": "csv:y.csv", "threads": 1, "algorithm": algorithm})
+    job = RunStore(tmp_path).create(path="m.qvr", text=text, program=None, config=asked, base=str(tmp_path))
+    worker = await start(job, lambda event: None)
+    last = await asyncio.wait_for(worker.wait(), 120)
+    assert isinstance(last, Failed) and last.range is not None
+    line = text.splitlines()[last.range.start.line]
+    assert line[last.range.start.character : last.range.end.character] == "a - 100.0"
+    assert "`a - 100.0` is -98 there" in last.message and "learning" not in last.message

@@ -187,8 +187,10 @@ def start(potential: Potential, generators: Sequence[Generator]) -> State:
         q = np.stack([q[i] if good[i] else potential.initial(g).numpy() for i, g in enumerate(generators)])
     problem = potential.blame(torch.from_numpy(q[int(np.argmin(good))]))
     reason = problem or "an observed value lies outside its support, or a scale is zero or negative"
-    site, place = (None, None) if problem is None else (problem.site, problem.place)
-    raise NonFinite(f"no start with a finite log density in {START_ATTEMPTS} attempts: {reason}", site=site).at(place)
+    message = f"no start with a finite log density in {START_ATTEMPTS} attempts: {reason}"
+    if problem is None:
+        raise NonFinite(message)
+    raise NonFinite(message, site=problem.site, origin=problem.origin).at(problem.place)
 
 
 class _Kept:
