@@ -38,7 +38,6 @@ class Algebra:
     high: float = math.inf
     product: Binary | None = None
     from_log_probs: Callable[[Tensor], Tensor] = torch.exp
-    negation: Callable[[Tensor], Tensor] | None = None
 
     def need(self, part: str) -> float:
         """`unit` or `zero`, or the error that says why there is none."""
@@ -103,7 +102,7 @@ def _identity(log_probs: Tensor) -> Tensor:
 
 
 def _fuzzy(name: str, times: Binary, join: Reduce) -> Algebra:
-    return Algebra(name, times, join, 1.0, 0.0, torch.sigmoid, 0.0, 1.0, negation=lambda a: 1.0 - a)
+    return Algebra(name, times, join, 1.0, 0.0, torch.sigmoid, 0.0, 1.0)
 
 
 def _lukasiewicz(a: Tensor, b: Tensor) -> Tensor:
@@ -112,7 +111,7 @@ def _lukasiewicz(a: Tensor, b: Tensor) -> Tensor:
 
 _TABLE = (
     _fuzzy("product_fuzzy", torch.mul, _probabilistic_sum),
-    Algebra("boolean", torch.mul, _any, 1.0, 0.0, _rounded, 0.0, 1.0, negation=lambda a: 1.0 - a),
+    Algebra("boolean", torch.mul, _any, 1.0, 0.0, _rounded, 0.0, 1.0),
     _fuzzy("lukasiewicz", _lukasiewicz, lambda w: w.sum(-1).clamp(max=1.0)),
     _fuzzy("godel", torch.minimum, _any),
     Algebra("tropical", torch.add, _smallest, 0.0, math.inf, _free, from_log_probs=torch.neg),

@@ -96,7 +96,7 @@ def _observed(node: m.Observed, builder: Builder, algebra: Algebra) -> ObservedT
             else _tensor(inner, builder, algebra).flat().detach()
         )
         return ObservedTensor(node, algebra, value)
-    return ObservedTensor(node, algebra, None)
+    raise RuntimeProblem(f'nothing says what the matrix of `{node.name}` is: write `~ from_data("{node.name}")`')
 
 
 def algebra_of(node: m.Arrow, builder: Builder) -> Algebra:

@@ -57,7 +57,6 @@ def defined_algebra(composition: Composition, parts: Parts) -> Algebra:
         torch.sigmoid if truth else _free,
         0.0 if truth else -torch.inf,
         1.0 if truth else torch.inf,
-        negation=compiled("negation"),
     )
 
 

@@ -108,15 +108,12 @@ def _initial(shape: tuple[int, int], init: str, scale: float | None) -> Tensor:
 
 
 class ObservedTensor(TensorArrow):
-    """A given matrix.  It moves with the module but is no parameter; None stands for the identity-like default."""
+    """A given matrix.  It moves with the module but is no parameter."""
 
     given: Tensor
 
-    def __init__(self, node: model.Observed, algebra: Algebra, value: Tensor | None) -> None:
+    def __init__(self, node: model.Observed, algebra: Algebra, value: Tensor) -> None:
         super().__init__(node.domain, node.codomain, algebra)
-        if value is None:
-            rows, columns = self.shape
-            value = algebra.identity(max(rows, columns))[:rows, :columns]
         self.register_buffer("given", value, persistent=False)
 
     def flat(self) -> Tensor:

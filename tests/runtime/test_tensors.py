@@ -10,7 +10,7 @@ import torch
 
 from qvr_core.runtime.algebras import ALGEBRAS
 from qvr_core.runtime.build import Builder
-from qvr_core.runtime.errors import InputProblem, MissingData
+from qvr_core.runtime.errors import InputProblem, MissingData, RuntimeProblem
 from qvr_core.runtime.tensors import LatentTensor
 from tests.runtime import nodes as n
 
@@ -179,3 +179,9 @@ def test_a_composition_of_ones_own():
     module = Builder(file).arrow(compose(n.ref(f), n.ref(g)))
     left, right = (module.leaves[key].matrix() for key in "fg")
     assert torch.allclose(module.matrix(), (left[:, :, None] * right[None]).amax(1))
+
+
+def test_an_observed_arrow_that_nothing_gives_has_no_matrix() -> None:
+    three = n.finite(3)
+    with pytest.raises(RuntimeProblem, match=r'the matrix of `w` is: write `~ from_data\("w"\)`'):
+        n.build(n.observed("w", three, three, "real"))
