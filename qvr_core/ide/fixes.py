@@ -18,9 +18,10 @@ def quick_fixes(snapshot: Snapshot, stretch: Range) -> list[Action]:
     """The fixes of every diagnostic that touches a stretch of text, worst first; then those of others that would change
     the stretch: a width is mended where it is declared, too."""
     here = touching(snapshot, stretch)
+    known = {id(found) for found in here}
     fixes = [action for found in here for action in actions_of(found)]
     for found in snapshot.diagnostics():
-        if found.severity is Severity.ERROR and found not in here:
+        if found.severity is Severity.ERROR and id(found) not in known:
             fixes += [action for action in actions_of(found) if any(_replaces(each, stretch) for each in action.edits)]
     return fixes
 

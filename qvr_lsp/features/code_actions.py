@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # In longer files the checker's fixes are offered without having been tried, and no others.
 TRIED_LINES = 2000
 
+# Fixes offered at once, the worst problems' first: nobody chooses among more, and each is tried.
+MOST_OFFERED = 50
+
 
 @on_document
 def code_actions(server: Server, document: Document, params: Json) -> list[Json]:
@@ -29,7 +32,8 @@ def code_actions(server: Server, document: Document, params: Json) -> list[Json]
     actions: list[Action] = []
     if wanted(only, "quickfix"):
         tried = attempts(snapshot, stretch) if len(document.lines) <= TRIED_LINES else []
-        actions += [action for action in (*quick_fixes(snapshot, stretch), *tried) if helps(document, action)]
+        fixes = (*quick_fixes(snapshot, stretch), *tried)[:MOST_OFFERED]
+        actions += [action for action in fixes if helps(document, action)]
     if wanted(only, "refactor"):
         actions += [action for action in refactorings(snapshot, stretch) if keeps(document, action)]
     if only and wanted(only, "source.fixAll"):
