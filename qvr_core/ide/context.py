@@ -161,6 +161,10 @@ def _accepted(start: str, tokens: tuple[Token, ...]) -> frozenset[str] | None:
     return acceptable(grammar, states)
 
 
+MOST_OPEN = 100
+"""Open brackets that are looked at, the innermost ones: each keeps what stands in it."""
+
+
 def _brackets(tokens: tuple[Token, ...]) -> tuple[Bracket, ...]:
     """The brackets that are open at the end of the tokens, outermost first."""
     stack: list[tuple[int, int, int]] = []  # index of the opener, index after the last comma, commas
@@ -174,5 +178,5 @@ def _brackets(tokens: tuple[Token, ...]) -> tuple[Bracket, ...]:
             stack[-1] = (opener, index + 1, commas + 1)
     return tuple(
         Bracket(tokens[opener].kind, tokens[opener - 1] if opener else None, tokens[since:], commas, opener)
-        for opener, since, commas in stack
+        for opener, since, commas in stack[-MOST_OPEN:]
     )
