@@ -4,25 +4,66 @@ if exists("b:current_syntax")
 endif
 
 syntax case match
+syntax match qvrOperator ">>\|<-\|->\|=>\||-\|⊢\|[@~]"
+syntax match qvrNumber "\<\d\+\%(\.\d*\)\?\%([eE][+-]\?\d\+\)\?\>\|\.\d\+"
+syntax match qvrCall "\.\@1<!\<\h\w*\ze\s*(" contains=qvrBuiltin
+syntax match qvrArgument "\%([(,]\s*\)\@20<=\h\w*\ze\s*=[^=]" contains=qvrCallOption
+syntax match qvrArgumentValue "\%(=\s*\)\@20<=\h\w*\ze\s*[,)]" contains=qvrCallValue
+syntax match qvrChoice "\%(^composition\s\+\)\@20<=\h\w*" contains=qvrComposition
+syntax keyword qvrCombinator factor in
+
+" The words of the language (python -m scripts.vocabulary).
+syntax match qvrStep "^\s*\%(sample\|observe\|marginalize\|let\|score\|return\)\>"
+syntax match qvrStatement "^\%(object\|morphism\|let\|define\|program\|export\|composition\|deduction\)\>"
+syntax match qvrStep "^\s\+\%(atoms\|binders\|rule\|lexicon\)\>"
+syntax match qvrMethod "\.\@1<=\%(dagger\|freeze\|trace\|marginalize\)\>"
+syntax match qvrOperation "^\s\+\%(tensor_op\|join\|unit\|zero\|negation\)\>"
+syntax keyword qvrSpace FinSet Real Simplex CholeskyFactor Covariance Correlation Seq Nat Object Mor
+syntax keyword qvrCombinator fan scan stack repeat residual identity last mean_over_time from_data
+syntax keyword qvrFamily Normal LogNormal LogitNormal HalfNormal HalfCauchy Cauchy StudentT HalfStudentT Laplace
+syntax keyword qvrFamily Gumbel Uniform Exponential Gamma InverseGamma Beta Kumaraswamy Chi2 Weibull Pareto
+syntax keyword qvrFamily VonMises TruncatedNormal Bernoulli ContinuousBernoulli Binomial Categorical Geometric
+syntax keyword qvrFamily Poisson NegativeBinomial ZeroInflatedPoisson OrderedLogistic Dirichlet LogisticNormal
+syntax keyword qvrFamily MultivariateNormal LowRankMultivariateNormal MatrixNormal Wishart InverseWishart
+syntax keyword qvrFamily LKJCholesky Horseshoe MixtureNormal
+syntax keyword qvrBuiltin contained abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos tan asin acos
+syntax keyword qvrBuiltin contained atan sinh cosh tanh asinh acosh atanh erf erfc erfinv sigmoid lgamma digamma ceil floor
+syntax keyword qvrBuiltin contained logsigmoid relu relu6 gelu silu mish softsign tanhshrink hardsigmoid hardswish selu
+syntax keyword qvrBuiltin contained logical_not isnan isfinite sign round neg logit expit inv_logit trunc frac sinc deg2rad
+syntax keyword qvrBuiltin contained rad2deg ndtr log_ndtr ndtri minimum maximum atan2 logaddexp logical_and logical_or pow add
+syntax keyword qvrBuiltin contained sub mul div fmod remainder copysign hypot floor_divide true_divide xlogy logsumexp argmax
+syntax keyword qvrBuiltin contained argmin amax amin nansum sum mean prod std var median max min norm any all softmax
+syntax keyword qvrBuiltin contained log_softmax softmin cumsum cumprod logcumsumexp sort argsort flip normalize softplus elu
+syntax keyword qvrBuiltin contained celu leaky_relu hardtanh hardshrink softshrink clamp clip layer_norm where concat cat
+syntax keyword qvrBuiltin contained chunk dot matmul mv mm bmm outer transpose diag diag_embed inverse cholesky det logdet eye
+syntax keyword qvrBuiltin contained zeros ones zeros_like ones_like full_like arange linspace one_hot tril triu unsqueeze
+syntax keyword qvrBuiltin contained squeeze reshape flatten roll diff size numel detach parse compose
+syntax keyword qvrRole contained kernel embed linear norm attention position latent observed discretize
+syntax keyword qvrOption contained role scale param_source hidden_dim replicate bias rank init heads causal dropout
+syntax keyword qvrOption contained max_length bins total components low high over iid_over via mask weight at reduction
+syntax keyword qvrOption contained effects lengths semiring start depth tolerance max_iterations
+syntax keyword qvrCallOption contained emit direction init
+syntax keyword qvrCallValue contained all forward backward learned zeros
+syntax keyword qvrOptionValue contained mlp linear default xavier zeros auto normal logsumexp Sample Score Marginal Pure LogProb
+syntax keyword qvrOptionValue contained Viterbi Boolean Counting true false
+syntax keyword qvrAttributeKey contained learnable bounded init weight
+syntax keyword qvrComposition contained product_fuzzy boolean lukasiewicz godel tropical max_plus log_prob real probability
+syntax keyword qvrComposition contained counting markov
+" End of them.
+
+" What stands in a bracket behind a type or a draw.  A line that starts in the first column ends it in any case.
+syntax region qvrOptions matchgroup=qvrBracket start="\[" end="\]" end="^\ze\h" contains=qvrKey,qvrValue,@qvrInside
+syntax match qvrKey "\<\h\w*\ze\s*=[^=]" contained contains=qvrOption
+syntax match qvrValue "\%([=[,]\s*\)\@20<=\h\w*\ze\s*\%([],]\|$\)" contained contains=qvrRole,qvrOptionValue
+syntax cluster qvrInside contains=qvrOptions,qvrCall,qvrArgument,qvrSpace,qvrCombinator,qvrFamily,qvrNumber,qvrString,qvrOperator,qvrComment
+
+syntax region qvrString start=+"+ skip=+\\.+ end=+"+ end=+$+ contains=qvrEscape
+syntax match qvrEscape "\\." contained
+syntax keyword qvrTodo TODO FIXME NOTE contained
 syntax match qvrComment "#\%(\[\)\@!.*$" contains=qvrTodo
 syntax match qvrComment "^\s*#.*$" contains=qvrTodo
 syntax match qvrDoc "^\s*#!.*$"
-syntax keyword qvrTodo TODO FIXME NOTE contained
-syntax match qvrStatement "^\%(object\|morphism\|let\|define\|program\|export\|composition\|deduction\)\>"
-syntax match qvrStep "^\s\+\%(sample\|observe\|marginalize\|let\|score\|return\|atoms\|binders\|rule\|lexicon\)\>"
-syntax keyword qvrSpace FinSet Real Simplex CholeskyFactor Covariance Correlation Seq Nat Object Mor
-syntax keyword qvrCombinator fan scan stack repeat residual identity from_data last mean_over_time factor in as
-syntax keyword qvrFamily Normal LogNormal LogitNormal HalfNormal HalfCauchy Cauchy StudentT HalfStudentT Laplace Gumbel
-syntax keyword qvrFamily Uniform Exponential Gamma InverseGamma Beta Kumaraswamy Chi2 Weibull Pareto VonMises
-syntax keyword qvrFamily TruncatedNormal Bernoulli ContinuousBernoulli Binomial Categorical Geometric Poisson
-syntax keyword qvrFamily NegativeBinomial ZeroInflatedPoisson OrderedLogistic Dirichlet LogisticNormal Wishart
-syntax keyword qvrFamily MultivariateNormal LowRankMultivariateNormal MatrixNormal InverseWishart LKJCholesky Horseshoe
-syntax keyword qvrFamily MixtureNormal
-syntax match qvrOption "\<[a-z_][A-Za-z0-9_]*\ze\s*=[^=]"
-syntax match qvrNumber "\<\d\+\%(\.\d*\)\?\%([eE][+-]\?\d\+\)\?\>\|\.\d\+"
-syntax region qvrString start=+"+ skip=+\\.+ end=+"+ end=+$+ contains=qvrEscape
-syntax match qvrEscape "\\." contained
-syntax match qvrOperator ">>\|<-\|->\|=>\||-\|⊢\|[@~]"
+syntax region qvrAttribute matchgroup=qvrBracket start="\S\s*\zs#\[" end="\]" oneline contains=qvrAttributeKey,qvrNumber,qvrString
 
 highlight default link qvrComment Comment
 highlight default link qvrDoc SpecialComment
@@ -30,9 +71,19 @@ highlight default link qvrTodo Todo
 highlight default link qvrStatement Keyword
 highlight default link qvrStep Statement
 highlight default link qvrSpace Type
-highlight default link qvrCombinator Function
+highlight default link qvrCombinator Special
+highlight default link qvrMethod Special
 highlight default link qvrFamily Structure
+highlight default link qvrBuiltin Function
+highlight default link qvrRole Constant
 highlight default link qvrOption Identifier
+highlight default link qvrCallOption Identifier
+highlight default link qvrOptionValue Constant
+highlight default link qvrCallValue Constant
+highlight default link qvrAttributeKey PreProc
+highlight default link qvrComposition Constant
+highlight default link qvrOperation Function
+highlight default link qvrBracket Delimiter
 highlight default link qvrNumber Number
 highlight default link qvrString String
 highlight default link qvrEscape SpecialChar

@@ -1,0 +1,326 @@
+"""Write the words of the language where they are listed: `python -m scripts.vocabulary`.
+
+The checker's closed tables are the one source; the grammar of VS Code, the syntax of Vim and docs/reference.md hold
+copies.  Each copy stands at a mark, and everything around the marks is written by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, POSTFIX
+from qvr_core.semantics.builtins import BUILTINS
+from qvr_core.semantics.compositions import BUILTIN_COMPOSITIONS, OPERATIONS
+from qvr_core.semantics.deductions import ATTRIBUTES, SEMIRINGS
+from qvr_core.semantics.deductions import OPTIONS as DEDUCTION_KEYS
+from qvr_core.semantics.families import FAMILIES, REAL, Family, Parameter, support_words
+from qvr_core.semantics.postfix import METHODS
+from qvr_core.semantics.program_options import EFFECTS
+from qvr_core.semantics.program_options import KEYS as PROGRAM_KEYS
+from qvr_core.semantics.roles import HEAD_OPTIONS, ROLES, OptionSpec
+from qvr_core.semantics.step_options import OBJECT_KEYS, REDUCTIONS, STEP_KEYS, VALUE_KEYS
+from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS
+from qvr_core.syntax.lexer import SPACES
+from qvr_core.syntax.units import KINDS
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXTMATE = ROOT / "vscode-extension" / "syntaxes" / "qvr.tmLanguage.json"
+VIM = ROOT / "neovim" / "syntax" / "qvr.vim"
+REFERENCE = ROOT / "docs" / "reference.md"
+
+ROLE_OPTIONS = [spec for role in ROLES.values() for spec in role.options.values()]
+BOUNDS = ("low", "high")
+FLAGS = ("true", "false")
+
+WORDS: Mapping[str, Iterable[str]] = {
+    "statements": STATEMENT_WORDS,
+    "steps": STEP_WORDS,
+    "items": ITEM_WORDS,
+    "spaces": ("FinSet", *SPACES, "Seq", *KINDS),
+    "combinators": COMBINATORS,
+    "methods": METHODS,
+    "families": FAMILIES,
+    "builtins": BUILTINS,
+    "roles": ROLES,
+    "options": (
+        *(spec.key for spec in ROLE_OPTIONS),
+        *HEAD_OPTIONS,
+        *BOUNDS,
+        *(key for keys in STEP_KEYS.values() for key in keys),
+        *PROGRAM_KEYS,
+        *DEDUCTION_KEYS,
+    ),
+    "call options": (key for _, key in CALL_WORDS),
+    "call values": (word for words in CALL_WORDS.values() for word in words),
+    "values": (
+        *(word for spec in ROLE_OPTIONS for word in spec.words if spec.key != "role"),
+        *REDUCTIONS,
+        *EFFECTS,
+        *SEMIRINGS,
+        *FLAGS,
+    ),
+    "attributes": ATTRIBUTES,
+    "compositions": BUILTIN_COMPOSITIONS,
+    "operations": OPERATIONS,
+}
+"""The words of each kind, in the order of the tables."""
+
+VOCABULARY = {kind: tuple(dict.fromkeys(words)) for kind, words in WORDS.items()}
+
+# ---------------------------------------------------------------- VS Code
+
+WHOLE = r"(?<![\w.])({words})(?!\w)"
+TEXTMATE_RULES: Mapping[str, str] = {
+    "statements": r"^({words})\b",
+    "steps": r"^\s*({words})\b",
+    "items": r"^\s+({words})\b",
+    "spaces": WHOLE,
+    "combinators": WHOLE,
+    "methods": r"\.({words})\b",
+    "families": WHOLE,
+    "builtins": WHOLE + r"(?=\s*\()",
+    "roles": r"\b(role)\s*(=)\s*({words})\b",
+    "options": r"\b({words})\s*(=)(?!=)",
+    "call options": r"(?<=[(,]|[(,] )({words})\s*(=)(?!=)",
+    "call values": r"(?<==|= )({words})\b",
+    "values": r"(?<=[=\[,]|[=\[,] )({words})\b",
+    "attributes": r"\b({words})\b",
+    "compositions": r"^(composition)\s+({words})\b",
+    "operations": r"^\s+({words})\b",
+}
+"""The pattern of each rule of the grammar that is marked with `"comment": "words: KIND"`."""
+
+
+def textmate(text: str) -> str:
+    """The grammar of VS Code, its marked rules made anew."""
+    for kind, pattern in TEXTMATE_RULES.items():
+        match = json.dumps(pattern.replace("{words}", "|".join(VOCABULARY[kind])))
+        rule = rf'("comment": "words: {kind}",\s*"match": )"(?:[^"\\]|\\.)*"'
+        text, found = re.subn(rule, lambda mark, match=match: mark[1] + match, text)
+        if found == 0:
+            raise ValueError(f"{TEXTMATE.name} has no rule for the words of kind `{kind}`")
+    return text
+
+
+# ---------------------------------------------------------------- Vim
+
+VIM_KEYWORDS: Mapping[str, str] = {
+    "spaces": "qvrSpace",
+    "combinators": "qvrCombinator",
+    "families": "qvrFamily",
+    "builtins": "qvrBuiltin contained",
+    "roles": "qvrRole contained",
+    "options": "qvrOption contained",
+    "call options": "qvrCallOption contained",
+    "call values": "qvrCallValue contained",
+    "values": "qvrOptionValue contained",
+    "attributes": "qvrAttributeKey contained",
+    "compositions": "qvrComposition contained",
+}
+VIM_LINES: Mapping[str, str] = {
+    "steps": r'syntax match qvrStep "^\s*\%({words}\)\>"',
+    "statements": r'syntax match qvrStatement "^\%({words}\)\>"',
+    "items": r'syntax match qvrStep "^\s\+\%({words}\)\>"',
+    "methods": r'syntax match qvrMethod "\.\@1<=\%({words}\)\>"',
+    "operations": r'syntax match qvrOperation "^\s\+\%({words}\)\>"',
+}
+
+
+def vim(text: str) -> str:
+    """The syntax of Vim, its list of words made anew."""
+    lines = [pattern.replace("{words}", r"\|".join(VOCABULARY[kind])) for kind, pattern in VIM_LINES.items()]
+    for kind, group in VIM_KEYWORDS.items():
+        lines += [f"syntax keyword {group} {part}" for part in textwrap.wrap(" ".join(VOCABULARY[kind]), 90)]
+    return between('" The words of the language (python -m scripts.vocabulary).\n', '\n" End of them.', lines, text)
+
+
+# ---------------------------------------------------------------- the reference
+
+
+def reference(text: str) -> str:
+    """The reference, its tables made anew."""
+    for name, rows in TABLES.items():
+        text = between(f"<!-- table: {name} -->\n", "\n<!-- end -->", rows(), text)
+    return text
+
+
+def families() -> Iterator[str]:
+    """One row for a family, in groups: what a draw is, and whether it is whole."""
+    yield from ("| family | draws | meaning |", "|---|---|---|")
+    for family in sorted(FAMILIES.values(), key=lambda family: (min(family.event, 1), family.discrete)):
+        call = f"{family.name}({', '.join(map(_parameter, family.parameters))})"
+        yield f"| `{call}` | {_draws(family)} | {family.summary} |"
+
+
+def _parameter(parameter: Parameter) -> str:
+    if parameter.default is None or math.isnan(parameter.default):
+        return parameter.name
+    return f"{parameter.name}={parameter.default:g}"
+
+
+def _draws(family: Family) -> str:
+    if family.bounded_by:
+        return "numbers from {} to {}".format(*(f"`{name}`" for name in family.bounded_by))
+    return "any real matrix" if family.support == REAL and family.event == 2 else support_words(family)
+
+
+def parameters() -> Iterator[str]:
+    """One row for a parameter that has other names, or takes another form under one."""
+    yield from ("| parameter | of | also called | or instead |", "|---|---|---|---|")
+    owners: dict[tuple[str, str], list[str]] = {}
+    for family in FAMILIES.values():
+        for parameter in family.parameters:
+            instead = _code(name for name, _ in parameter.alternatives)
+            if parameter.aliases or instead:
+                row = (f"`{parameter.name}`", f"{_code(parameter.aliases)} | {instead}")
+                owners.setdefault(row, []).append(family.name)
+    for (name, others), names in owners.items():
+        yield f"| {name} | {', '.join(names)} | {others} |"
+
+
+def roles() -> Iterator[str]:
+    """One row for a role."""
+    yield from ("| role | joins | sort | behind `~` | what it is |", "|---|---|---|---|---|")
+    for role in ROLES.values():
+        sort, behind = role.sort.name.lower(), _INIT[role.takes_init]
+        yield f"| `{role.name}` | {role.between} | {sort} | {behind} | {role.summary} |"
+
+
+_INIT = {"": "nothing", "family": "a family", "prior": "a prior on the weights", "value": "the value"}
+
+
+def role_options() -> Iterator[str]:
+    """One row for an option of a role; those that every role takes come first."""
+    yield from ("| option | roles | takes | without it | meaning |", "|---|---|---|---|---|")
+    owners: dict[OptionSpec, list[str]] = {}
+    for role in ROLES.values():
+        for spec in role.options.values():
+            owners.setdefault(spec, []).append(role.name)
+    for spec, names in sorted(owners.items(), key=lambda item: -len(item[1])):
+        where = "all" if len(names) == len(ROLES) else _code(names)
+        yield f"| `{spec.key}` | {where} | {_takes(spec)} | {_default(spec)} | {spec.meaning} |"
+    for key, meaning in HEAD_OPTIONS.items():
+        heads = [family for family in FAMILIES.values() if key in family.head_options]
+        names = ", ".join(family.name for family in heads)
+        default = heads[0].head_options[key]
+        yield f"| `{key}` | `kernel` with {names} | a whole number from 1 | `{default}` | {meaning} |"
+
+
+_TAKES = {
+    "positive": "a number above 0",
+    "fraction": "a number from 0 to below 1",
+    "count": "a whole number from 1",
+    "flag": "`true` or `false`",
+}
+
+
+def _takes(spec: OptionSpec) -> str:
+    return _code(spec.words) if spec.kind == "word" else _TAKES[spec.kind]
+
+
+def _default(spec: OptionSpec) -> str:
+    if spec.default is None:
+        return ""
+    return f"`{str(spec.default).lower() if isinstance(spec.default, bool) else spec.default}`"
+
+
+def step_options() -> Iterator[str]:
+    """One row for an option of a step."""
+    yield from ("| option | behind | meaning |", "|---|---|---|")
+    meanings = {**OBJECT_KEYS, **VALUE_KEYS, "reduction": f"how the values are joined: {_code(REDUCTIONS)}"}
+    for key, meaning in meanings.items():
+        yield f"| `{key}` | {_code(step for step, keys in STEP_KEYS.items() if key in keys)} | {meaning} |"
+
+
+def combinators() -> Iterator[str]:
+    """One row for a combinator or what follows a dot."""
+    yield from ("| expression | type | weights | what it does |", "|---|---|---|---|")
+    for one in COMBINATORS.values():
+        yield f"| `{one.call}` | {one.rule} | {one.weights} | {one.summary} |"
+    for call, summary in POSTFIX.values():
+        yield f"| `{call}` | | shared | {summary} |"
+
+
+_RULES: Mapping[str, str] = {
+    "pointwise": "Element by element, with broadcasting",
+    "keep": "Shape kept",
+    "reduce": "The last axis goes",
+    "concat": "Joining",
+    "chunk": "Cutting",
+    "matmul": "Products of matrices",
+    "free": "Shapes of their own",
+    "parse": "Deductions",
+    "compose": "Deductions",
+}
+
+
+def builtins() -> Iterator[str]:
+    """The functions by what becomes of the shape, each with its arguments."""
+    for title in dict.fromkeys(_RULES.values()):
+        functions = [function for function in BUILTINS.values() if _RULES[function.rule] == title]
+        calls = ", ".join(
+            f"`{function.name}({', '.join(function.parameters)}{', …' if function.most is None else ''})`"
+            for function in functions
+        )
+        yield from (f"**{title}.** {calls}.", "")
+
+
+def compositions() -> Iterator[str]:
+    """One row for a composition."""
+    yield from ("| composition | combine and join |", "|---|---|")
+    yield from (f"| `{name}` | {meaning} |" for name, meaning in BUILTIN_COMPOSITIONS.items())
+
+
+def semirings() -> Iterator[str]:
+    """One row for a semiring."""
+    yield from ("| semiring | the weight of an item |", "|---|---|")
+    yield from (f"| `{name}` | {meaning} |" for name, meaning in SEMIRINGS.items())
+
+
+TABLES: Mapping[str, Callable[[], Iterable[str]]] = {
+    "roles": roles,
+    "options of roles": role_options,
+    "combinators": combinators,
+    "options of steps": step_options,
+    "functions": builtins,
+    "compositions": compositions,
+    "semirings": semirings,
+    "families": families,
+    "parameters": parameters,
+}
+"""What stands between `<!-- table: NAME -->` and `<!-- end -->`."""
+
+
+def _code(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+# ---------------------------------------------------------------- files
+
+
+def between(begin: str, end: str, lines: Iterable[str], text: str) -> str:
+    """`text` with `lines` between two marks, whatever stood there."""
+    head, found, rest = text.partition(begin)
+    _, closed, tail = rest.partition(end)
+    if not (found and closed):
+        raise ValueError(f"the mark {begin.strip()!r} or its end {end.strip()!r} is missing")
+    body = "\n".join(lines).strip()
+    return f"{head}{begin}{body}{end}{tail}"
+
+
+FILES: Mapping[Path, Callable[[str], str]] = {TEXTMATE: textmate, VIM: vim, REFERENCE: reference}
+
+
+def fresh(path: Path) -> str:
+    """A file as it should be."""
+    return FILES[path](path.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    for file in FILES:
+        file.write_text(fresh(file), encoding="utf-8")
