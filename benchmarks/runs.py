@@ -1,6 +1,6 @@
 """Runs: start-up cold and prewarmed, event latency, cancel, throughput, what a second process costs.
 
-Times are in milliseconds from the client's side, budgets those of TOOLING.md 3 and of the issues.
+Times are in milliseconds from the client's side.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The language server's budgets (TOOLING.md 1), measured by a fake editor over stdio.
+"""The language server's budgets, measured by a fake editor over stdio.
 
 Files are the declarations of the seq2seq example, repeated under fresh names.  Times are medians and 95th percentiles
 in milliseconds, from the moment the message is written until the answer has been read.

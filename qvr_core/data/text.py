@@ -1,4 +1,4 @@
-"""Text corpora as windows of bytes or characters: the next token, or a masked one (LANGUAGE.md 8)."""
+"""Text corpora as windows of bytes or characters: the next token, or a masked one (docs/reference.md#text)."""
 
 from __future__ import annotations
 

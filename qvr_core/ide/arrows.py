@@ -165,7 +165,7 @@ def _weights(model: Model, deduction: str, seen: set[str]) -> int:
 
 
 def _own_parameters(arrow: Arrow) -> int:
-    """Learned numbers of one declared arrow (LANGUAGE.md 4); 0 for what has none of its own."""
+    """Learned numbers of one declared arrow (docs/reference.md#roles); 0 for what has none of its own."""
     match arrow:
         case m.Embed():
             return _product(_finite_sizes(arrow.domain.space)) * _width(arrow.codomain.space)

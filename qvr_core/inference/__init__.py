@@ -1,4 +1,4 @@
-"""Inference: trace, guides, objectives, SVI, Predictive, MCMC and lifting (LANGUAGE.md 8)."""
+"""Inference: trace, guides, objectives, SVI, Predictive, MCMC and lifting (docs/reference.md#python-api)."""
 
 from qvr_core.inference.guides import (
     AutoDeltaGuide,

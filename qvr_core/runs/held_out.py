@@ -1,4 +1,4 @@
-"""The figure on held-out text: bits per token by K draws of the latents from the model (LANGUAGE.md 8)."""
+"""The figure on held-out text: bits per token by K draws of the latents from the model (docs/reference.md#text)."""
 
 from __future__ import annotations
 

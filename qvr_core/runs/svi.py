@@ -150,7 +150,7 @@ class SviFit:
     def _guide(self) -> Guide:
         name = self.config.guide
         if name == "auto":
-            # A program that reads its input draws every latent anew in each row (LANGUAGE.md 7).
+            # A program that reads its input draws every latent anew in each row (docs/reference.md#rows-and-plates).
             local = not self.prepared.needs.statistical and any(True for _ in self.model.parameters())
             name = "prior" if local else "normal"
         observed = {need.name for need in self.prepared.needs.observed}

@@ -1,4 +1,4 @@
-"""The algebras in which tensor arrows compose (LANGUAGE.md 7), builtin and defined by a `composition`."""
+"""The algebras in which tensor arrows compose, builtin and defined by a file (docs/reference.md#compositions)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The networks of kernels: from a value of the domain to the raw parameters of a family (LANGUAGE.md 4 and 7)."""
+"""The networks of kernels: from the input to the raw parameters of a family (docs/reference.md#kernel-networks)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finite intermediates summed out: `a >> b` where the value between a and b is finite (LANGUAGE.md 7)."""
+"""Finite intermediates summed out: `a >> b` where the value between a and b is finite (docs/reference.md#densities)."""
 
 from __future__ import annotations
 

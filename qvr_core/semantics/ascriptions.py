@@ -1,4 +1,4 @@
-"""What `: S` beside a family means: the value, its set, draws in each row, or a plate (LANGUAGE.md 6)."""
+"""What `: S` means: the value, its set, draws in each row, or a plate (docs/reference.md#ascriptions)."""
 
 from __future__ import annotations
 

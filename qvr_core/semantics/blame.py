@@ -1,4 +1,4 @@
-"""One wrong width, one error: which declared size alone would mend the equations that contradict (LANGUAGE.md 3)."""
+"""Which declared size alone would mend equations that contradict (docs/reference.md#one-wrong-width-one-error)."""
 
 from __future__ import annotations
 

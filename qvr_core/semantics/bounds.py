@@ -1,4 +1,4 @@
-"""How large what a file declares may be (LANGUAGE.md 16, "Bounded"): told once, where the bound is crossed."""
+"""How large what a file declares may be (docs/reference.md#bounds): told once, where the bound is crossed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The builtin functions of arithmetic: one table (LANGUAGE.md 6, "Builtins").
+"""The builtin functions of arithmetic: one table (docs/reference.md#functions).
 
 Pointwise functions, reductions over the last axis and activations carry torch's own names and mean what they mean
 there.

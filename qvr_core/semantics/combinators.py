@@ -1,4 +1,4 @@
-"""Arrow expressions: one function for each form of them (LANGUAGE.md 5)."""
+"""Arrow expressions: one function for each form of them (docs/reference.md#combinators)."""
 
 from __future__ import annotations
 

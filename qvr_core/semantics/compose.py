@@ -1,4 +1,4 @@
-"""`>>`: what fits after what (LANGUAGE.md 5)."""
+"""`>>`: what fits after what (docs/reference.md#combinators)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compositions: the algebra in which the tensor arrows declared after it compose (LANGUAGE.md 7)."""
+"""Compositions: the algebra in which the tensor arrows declared after it compose (docs/reference.md#compositions)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deductions: atoms, rules and a lexicon, checked (LANGUAGE.md 7)."""
+"""Deductions: atoms, rules and a lexicon, checked (docs/reference.md#deductions)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the density of a composite arrow is computed (LANGUAGE.md 7, "Densities are exact given the innovations")."""
+"""How the density of a composite arrow is computed (docs/reference.md#densities)."""
 
 from __future__ import annotations
 

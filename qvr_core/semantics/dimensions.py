@@ -1,4 +1,4 @@
-"""Linear equations between sizes, solved over the natural numbers (LANGUAGE.md 3, "Dimension inference").
+"""Linear equations between sizes, solved over the natural numbers (docs/reference.md#sizes-and-holes).
 
 A row says that a linear form over variables is zero.  Variables are declared sizes, whose values are known, and holes.
 Rational elimination solves; a value that is not a natural number from 1 makes its row impossible.

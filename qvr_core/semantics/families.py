@@ -1,4 +1,4 @@
-"""The families of distributions: one table that the checker, the editor and the runtime read (LANGUAGE.md 9).
+"""The families: one table that the checker, the editor and the runtime read (docs/reference.md#families).
 
 A *head* is a family on a kernel (`~ Normal`): a network gives its raw parameters.  A *step* names a family with
 arguments (`sample mu <- Normal(0.0, 1.0)`).

@@ -1,4 +1,4 @@
-"""`@` and `fan`: arrows side by side (LANGUAGE.md 5)."""
+"""`@` and `fan`: arrows side by side (docs/reference.md#combinators)."""
 
 from __future__ import annotations
 

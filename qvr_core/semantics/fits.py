@@ -1,4 +1,7 @@
-"""Which space fits where (LANGUAGE.md 3): finite sets by name, reals by width, supports by inclusion."""
+"""Which space fits where: finite sets by name, reals by width, supports by inclusion.
+
+See docs/reference.md#finite-sets-and-real-spaces.
+"""
 
 from __future__ import annotations
 

@@ -467,7 +467,7 @@ DrawModel = ArrowDraw | FamilyDraw
 
 
 class Ascription(Enum):
-    """What `: S` beside a family means, decided once by the checker (LANGUAGE.md 6)."""
+    """What `: S` beside a family means, decided once by the checker (docs/reference.md#ascriptions)."""
 
     NONE = "none"
     VALUE = "value"  # S ascribes the value

@@ -1,4 +1,4 @@
-"""Morphism declarations: role, spaces, options, and what follows `~` (LANGUAGE.md 4)."""
+"""Morphism declarations: role, spaces, options, and what follows `~` (docs/reference.md#morphisms-and-roles)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Object expressions: from the tree to spaces (LANGUAGE.md 3)."""
+"""Object expressions: from the tree to spaces (docs/reference.md#objects-and-dimensions)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows a dot in an arrow expression: tensor operations, `freeze`, named factors (LANGUAGE.md 5)."""
+"""What follows a dot: tensor operations, `freeze`, named factors (docs/reference.md#combinators)."""
 
 from __future__ import annotations
 

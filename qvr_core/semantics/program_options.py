@@ -1,4 +1,4 @@
-"""The options of a program's header: `effects`, and `lengths`, the valid length of each row (LANGUAGE.md 6)."""
+"""The options of a program's header: `effects`, and `lengths` (docs/reference.md#padded-sequences)."""
 
 from __future__ import annotations
 

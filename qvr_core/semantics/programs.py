@@ -1,4 +1,4 @@
-"""Programs: the typed do-block, step by step (LANGUAGE.md 6).
+"""Programs: the typed do-block, step by step (docs/reference.md#programs-and-steps).
 
 A step is checked again only where its own text or something that it reads has changed: `step_results`.
 """

@@ -1,4 +1,4 @@
-"""`scan`: which factors are the state, and in which direction the sequence is read (LANGUAGE.md 5)."""
+"""`scan`: which factors are the state, and in which direction the sequence is read (docs/reference.md#scans)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program returns, and whether that fits its codomain (LANGUAGE.md 6)."""
+"""What a program returns, and whether that fits its codomain (docs/reference.md#what-a-program-returns)."""
 
 from __future__ import annotations
 

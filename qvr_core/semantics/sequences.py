@@ -1,4 +1,4 @@
-"""Lifting to sequences: which arrow is applied at every position (LANGUAGE.md 3)."""
+"""Lifting to sequences: which arrow is applied at every position (docs/reference.md#sequences)."""
 
 from __future__ import annotations
 

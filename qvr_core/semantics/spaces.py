@@ -1,4 +1,4 @@
-"""Spaces: what an object denotes, how wide it is, and which space fits where (LANGUAGE.md 3)."""
+"""Spaces: what an object denotes, and how wide it is (docs/reference.md#objects-and-dimensions)."""
 
 from __future__ import annotations
 

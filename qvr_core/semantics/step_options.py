@@ -1,4 +1,4 @@
-"""The options of steps: `over`, `iid_over`, `via`, `mask`, `weight`, `at`, `reduction` (LANGUAGE.md 6)."""
+"""The options of steps (docs/reference.md#options-of-steps)."""
 
 from __future__ import annotations
 

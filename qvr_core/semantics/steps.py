@@ -1,4 +1,4 @@
-"""One step of a program: its place in the model, and the names that it binds (LANGUAGE.md 6)."""
+"""One step of a program: its place in the model, and the names that it binds (docs/reference.md#steps)."""
 
 from __future__ import annotations
 
