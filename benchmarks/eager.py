@@ -1,4 +1,4 @@
-"""The seeds' models as a PyTorch user would write them by hand: what `benchmarks.runtime` compares with."""
+"""The language models as a PyTorch user would write them by hand: what `benchmarks.runtime` compares with."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Network(nn.Module):
 
 
 class VanillaRnn(nn.Module):
-    """Seed 001."""
+    """The example `vanilla_rnn_lm`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class VanillaRnn(nn.Module):
 
 
 class BidirectionalRnn(nn.Module):
-    """Seed 000."""
+    """The example `bidirectional_rnn_lm`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class BidirectionalRnn(nn.Module):
 
 
 class Block(nn.Module):
-    """Four heads and five kernels of seed 002."""
+    """Four heads and five kernels of `seq2seq`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class Block(nn.Module):
 
 
 class Seq2Seq(nn.Module):
-    """Seed 002."""
+    """The example `seq2seq`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class Unrolled(nn.Module):
 
 
 class RewiredCell(nn.Module):
-    """The Rewired LSTM of seed 003."""
+    """The cell of the example `rlstm_lm`, a Rewired LSTM."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ class RewiredCell(nn.Module):
 
 
 class MogrifierCell(RewiredCell):
-    """Four rounds of mutual gating in front of it, with full matrices, as in seed 003."""
+    """Four rounds of mutual gating in front of it, with full matrices, as in the example `mogrifier_rlstm_lm`."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Loss and backward of the seeds against hand-written eager loops, particles, cells written as programs, BERT's block.
+"""Loss and backward against hand-written eager loops: language models, particles, cells as programs, BERT's block.
 
 One process, one thread, the two sides by turns, medians of CPU time; the ratio is theirs over ours (higher is better),
 for particles, the LSTM and BERT ours over the other (lower is better).

@@ -151,7 +151,7 @@ def model(arrows: list[m.Arrow], lets: list[m.LetArrow], programs: list[m.Progra
 
 
 def bidirectional(back: int = 64) -> m.Model:
-    """The seed's program; `back` is the width of the backward state."""
+    """The bidirectional language model; `back` is the width of the backward state."""
     token, embedded, combined = finite("Token", 256), real("Embedded", 64), real("Combined", 128)
     forward, backward = real("FwdHidden", 64), real("BwdHidden", back)
     tok_embed = embed("tok_embed", token, embedded)

@@ -26,10 +26,10 @@ from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.inference.mcmc.traced import traced
 from qvr_core.runtime import fused, gaussian
 from tests.inference import posteriors
-from tests.inference.seeds import Seed, seeds
-from tests.inference.test_seed_snippets import example
+from tests.inference.test_walkthroughs import example
+from tests.inference.walkthroughs import WALKTHROUGHS, Walkthrough
 
-SEED = pytest.mark.parametrize("seed", seeds(), ids=[seed.name for seed in seeds()])
+EACH = pytest.mark.parametrize("shown", WALKTHROUGHS, ids=lambda shown: shown.name)
 
 NETWORK = """
 object X : Real 2
@@ -51,10 +51,10 @@ def closest(found: Any, wanted: Any) -> float:
     return max(float((a - b).abs().max() / b.abs().max().clamp(min=1e-12)) for a, b in zip(found, wanted, strict=True))
 
 
-@SEED
-def test_fused_paths_equal_plain_operations(seed: Seed) -> None:
+@EACH
+def test_fused_paths_equal_plain_operations(shown: Walkthrough) -> None:
     """In double precision: a recurrent network with these weights amplifies the rounding of single precision."""
-    model, x, observations = example(seed)
+    model, x, observations = example(shown)
     model.double()
     guide = AutoNormalGuide(model, observed_names=set(observations))
     parameters = [*model.parameters(), *guide.parameters()]
@@ -75,9 +75,9 @@ def test_fused_paths_equal_plain_operations(seed: Seed) -> None:
     assert closest(ours, plain) < 1e-9
 
 
-@SEED
-def test_particles_cost_one_execution_and_give_the_mean_of_separate_ones(seed: Seed) -> None:
-    model, x, observations = example(seed)
+@EACH
+def test_particles_cost_one_execution_and_give_the_mean_of_separate_ones(shown: Walkthrough) -> None:
+    model, x, observations = example(shown)
     model.double()
     (site,) = observations
     rows, particles = len(x), 3
@@ -151,9 +151,9 @@ program p(x) : X -> Y
     assert value.shape == (2,) and bool(torch.isfinite(gradient).all())
 
 
-@SEED
-def test_the_density_that_chains_explore_repeats_bit_for_bit(seed: Seed) -> None:
-    model, x, observations = example(seed)
+@EACH
+def test_the_density_that_chains_explore_repeats_bit_for_bit(shown: Walkthrough) -> None:
+    model, x, observations = example(shown)
     potential = potential_of(*bayesian_lift_parameters(model, x, observations))
     q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
     first, second = (potential.value_and_grad(q) for _ in range(2))

@@ -25,9 +25,9 @@ from qvr_core.inference import (
 from qvr_core.inference.objectives import weigh
 from qvr_core.runtime.errors import DiscreteLatent, InputProblem, NoDensity, NonFinite
 from tests.inference import posteriors
-from tests.inference.seeds import seeds
+from tests.inference.walkthroughs import walkthrough
 
-VANILLA = seeds()[1].source
+VANILLA = walkthrough("vanilla_rnn_lm").source
 GUIDES = [AutoNormalGuide, AutoMultivariateNormalGuide, AutoLowRankMultivariateNormalGuide]
 
 

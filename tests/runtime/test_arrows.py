@@ -1,4 +1,4 @@
-"""The arrows of the seeds: shapes, names, exact densities, reproducibility."""
+"""The arrows of the language models: shapes, names, exact densities, reproducibility."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class AutoNormalGuide(CoordinateGuide):
 
         For the noise of d elements the parameters are in units of 1/√d.  That changes neither the family nor its start
         (0 and 0 mean mean 0 and deviation 1 in any unit), but an optimiser's step then changes the divergence from the
-        model alike for any width.  (In units of one, seed 001's loss runs away in 3 % of its runs, so in 0.5 %.)
+        model alike for any width.  (In units of one, `vanilla_rnn_lm`'s loss runs away in 3 % of runs, so in 0.5 %.)
         """
         loc, log_scale = self.raw_loc[block.key], self.raw_log_scale[block.key]
         if not block.standard or loc.numel() <= 1:

@@ -1,4 +1,7 @@
-"""The seeds' programs and snippets, cut out of their text: `quivers` is read as `qvr_core`, nothing else changes."""
+"""Three published walkthroughs: program and snippets, cut out of their text.
+
+Their library `quivers` is read as `qvr_core`; nothing else changes.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent / "seeds"
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "seeds"
+FOLDER = Path(__file__).parent / "walkthroughs"
 SECTIONS = ("Generating synthetic data", "SVI fit", "NUTS posterior", "Categorical Perspective")
 
 
 @dataclass(frozen=True)
-class Seed:
-    """A seed's program (bodies indented by four spaces) and its three snippets."""
+class Walkthrough:
+    """A program (bodies indented by four spaces) and its three snippets."""
 
     name: str
     source: str
@@ -25,19 +27,18 @@ class Seed:
     nuts: str
 
 
-def seeds() -> list[Seed]:
-    """Seeds 000, 001 and 002, from the shared folder where it is there, else from the copies beside this file."""
-    folder = SHARED if SHARED.is_dir() else HERE
-    return [_seed(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("00[012]_*.txt"))]
+def walkthrough(name: str) -> Walkthrough:
+    """The one of a program: `bidirectional_rnn_lm`, `vanilla_rnn_lm` or `seq2seq`."""
+    return _read((FOLDER / f"{name}.txt").read_text(encoding="utf-8"))
 
 
-def _seed(text: str) -> Seed:
+def _read(text: str) -> Walkthrough:
     lines = [line.rstrip().removesuffix("¶") for line in text.splitlines()]
     source = _program(lines)
     name = next(line.split()[1] for line in source.splitlines() if line.startswith("export"))
     starts = [lines.index(section) for section in SECTIONS]
     snippets = [_code(lines[start:end]) for start, end in itertools.pairwise(starts)]
-    return Seed(name, source, *snippets)
+    return Walkthrough(name, source, *snippets)
 
 
 def _program(lines: list[str]) -> str:
@@ -80,3 +81,6 @@ def run(code: str, source: str, folder: Path, shift: int = 0, **replacements: st
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(code, f"<{name}>", "exec"), space)
     return space
+
+
+WALKTHROUGHS = tuple(walkthrough(path.stem) for path in sorted(FOLDER.glob("*.txt")))

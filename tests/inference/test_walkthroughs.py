@@ -1,4 +1,4 @@
-"""The seeds' snippets run as written, and what they promise holds."""
+"""The snippets of the walkthroughs run as written, and what they promise holds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import torch
 from qvr_core.dsl import loads
 from qvr_core.inference import ELBO, SVI, AutoNormalGuide, AutoPriorGuide, bayesian_lift_parameters, trace
 from qvr_core.runtime.errors import MissingInnovations
-from tests.inference.seeds import Seed, run, seeds
+from tests.inference.walkthroughs import WALKTHROUGHS, Walkthrough, run
 
-SEEDS = seeds()
-SEED = pytest.mark.parametrize("seed", SEEDS, ids=[seed.name for seed in SEEDS])
+EACH = pytest.mark.parametrize("shown", WALKTHROUGHS, ids=lambda shown: shown.name)
 
 
 @pytest.fixture(autouse=True)
@@ -23,11 +22,11 @@ def one_thread() -> None:
     torch.manual_seed(0)
 
 
-def example(seed: Seed):
+def example(shown: Walkthrough):
     """A model, an input and observations, as the snippets make them."""
     torch.manual_seed(0)
-    model = loads(seed.source).morphism
-    if seed.name == "seq2seq":
+    model = loads(shown.source).morphism
+    if shown.name == "seq2seq":
         x = torch.randint(0, 32, (16, 2))
     else:
         for _, p in model.named_parameters():
@@ -37,62 +36,62 @@ def example(seed: Seed):
     return model, x, {site: model.rsample(x)}
 
 
-@SEED
-def test_data_snippet(seed: Seed, tmp_path: Path) -> None:
-    space = run(seed.data, seed.source, tmp_path)
-    drawn = space["y_obs"] if seed.name == "seq2seq" else space["targets"]
-    assert drawn.shape == ((16,) if seed.name == "seq2seq" else (4,))
+@EACH
+def test_data_snippet(shown: Walkthrough, tmp_path: Path) -> None:
+    space = run(shown.data, shown.source, tmp_path)
+    drawn = space["y_obs"] if shown.name == "seq2seq" else space["targets"]
+    assert drawn.shape == ((16,) if shown.name == "seq2seq" else (4,))
     assert drawn.dtype == torch.int64
 
 
-@SEED
-def test_svi_snippet(seed: Seed, tmp_path: Path) -> None:
-    space = run(seed.svi, seed.source, tmp_path)
-    last = space["loss"] if seed.name == "seq2seq" else space["losses"][-1]
+@EACH
+def test_svi_snippet(shown: Walkthrough, tmp_path: Path) -> None:
+    space = run(shown.svi, shown.source, tmp_path)
+    last = space["loss"] if shown.name == "seq2seq" else space["losses"][-1]
     assert math.isfinite(last)
 
 
-@SEED
-def test_losses_fall_over_twenty_seeds(seed: Seed, tmp_path: Path) -> None:
+@EACH
+def test_losses_fall_over_twenty_seeds(shown: Walkthrough, tmp_path: Path) -> None:
     fell = 0
     for shift in range(20):
-        # seed 002 keeps only the last loss: keep them all
+        # seq2seq keeps only the last loss: keep them all
         extra = {
             "loss0 = svi": "losses = []\nloss0 = svi",
             "    loss = svi.step(x, obs)": "    losses.append(svi.step(x, obs))",
             'print(f"ELBO loss: {loss0:.2f} -> {loss:.2f}")': "losses.insert(0, loss0)",
         }
-        space = run(seed.svi, seed.source, tmp_path, shift, **(extra if seed.name == "seq2seq" else {}))
+        space = run(shown.svi, shown.source, tmp_path, shift, **(extra if shown.name == "seq2seq" else {}))
         losses = space["losses"]
         assert all(math.isfinite(loss) for loss in losses)
         fell += sum(losses[-5:]) / 5 < losses[0]
     assert fell >= 19
 
 
-@SEED
-def test_nuts_snippet(seed: Seed, tmp_path: Path) -> None:
-    space = run(seed.nuts, seed.source, tmp_path)
+@EACH
+def test_nuts_snippet(shown: Walkthrough, tmp_path: Path) -> None:
+    space = run(shown.nuts, shown.source, tmp_path)
     result = space["result"]
     assert result.acceptance_rates.shape == (1,)
     assert 0.0 <= float(result.acceptance_rates.mean()) <= 1.0
     assert all(draws.shape[:2] == (1, 10) for draws in result.samples.values())
 
 
-@SEED
+@EACH
 @pytest.mark.statistical
-def test_nuts_with_a_real_warmup(seed: Seed, tmp_path: Path) -> None:
-    space = run(seed.nuts, seed.source, tmp_path, **{"num_warmup=10": "num_warmup=200"})
+def test_nuts_with_a_real_warmup(shown: Walkthrough, tmp_path: Path) -> None:
+    space = run(shown.nuts, shown.source, tmp_path, **{"num_warmup=10": "num_warmup=200"})
     assert 0.7 <= float(space["result"].acceptance_rates.mean()) <= 0.97
     assert int(space["result"].divergence_counts.sum()) == 0
 
 
-@SEED
+@EACH
 @pytest.mark.statistical
-def test_nuts_keeps_its_stride_under_a_fan_in_prior(seed: Seed, tmp_path: Path) -> None:
-    if seed.name == "seq2seq":
+def test_nuts_keeps_its_stride_under_a_fan_in_prior(shown: Walkthrough, tmp_path: Path) -> None:
+    if shown.name == "seq2seq":
         pytest.skip("stated for the two recurrent programs")
     changed = {"num_warmup=10": "num_warmup=200", "prior_scale=1.0": 'prior_scale="fan_in"'}
-    result = run(seed.nuts, seed.source, tmp_path, **changed)["result"]
+    result = run(shown.nuts, shown.source, tmp_path, **changed)["result"]
     assert 0.7 <= float(result.acceptance_rates.mean()) <= 0.97
     assert int(result.divergence_counts.sum()) == 0
     assert float(result.step_sizes.min()) >= 0.03
@@ -104,19 +103,19 @@ def test_nuts_keeps_its_stride_under_a_fan_in_prior(seed: Seed, tmp_path: Path) 
         assert 0.8 < float(draws.std()) < 1.2, name
 
 
-@SEED
+@EACH
 @pytest.mark.parametrize("kind", [AutoNormalGuide, AutoPriorGuide])
-def test_negative_elbo_is_not_below_zero(seed: Seed, kind: type) -> None:
-    model, x, observations = example(seed)
+def test_negative_elbo_is_not_below_zero(shown: Walkthrough, kind: type) -> None:
+    model, x, observations = example(shown)
     guide = kind(model, observed_names=set(observations))
     with torch.no_grad():
         total = sum(float(ELBO(num_particles=200)(model, guide, x, observations)) for _ in range(10)) / 10
     assert total >= 0.0
 
 
-@SEED
-def test_the_mean_field_guide_starts_at_the_model(seed: Seed) -> None:
-    model, x, observations = example(seed)
+@EACH
+def test_the_mean_field_guide_starts_at_the_model(shown: Walkthrough) -> None:
+    model, x, observations = example(shown)
     guide = AutoNormalGuide(model, observed_names=set(observations))
     for block in guide.blocks:
         loc, log_scale = guide.location(block)
@@ -130,18 +129,18 @@ def test_the_mean_field_guide_starts_at_the_model(seed: Seed) -> None:
         assert abs(float(drawn.mean())) < 0.2 and abs(float(drawn.std()) - 1.0) < 0.2
 
 
-@SEED
-def test_every_parameter_gets_a_gradient(seed: Seed) -> None:
-    model, x, observations = example(seed)
+@EACH
+def test_every_parameter_gets_a_gradient(shown: Walkthrough) -> None:
+    model, x, observations = example(shown)
     guide = AutoNormalGuide(model, observed_names=set(observations))
     optim = torch.optim.Adam([*model.parameters(), *guide.parameters()], lr=1e-2)
     SVI(model, guide, optim, ELBO()).step(x, observations)
     assert [n for n, p in model.named_parameters() if p.grad is None or not bool((p.grad != 0).any())] == []
 
 
-@SEED
-def test_log_joint_is_deterministic_and_wants_innovations(seed: Seed) -> None:
-    model, x, observations = example(seed)
+@EACH
+def test_log_joint_is_deterministic_and_wants_innovations(shown: Walkthrough) -> None:
+    model, x, observations = example(shown)
     values = {**observations, "h": trace(model, x, observations).sites["h"].value}
     innovations = model.innovations(x)
     first, second = (model.log_joint(x, values, innovations) for _ in range(2))
@@ -151,9 +150,9 @@ def test_log_joint_is_deterministic_and_wants_innovations(seed: Seed) -> None:
         model.log_joint(x, values)
 
 
-@SEED
-def test_lifted_density_is_the_sum_of_its_parts(seed: Seed) -> None:
-    model, x, observations = example(seed)
+@EACH
+def test_lifted_density_is_the_sum_of_its_parts(shown: Walkthrough) -> None:
+    model, x, observations = example(shown)
     h = model.step("h").rsample(x).detach()
     lifted, lx, lobs = bayesian_lift_parameters(
         model, x, observations, prior_scale=0.5, additional_latents={"h": tuple(h.shape)}
@@ -175,7 +174,7 @@ def test_lifted_density_is_the_sum_of_its_parts(seed: Seed) -> None:
 
 
 def test_step_names_are_attributes() -> None:
-    model, x, _ = example(SEEDS[0])
+    model, x, _ = example(WALKTHROUGHS[0])
     assert model._step_h.rsample(x).shape == model.step("h").rsample(x).shape == (4, 128)
     with pytest.raises(AttributeError, match="has no site `k`"):
         model.step("k")
