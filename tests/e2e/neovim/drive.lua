@@ -73,6 +73,31 @@ step("the filetype is found and the server attaches", function()
   end)
 end)
 
+step("before the server answers, each kind of word has its colour", function()
+  vim.cmd("syntax enable")
+  vim.cmd.new()
+  vim.bo.syntax = "qvr"
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, {
+    "morphism head : Hidden -> Token [role=attention, causal=true] ~ Categorical",
+    "let back = embed >> scan(cell, direction=backward) >> weights.dagger",
+    "composition log_prob",
+    "    sample h : Group <- Normal(loc=mean, scale=digamma(x[mean])) [via=mean]",
+  })
+  local groups = {
+    morphism = "qvrStatement", role = "qvrOption", attention = "qvrRole", ["true"] = "qvrOptionValue",
+    Categorical = "qvrFamily", let = "qvrStatement", scan = "qvrCombinator", direction = "qvrCallOption",
+    backward = "qvrCallValue", dagger = "qvrMethod", log_prob = "qvrComposition", sample = "qvrStep",
+    loc = "qvrArgument", digamma = "qvrBuiltin", via = "qvrOption", Hidden = "",
+  }
+  for word, group in pairs(groups) do
+    vim.fn.cursor(1, 1)
+    local place = vim.fn.searchpos("\\C\\<" .. word .. "\\>", "c")
+    local found = vim.fn.synIDattr(vim.fn.synID(place[1], place[2], 1), "name")
+    assert(found == group, word .. " is " .. found)
+  end
+  vim.cmd("bwipeout!")
+end)
+
 step("the program has no errors", function()
   vim.wait(1500)
   assert(#vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0, vim.inspect(vim.diagnostic.get(0)))
