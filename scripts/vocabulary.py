@@ -145,7 +145,7 @@ def vim(text: str) -> str:
 def reference(text: str) -> str:
     """The reference, its tables made anew."""
     for name, rows in TABLES.items():
-        text = between(f"<!-- table: {name} -->\n", "\n<!-- end -->", rows(), text)
+        text = between(f"<!-- table: {name} -->\n\n", "\n\n<!-- end -->", rows(), text)
     return text
 
 
