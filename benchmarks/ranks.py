@@ -17,9 +17,9 @@ from torch import distributed
 from qvr_core.analysis import Analyzer
 from qvr_core.runs.prepare import prepare
 from qvr_core.runs.protocol import Job
+from qvr_core.runs.stop import Stop
 from qvr_core.runs.svi import SviFit
 from qvr_core.runs.team import join, leave
-from qvr_core.runs.worker import Stop
 
 STEPS = 10
 

@@ -7,7 +7,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from qvr_core.analysis import Analyzer, Snapshot
 from qvr_core.runs.data_files import changes, note, noted, stats
@@ -20,13 +19,11 @@ from qvr_core.runs.nuts import fit_nuts
 from qvr_core.runs.prepare import Prepared, prepare
 from qvr_core.runs.protocol import Event, Job, Started
 from qvr_core.runs.runnable import chosen
+from qvr_core.runs.stop import Stop
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.svi import SviFit
 from qvr_core.runs.team import Team, broken, join
 from qvr_core.semantics.model import Program
-
-if TYPE_CHECKING:
-    from qvr_core.runs.worker import Stop
 
 
 def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:

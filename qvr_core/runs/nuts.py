@@ -20,9 +20,9 @@ from qvr_core.runs.failures import Refused
 from qvr_core.runs.posterior import HURRIED, chain_table, left_out, write_netcdf
 from qvr_core.runs.prepare import Prepared
 from qvr_core.runs.protocol import Cancelled, Event, Finished, Message, PosteriorRow, Progress
+from qvr_core.runs.stop import Stop
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.team import Team
-from qvr_core.runs.worker import Stop
 
 Emit = Callable[[Event], None]
 

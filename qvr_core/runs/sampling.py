@@ -16,9 +16,9 @@ from qvr_core.runs.checkpoint import newest
 from qvr_core.runs.curvature import approximated
 from qvr_core.runs.failures import Refused
 from qvr_core.runs.prepare import Prepared, prepare
+from qvr_core.runs.stop import Stop
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.svi import SviFit
-from qvr_core.runs.worker import Stop
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,9 @@ from qvr_core.runs.protocol import (
 )
 from qvr_core.runs.rest import not_at_rest
 from qvr_core.runs.row_terms import scaled_terms
+from qvr_core.runs.stop import Stop
 from qvr_core.runs.store import RunDirectory
 from qvr_core.runs.team import Team
-from qvr_core.runs.worker import Stop
 
 RECENT = 50
 """Steps whose mean loss stands for where a fit is: never more than a tenth of those that it has made."""

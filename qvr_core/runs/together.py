@@ -11,8 +11,9 @@ from torch import distributed
 
 from qvr_core.runs.conduct import conduct
 from qvr_core.runs.protocol import Event, Job
+from qvr_core.runs.stop import Stop
 from qvr_core.runs.team import join, leave
-from qvr_core.runs.worker import PR_SET_PDEATHSIG, Stop
+from qvr_core.runs.worker import PR_SET_PDEATHSIG
 
 
 def run_together(make_job: Callable[[], Job], send: Callable[[Event], None], device: str) -> int:

@@ -18,23 +18,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, NoReturn
 
+from qvr_core.runs.stop import Stop
+
 if TYPE_CHECKING:
     from qvr_core.runs.protocol import Event, Job
 
 # Seconds that a worker whose client is gone has to write its checkpoint.
 ORPHAN_GRACE = 2.0
 PR_SET_PDEATHSIG = 1
-
-
-class Stop:
-    """Whether the run was asked to end or to write a checkpoint; set from the stdin thread and from signals."""
-
-    def __init__(self) -> None:
-        self.cancelled = threading.Event()
-        self.checkpoint = threading.Event()
-
-    def cancel(self, *_: object) -> None:
-        self.cancelled.set()
 
 
 def main() -> None:

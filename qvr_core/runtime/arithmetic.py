@@ -10,6 +10,7 @@ from torch import Tensor
 
 from qvr_core.runtime.arrow import ArrowModule
 from qvr_core.runtime.cells import Cell, align, as_argument
+from qvr_core.runtime.deduction import ComposedDeduction
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.frame import Frame
 from qvr_core.runtime.functions import function
@@ -299,8 +300,6 @@ def _parse(expr: Builtin, parts: Parts) -> Evaluate:
 
 
 def _compose(expr: Builtin, parts: Parts) -> Evaluate:
-    from qvr_core.runtime.deduction import ComposedDeduction
-
     items = [compile_expr(arg, parts) for arg in expr.args]
     return lambda frame: Cell(ComposedDeduction([item(frame).value for item in items]), False)
 

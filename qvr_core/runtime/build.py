@@ -11,6 +11,7 @@ from qvr_core.runtime.algebras import Algebra
 from qvr_core.runtime.arrow import ArrowModule
 from qvr_core.runtime.build_tensors import tensor_arrow
 from qvr_core.runtime.combinators import ParallelArrow, ResidualArrow, TakeFactorArrow
+from qvr_core.runtime.compositions import algebra_named
 from qvr_core.runtime.deterministic import (
     AttentionArrow,
     EmbedArrow,
@@ -182,9 +183,6 @@ class Builder:
 
     def algebra(self, name: str) -> Algebra:
         """The algebra of a composition, builtin or defined in the file."""
-        # arithmetic is a layer of its own: only files that define a composition load it here
-        from qvr_core.runtime.compositions import algebra_named
-
         return algebra_named(name, self.model, self)
 
     def copies(self, node: m.Stack) -> list[ArrowModule]:

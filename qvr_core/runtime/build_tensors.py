@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from qvr_core.runtime import layout
 from qvr_core.runtime.algebras import ALGEBRAS, Algebra
 from qvr_core.runtime.arrow import ArrowModule
+from qvr_core.runtime.builder import ArrowBuilder
 from qvr_core.runtime.errors import RuntimeProblem
 from qvr_core.runtime.tensors import (
     ComposedTensor,
@@ -27,19 +27,16 @@ from qvr_core.runtime.tensors import (
 from qvr_core.semantics import model as m
 from qvr_core.semantics.wiring import parts
 
-if TYPE_CHECKING:
-    from qvr_core.runtime.build import Builder
-
 DEFAULT_ALGEBRA = "product_fuzzy"
 
 
-def tensor_arrow(node: m.Arrow, builder: Builder) -> TensorArrow:
+def tensor_arrow(node: m.Arrow, builder: ArrowBuilder) -> TensorArrow:
     """The tensor arrow of an expression; a finite kernel in it stands for its matrix."""
     algebra = algebra_of(node, builder)
     return _tensor(node, builder, algebra)
 
 
-def _tensor(node: m.Arrow, builder: Builder, algebra: Algebra) -> TensorArrow:
+def _tensor(node: m.Arrow, builder: ArrowBuilder, algebra: Algebra) -> TensorArrow:
     domain, codomain = node.domain, node.codomain
     match node:
         case m.Latent():
@@ -83,7 +80,7 @@ def _as_tensor(arrow: ArrowModule, algebra: Algebra) -> TensorArrow:
     raise RuntimeProblem("only tensor arrows and finite kernels can stand for a matrix")
 
 
-def _observed(node: m.Observed, builder: Builder, algebra: Algebra) -> ObservedTensor:
+def _observed(node: m.Observed, builder: ArrowBuilder, algebra: Algebra) -> ObservedTensor:
     shape = (layout.total_elements(node.domain.space), layout.total_elements(node.codomain.space))
     if node.source is not None:
         data: Mapping[str, object] = builder.data
@@ -99,7 +96,7 @@ def _observed(node: m.Observed, builder: Builder, algebra: Algebra) -> ObservedT
     raise RuntimeProblem(f'nothing says what the matrix of `{node.name}` is: write `~ from_data("{node.name}")`')
 
 
-def algebra_of(node: m.Arrow, builder: Builder) -> Algebra:
+def algebra_of(node: m.Arrow, builder: ArrowBuilder) -> Algebra:
     """The algebra that the tensors in an expression were declared under; the default where none decides it."""
     name = _algebra_name(node, builder.model, set())
     return builder.algebra(name) if name is not None else ALGEBRAS[DEFAULT_ALGEBRA]

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from qvr_core.runtime.build import Builder
+from qvr_core.runtime.builder import ArrowBuilder
 from qvr_core.runtime.chart import item_weights
 from qvr_core.runtime.errors import InputProblem
 from qvr_core.runtime.precision import precision
@@ -288,10 +288,10 @@ class Charts:
         return torch.stack([chart.weight(item) for chart in self.charts])
 
 
-_BUILT: WeakKeyDictionary[Builder, dict[str, DeductionModule]] = WeakKeyDictionary()
+_BUILT: WeakKeyDictionary[ArrowBuilder, dict[str, DeductionModule]] = WeakKeyDictionary()
 
 
-def deduction_of(builder: Builder, name: str) -> DeductionModule:
+def deduction_of(builder: ArrowBuilder, name: str) -> DeductionModule:
     """The module of a declared deduction; the same, weights included, for all programs of a file."""
     made = _BUILT.setdefault(builder, {})
     if name not in made:

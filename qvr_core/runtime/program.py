@@ -14,8 +14,9 @@ from torch import Generator, Tensor, nn
 from qvr_core.runtime.arithmetic import compile_expr
 from qvr_core.runtime.arrow import ArrowModule, NoiseSpec, Value, missing_innovations, repeat_rows
 from qvr_core.runtime.arrow_site import ArrowSite, SiteArrow
-from qvr_core.runtime.build import Builder
+from qvr_core.runtime.builder import ArrowBuilder
 from qvr_core.runtime.cells import Cell, with_rows
+from qvr_core.runtime.deduction import deduction_of
 from qvr_core.runtime.errors import InputProblem, RuntimeProblem, SequenceTooLong
 from qvr_core.runtime.execution import Execution, Noises, Request, SiteInfo, SiteNoise, SiteRecord, Wanted
 from qvr_core.runtime.family_site import FamilySite
@@ -38,7 +39,7 @@ from qvr_core.semantics.model import Arrow, Density, Program, Sort
 class _Parts:
     """What a program is made of, collected while its steps are compiled."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: ArrowBuilder) -> None:
         self.builder = builder
         self.used: list[nn.Module] = []
 
@@ -48,8 +49,6 @@ class _Parts:
         return module
 
     def deduction(self, name: str) -> Any:
-        from qvr_core.runtime.deduction import deduction_of
-
         module = deduction_of(self.builder, name)
         self.used.append(module)
         return module
@@ -63,7 +62,7 @@ class ProgramModule(ProgramArrow, Naming):
     given.
     """
 
-    def __init__(self, program: Program, builder: Builder) -> None:
+    def __init__(self, program: Program, builder: ArrowBuilder) -> None:
         super().__init__()
         self.program = program
         self.name = program.name

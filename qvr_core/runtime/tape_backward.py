@@ -9,22 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from qvr_core.runtime.adjoint import Coefficient, Factor, Gather, Through
 from qvr_core.runtime.tape import BinaryOp, ChunkOp, LinearOp, UnaryOp
-
-if TYPE_CHECKING:
-    from qvr_core.runtime.tape_forward import LoopBuffers
+from qvr_core.runtime.tape_forward import LoopBuffers
 
 Call = Callable[[], object]
 Recipe = Callable[[int, int], Call]
 """What is done for the steps from one to another at once."""
 Part = Callable[[int, int], Tensor]
 """A tensor by time, cut to these steps."""
+
+
+def backward_of(buffers: LoopBuffers) -> BackwardSteps:
+    """The calls of the backward, made when first wanted and kept with the buffers."""
+    if not isinstance(buffers.backward, BackwardSteps):
+        buffers.backward = BackwardSteps(buffers)
+    return buffers.backward
 
 
 class BackwardSteps:

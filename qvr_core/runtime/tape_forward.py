@@ -6,14 +6,13 @@ Every call is bound to its views once, so a run is a walk over a list; buffers a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby, permutations
 
 import torch
 from torch import Tensor
 
 from qvr_core.runtime.tape import BinaryOp, ChunkOp, LinearOp, MulAddOp, Op, UnaryOp, ins_of, outs_of
-from qvr_core.runtime.tape_backward import BackwardSteps
 from qvr_core.runtime.tape_loop import Loop
 
 Call = Callable[[], object]
@@ -58,6 +57,8 @@ class LoopBuffers:
         self._shared: list[Shared] = []
         steps: list[Sequence[Call]] = []
         self._called: set[int] = set()
+        self.backward: object = None
+        """What `tape_backward` keeps here."""
         for op in loop.ops:
             steps += self._steps(op)
         by_step = list(zip(*steps, strict=True))
@@ -73,11 +74,6 @@ class LoopBuffers:
 
     def time(self, width: int) -> Tensor:
         return self.new(self.length, self.rows, width)
-
-    @cached_property
-    def backward(self) -> BackwardSteps:
-        """The calls of the backward, made when first wanted."""
-        return BackwardSteps(self)
 
     # ------------------------------------------------------------ before the steps
 

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor
 
+from qvr_core.runtime.tape_backward import backward_of
 from qvr_core.runtime.tape_forward import LoopBuffers
 from qvr_core.runtime.tape_loop import Loop
 from qvr_core.runtime.workspace import Loan
@@ -82,7 +83,7 @@ def _operations() -> tuple[Any, Any]:
             # a compiler may make one run of two equal ones
             _, loan = run(_loops[serial], grad.shape[0], start, tensors)
         needed = [True] * (1 + len(tensors))
-        return [gradient for gradient in loan.buffers.backward.run(grad, needed) if gradient is not None]
+        return [gradient for gradient in backward_of(loan.buffers).run(grad, needed) if gradient is not None]
 
     def backward_shapes(
         serial: int, number: Tensor, grad: Tensor, start: Tensor, tensors: list[Tensor]

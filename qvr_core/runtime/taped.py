@@ -16,6 +16,7 @@ from torch import Tensor
 from qvr_core.runtime.fused import in_transform
 from qvr_core.runtime.indices import recording
 from qvr_core.runtime.tape import BinaryOp, ChunkOp, LinearOp, MulAddOp, Op, Operand, Tape, UnaryOp, outs_of
+from qvr_core.runtime.tape_backward import backward_of
 from qvr_core.runtime.tape_loop import Loop
 from qvr_core.runtime.tape_ops import parts_of, recorded_backward, recorded_run, run
 
@@ -146,7 +147,7 @@ class _Taped(torch.autograd.Function):
             found = recorded_backward(loop, ctx.number, grad, start, tensors)
             return (None, None, *(each if need else None for each, need in zip(found, needed, strict=True)))
         if not torch.is_grad_enabled():
-            return (None, None, *ctx.loan.buffers.backward.run(grad, needed))
+            return (None, None, *backward_of(ctx.loan.buffers).run(grad, needed))
         result = plain_loop(loop, grad.shape[0], start, tensors)
         wanted = [tensor for tensor, need in zip((start, *tensors), needed, strict=True) if need]
         gradients = iter(torch.autograd.grad(result, wanted, grad, create_graph=True, allow_unused=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from qvr_core.semantics.broadcasting import DATA, SCALAR, Clash, axes, broadcast, from_axes, with_axes
 from qvr_core.semantics.builtins import BUILTINS, COMPARISONS, OPERATORS
 from qvr_core.semantics.codes import BARE_REPLICATED
+from qvr_core.semantics.combinators import arrow_of
 from qvr_core.semantics.elementwise import elementwise, plate_aligned, words
 from qvr_core.semantics.environment import StepContext
 from qvr_core.semantics.factors import check_factor
@@ -138,8 +139,6 @@ def _data(name: Name, ctx: StepContext) -> Expr:
 
 
 def _matrix(name: Name, entry: ArrowEntry, ctx: StepContext) -> Expr:
-    from qvr_core.semantics.combinators import arrow_of
-
     sides = [*_finite_factors(entry.domain.space), *_finite_factors(entry.codomain.space)]
     plates: list[tuple[Dim | None, str | None]] = [(side.size, side.nominal) for side in sides]
     kind = with_axes(plates, Real((1,)), like=())

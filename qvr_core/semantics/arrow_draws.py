@@ -8,6 +8,7 @@ from functools import reduce
 from qvr_core.semantics.application import apply_to, input_lifts
 from qvr_core.semantics.arithmetic import check_arith
 from qvr_core.semantics.codes import UNKNOWN_FAMILY
+from qvr_core.semantics.combinators import arrow_of, check_arrow_expr, damaged
 from qvr_core.semantics.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.environment import WHOLE_INPUT, StepContext
 from qvr_core.semantics.families import FAMILIES
@@ -18,6 +19,7 @@ from qvr_core.semantics.model import Arrow, ArrowDraw, Data, Expr, Instance, Val
 from qvr_core.semantics.program_codes import ANONYMOUS_DRAW, ARGUMENT_MISMATCH, FUNCTION_ARGUMENTS, NOT_A_VALUE
 from qvr_core.semantics.scope import ArrowEntry, TemplateEntry
 from qvr_core.semantics.spaces import Named, Unknown, factors_of
+from qvr_core.semantics.templates import instance_of
 from qvr_core.semantics.wiring import stages_of
 from qvr_core.syntax.tree import Arith, ArithArg, ArrowCall, ArrowExpr, Draw, Name, ParenArith, TensorExpr, Variable
 
@@ -47,8 +49,6 @@ def _ignores_input(arrow: Arrow, draw: Draw, ctx: StepContext) -> bool:
 
 
 def _arrow(draw: Draw, site: str, ctx: StepContext) -> tuple[Arrow, list[Arith]]:
-    from qvr_core.semantics.combinators import arrow_of, check_arrow_expr, damaged
-
     if draw.expression is not None and _products_in_arguments(draw.expression, ctx):
         return damaged(ctx.scope.origin(draw.name.span)), []
     if draw.expression is not None:
@@ -57,8 +57,6 @@ def _arrow(draw: Draw, site: str, ctx: StepContext) -> tuple[Arrow, list[Arith]]
     args = draw.args or ()
     entry = ctx.scope.lookup(draw.name.text)
     if isinstance(entry, TemplateEntry):
-        from qvr_core.semantics.templates import instance_of
-
         arrow = instance_of(entry, draw.name, args, draw.span, ctx.scope)
         return arrow, [arg.value for arg in args if arg.key is None]
     trees = _positional(args, draw, ctx)

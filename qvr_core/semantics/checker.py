@@ -17,14 +17,18 @@ from qvr_core.semantics.declarations import Checked, check_statement, declared_n
 from qvr_core.semantics.diagnostics import DeclarationSite, Diagnostic, Place, Related, Severity
 from qvr_core.semantics.dimensions import System, is_rigid
 from qvr_core.semantics.holes import Holes
+from qvr_core.semantics.model import Program
 from qvr_core.semantics.overlays import Tracked
+from qvr_core.semantics.programs import check_program
 from qvr_core.semantics.references import References, statement_references
 from qvr_core.semantics.scope import (
+    Argument,
     DamagedEntry,
     Entry,
     Equation,
     FamilyEntry,
     ObjectEntry,
+    Scope,
     TemplateEntry,
     words_of,
 )
@@ -94,6 +98,9 @@ class FileChecker:
 
     def solved(self, variable: str) -> int | None:
         return self.holes.values.get(variable)
+
+    def check_program(self, statement: Statement, scope: Scope, arguments: Mapping[str, Argument]) -> Program:
+        return check_program(statement, scope, arguments)
 
     # ---------------------------------------------------------------- edits
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from qvr_core.semantics.arrow_names import arrow_of, damaged
 from qvr_core.semantics.arrow_text import plain
-from qvr_core.semantics.calls import CALLS, Call
+from qvr_core.semantics.call_arguments import Call
+from qvr_core.semantics.calls import CALLS
 from qvr_core.semantics.codes import CALL_ARGUMENTS, UNKNOWN_COMBINATOR
 from qvr_core.semantics.compose import check_compose
 from qvr_core.semantics.density import DETERMINISTIC
@@ -16,6 +17,7 @@ from qvr_core.semantics.postfix import check_postfix
 from qvr_core.semantics.scope import UNKNOWN, ArrowEntry, DamagedEntry, Scope, TemplateEntry
 from qvr_core.semantics.spaces import Named
 from qvr_core.semantics.spelling import closest
+from qvr_core.semantics.templates import instantiate
 from qvr_core.syntax.tree import ArrowCall, ArrowExpr, ArrowRef, ComposeExpr, PostfixExpr, String, TensorExpr
 
 
@@ -73,8 +75,6 @@ def _call(expr: ArrowCall, scope: Scope, given: Named | None) -> Arrow:
 
 
 def _instance(entry: TemplateEntry, expr: ArrowCall, scope: Scope) -> Arrow:
-    from qvr_core.semantics.templates import instantiate
-
     result = instantiate(entry, expr, scope)
     if result is None:
         return damaged(scope.origin(expr.span))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from qvr_core.semantics.arrow_text import arrow_text, plain
-from qvr_core.semantics.calls import Checker
+from qvr_core.semantics.call_arguments import Checker
 from qvr_core.semantics.codes import (
     ALGEBRA_MISMATCH,
     COMPOSE_MISMATCH,

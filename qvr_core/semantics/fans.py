@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from qvr_core.semantics.arrow_names import arrow_of, damaged
 from qvr_core.semantics.arrow_text import arrow_text, plain
 from qvr_core.semantics.bounds import joined
-from qvr_core.semantics.calls import Call, Checker
+from qvr_core.semantics.call_arguments import Call, Checker
 from qvr_core.semantics.codes import CALL_ARGUMENTS, FAN_MISMATCH, SAME_DIRECTION_FAN, SHARED_WEIGHTS
 from qvr_core.semantics.compose import check_sorts, joint_sort
 from qvr_core.semantics.density import beside

@@ -11,6 +11,7 @@ from qvr_core.semantics.bounds import MOST_OPERATIONS
 from qvr_core.semantics.broadcasting import data_like, flattened, is_data, plate_axes
 from qvr_core.semantics.builtin_calls import check_builtin
 from qvr_core.semantics.builtins import BUILTINS
+from qvr_core.semantics.combinators import arrow_of
 from qvr_core.semantics.diagnostics import Edit, Fix
 from qvr_core.semantics.elementwise import Check, named_value, words
 from qvr_core.semantics.environment import Binding, StepContext
@@ -41,6 +42,7 @@ from qvr_core.semantics.program_codes import (
 from qvr_core.semantics.scope import ArrowEntry, DamagedEntry, FamilyEntry, TemplateEntry, respelt
 from qvr_core.semantics.spaces import Unknown, item_of, product
 from qvr_core.semantics.spelling import candidates, closest
+from qvr_core.semantics.templates import instance_of
 from qvr_core.semantics.wiring import stages_of
 from qvr_core.syntax.tree import (
     Arith,
@@ -81,8 +83,6 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
         message = f"`{name}` is drawn from, not computed: write `sample … <- {name}(…)`"
         ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span, fixes=_drawn_instead(expr, ctx))
     elif isinstance(entry, FamilyEntry):
-        from qvr_core.semantics.combinators import arrow_of
-
         arrow_of(expr.func, ctx.scope)
     elif entry is None:
         ctx.scope.unknown(expr.func, "function", (*BUILTINS, *candidates(ctx.bindings)))
@@ -145,8 +145,6 @@ def _expand(expr: ArithCall, binding: Binding, function: Lambda, ctx: StepContex
 
 
 def _arrow_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
-    from qvr_core.semantics.combinators import arrow_of
-
     arrow = arrow_of(expr.func, ctx.scope)
     positional = _positional(expr.args, expr.func, ctx)
     args = [check(arg.value, ctx) for arg in positional]
@@ -161,8 +159,6 @@ def _arrow_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
 
 
 def _template_call(expr: ArithCall, entry: TemplateEntry, ctx: StepContext, check: Check) -> Expr:
-    from qvr_core.semantics.templates import instance_of
-
     arrow = instance_of(entry, expr.func, expr.args, expr.span, ctx.scope)
     given = [arg for arg in expr.args if arg.key is None]
     args = [check(arg.value, ctx) for arg in given]

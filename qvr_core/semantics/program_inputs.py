@@ -11,7 +11,7 @@ from qvr_core.semantics.environment import WHOLE_INPUT, Binding
 from qvr_core.semantics.model import Input, Sort, TemplateParameter, ValueType
 from qvr_core.semantics.objects import check_object_expr, written
 from qvr_core.semantics.program_codes import BOUND_TWICE, PROGRAM_INPUTS
-from qvr_core.semantics.scope import RIGID, ArrowEntry, Entry, ObjectEntry, Scope
+from qvr_core.semantics.scope import RIGID, Argument, ArrowEntry, Entry, ObjectEntry, Scope
 from qvr_core.semantics.spaces import (
     Finite,
     Linear,
@@ -31,9 +31,6 @@ from qvr_core.syntax.tree import (
     ProgramHeader,
     Span,
 )
-
-Argument = float | int | str | Entry
-"""The value of a typed parameter: a number, or the entry of an object or an arrow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from qvr_core.semantics.objects import check_object_expr
 from qvr_core.semantics.program_codes import EFFECT_MISMATCH, MISSING_RETURN, UNUSED_EFFECT
 from qvr_core.semantics.program_density import program_density
 from qvr_core.semantics.program_inputs import (
-    Argument,
     InputFactor,
     check_inputs,
     check_template,
@@ -28,7 +27,7 @@ from qvr_core.semantics.program_inputs import (
 from qvr_core.semantics.program_options import HeaderOptions, check_lengths, read_header_options
 from qvr_core.semantics.program_rules import Bound, bind_all, check_free, check_local_name, check_plates, check_unused
 from qvr_core.semantics.returns import Returned, check_return
-from qvr_core.semantics.scope import ArrowEntry, Globals, Scope
+from qvr_core.semantics.scope import Argument, ArrowEntry, Globals, Scope
 from qvr_core.semantics.spaces import Named, Unknown
 from qvr_core.semantics.step_results import Block, Memory, Pass
 from qvr_core.semantics.step_typing import type_steps

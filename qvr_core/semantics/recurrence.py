@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from qvr_core.semantics.arrow_text import arrow_text, leading_name, plain
 from qvr_core.semantics.bounds import joined
-from qvr_core.semantics.calls import Call, Sorted, bad_call, nothing, sort_arguments, word_of
+from qvr_core.semantics.call_arguments import Call, Sorted, bad_call, nothing, sort_arguments, word_of
 from qvr_core.semantics.codes import INFERRED_DIRECTION, SCAN_MISMATCH, SEQUENCE_MISMATCH
 from qvr_core.semantics.density import beside, scanned
 from qvr_core.semantics.diagnostics import DeclarationSite, Edit, Fix, Related

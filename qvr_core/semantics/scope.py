@@ -13,7 +13,7 @@ Neighbours of this contract:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -37,6 +37,7 @@ from qvr_core.semantics.model import (
     Deduction,
     Density,
     Extent,
+    Program,
     Sort,
     Stages,
 )
@@ -124,6 +125,10 @@ class DamagedEntry:
 Entry = ObjectEntry | ArrowEntry | FamilyEntry | TemplateEntry | CompositionEntry | DeductionEntry | DamagedEntry
 
 
+Argument = float | int | str | Entry
+"""The value of a template's parameter: a number, or the entry of an object or an arrow."""
+
+
 class Globals(Protocol):
     """The file as a check sees it."""
 
@@ -133,6 +138,10 @@ class Globals(Protocol):
 
     def solved(self, variable: str) -> int | None:
         """The value of a hole where it is solved."""
+        ...
+
+    def check_program(self, statement: Statement, scope: Scope, arguments: Mapping[str, Argument]) -> Program:
+        """A template's body with its arguments filled in (symbols stand for those that are missing)."""
         ...
 
 

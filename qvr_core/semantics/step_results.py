@@ -20,15 +20,16 @@ from qvr_core.semantics.model import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    Program,
     SampleModel,
     ScoreModel,
     Stages,
     StepModel,
     ValueType,
 )
-from qvr_core.semantics.scope import Entry, Equation, Globals, Scope, UnknownName
+from qvr_core.semantics.scope import Argument, Entry, Equation, Globals, Scope, UnknownName
 from qvr_core.semantics.spaces import Linear, sizes
-from qvr_core.syntax.tree import Item, Placed
+from qvr_core.syntax.tree import Item, Placed, Statement
 
 
 @dataclass(slots=True)
@@ -48,6 +49,9 @@ class RecordingGlobals:
         value = self.file.solved(variable)
         self.sizes[variable] = value
         return value
+
+    def check_program(self, statement: Statement, scope: Scope, arguments: Mapping[str, Argument]) -> Program:
+        return self.file.check_program(statement, scope, arguments)
 
 
 @dataclass(slots=True)

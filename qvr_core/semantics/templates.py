@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from qvr_core.semantics.arrow_names import damaged
 from qvr_core.semantics.diagnostics import DeclarationSite, Edit, Fix, Related, Severity
 from qvr_core.semantics.fits import fit
 from qvr_core.semantics.model import Arrow, Instance, Program, Ref
 from qvr_core.semantics.program_codes import TEMPLATE_ARGUMENTS
-from qvr_core.semantics.program_inputs import Argument
-from qvr_core.semantics.programs import check_program
-from qvr_core.semantics.scope import ArrowEntry, DamagedEntry, ObjectEntry, Scope, TemplateEntry, show
+from qvr_core.semantics.scope import Argument, ArrowEntry, DamagedEntry, ObjectEntry, Scope, TemplateEntry, show
 from qvr_core.semantics.spaces import Finite
 from qvr_core.semantics.spelling import closest
 from qvr_core.syntax.tree import (
@@ -58,8 +57,6 @@ def instantiate(
 
 def instance_of(entry: TemplateEntry, name: Name, args: Sequence[ArithArg], span: Span, scope: Scope) -> Arrow:
     """The arrow of a template called in a step: typed parameters by keyword, inputs by position."""
-    from qvr_core.semantics.combinators import damaged
-
     given = [_Given(arg.key, _arith_value(arg.value), arg.span) for arg in args if arg.key is not None]
     result = _instance(entry, given, name, scope)
     if result is None:
@@ -193,10 +190,10 @@ def _named_value(kind: str, name: Name, scope: Scope) -> tuple[Argument, int | f
 def _checked(entry: TemplateEntry, values: Mapping[str, Argument], name: Name, scope: Scope) -> Program:
     """The body with the arguments filled in; what goes wrong only then is told at the call."""
     own = Scope(scope.globals, entry.statement.uid, entry.name, scope.algebra, first_owner=entry.name)
-    program = check_program(entry.statement, own, values)
+    program = scope.globals.check_program(entry.statement, own, values)
     _check_arrows(program, values, name, scope)
     symbolic = Scope(scope.globals, entry.statement.uid, entry.name, scope.algebra, first_owner=entry.name)
-    check_program(entry.statement, symbolic, {})
+    scope.globals.check_program(entry.statement, symbolic, {})
     known = {(d.code.name, d.place) for d in symbolic.diagnostics}
     for found in own.diagnostics:
         if found.code.severity is Severity.ERROR and (found.code.name, found.place) not in known:

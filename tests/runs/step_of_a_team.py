@@ -12,9 +12,9 @@ from safetensors.torch import save_file
 from qvr_core.analysis import Analyzer
 from qvr_core.runs.prepare import prepare
 from qvr_core.runs.protocol import Job
+from qvr_core.runs.stop import Stop
 from qvr_core.runs.svi import SviFit
 from qvr_core.runs.team import join, leave
-from qvr_core.runs.worker import Stop
 
 team = join("cpu")
 if hasattr(os, "sched_getaffinity"):

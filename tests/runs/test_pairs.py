@@ -19,8 +19,8 @@ from qvr_core.runs.files import read_json
 from qvr_core.runs.prefetch import Ahead
 from qvr_core.runs.protocol import Accuracies, CheckpointWritten, Event, Failed, Finished, Job, parse_event
 from qvr_core.runs.sampling import fill_pairs, restored
+from qvr_core.runs.stop import Stop
 from qvr_core.runs.store import RunDirectory, RunStore
-from qvr_core.runs.worker import Stop
 from tests.patience import HANG
 
 MODEL = """\

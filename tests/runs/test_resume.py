@@ -21,9 +21,9 @@ from qvr_core.runs.config import RunConfig
 from qvr_core.runs.exports import losses_of
 from qvr_core.runs.prepare import prepare
 from qvr_core.runs.protocol import Event, Failed, Job
+from qvr_core.runs.stop import Stop
 from qvr_core.runs.store import RunDirectory, RunStore
 from qvr_core.runs.svi import SviFit
-from qvr_core.runs.worker import Stop
 
 SOURCE = """\
 object Token : FinSet 5

@@ -19,10 +19,10 @@ from qvr_core.runs.config import RunConfig
 from qvr_core.runs.exports import export_csv, losses_of
 from qvr_core.runs.prepare import prepare
 from qvr_core.runs.protocol import CheckpointWritten, Finished, Job, Started, parse_event
+from qvr_core.runs.stop import Stop
 from qvr_core.runs.store import RunStore
 from qvr_core.runs.svi import SviFit
 from qvr_core.runs.team import Team
-from qvr_core.runs.worker import Stop
 from tests.patience import HANG
 
 # Without noise between the input and the head: the loss of a batch is a number, however it is shared.
