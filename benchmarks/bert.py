@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from qvr_core.dsl import loads
-from qvr_core.runtime.padding import padded
+from qvr_core.runtime.values.padding import padded
 
 SOURCE = Path(__file__).resolve().parents[1] / "examples" / "bert_pretraining.qvr"
 SIZES = ((32, 64, 64, 128), (16, 64, 256, 512), (4, 64, 768, 1024))

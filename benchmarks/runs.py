@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
 
-from qvr_core.runs.client import WorkerProcess
-from qvr_core.runs.config import RunConfig
-from qvr_core.runs.pool import WorkerPool
-from qvr_core.runs.protocol import CheckpointWritten, Control, Event, Failed, Finished, Job, Progress, Started
-from qvr_core.runs.store import RunStore
+from qvr_core.runs.client.client import WorkerProcess
+from qvr_core.runs.client.pool import WorkerPool
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.protocol import CheckpointWritten, Control, Event, Failed, Finished, Job, Progress, Started
+from qvr_core.runs.record.store import RunStore
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "vanilla_rnn_lm.qvr"
 # Seconds in which an idle worker has surely loaded everything.

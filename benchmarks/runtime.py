@@ -27,8 +27,8 @@ from benchmarks.eager import (
     VanillaRnn,
 )
 from qvr_core.dsl import load
-from qvr_core.runtime.arrow import repeat_rows
-from qvr_core.runtime.layout import Where, prepare
+from qvr_core.runtime.values.arrow import repeat_rows
+from qvr_core.runtime.values.layout import Where, prepare
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 Loss = Callable[[], Tensor]

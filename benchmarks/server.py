@@ -16,8 +16,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from qvr_core.semantics.families import FAMILIES
-from qvr_core.semantics.roles import ROLES
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.roles import ROLES
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
 from tests.lsp.editor import EXAMPLES, Editor, at
 

@@ -6,11 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from qvr_core.semantics.checker import FileChecker
-from qvr_core.semantics.declarations import Node
-from qvr_core.semantics.diagnostics import Place
-from qvr_core.semantics.located import LocatedDiagnostic, LocatedFix, Places, Remembered, TextEdit, located
-from qvr_core.semantics.model import (
+from qvr_core.semantics.file.checker import FileChecker
+from qvr_core.semantics.file.declarations import Node
+from qvr_core.semantics.file.placed_diagnostics import (
+    LocatedDiagnostic,
+    LocatedFix,
+    Places,
+    Remembered,
+    TextEdit,
+    located,
+)
+from qvr_core.semantics.types.diagnostics import Place
+from qvr_core.semantics.types.model import (
     Composition,
     Deduction,
     Export,

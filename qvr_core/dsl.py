@@ -14,16 +14,16 @@ from typing import Any
 from torch import Tensor, nn
 
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
-from qvr_core.runtime.arrow import ArrowModule
-from qvr_core.runtime.build import Builder
-from qvr_core.runtime.deduction import DeductionModule, deduction_of
-from qvr_core.runtime.errors import RuntimeProblem
-from qvr_core.runtime.export import as_program, one_step
-from qvr_core.runtime.program import ProgramModule
-from qvr_core.runtime.templates import Template
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Origin, Severity
-from qvr_core.semantics.site_origins import site_origins
+from qvr_core.runtime.build.build import Builder
+from qvr_core.runtime.build.export import as_program, one_step
+from qvr_core.runtime.build.templates import Template
+from qvr_core.runtime.programs.deduction import DeductionModule, deduction_of
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.arrow import ArrowModule
+from qvr_core.runtime.values.errors import RuntimeProblem
+from qvr_core.semantics.file.site_origins import site_origins
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin, Severity
 from qvr_core.syntax.tree import Statement
 
 __all__ = ["CheckFailed", "Program", "check", "load", "loads", "parse"]

@@ -1,6 +1,6 @@
 """Starts, watches and cancels worker processes, and forwards their events to the editor.
 
-A run never shares this process: `qvr_core.runs.client` starts `python -m qvr_core.runs.worker`.
+A run never shares this process: `qvr_core.runs.client.client` starts `python -m qvr_core.runs.worker`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.runs.files import DamagedFile
-from qvr_core.runs.pool import PooledRun, WorkerPool
-from qvr_core.runs.protocol import ENDINGS, Event, Failed, Job
-from qvr_core.runs.protocol import Progress as Step
-from qvr_core.runs.store import NoSuchRun, NotResumable, Overview, RunStore, overview
+from qvr_core.runs.client.pool import PooledRun, WorkerPool
+from qvr_core.runs.record.files import DamagedFile
+from qvr_core.runs.record.protocol import ENDINGS, Event, Failed, Job
+from qvr_core.runs.record.protocol import Progress as Step
+from qvr_core.runs.record.store import NoSuchRun, NotResumable, Overview, RunStore, overview
 from qvr_lsp.progress import Progress
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 
@@ -57,7 +57,7 @@ class Runs:
 
     async def start(self, *, uri: str, path: Path, text: str, program: str | None, options: Json) -> Json:
         """Start a run of a text as it stands in the editor.  Raises RpcError for options that are none."""
-        from qvr_core.runs.config import RunConfig
+        from qvr_core.runs.record.config import RunConfig
 
         root = self._server.workspace.root_of(path)
         try:

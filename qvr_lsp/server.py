@@ -38,7 +38,7 @@ from qvr_lsp.shapes import require
 from qvr_lsp.transports import same_token, serve_stdio, serve_tcp, serve_websocket
 
 if TYPE_CHECKING:
-    from qvr_core.runs.protocol import Failed
+    from qvr_core.runs.record.protocol import Failed
     from qvr_lsp.documents import Documents
     from qvr_lsp.progress import ProgressTokens
     from qvr_lsp.runs import Runs

@@ -55,7 +55,7 @@ class Workspace:
 
     def root_of(self, path: Path) -> Path:
         """The folder that the runs and paths of a file or folder belong to: that of its qvr.toml, else its own."""
-        from qvr_core.runs.settings import find_settings
+        from qvr_core.runs.record.settings import find_settings
 
         folder = path if path.is_dir() else path.parent
         if not folder.is_dir():
@@ -133,7 +133,7 @@ class Workspace:
 
     def settings_text(self, path: Path) -> tuple[Path, str] | None:
         """The qvr.toml that governs a file, as it stands in the editor or on disk."""
-        from qvr_core.runs.settings import find_settings
+        from qvr_core.runs.record.settings import find_settings
 
         found = find_settings(path.parent)
         if found is None:
@@ -148,7 +148,7 @@ class Workspace:
 
     def run_table(self, path: Path, program: str | None) -> Json:
         """What qvr.toml sets for a program's runs."""
-        from qvr_core.runs.settings import resolve
+        from qvr_core.runs.record.settings import resolve
 
         held = self.settings_text(path)
         if held is None:

@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, POSTFIX
-from qvr_core.semantics.builtins import BUILTINS
-from qvr_core.semantics.compositions import BUILTIN_COMPOSITIONS, OPERATIONS
-from qvr_core.semantics.deductions import ATTRIBUTES, SEMIRINGS
-from qvr_core.semantics.deductions import OPTIONS as DEDUCTION_KEYS
-from qvr_core.semantics.families import FAMILIES, REAL, Family, Parameter, support_words
-from qvr_core.semantics.postfix import METHODS
-from qvr_core.semantics.program_options import EFFECTS
-from qvr_core.semantics.program_options import KEYS as PROGRAM_KEYS
-from qvr_core.semantics.roles import HEAD_OPTIONS, ROLES, OptionSpec
-from qvr_core.semantics.step_options import OBJECT_KEYS, REDUCTIONS, STEP_KEYS, VALUE_KEYS
+from qvr_core.semantics.arrows.postfix import METHODS
+from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS, OPERATIONS
+from qvr_core.semantics.deductions.deductions import ATTRIBUTES, SEMIRINGS
+from qvr_core.semantics.deductions.deductions import OPTIONS as DEDUCTION_KEYS
+from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.families import FAMILIES, REAL, Family, Parameter, support_words
+from qvr_core.semantics.language.roles import HEAD_OPTIONS, ROLES, OptionSpec
+from qvr_core.semantics.programs.program_options import EFFECTS
+from qvr_core.semantics.programs.program_options import KEYS as PROGRAM_KEYS
+from qvr_core.semantics.programs.step_options import OBJECT_KEYS, REDUCTIONS, STEP_KEYS, VALUE_KEYS
 from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS
 from qvr_core.syntax.lexer import SPACES
 from qvr_core.syntax.units import KINDS

@@ -131,7 +131,7 @@ def test_the_commands_say_the_same(name: str, tmp_path: Path) -> None:
 
 
 def test_a_product_of_products_is_flat() -> None:
-    from qvr_core.semantics.spaces import Product, Real, product, width
+    from qvr_core.semantics.types.spaces import Product, Real, product, width
 
     space = product([(f"a{index}", Real((2,))) for index in range(60)])
     twice = product([(None, space), ("b", Real((3,))), (None, space)])

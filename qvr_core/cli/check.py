@@ -22,7 +22,7 @@ def check(
     """Check programs.  Exit status 1 where there is an error; warnings and hints do not count."""
     from qvr_core.analysis import Analyzer
     from qvr_core.cli import report
-    from qvr_core.semantics.diagnostics import Severity
+    from qvr_core.semantics.types.diagnostics import Severity
 
     found = [
         report.Finding(path, text, diagnostic)
@@ -45,9 +45,9 @@ def check(
 def _fits(text: str, run_id: str) -> bool:
     """Say which parameters a checkpoint does not fit."""
     from qvr_core.cli.runs import opened
-    from qvr_core.runs.failures import Refused
-    from qvr_core.runs.files import DamagedFile
-    from qvr_core.runs.fits import differences
+    from qvr_core.runs.figures.compatibility import differences
+    from qvr_core.runs.prepare.failures import Refused
+    from qvr_core.runs.record.files import DamagedFile
 
     run = opened(run_id)
     try:

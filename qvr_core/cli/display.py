@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from qvr_core.cli.console import PlainConsole
 from qvr_core.cli.files import write_out
-from qvr_core.runs.protocol import (
+from qvr_core.runs.record.protocol import (
     Accuracies,
     Cancelled,
     CheckpointWritten,

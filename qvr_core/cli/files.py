@@ -12,7 +12,7 @@ import typer
 from qvr_core.cli.console import say
 
 if TYPE_CHECKING:
-    from qvr_core.runs.store import RunStore
+    from qvr_core.runs.record.store import RunStore
 
 
 def stop(message: str, status: int = 2) -> NoReturn:
@@ -64,8 +64,8 @@ def read_program(path: str, *, exact: bool = False) -> str:
 
 def store() -> RunStore:
     """Where this command keeps runs and looks for them: beside the nearest qvr.toml, else in the working directory."""
-    from qvr_core.runs.settings import find_settings
-    from qvr_core.runs.store import RunStore
+    from qvr_core.runs.record.settings import find_settings
+    from qvr_core.runs.record.store import RunStore
 
     settings = find_settings(Path.cwd())
     return RunStore(settings.parent if settings is not None else Path.cwd())

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from qvr_core.analysis import LocatedDiagnostic
 from qvr_core.cli.console import PlainConsole
-from qvr_core.runs.ranges import utf16
-from qvr_core.semantics.diagnostics import Severity
+from qvr_core.runs.record.ranges import utf16
+from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.syntax.source import Range, split_lines
 
 STYLES = {

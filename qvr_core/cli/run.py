@@ -18,12 +18,12 @@ from typer.core import TyperGroup
 
 from qvr_core.cli.console import PlainConsole, say
 from qvr_core.cli.files import read_program, read_settings, stop, store
-from qvr_core.runs.client import WorkerProcess
-from qvr_core.runs.config import RunConfig
-from qvr_core.runs.files import DamagedFile
-from qvr_core.runs.protocol import Crashed, Event, Failed, Job
-from qvr_core.runs.settings import UsageProblem, find_settings, main_program, resolve
-from qvr_core.runs.store import NoSuchRun, NotResumable, RunDirectory, RunStore
+from qvr_core.runs.client.client import WorkerProcess
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.files import DamagedFile
+from qvr_core.runs.record.protocol import Crashed, Event, Failed, Job
+from qvr_core.runs.record.settings import UsageProblem, find_settings, main_program, resolve
+from qvr_core.runs.record.store import NoSuchRun, NotResumable, RunDirectory, RunStore
 
 
 class Algorithms(TyperGroup):
@@ -113,7 +113,7 @@ def execute(
     job = make_job()
     ending = asyncio.run(watch(job, as_json=as_json))
     if plot is not None:
-        from qvr_core.runs.plots import plot_losses
+        from qvr_core.runs.record.plots import plot_losses
 
         plot_losses([job.run_id], RunStore(_root(job)), plot)
     if isinstance(ending, Failed | Crashed):
@@ -127,14 +127,14 @@ def _under_torchrun(nproc: int) -> int:
     arguments = sys.argv[1:]
     at = next(i for i, word in enumerate(arguments) if word.startswith("--nproc"))
     rest = arguments[:at] + arguments[at + (1 if "=" in arguments[at] else 2) :]
-    launcher = [sys.executable, "-m", "qvr_core.runs.launch", str(nproc)]
+    launcher = [sys.executable, "-m", "qvr_core.runs.client.launch", str(nproc)]
     return subprocess.run([*launcher, *rest], check=False).returncode
 
 
 def _as_one_of_many(make_job: Callable[[], Job], *, as_json: bool, device: str) -> int:
     """This process is one of those that `torchrun` started; the leading one shows the run."""
     from qvr_core.cli.display import JsonLines, Screen
-    from qvr_core.runs.together import run_together
+    from qvr_core.runs.worker.together import run_together
 
     if os.environ.get("RANK") != "0":
         return run_together(make_job, lambda event: None, device)
@@ -180,7 +180,7 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
 
 
 def _check_toml(path: Path | None, toml: str) -> None:
-    from qvr_core.runs.settings import check_settings
+    from qvr_core.runs.record.settings import check_settings
 
     problems = check_settings(toml)[1]
     for problem in problems:
@@ -191,7 +191,7 @@ def _check_toml(path: Path | None, toml: str) -> None:
 
 def _warn_of_misnamed(settings: Path, toml: str, file: str, program: str) -> None:
     """Say which table of a qvr.toml does not count because its program's name is misspelt."""
-    from qvr_core.runs.settings import misnamed_table
+    from qvr_core.runs.record.settings import misnamed_table
 
     # A table may be for a program of another file.
     folder = Path(file).resolve().parent if file != "-" else Path.cwd()

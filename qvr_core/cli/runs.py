@@ -12,10 +12,10 @@ from rich.text import Text
 
 from qvr_core.cli.console import PlainConsole, say
 from qvr_core.cli.files import stop, store, write_out
-from qvr_core.runs.data_files import noted
-from qvr_core.runs.files import DamagedFile
-from qvr_core.runs.protocol import Accuracies, Cancelled, Event, Finished, HeldOut, Progress, Started
-from qvr_core.runs.store import NoSuchRun, RunDirectory
+from qvr_core.runs.record.data_files import noted
+from qvr_core.runs.record.files import DamagedFile
+from qvr_core.runs.record.protocol import Accuracies, Cancelled, Event, Finished, HeldOut, Progress, Started
+from qvr_core.runs.record.store import NoSuchRun, RunDirectory
 
 app = typer.Typer(help="List, show and compare runs.", invoke_without_command=True)
 
@@ -160,7 +160,7 @@ def compare(
     if any(posteriors := [_posterior(run) for run in runs]):
         console().print(_side_by_side([run.run_id for run in runs], posteriors))
     if plot is not None:
-        from qvr_core.runs.plots import plot_losses
+        from qvr_core.runs.record.plots import plot_losses
 
         plot_losses([run.run_id for run in runs], store(), plot)
 
@@ -222,7 +222,7 @@ def export(
     output: Path = typer.Option(..., "--output", "-o", help="A .csv file, or .nc for a posterior."),
 ) -> None:
     """Write losses or posterior draws for other programs: CSV, or NetCDF."""
-    from qvr_core.runs.exports import export_csv, export_netcdf
+    from qvr_core.runs.record.exports import export_csv, export_netcdf
 
     run = opened(run_id)
     try:

@@ -24,10 +24,10 @@ def sample(
     """Draw from a fitted program: text for a language model, else the posterior predictive."""
     from qvr_core.cli.runs import opened
     from qvr_core.data.problems import DataProblem
-    from qvr_core.runs import sampling
-    from qvr_core.runs.failures import Refused
-    from qvr_core.runs.files import DamagedFile
-    from qvr_core.runtime.errors import RuntimeProblem
+    from qvr_core.runs.prepare.failures import Refused
+    from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.worker import sampling
+    from qvr_core.runtime.values.errors import RuntimeProblem
 
     try:
         fit = sampling.restored(opened(run_id))
@@ -59,8 +59,8 @@ def _predictive(fit: object, count: int, seed: int, output: Path | None) -> None
     from rich.table import Table
 
     from qvr_core.cli.display import console
-    from qvr_core.runs import sampling
-    from qvr_core.runs.svi import SviFit
+    from qvr_core.runs.fit.svi import SviFit
+    from qvr_core.runs.worker import sampling
 
     assert isinstance(fit, SviFit)
     draws = {name: value.cpu().numpy() for name, value in sampling.predictive(fit, count, seed).items()}

@@ -16,8 +16,8 @@ def schema(
     events: bool = typer.Option(False, "--events", help="The schema of a run's events instead."),
 ) -> None:
     """Print the JSON Schema of qvr.toml."""
-    from qvr_core.runs.config import settings_schema
-    from qvr_core.runs.protocol import events_schema
+    from qvr_core.runs.record.config import settings_schema
+    from qvr_core.runs.record.protocol import events_schema
 
     content = events_schema() if events else settings_schema()
     write_out(json.dumps(content, indent=2, ensure_ascii=False) + "\n")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.families import FAMILIES
-from qvr_core.semantics.model import (
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model import (
     Arrow,
     ArrowBase,
     ArrowDraw,
@@ -25,7 +25,7 @@ from qvr_core.semantics.model import (
     Site,
     StepModel,
 )
-from qvr_core.semantics.spaces import Constrained, Finite, Named, Product, Real, Seq, Space
+from qvr_core.semantics.types.spaces import Constrained, Finite, Named, Product, Real, Seq, Space
 
 
 @dataclass(frozen=True, slots=True)

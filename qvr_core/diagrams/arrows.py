@@ -11,10 +11,10 @@ from qvr_core.diagrams.budget import MOST_BESIDE
 from qvr_core.diagrams.drawing import Bundle, Drawing, End, misfit, split, spread
 from qvr_core.diagrams.graph import Box, Node, Wire, connect
 from qvr_core.diagrams.labels import arrow_name, arrow_type, caption, columns
-from qvr_core.semantics import model as m
-from qvr_core.semantics.bounds import product_text
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.spaces import Named, Seq, factors_of, is_unknown, product
+from qvr_core.semantics.scope.bounds import product_text
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.spaces import Named, Seq, factors_of, is_unknown, product
 
 MANY_COPIES = 6
 """`fan(f)` over more copies than this is one node `f × n`."""

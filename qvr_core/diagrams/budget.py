@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from qvr_core.ide.arrows import arrow_named, parts, program_arrows
-from qvr_core.semantics import model as m
+from qvr_core.semantics.types import model as m
 
 MOST_NODES = 1000
 """Nodes drawn at once; a frame with more than are left stands shut until it is opened."""

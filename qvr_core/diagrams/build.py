@@ -13,9 +13,9 @@ from qvr_core.diagrams.collapse import collapsed
 from qvr_core.diagrams.drawing import Bundle, Drawing, End, spread
 from qvr_core.diagrams.graph import Node, Sheet, mark_shared, put
 from qvr_core.diagrams.labels import arrow_type, caption
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.spaces import Named, factor_count
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.spaces import Named, factor_count
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

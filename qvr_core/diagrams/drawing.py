@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from qvr_core.diagrams.budget import MOST_NODES, Budget
 from qvr_core.diagrams.graph import Box, Node, Wire, connect, drawn_box, put
 from qvr_core.diagrams.labels import caption, columns
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.display import size_text, space_text
-from qvr_core.semantics.fits import fit
-from qvr_core.semantics.spaces import Named, Product, Seq, factors_of, item_of, product
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.display import size_text, space_text
+from qvr_core.semantics.types.spaces import Named, Product, Seq, factors_of, item_of, product
+from qvr_core.semantics.types.subspace import fit
 
 if TYPE_CHECKING:
     from qvr_core.diagrams.graph import Diagram

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.diagrams.dot import to_dot
 from qvr_core.diagrams.graph import Box, Node, nodes, sheet, wires
 from qvr_core.diagrams.mermaid import to_mermaid
-from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.types.diagnostics import Origin
 
 if TYPE_CHECKING:
     from qvr_core.diagrams.graph import Diagram

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.types.diagnostics import Origin
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics import model as m
-from qvr_core.semantics.spaces import Finite, Linear, Named, Space, is_unknown, item_of, width
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.spaces import Finite, Linear, Named, Space, is_unknown, item_of, width
 
 OPERATORS = {
     "add": ("+", 3), "sub": ("-", 3), "mul": ("*", 4), "div": ("/", 4), "pow": ("^", 6),

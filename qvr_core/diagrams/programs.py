@@ -10,10 +10,10 @@ from qvr_core.diagrams.arrows import expand
 from qvr_core.diagrams.drawing import Bundle, Drawing, End, split, spread
 from qvr_core.diagrams.graph import Box, Node, Wire, connect
 from qvr_core.diagrams.labels import caption, draw_text, expression, short
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.display import structure
-from qvr_core.semantics.spaces import Named, Unknown
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.spaces import Named, Unknown
 
 
 @dataclass(slots=True)

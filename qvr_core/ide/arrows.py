@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.families import FAMILIES, raw_width
-from qvr_core.semantics.model import Arrow, Density, Model
-from qvr_core.semantics.rule_instances import weight_count
-from qvr_core.semantics.spaces import (
+from qvr_core.semantics.deductions.rule_instances import weight_count
+from qvr_core.semantics.language.families import FAMILIES, raw_width
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model import Arrow, Density, Model
+from qvr_core.semantics.types.spaces import (
     Dim,
     Finite,
     Linear,

@@ -40,11 +40,11 @@ from qvr_core.ide.snippets import (
 )
 from qvr_core.ide.typing import fits, parsed, role_joins, space_of, space_of_text
 from qvr_core.ide.view import model_of
-from qvr_core.semantics import model as m
-from qvr_core.semantics.display import structure
-from qvr_core.semantics.families import FAMILIES, heads_for
-from qvr_core.semantics.roles import ROLES, OptionSpec
-from qvr_core.semantics.spaces import Product, Space
+from qvr_core.semantics.language.families import FAMILIES, heads_for
+from qvr_core.semantics.language.roles import ROLES, OptionSpec
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.spaces import Product, Space
 from qvr_core.syntax.layout import ITEM_WORDS, STEP_WORDS
 from qvr_core.syntax.source import Cursor
 

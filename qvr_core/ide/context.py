@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.symbols import units
 from qvr_core.ide.view import statement_before
-from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.lalr import Token, acceptable, advance
 from qvr_core.syntax.lexer import CLOSERS, OPENERS, tokenize
 from qvr_core.syntax.source import Cursor

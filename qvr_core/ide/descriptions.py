@@ -8,11 +8,11 @@ from qvr_core.ide import arrows
 from qvr_core.ide.language import code, paragraphs, sentence, support_text
 from qvr_core.ide.symbols import Symbol, lookup, references
 from qvr_core.ide.view import model_of
-from qvr_core.semantics import model as m
-from qvr_core.semantics.display import space_text, structure
-from qvr_core.semantics.families import FAMILIES
-from qvr_core.semantics.rule_instances import weight_count
-from qvr_core.semantics.spaces import Finite, Named, Unknown, factors_of, item_of
+from qvr_core.semantics.deductions.rule_instances import weight_count
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.display import space_text, structure
+from qvr_core.semantics.types.spaces import Finite, Named, Unknown, factors_of, item_of
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

@@ -12,8 +12,8 @@ from qvr_core.ide.outline import declaration_detail
 from qvr_core.ide.symbols import Declared
 from qvr_core.ide.typing import codomain_of_text, fits
 from qvr_core.ide.view import arrow_of, model_of
-from qvr_core.semantics import model as m
-from qvr_core.semantics.spaces import Product, Space, factors_of
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.spaces import Product, Space, factors_of
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

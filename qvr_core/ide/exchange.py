@@ -12,9 +12,9 @@ from enum import Enum
 from typing import Any, cast
 
 from qvr_core.ide.arrows import Budget, parameter_count
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.model import Model, Sort
-from qvr_core.semantics.spaces import Finite, Product, Space
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model import Model, Sort
+from qvr_core.semantics.types.spaces import Finite, Product, Space
 
 Locate = Callable[[Origin], Any]
 """Turns a place into what the receiver understands, or None where it is gone."""

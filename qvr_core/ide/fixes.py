@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.repairs import repairs
-from qvr_core.semantics.diagnostics import Severity
+from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.syntax.source import Range
 
 if TYPE_CHECKING:

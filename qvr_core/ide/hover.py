@@ -31,12 +31,12 @@ from qvr_core.ide.language import (
 from qvr_core.ide.operators import arrow_of, operator_hover
 from qvr_core.ide.symbols import Found, Symbol, place_of, symbol_at
 from qvr_core.ide.view import model_of
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.display import space_text, structure
-from qvr_core.semantics.families import FAMILIES
-from qvr_core.semantics.roles import ROLES
-from qvr_core.semantics.spaces import Finite, factors_of, has_seq, item_of, sequence_of
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.roles import ROLES
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.display import space_text, structure
+from qvr_core.semantics.types.spaces import Finite, factors_of, has_seq, item_of, sequence_of
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree import Placed, Span, Statement
 

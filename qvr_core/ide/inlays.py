@@ -9,10 +9,10 @@ from qvr_core.ide import arrows
 from qvr_core.ide.answers import InlayHint, TextEdit
 from qvr_core.ide.symbols import units
 from qvr_core.ide.view import model_of, statements_between
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.display import space_text
-from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.display import space_text
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.tree import Placed, Span, Statement

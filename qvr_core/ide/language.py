@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from qvr_core.ide.keywords import COMBINATORS, KEYWORDS
-from qvr_core.semantics.builtins import BUILTINS
-from qvr_core.semantics.families import FAMILIES, support_words
-from qvr_core.semantics.roles import ROLES, OptionSpec
+from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.families import FAMILIES, support_words
+from qvr_core.semantics.language.roles import ROLES, OptionSpec
 
 
 def code(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.tree import Name, Span, Unit
 

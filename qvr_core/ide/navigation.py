@@ -21,8 +21,8 @@ from qvr_core.ide.symbols import (
     writes,
 )
 from qvr_core.ide.view import model_of
-from qvr_core.semantics import model as m
-from qvr_core.semantics.spaces import Named
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.spaces import Named
 from qvr_core.syntax.source import Cursor, Range
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from qvr_core.ide.snippets import COMBINATOR_SNIPPETS, SPACE_SNIPPETS
 from qvr_core.ide.symbols import Declared, binding_kind, bindings, lookup
 from qvr_core.ide.typing import fits
 from qvr_core.ide.view import arrow_of, model_of
-from qvr_core.semantics import model as m
-from qvr_core.semantics.builtins import BUILTINS
-from qvr_core.semantics.families import FAMILIES, Family
-from qvr_core.semantics.spaces import Space
+from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.families import FAMILIES, Family
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.spaces import Space
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

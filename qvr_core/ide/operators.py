@@ -11,9 +11,9 @@ from qvr_core.ide.descriptions import value_text
 from qvr_core.ide.language import code, paragraphs
 from qvr_core.ide.refactor import nodes
 from qvr_core.ide.view import model_of
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.display import space_text
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.display import space_text
 from qvr_core.syntax.tree import (
     Binary,
     ComposeExpr,

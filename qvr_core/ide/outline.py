@@ -9,8 +9,8 @@ from qvr_core.ide.answers import DocumentSymbol
 from qvr_core.ide.names import Occurrence, names_of
 from qvr_core.ide.symbols import KINDS, units
 from qvr_core.ide.view import arrow_of, model_of
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.tree import Placed, Span, Statement

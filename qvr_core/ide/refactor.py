@@ -11,9 +11,9 @@ from qvr_core.ide import arrows
 from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.symbols import Found, lookup, place_of, references, symbol_at
 from qvr_core.ide.view import first_line, model_of
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Origin, Severity
-from qvr_core.semantics.spaces import Linear, sizes
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin, Severity
+from qvr_core.semantics.types.spaces import Linear, sizes
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.tree import Placed, Span, Statement

@@ -16,8 +16,8 @@ from qvr_core.ide.symbols import (
     references,
     symbol_at,
 )
-from qvr_core.semantics.builtins import BUILTINS
-from qvr_core.semantics.families import FAMILIES
+from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
 from qvr_core.syntax.source import Cursor, Range
 
@@ -91,7 +91,7 @@ def _taken(snapshot: Snapshot, found: Found, name: str) -> Refusal | None:
 
 def snapshot_line(snapshot: Snapshot, uid: int) -> int:
     """The line number of a unit, counted from 1 as people do."""
-    from qvr_core.semantics.diagnostics import Origin
+    from qvr_core.semantics.types.diagnostics import Origin
     from qvr_core.syntax.tree import Span
 
     return snapshot.range(Origin(uid, Span(0, 0))).start.line + 1

@@ -12,7 +12,7 @@ from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.names import names_of
 from qvr_core.ide.symbols import lookup, units
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.tree import Placed, Statement
 
 if TYPE_CHECKING:

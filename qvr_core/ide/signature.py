@@ -11,12 +11,12 @@ from qvr_core.ide.keywords import COMBINATORS
 from qvr_core.ide.language import STEP_OPTIONS
 from qvr_core.ide.snippets import STEP_OPTION_KEYS
 from qvr_core.ide.view import model_of
-from qvr_core.semantics import model as m
-from qvr_core.semantics.builtins import BUILTINS
-from qvr_core.semantics.display import structure
-from qvr_core.semantics.families import FAMILIES
-from qvr_core.semantics.roles import ROLES
-from qvr_core.semantics.spaces import Product
+from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.roles import ROLES
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.spaces import Product
 from qvr_core.syntax.source import Cursor
 
 if TYPE_CHECKING:

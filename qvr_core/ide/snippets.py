@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.roles import ROLES
+from qvr_core.semantics.language.roles import ROLES
 
 ALGEBRAS = (
     "product_fuzzy", "boolean", "lukasiewicz", "godel", "tropical", "max_plus", "log_prob", "real", "probability",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.names import Occurrence, names_of
 from qvr_core.ide.view import model_of, statement_named
-from qvr_core.semantics.builtins import BUILTINS
-from qvr_core.semantics.diagnostics import Origin
+from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.printable import harmless_markdown
 from qvr_core.syntax.source import Cursor, Range

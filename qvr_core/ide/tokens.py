@@ -10,8 +10,8 @@ from qvr_core.ide.arrows import arrow_named
 from qvr_core.ide.names import Occurrence, names_of
 from qvr_core.ide.symbols import Symbol, bindings, symbol_of, units, writes
 from qvr_core.ide.view import model_of, statements_between
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.model import Arrow, Model, Program, Sort
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model import Arrow, Model, Program, Sort
 from qvr_core.syntax.source import Range
 from qvr_core.syntax.tree import Statement
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.semantics import model as m
-from qvr_core.semantics.model import Model
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model import Model
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree import Statement
 

@@ -18,9 +18,9 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from qvr_core.inference.compilation import compiled, not_compiled
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.lifting import owners_of, substituted
-from qvr_core.runtime.frame import as_tensor
-from qvr_core.runtime.layout import from_parts, parts
-from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.programs.frame import as_tensor
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.layout import from_parts, parts
 
 Objective = Callable[..., Tensor]
 TOLERANCE = 0.02

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from qvr_core.runtime.arrow import NoiseSpec
-from qvr_core.runtime.bijectors import Support, constrain, unconstrain, unconstrained_shape
-from qvr_core.runtime.errors import DiscreteLatent, NoDensity, RuntimeProblem
-from qvr_core.runtime.execution import Execution, SiteInfo
-from qvr_core.runtime.family_site import family_support
-from qvr_core.runtime.program import ProgramModule
-from qvr_core.semantics.families import FAMILIES
+from qvr_core.runtime.families.bijectors import Support, constrain, unconstrain, unconstrained_shape
+from qvr_core.runtime.programs.execution import Execution, SiteInfo
+from qvr_core.runtime.programs.family_site import family_support
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.arrow import NoiseSpec
+from qvr_core.runtime.values.errors import DiscreteLatent, NoDensity, RuntimeProblem
+from qvr_core.semantics.language.families import FAMILIES
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from qvr_core.inference.coordinates import HALF_LOG_2PI, coordinates
-from qvr_core.runtime.deterministic import EmbedArrow
-from qvr_core.runtime.errors import InputProblem
-from qvr_core.runtime.execution import SiteNoise
-from qvr_core.runtime.layout import parts
-from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.arrows.deterministic import EmbedArrow
+from qvr_core.runtime.programs.execution import SiteNoise
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.layout import parts
 
 PriorScale = float | Literal["fan_in"]
 EMBEDDING_SCALE = 0.5

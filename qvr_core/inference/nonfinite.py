@@ -10,13 +10,13 @@ from torch import Tensor
 
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.objectives import weigh
-from qvr_core.runtime.arrow import Value
-from qvr_core.runtime.errors import NonFinite
-from qvr_core.runtime.execution import Execution
-from qvr_core.runtime.frame import as_tensor
-from qvr_core.runtime.layout import parts
-from qvr_core.runtime.program import ProgramModule
-from qvr_core.runtime.soundness import counted, sound_arguments
+from qvr_core.runtime.families.soundness import counted, sound_arguments
+from qvr_core.runtime.programs.execution import Execution
+from qvr_core.runtime.programs.frame import as_tensor
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.arrow import Value
+from qvr_core.runtime.values.errors import NonFinite
+from qvr_core.runtime.values.layout import parts
 
 
 def first_non_finite(

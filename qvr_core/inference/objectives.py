@@ -10,12 +10,12 @@ import torch
 from torch import Generator, Tensor
 
 from qvr_core.inference.guides.base import Gradient, Guide
-from qvr_core.runtime.arrow import Value, repeat_rows
-from qvr_core.runtime.decompositions import trying
-from qvr_core.runtime.errors import InputProblem
-from qvr_core.runtime.execution import Execution
-from qvr_core.runtime.layout import parts
-from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.programs.execution import Execution
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.arrow import Value, repeat_rows
+from qvr_core.runtime.values.decompositions import trying
+from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.layout import parts
 
 Reduction = Literal["mean", "sum"]
 

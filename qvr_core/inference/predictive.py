@@ -10,10 +10,10 @@ from torch import Generator, Tensor
 
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.lifting import LiftedModel, substituted
-from qvr_core.runtime.arrow import repeat_rows
-from qvr_core.runtime.errors import InputProblem
-from qvr_core.runtime.layout import parts
-from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.arrow import repeat_rows
+from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.layout import parts
 
 
 class Predictive:

@@ -12,8 +12,8 @@ from torch import Tensor
 from qvr_core.inference.compiled_loss import CompiledLoss
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.nonfinite import finite, first_non_finite
-from qvr_core.runtime.errors import NonFinite, NothingToFit
-from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.errors import NonFinite, NothingToFit
 
 Objective = Callable[..., Tensor]
 """(model, guide, x, observations) -> a scalar loss."""

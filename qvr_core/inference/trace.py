@@ -8,9 +8,9 @@ from typing import Any
 
 from torch import Generator, Tensor
 
-from qvr_core.runtime.arrow import Value
-from qvr_core.runtime.execution import SiteRecord
-from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.programs.execution import SiteRecord
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.arrow import Value
 
 
 @dataclass(frozen=True, slots=True)

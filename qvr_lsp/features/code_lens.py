@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.arrows import parameter_count
-from qvr_core.runs.protocol import Finished
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import DeclarationSite
+from qvr_core.runs.record.protocol import Finished
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import DeclarationSite
 from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import Json

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.analysis import Analyzer
-from qvr_core.runs import settings
+from qvr_core.runs.record import settings
 from qvr_lsp.documents import Document
 from qvr_lsp.features.diagrams import diagram, graph_of, rendered
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.diagrams import NoDiagram, NoDot, build, drawable, main_name, to_dot, to_json, to_mermaid, to_png, to_svg
 from qvr_core.ide.outline import drawable_at
-from qvr_core.semantics.diagnostics import Severity
+from qvr_core.semantics.types.diagnostics import Severity
 from qvr_lsp.documents import Document, View
 from qvr_lsp.features.resolving import in_thread, on_document
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 
 if TYPE_CHECKING:
-    from qvr_core.semantics.diagnostics import Origin
+    from qvr_core.semantics.types.diagnostics import Origin
     from qvr_lsp.server import Server
 
 FORMATS = ("graph", "mermaid", "dot", "svg")

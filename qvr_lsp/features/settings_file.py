@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from qvr_core.ide.symbols import Symbol, declarations, place_of
 from qvr_core.ide.view import statement_named
-from qvr_core.runs.config import RunConfig, Settings
-from qvr_core.runs.toml_ranges import locate
-from qvr_core.semantics.model import ObserveModel
+from qvr_core.runs.record.config import RunConfig, Settings
+from qvr_core.runs.record.toml_ranges import locate
+from qvr_core.semantics.types.model import ObserveModel
 from qvr_core.syntax.printable import printable
 from qvr_core.syntax.source import Cursor, Range, SourceText
 from qvr_lsp import positions

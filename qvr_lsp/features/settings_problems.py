@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qvr_core.runs.settings import check_settings
-from qvr_core.semantics.spelling import closest
+from qvr_core.runs.record.settings import check_settings
+from qvr_core.semantics.language.spelling import closest
 from qvr_core.syntax.source import Cursor, Range
 from qvr_lsp import positions
 from qvr_lsp.features.code_actions import wanted

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.runs.protocol import Finished, Started, parse_event
+from qvr_core.runs.record.protocol import Finished, Started, parse_event
 from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,8 +9,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
-from qvr_core.runs.config import RunConfig
-from qvr_core.runs.store import RunStore
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.store import RunStore
 
 MODEL = """\
 program means : FinSet 2 -> FinSet 2

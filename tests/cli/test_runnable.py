@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from qvr_core import dsl
 from qvr_core.cli import app
-from qvr_core.runs.protocol import Finished
-from qvr_core.runs.store import RunStore
+from qvr_core.runs.record.protocol import Finished
+from qvr_core.runs.record.store import RunStore
 
 TEMPLATE = """\
 object R : FinSet 4

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from qvr_core.analysis import Analyzer
 from qvr_core.data.binding import Whole
-from qvr_core.runs.config import RunConfig
-from qvr_core.runs.prepare import prepare
-from qvr_core.runs.store import RunStore
+from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.store import RunStore
 
 THETA = "    sample z : School <- Normal(0.0, 1.0)\n    let theta = 2.0 * z\n"
 OPTIONS = {

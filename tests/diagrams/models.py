@@ -2,9 +2,9 @@
 
 from itertools import count
 
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.spaces import Finite, Named, Product, Real, Seq, Space
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.spaces import Finite, Named, Product, Real, Seq, Space
 from qvr_core.syntax.tree import Span
 
 _units = count()

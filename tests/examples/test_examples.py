@@ -10,7 +10,7 @@ import pytest
 
 from qvr_core.analysis import Analyzer
 from qvr_core.diagrams import build, nodes, to_dot, to_mermaid, wires
-from qvr_core.semantics.diagnostics import Severity
+from qvr_core.semantics.types.diagnostics import Severity
 from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]

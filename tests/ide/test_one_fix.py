@@ -6,7 +6,7 @@ import pytest
 
 from qvr_core.analysis import analyse
 from qvr_core.ide.fixes import actions_of
-from qvr_core.semantics.diagnostics import Severity
+from qvr_core.semantics.types.diagnostics import Severity
 from tests.ide.cases import applied
 
 HEAD = "object Row : FinSet 60\nobject Feature : FinSet 3\n"

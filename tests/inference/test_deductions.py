@@ -11,7 +11,7 @@ import torch
 
 from qvr_core.dsl import loads
 from qvr_core.inference import ELBO, SVI, AutoPriorGuide, trace
-from qvr_core.runtime.errors import InputProblem, RuntimeProblem
+from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem
 
 BINARY = """
 deduction d : FinSet 2 -> FinSet 1 [semiring={semiring}, start=S]

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from qvr_core.inference.mcmc.traced import traced
+from qvr_core.inference.density.recorded import traced
 
 
 def density(q):

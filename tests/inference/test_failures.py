@@ -14,7 +14,7 @@ import torch
 
 from qvr_core.dsl import load, loads
 from qvr_core.inference import ELBO, MCMC, SVI, AutoNormalGuide, AutoPriorGuide, NUTSKernel, bayesian_lift_parameters
-from qvr_core.runtime.errors import InputProblem, MissingData, NonFinite, RuntimeProblem
+from qvr_core.runtime.values.errors import InputProblem, MissingData, NonFinite, RuntimeProblem
 from tests.inference import posteriors
 
 

@@ -13,7 +13,7 @@ from qvr_core.dsl import loads
 from qvr_core.inference import ELBO, AutoNormalGuide, AutoPriorGuide, trace
 from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.inference.objectives import weigh
-from qvr_core.runtime.errors import InputProblem, NoDensity, RuntimeProblem
+from qvr_core.runtime.values.errors import InputProblem, NoDensity, RuntimeProblem
 from tests.inference import posteriors
 
 

@@ -13,11 +13,11 @@ from torch import Tensor
 
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, HMCKernel, NUTSKernel, Predictive, bayesian_lift_parameters
+from qvr_core.inference.density.recorded import traced
 from qvr_core.inference.mcmc import MCMCResult, joined
 from qvr_core.inference.mcmc.adaptation import DualAveraging, window_ends
 from qvr_core.inference.mcmc.potential import potential_of
-from qvr_core.inference.mcmc.traced import traced
-from qvr_core.runtime.errors import DiscreteLatent, InputProblem, NonFinite
+from qvr_core.runtime.values.errors import DiscreteLatent, InputProblem, NonFinite
 from tests.inference import posteriors
 
 DATA = {"y": torch.tensor([0.3, 1.2, -0.7, 2.5, 1.1, 0.4, 1.9, 0.1])}

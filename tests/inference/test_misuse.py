@@ -20,7 +20,7 @@ from qvr_core.inference import (
     Predictive,
     bayesian_lift_parameters,
 )
-from qvr_core.runtime.errors import InputProblem, NonFinite, Unobserved
+from qvr_core.runtime.values.errors import InputProblem, NonFinite, Unobserved
 
 PLAIN = """
 object Row : FinSet 6

@@ -22,9 +22,9 @@ from qvr_core.inference import (
     NUTSKernel,
     bayesian_lift_parameters,
 )
+from qvr_core.inference.density.recorded import traced
 from qvr_core.inference.mcmc.potential import potential_of
-from qvr_core.inference.mcmc.traced import traced
-from qvr_core.runtime import fused, gaussian
+from qvr_core.runtime.loops import fused, gaussian
 from tests.inference import posteriors
 from tests.inference.test_walkthroughs import example
 from tests.inference.walkthroughs import WALKTHROUGHS, Walkthrough

@@ -10,7 +10,7 @@ from torch.distributions import Bernoulli, Categorical, Gamma, Normal
 
 from qvr_core.dsl import CheckFailed, loads
 from qvr_core.inference import trace
-from qvr_core.runtime.errors import InputProblem, MissingData, NoDensity
+from qvr_core.runtime.values.errors import InputProblem, MissingData, NoDensity
 
 
 def program(body: str, head: str = "program p : Row -> Row", declarations: str = "") -> Any:

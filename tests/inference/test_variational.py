@@ -23,7 +23,7 @@ from qvr_core.inference import (
     Predictive,
 )
 from qvr_core.inference.objectives import weigh
-from qvr_core.runtime.errors import DiscreteLatent, InputProblem, NoDensity, NonFinite
+from qvr_core.runtime.values.errors import DiscreteLatent, InputProblem, NoDensity, NonFinite
 from tests.inference import posteriors
 from tests.inference.walkthroughs import walkthrough
 

@@ -10,7 +10,7 @@ import torch
 
 from qvr_core.dsl import loads
 from qvr_core.inference import ELBO, SVI, AutoNormalGuide, AutoPriorGuide, bayesian_lift_parameters, trace
-from qvr_core.runtime.errors import MissingInnovations
+from qvr_core.runtime.values.errors import MissingInnovations
 from tests.inference.walkthroughs import WALKTHROUGHS, Walkthrough, run
 
 EACH = pytest.mark.parametrize("shown", WALKTHROUGHS, ids=lambda shown: shown.name)

@@ -10,11 +10,11 @@ import torch
 from safetensors.torch import save_file
 
 from qvr_core.analysis import Analyzer
-from qvr_core.runs.prepare import prepare
-from qvr_core.runs.protocol import Job
-from qvr_core.runs.stop import Stop
-from qvr_core.runs.svi import SviFit
-from qvr_core.runs.team import join, leave
+from qvr_core.runs.fit.distributed import join, leave
+from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.fit.svi import SviFit
+from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.record.protocol import Job
 
 team = join("cpu")
 if hasattr(os, "sched_getaffinity"):

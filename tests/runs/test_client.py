@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.runs import client
-from qvr_core.runs.client import CANCEL_LADDER, WorkerProcess, start
-from qvr_core.runs.config import RunConfig
-from qvr_core.runs.pool import WorkerPool
-from qvr_core.runs.protocol import Cancelled, Crashed, Event, Finished, Job, Message, Progress
-from qvr_core.runs.store import RunDirectory, RunStore, process_start, wait_gone
+from qvr_core.runs.client import client
+from qvr_core.runs.client.client import CANCEL_LADDER, WorkerProcess, start
+from qvr_core.runs.client.pool import WorkerPool
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.protocol import Cancelled, Crashed, Event, Finished, Job, Message, Progress
+from qvr_core.runs.record.store import RunDirectory, RunStore, process_start, wait_gone
 from tests.patience import HANG
 
 PRELUDE = """\

@@ -16,13 +16,13 @@ import pytest
 import torch
 
 from qvr_core.inference.mcmc import MCMCResult
-from qvr_core.runs import client
-from qvr_core.runs.chains import together
-from qvr_core.runs.client import CANCEL_LADDER, WorkerProcess, start
-from qvr_core.runs.config import RunConfig
-from qvr_core.runs.exports import export_csv, losses_of
-from qvr_core.runs.posterior import chain_table
-from qvr_core.runs.protocol import (
+from qvr_core.runs.client import client
+from qvr_core.runs.client.client import CANCEL_LADDER, WorkerProcess, start
+from qvr_core.runs.figures.posterior import chain_table
+from qvr_core.runs.fit.chains import together
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.exports import export_csv, losses_of
+from qvr_core.runs.record.protocol import (
     Cancelled,
     CheckpointWritten,
     Crashed,
@@ -35,7 +35,7 @@ from qvr_core.runs.protocol import (
     Progress,
     Started,
 )
-from qvr_core.runs.store import RunDirectory, RunStore, wait_gone
+from qvr_core.runs.record.store import RunDirectory, RunStore, wait_gone
 from tests.patience import HANG
 
 MODEL = """\
@@ -219,7 +219,7 @@ async def test_worker_dies_with_its_parent(tmp_path: Path, text: Path) -> None:
 
 async def test_worker_dies_with_its_parent_before_it_has_a_job(tmp_path: Path) -> None:
     code = (
-        "import asyncio\nfrom qvr_core.runs.client import WorkerProcess\n"
+        "import asyncio\nfrom qvr_core.runs.client.client import WorkerProcess\n"
         "async def main():\n worker = await WorkerProcess.spawn()\n print(worker.pid, flush=True)\n"
         " await asyncio.sleep(600)\nasyncio.run(main())"
     )

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from qvr_core.runs.accuracy import wilson
-from qvr_core.runs.client import start
-from qvr_core.runs.conduct import conduct
-from qvr_core.runs.config import RunConfig
-from qvr_core.runs.exports import losses_of
-from qvr_core.runs.files import read_json
-from qvr_core.runs.prefetch import Ahead
-from qvr_core.runs.protocol import Accuracies, CheckpointWritten, Event, Failed, Finished, Job, parse_event
-from qvr_core.runs.sampling import fill_pairs, restored
-from qvr_core.runs.stop import Stop
-from qvr_core.runs.store import RunDirectory, RunStore
+from qvr_core.runs.client.client import start
+from qvr_core.runs.figures.accuracy import wilson
+from qvr_core.runs.fit.prefetch import Ahead
+from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.exports import losses_of
+from qvr_core.runs.record.files import read_json
+from qvr_core.runs.record.protocol import Accuracies, CheckpointWritten, Event, Failed, Finished, Job, parse_event
+from qvr_core.runs.record.store import RunDirectory, RunStore
+from qvr_core.runs.worker.job import conduct
+from qvr_core.runs.worker.sampling import fill_pairs, restored
 from tests.patience import HANG
 
 MODEL = """\

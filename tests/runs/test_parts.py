@@ -7,9 +7,9 @@ import torch
 
 from qvr_core import dsl
 from qvr_core.inference import ELBO, AutoNormalGuide
-from qvr_core.runs.failures import Refused
-from qvr_core.runs.parts import ScaledELBO
-from qvr_core.runs.row_terms import row_terms
+from qvr_core.inference.scaled_elbo import ScaledELBO
+from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.prepare.row_terms import row_terms
 
 MODEL = """\
 object Group : FinSet 3
@@ -51,7 +51,7 @@ GROUPED = (
 ONE_FOR_ALL = MIXTURE.replace("z : Row", "z : Kind")
 
 
-@pytest.mark.filterwarnings("ignore::qvr_core.runtime.errors.OtherLength")
+@pytest.mark.filterwarnings("ignore::qvr_core.runtime.values.errors.OtherLength")
 @pytest.mark.parametrize("text", [MODEL, SCORED, BY_HAND, MIXTURE])
 @pytest.mark.parametrize("particles", [1, 4])
 def test_the_mean_over_all_parts_is_the_bound_of_all_rows(particles: int, text: str) -> None:
@@ -73,7 +73,7 @@ def test_the_mean_over_all_parts_is_the_bound_of_all_rows(particles: int, text: 
     assert torch.allclose(sum(g for _, g in parts) / 3, gradient, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore::qvr_core.runtime.errors.OtherLength")
+@pytest.mark.filterwarnings("ignore::qvr_core.runtime.values.errors.OtherLength")
 @pytest.mark.parametrize(("text", "site"), [(MIXED, "fit"), (MEANS, "fit"), (GROUPED, "z"), (ONE_FOR_ALL, "z")])
 def test_what_does_not_add_up_over_rows_is_refused_by_name(text: str, site: str) -> None:
     model = dsl.loads(text).morphism

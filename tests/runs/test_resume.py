@@ -16,14 +16,14 @@ from typer.testing import CliRunner
 
 from qvr_core.analysis import Analyzer
 from qvr_core.cli import app
-from qvr_core.runs.conduct import conduct
-from qvr_core.runs.config import RunConfig
-from qvr_core.runs.exports import losses_of
-from qvr_core.runs.prepare import prepare
-from qvr_core.runs.protocol import Event, Failed, Job
-from qvr_core.runs.stop import Stop
-from qvr_core.runs.store import RunDirectory, RunStore
-from qvr_core.runs.svi import SviFit
+from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.fit.svi import SviFit
+from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.exports import losses_of
+from qvr_core.runs.record.protocol import Event, Failed, Job
+from qvr_core.runs.record.store import RunDirectory, RunStore
+from qvr_core.runs.worker.job import conduct
 
 SOURCE = """\
 object Token : FinSet 5
@@ -222,7 +222,7 @@ def test_runs_on_other_data_are_told_apart(table_run: Path) -> None:
 def other_process(table_run: Path) -> Iterator[tuple[Path, int]]:
     """The folder of the run, and another process that is at work on it."""
     run = RunStore(table_run).open("last")
-    enter = "import sys, pathlib; from qvr_core.runs.store import RunDirectory"
+    enter = "import sys, pathlib; from qvr_core.runs.record.store import RunDirectory"
     enter += "; held = RunDirectory(pathlib.Path(sys.argv[1])).enter(); print(flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", enter, str(run.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qvr_core.runs.config import RunConfig, settings_schema
-from qvr_core.runs.settings import UsageProblem, check_settings, resolve
-from qvr_core.runs.toml_ranges import locate
+from qvr_core.runs.record.config import RunConfig, settings_schema
+from qvr_core.runs.record.settings import UsageProblem, check_settings, resolve
+from qvr_core.runs.record.toml_ranges import locate
 
 TOML = """\
 # the file of a project

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import torch
 
-from qvr_core.runs import checkpoint
-from qvr_core.runs.config import RunConfig
-from qvr_core.runs.files import DamagedFile, read_json, write_json
-from qvr_core.runs.order import PERMUTED, RowOrder, permuted
-from qvr_core.runs.protocol import Finished, Message, PosteriorRow, Progress, parse_event
-from qvr_core.runs.store import NoSuchRun, RunDirectory, RunStore
+from qvr_core.runs.figures import checkpoint
+from qvr_core.runs.fit.minibatches import PERMUTED, RowOrder, permuted
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.files import DamagedFile, read_json, write_json
+from qvr_core.runs.record.protocol import Finished, Message, PosteriorRow, Progress, parse_event
+from qvr_core.runs.record.store import NoSuchRun, RunDirectory, RunStore
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_status_follows_the_process(tmp_path: Path) -> None:
     run = RunDirectory.of(store.create(path="p.qvr", text="", program="p", config=RunConfig(), base="."))
     assert run.status() == "queued"
     code = (
-        f"from pathlib import Path; from qvr_core.runs.store import RunDirectory; import time\n"
+        f"from pathlib import Path; from qvr_core.runs.record.store import RunDirectory; import time\n"
         f"RunDirectory(Path({str(run.path)!r})).enter(); print('in', flush=True); time.sleep(600)"
     )
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
@@ -113,7 +113,7 @@ def test_kill_while_writing_leaves_old_or_new(tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     write_json(file, {"n": 0, "fill": "x" * 200_000})
     code = (
-        f"from pathlib import Path; from qvr_core.runs.files import write_json\n"
+        f"from pathlib import Path; from qvr_core.runs.record.files import write_json\n"
         f"n = 0\nwhile True:\n n += 1; write_json(Path({str(file)!r}), {{'n': n, 'fill': 'x' * 200_000}})"
     )
     for delay in (0.25, 0.31, 0.37):

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from qvr_core.runs import sampling
-from qvr_core.runs.client import start
-from qvr_core.runs.config import RunConfig
-from qvr_core.runs.descent import ended_badly
-from qvr_core.runs.protocol import Event, Failed, Finished, Job, Message, Progress
-from qvr_core.runs.store import RunDirectory, RunStore, overview
-from qvr_core.runs.svi import recent
+from qvr_core.runs.client.client import start
+from qvr_core.runs.figures.warnings import ended_badly
+from qvr_core.runs.fit.svi import recent
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.protocol import Event, Failed, Finished, Job, Message, Progress
+from qvr_core.runs.record.store import RunDirectory, RunStore, overview
+from qvr_core.runs.worker import sampling
 from tests.patience import HANG
 
 # Posterior of mu: precision 1/4 + n/2.25.

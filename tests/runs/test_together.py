@@ -15,14 +15,14 @@ import torch
 from safetensors.torch import load_file
 
 from qvr_core.analysis import Analyzer
-from qvr_core.runs.config import RunConfig
-from qvr_core.runs.exports import export_csv, losses_of
-from qvr_core.runs.prepare import prepare
-from qvr_core.runs.protocol import CheckpointWritten, Finished, Job, Started, parse_event
-from qvr_core.runs.stop import Stop
-from qvr_core.runs.store import RunStore
-from qvr_core.runs.svi import SviFit
-from qvr_core.runs.team import Team
+from qvr_core.runs.fit.distributed import Team
+from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.fit.svi import SviFit
+from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.exports import export_csv, losses_of
+from qvr_core.runs.record.protocol import CheckpointWritten, Finished, Job, Started, parse_event
+from qvr_core.runs.record.store import RunStore
 from tests.patience import HANG
 
 # Without noise between the input and the head: the loss of a batch is a number, however it is shared.

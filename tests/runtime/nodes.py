@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from qvr_core.runtime.arrow import ArrowModule
-from qvr_core.runtime.build import Builder
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Origin
-from qvr_core.semantics.spaces import Finite, Named, Product, Real, Seq, Space
+from qvr_core.runtime.build.build import Builder
+from qvr_core.runtime.values.arrow import ArrowModule
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.spaces import Finite, Named, Product, Real, Seq, Space
 from qvr_core.syntax.tree import Span
 
 ORIGIN = Origin(0, Span(0, 0))

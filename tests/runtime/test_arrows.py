@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.distributions import Categorical, Normal
 
-from qvr_core.runtime.errors import MissingInnovations, NoDensity
+from qvr_core.runtime.values.errors import MissingInnovations, NoDensity
 from tests.runtime import nodes as n
 
 TOKEN = n.finite(256, "Token")
@@ -67,7 +67,7 @@ def test_a_name_used_twice_is_the_same_parameters():
 def test_two_columns_reach_encoder_and_decoder():
     module = seq2seq_block()
     x = torch.randint(0, 32, (5, 2))
-    from qvr_core.runtime.layout import Where, prepare
+    from qvr_core.runtime.values.layout import Where, prepare
 
     value = prepare(module.domain.space, x, Where("seq2seq", "input x"))
     noise = module.draw(value).noise

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from qvr_core import dsl
-from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.values.errors import InputProblem
 
 SOURCE = (Path(__file__).parents[2] / "examples" / "bert_pretraining.qvr").read_text(encoding="utf-8")
 NAMES = {

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from qvr_core.dsl import loads
-from qvr_core.runtime.scan import ScanArrow
-from qvr_core.runtime.taped_scan import TapedScan
+from qvr_core.runtime.arrows.scan import ScanArrow
+from qvr_core.runtime.arrows.taped_scan import TapedScan
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 STEPS = 64

@@ -18,10 +18,10 @@ from qvr_core.analysis import analyse
 from qvr_core.data.needs import needs_of
 from qvr_core.data.synthetic import synthetic
 from qvr_core.inference.trace import trace
-from qvr_core.runtime.errors import RuntimeProblem
-from qvr_core.runtime.program import ProgramModule
-from qvr_core.semantics import model as m
-from qvr_core.semantics.diagnostics import Severity
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.errors import RuntimeProblem
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Severity
 from tests.spec.cases import Case, read_cases
 
 ROOT = Path(__file__).resolve().parents[2]

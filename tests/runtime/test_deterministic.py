@@ -7,8 +7,8 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from qvr_core.runtime import padding
-from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.values import padding
+from qvr_core.runtime.values.errors import InputProblem
 from tests.runtime import nodes as n
 
 DETERMINISTIC = n.m.Sort.DETERMINISTIC
@@ -133,7 +133,7 @@ def test_freeze_stops_gradients_to_parameters_but_not_to_the_input():
 
 
 def test_discretize():
-    from qvr_core.semantics.spaces import Named, Real
+    from qvr_core.semantics.types.spaces import Named, Real
 
     space = Named(Real((1,), 0.0, 2.0), "Real 1")
     node = n.m.Discretize(name="d", bins=4, **n.base(space, n.finite(4)))
@@ -144,7 +144,7 @@ def test_discretize():
 
 
 def test_repeat_counts_at_run_time():
-    from qvr_core.runtime.repetition import n_steps
+    from qvr_core.runtime.arrows.repetition import n_steps
 
     node = linear("f", 3, 3)
     repeat = n.m.Repeat(body=n.ref(node), count=None, **n.base(n.real(3), n.real(3), DETERMINISTIC))

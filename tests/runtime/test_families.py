@@ -12,8 +12,8 @@ import torch.distributions as D
 
 from qvr_core.runtime.families import RUNTIME_FAMILIES, canonical
 from qvr_core.runtime.families.heads import Head
-from qvr_core.semantics.families import FAMILIES, head_problem
-from qvr_core.semantics.spaces import Constrained, Finite, Real
+from qvr_core.semantics.language.families import FAMILIES, head_problem
+from qvr_core.semantics.types.spaces import Constrained, Finite, Real
 
 t = torch.tensor
 A = t([0.3, 1.2, 2.5], dtype=torch.float64)
@@ -310,7 +310,7 @@ def test_finite_heads_sum_to_one(name):
 
 
 def test_finite_value_is_an_index_and_a_product_a_tuple():
-    from qvr_core.semantics.spaces import Product
+    from qvr_core.semantics.types.spaces import Product
 
     head = Head("Categorical", Product((Finite(2), Finite(3)), (None, None)), 1.0, {})
     params = head.link(torch.randn(4, 6))

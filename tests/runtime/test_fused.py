@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from qvr_core.runtime import cell_buffers, fused, fused_scan
+from qvr_core.runtime.arrows import fused_scan
+from qvr_core.runtime.loops import cell_buffers, fused
 from tests.runtime import nodes as n
 from tests.runtime.test_arrows import bidirectional
 
@@ -148,7 +149,7 @@ def test_batched_directions_equal_separate_ones(shape):
 
 
 def test_fused_scan_equals_the_step_by_step_one():
-    from qvr_core.runtime.scan import ScanArrow
+    from qvr_core.runtime.arrows.scan import ScanArrow
 
     for flags in ({}, {"backward": True}, {"emit_all": True}, {"emit_all": True, "backward": True}):
         cell = n.kernel("cell", n.product(n.finite(5), n.real(2), n.real(3)), n.real(3), scale=0.4)

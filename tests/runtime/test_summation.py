@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from qvr_core.runtime import summation
+from qvr_core.runtime.arrows import summation
 from tests.runtime import nodes as n
 
 K = n.finite(3, "K")

@@ -9,8 +9,8 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from qvr_core.dsl import loads
-from qvr_core.runtime.scan import ScanArrow
-from qvr_core.runtime.taped_scan import TapedScan
+from qvr_core.runtime.arrows.scan import ScanArrow
+from qvr_core.runtime.arrows.taped_scan import TapedScan
 
 HEAD = """
 object Embedded : Real 5
@@ -221,7 +221,7 @@ def test_a_compiled_model_keeps_the_loop_whole(monkeypatch):
     module = scan_of(loads(LSTM.format(rank="", options="emit=all")).morphism)
     x = torch.randn(3, 64, 5, requires_grad=True)
     (expected,) = torch.autograd.grad(module(x).square().sum(), [x])
-    monkeypatch.setattr("qvr_core.runtime.taped.plain_loop", None)
+    monkeypatch.setattr("qvr_core.runtime.loops.taped.plain_loop", None)
     compiled = torch.compile(lambda value: module(value).square().sum(), backend="eager")
     (found,) = torch.autograd.grad(compiled(x), [x])
     assert torch.equal(found, expected)

@@ -8,10 +8,10 @@ from functools import reduce
 import pytest
 import torch
 
-from qvr_core.runtime.algebras import ALGEBRAS
-from qvr_core.runtime.build import Builder
-from qvr_core.runtime.errors import InputProblem, MissingData, RuntimeProblem
-from qvr_core.runtime.tensors import LatentTensor
+from qvr_core.runtime.build.build import Builder
+from qvr_core.runtime.tensors.algebras import ALGEBRAS
+from qvr_core.runtime.tensors.tensors import LatentTensor
+from qvr_core.runtime.values.errors import InputProblem, MissingData, RuntimeProblem
 from tests.runtime import nodes as n
 
 A, B, C, X = n.finite(3, "A"), n.finite(4, "B"), n.finite(2, "C"), n.finite(5, "X")
@@ -79,7 +79,7 @@ def test_a_large_product_is_cut_by_rows(monkeypatch):
     f, g = n.latent("f", A, B, "godel"), n.latent("g", B, C, "godel")
     module = build(compose(n.ref(f), n.ref(g)), f, g)
     whole = module.matrix()
-    monkeypatch.setattr("qvr_core.runtime.algebras.MOST_NUMBERS", 8)
+    monkeypatch.setattr("qvr_core.runtime.tensors.algebras.MOST_NUMBERS", 8)
     assert torch.equal(module.matrix(), whole)
 
 
@@ -161,7 +161,7 @@ def test_a_row_of_the_matrix():
 
 
 def test_a_composition_of_ones_own():
-    from qvr_core.semantics.model import Bound, Builtin, Composition, Constant, ValueType
+    from qvr_core.semantics.types.model import Bound, Builtin, Composition, Constant, ValueType
 
     def e(kind, **fields):
         return kind(type=ValueType(None), origin=n.ORIGIN, **fields)

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from qvr_core.dsl import loads
-from qvr_core.runtime.errors import InputProblem
-from qvr_core.runtime.padding import padded
+from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.padding import padded
 
 SOURCE = """
 object Token : FinSet 30

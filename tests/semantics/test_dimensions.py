@@ -7,9 +7,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qvr_core.semantics.dimensions import Row, System, row, solve
-from qvr_core.semantics.fits import fit
-from qvr_core.semantics.spaces import (
+from qvr_core.semantics.types.dimensions import Row, System, row, solve
+from qvr_core.semantics.types.spaces import (
     Constrained,
     Finite,
     Known,
@@ -22,6 +21,7 @@ from qvr_core.semantics.spaces import (
     multiply,
     width,
 )
+from qvr_core.semantics.types.subspace import fit
 
 
 def size(name: str, count: int = 1) -> Linear:

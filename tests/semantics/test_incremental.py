@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from qvr_core.analysis import Analyzer, Cursor, Snapshot
-from qvr_core.semantics.display import dim_text, space_text
-from qvr_core.semantics.scope import ArrowEntry, FamilyEntry, ObjectEntry
-from qvr_core.semantics.spaces import Linear, Product
+from qvr_core.semantics.scope.scope import ArrowEntry, FamilyEntry, ObjectEntry
+from qvr_core.semantics.types.display import dim_text, space_text
+from qvr_core.semantics.types.spaces import Linear, Product
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("*.qvr"))]

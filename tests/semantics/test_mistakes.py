@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qvr_core.analysis import Analyzer, Cursor, LocatedDiagnostic, Range, Snapshot, analyse
-from qvr_core.semantics.diagnostics import Severity
+from qvr_core.semantics.types.diagnostics import Severity
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 BIDIRECTIONAL, SEQ2SEQ, VANILLA = "bidirectional_rnn_lm", "seq2seq", "vanilla_rnn_lm"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qvr_core.analysis import Analyzer, LocatedDiagnostic, Snapshot
-from qvr_core.semantics.diagnostics import Severity
+from qvr_core.semantics.types.diagnostics import Severity
 from tests.ide.cases import applied
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from qvr_core.analysis import Analyzer, Cursor, Snapshot
-from qvr_core.semantics import step_typing
+from qvr_core.semantics.programs import step_typing
 from qvr_core.syntax.tree import Item, Placed
 from tests.spec.cases import read_cases
 

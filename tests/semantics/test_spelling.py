@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qvr_core.semantics.spelling import SpellingIndex, closest, distance
+from qvr_core.semantics.language.spelling import SpellingIndex, closest, distance
 
 WORDS = st.text("abcde", max_size=8)
 

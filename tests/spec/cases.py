@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
-from qvr_core.semantics.display import structure, type_text
-from qvr_core.semantics.model import Model
+from qvr_core.semantics.types.display import structure, type_text
+from qvr_core.semantics.types.model import Model
 
 MARK = re.compile(
     r"^\s*#(?P<pad>\s*)(?P<carets>\^+)\s*(?P<level>error|warning|information|hint)\[(?P<code>[\w-]+)\]:?(?P<text>.*)$"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.semantics.catalogue import CATALOGUE
+from qvr_core.semantics.types.catalogue import CATALOGUE
 from tests.spec.cases import Case, problems, read_cases
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -108,7 +108,7 @@ export interface PosteriorRow {
   ess?: number | null;
 }
 
-/** One event of a run, as `qvr_core.runs.protocol` writes it; keys without a value are left out. */
+/** One event of a run, as `qvr_core.runs.record.protocol` writes it; keys without a value are left out. */
 export type RunEvent =
   | {
       event: "started";

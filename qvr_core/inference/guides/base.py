@@ -10,10 +10,10 @@ import torch
 from torch import Generator, Tensor, nn
 
 from qvr_core.inference.coordinates import Coordinate, coordinates, measured, standard_normal
-from qvr_core.runtime.arrow import Noise, NoiseSpec
-from qvr_core.runtime.errors import InputProblem
-from qvr_core.runtime.execution import Execution
-from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.programs.execution import Execution
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.arrow import Noise, NoiseSpec
+from qvr_core.runtime.values.errors import InputProblem
 
 Gradient = Literal["sampled", "analytic", "sticking"]
 """How log p − log q enters: as it is for the latents drawn; by its closed-form mean where there is one (the same bound

@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from qvr_core.inference.coordinates import Coordinate, standard_normal
 from qvr_core.inference.guides.base import CoordinateGuide, default_tensor
-from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.programs.program import ProgramModule
 
 
 class AutoDeltaGuide(CoordinateGuide):

@@ -13,8 +13,8 @@ from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, standard_no
 from qvr_core.inference.guides.base import CoordinateGuide, Gradient, Proposal, default_tensor
 from qvr_core.inference.guides.delta import AutoDeltaGuide
 from qvr_core.inference.guides.normal import FAMILY_SCALE
-from qvr_core.runtime.errors import InputProblem
-from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.errors import InputProblem
 
 
 class JointGuide(CoordinateGuide):

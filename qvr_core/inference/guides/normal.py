@@ -11,7 +11,7 @@ from torch import Generator, Tensor, nn
 
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate
 from qvr_core.inference.guides.base import CoordinateGuide, default_tensor
-from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.programs.program import ProgramModule
 
 FAMILY_SCALE = 0.1
 """Standard deviation at the start of a family step, in unconstrained space."""

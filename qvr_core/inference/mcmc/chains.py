@@ -22,8 +22,8 @@ from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import Potential, potential_of
 from qvr_core.inference.mcmc.processes import in_processes
 from qvr_core.inference.mcmc.result import MCMCResult
-from qvr_core.runtime.errors import InputProblem, NonFinite
-from qvr_core.runtime.program import ProgramModule
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.errors import InputProblem, NonFinite
 
 Kernel = HMCKernel | NUTSKernel
 Schedule = Literal["together", "processes", "sequential"]

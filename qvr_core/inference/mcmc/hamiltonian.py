@@ -14,7 +14,7 @@ import torch
 
 from qvr_core.inference.mcmc.mass import Array, Generators, Mass
 from qvr_core.inference.mcmc.potential import Potential
-from qvr_core.runtime.errors import InputProblem
+from qvr_core.runtime.values.errors import InputProblem
 
 MAX_ENERGY_ERROR = 1000.0
 """A trajectory whose energy is off by more than this diverges (Stan's threshold)."""

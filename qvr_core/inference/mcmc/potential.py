@@ -11,17 +11,17 @@ import torch
 from torch import Generator, Tensor
 
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates, measured, standard_normal
+from qvr_core.inference.density.recorded import Recorded
 from qvr_core.inference.lifting import LiftedModel, substituted
-from qvr_core.inference.mcmc.centred import advice
-from qvr_core.inference.mcmc.traced import Recorded
+from qvr_core.inference.mcmc.advice import advice
 from qvr_core.inference.nonfinite import blamed, blamed_data
-from qvr_core.runtime.arrow import repeat_rows
-from qvr_core.runtime.decompositions import trying
-from qvr_core.runtime.errors import InputProblem, NonFinite
-from qvr_core.runtime.execution import Execution
-from qvr_core.runtime.layout import parts
-from qvr_core.runtime.program import ProgramModule
-from qvr_core.runtime.soundness import sound_arguments
+from qvr_core.runtime.families.soundness import sound_arguments
+from qvr_core.runtime.programs.execution import Execution
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.arrow import repeat_rows
+from qvr_core.runtime.values.decompositions import trying
+from qvr_core.runtime.values.errors import InputProblem, NonFinite
+from qvr_core.runtime.values.layout import parts
 
 
 class Potential(Protocol):

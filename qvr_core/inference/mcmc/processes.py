@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from qvr_core.inference.mcmc.result import MCMCResult
-from qvr_core.runtime.errors import RuntimeProblem
+from qvr_core.runtime.values.errors import RuntimeProblem
 
 Job = Callable[[], MCMCResult]
 

@@ -1,7 +1,7 @@
 """Scalar continuous families whose draws are a function of parameter-free noise: location-scale and inverse cdf.
 
 Every function is elementwise: `log_prob(value, *parameters)` and `transform(noise, *parameters)`, parameters in the
-order of `qvr_core.semantics.families`.  Uniform noise lies strictly between 0 and 1.
+order of `qvr_core.semantics.language.families`.  Uniform noise lies strictly between 0 and 1.
 """
 
 from __future__ import annotations

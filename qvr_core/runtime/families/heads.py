@@ -13,13 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from qvr_core.runtime import layout
-from qvr_core.runtime.arrow import Value
 from qvr_core.runtime.families.continuous import LOG_SQRT_2PI
 from qvr_core.runtime.families.registry import RUNTIME_FAMILIES, canonical, standard_noise
-from qvr_core.runtime.precision import precision
-from qvr_core.semantics.families import FAMILIES, matrix_shape, raw_blocks
-from qvr_core.semantics.spaces import Constrained, Finite, Real, Space
+from qvr_core.runtime.values import layout
+from qvr_core.runtime.values.arrow import Value
+from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.language.families import FAMILIES, matrix_shape, raw_blocks
+from qvr_core.semantics.types.spaces import Constrained, Finite, Real, Space
 
 SOFTPLUS_SHIFT = 0.541325
 """softplus(0.541325) = 1: a raw output of zero gives one."""

@@ -7,9 +7,9 @@ import math
 import torch
 from torch import Generator, Tensor
 
-from qvr_core.runtime.decompositions import cholesky
 from qvr_core.runtime.families.continuous import LOG_PI, LOG_SQRT_2PI, inside, normal_log_prob
 from qvr_core.runtime.families.standardless import beta_draw, log_gamma_draw
+from qvr_core.runtime.values.decompositions import cholesky
 
 Shape = tuple[int, ...]
 

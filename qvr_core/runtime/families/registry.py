@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from qvr_core.runtime.decompositions import cholesky
 from qvr_core.runtime.families import continuous as c
 from qvr_core.runtime.families import discrete as d
 from qvr_core.runtime.families import multivariate as m
 from qvr_core.runtime.families import standardless as s
-from qvr_core.runtime.soundness import TOLERANCE
-from qvr_core.semantics.families import FAMILIES
+from qvr_core.runtime.families.soundness import TOLERANCE
+from qvr_core.runtime.values.decompositions import cholesky
+from qvr_core.semantics.language.families import FAMILIES
 
 Shape = tuple[int, ...]
 

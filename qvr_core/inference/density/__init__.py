@@ -1,0 +1,1 @@
+"""A program's log density as a recorded graph."""

@@ -1,0 +1,55 @@
+"""Which latent makes a program hard for a chain: one that is drawn around other latents, or as wide as they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from qvr_core.semantics.types.model import Bound, ExprBase, FamilyDraw, LetModel, Program, SampleModel
+
+
+def advice(program: Program) -> str | None:
+    """How to write the site that is to blame; one whose scale is a latent before one whose location is."""
+    found = sorted(_centred(program), key=lambda item: item[1] != "scale")
+    if not found:
+        return None
+    site, parameter, latent = found[0]
+    return (
+        f"write `{site}` non-centred, since its {parameter} depends on the latent `{latent}`: sample a standard one "
+        "and shift and scale it in a `let`"
+    )
+
+
+def _centred(program: Program) -> Iterator[tuple[str, str, str]]:
+    """(site, parameter, the latent that the parameter depends on) of every such site."""
+    behind: dict[str, str] = {}
+    for step in program.steps:
+        match step:
+            case LetModel(names=names, value=value):
+                latent = next((behind[name] for name in _mentioned(value) if name in behind), None)
+                if latent is not None:
+                    behind |= dict.fromkeys(names, latent)
+            case SampleModel(site=site):
+                if isinstance(site.draw, FamilyDraw):
+                    for parameter, value in site.draw.args:
+                        latent = next((behind[name] for name in _mentioned(value) if name in behind), None)
+                        if latent is not None and parameter in ("loc", "scale"):
+                            yield site.name, "location" if parameter == "loc" else "scale", latent
+                behind |= {name: site.name for name, _ in site.bound}
+            case _:
+                pass
+
+
+def _mentioned(value: object) -> Iterator[str]:
+    """The bound names of an expression."""
+    match value:
+        case Bound(name=name):
+            yield name
+        case tuple():
+            for part in value:
+                yield from _mentioned(part)
+        case ExprBase():
+            for item in fields(value):
+                yield from _mentioned(getattr(value, item.name))
+        case _:
+            pass

@@ -1,0 +1,1 @@
+"""Starting, watching and cancelling workers: for the command line and the server. Never imports torch."""

@@ -1,0 +1,1 @@
+"""What is told of a fit: held-out figures, accuracies, posteriors, warnings; checkpoints."""

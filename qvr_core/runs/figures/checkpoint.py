@@ -1,0 +1,132 @@
+"""Checkpoints: tensors as safetensors, the rest as JSON, a digest over both; a folder that is whole or absent.
+
+checkpoints/step-000001200/tensors.safetensors, state.json
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from qvr_core.runs.record.files import DamagedFile, file_digest, read_json, sync_folder, write_json
+
+KEPT = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything that a run needs to go on: `state` is JSON, with the step under `step`."""
+
+    step: int
+    tensors: dict[str, Tensor]
+    state: dict[str, Any]
+
+
+def save(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Write a checkpoint beside the others, then remove all but the newest ones.  Raises OSError on a full disk; the
+    older checkpoints then stand."""
+    target = folder / f"step-{checkpoint.step:012d}"
+    partial = folder / f".{target.name}.{os.getpid()}.part"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        file = partial / "tensors.safetensors"
+        distinct = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in checkpoint.tensors.items()}
+        try:
+            save_file(distinct, file)
+        except SafetensorError as error:
+            raise OSError(f"the checkpoint could not be written: {error}") from error
+        with open(file, "rb") as written:
+            os.fsync(written.fileno())
+        write_json(
+            partial / "state.json",
+            {"step": checkpoint.step, "state": checkpoint.state, "tensors": file_digest(file)},
+        )
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(partial, target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    sync_folder(folder)
+    for old in _folders(folder)[KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
+    return target
+
+
+def read(folder: Path) -> Checkpoint:
+    """One checkpoint.  Raises `DamagedFile` where a byte of it is not as it was written."""
+    try:
+        head = read_json(folder / "state.json")
+        file = folder / "tensors.safetensors"
+        if file_digest(file) != head["tensors"]:
+            raise DamagedFile(f"{file} is damaged: its content does not match its checksum")
+        return Checkpoint(head["step"], load_file(file), head["state"])
+    except (OSError, KeyError, SafetensorError) as error:
+        raise DamagedFile(f"{folder} is damaged: {error}") from error
+
+
+def newest(folder: Path) -> tuple[Checkpoint | None, list[DamagedFile]]:
+    """The newest whole checkpoint, and what is wrong with the newer ones that were passed over."""
+    damaged: list[DamagedFile] = []
+    for candidate in _folders(folder):
+        try:
+            return read(candidate), damaged
+        except DamagedFile as error:
+            damaged.append(error)
+    return None, damaged
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Checkpoints, newest first."""
+    if not folder.is_dir():
+        return []
+    return sorted((path for path in folder.iterdir() if path.name.startswith("step-")), reverse=True)
+
+
+# ---------------------------------------------------------------- torch objects as flat tensors and JSON
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's state as `optimizer.<parameter number>.<key>`; plain numbers become 0-d float64 tensors."""
+    flat: dict[str, Tensor] = {}
+    for number, entries in optimizer.state_dict()["state"].items():
+        for key, value in entries.items():
+            tensor = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
+            flat[f"optimizer.{number}.{key}"] = tensor
+    return flat
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], groups: list[Any]) -> None:
+    """Undo `optimizer_tensors`; `groups` are the JSON of its param_groups."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in _under("optimizer.", tensors):
+        number, _, key = name.partition(".")
+        # A copy of its own: a file's tensors lie where the file has them, not where torch would put them.
+        state.setdefault(int(number), {})[key] = tensor.clone()
+    own = optimizer.state_dict()["param_groups"]
+    merged = [mine | {**given, "params": mine["params"]} for mine, given in zip(own, groups, strict=True)]
+    optimizer.load_state_dict({"state": state, "param_groups": merged})
+
+
+def module_tensors(prefix: str, module: torch.nn.Module) -> dict[str, Tensor]:
+    """A module's parameters and buffers under `<prefix>.`."""
+    return {f"{prefix}.{name}": tensor for name, tensor in module.state_dict().items()}
+
+
+def restore_module(prefix: str, module: torch.nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Undo `module_tensors`."""
+    module.load_state_dict(dict(_under(f"{prefix}.", tensors)))
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    for name, tensor in tensors.items():
+        if name.startswith(prefix):
+            yield name[len(prefix) :], tensor

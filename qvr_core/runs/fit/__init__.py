@@ -1,0 +1,1 @@
+"""The engines: SVI, NUTS, minibatches, several processes."""

@@ -1,0 +1,176 @@
+"""The engine for Markov chains: draws from the posterior, with progress of all chains as they go."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from qvr_core import inference
+from qvr_core.data.pairs import SentencePairs
+from qvr_core.inference.mcmc import MCMCResult
+from qvr_core.inference.mcmc import Progress as Transition
+from qvr_core.inference.mcmc.potential import potential_of
+from qvr_core.runs.figures.posterior import HURRIED, chain_table, left_out, write_netcdf
+from qvr_core.runs.fit import chains
+from qvr_core.runs.fit.distributed import Team
+from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.prepare.prepare import Prepared
+from qvr_core.runs.record.protocol import Cancelled, Event, Finished, Message, PosteriorRow, Progress
+from qvr_core.runs.record.store import RunDirectory
+
+Emit = Callable[[Event], None]
+
+
+class Watched:
+    """What the chains of this process have done so far, told as it happens; and whether they shall end."""
+
+    def __init__(self, prepared: Prepared, stop: Stop, emit: Emit) -> None:
+        # Loading them takes a second, which a cancelled run may not have: it is over before there are draws to lose.
+        self._writers = threading.Thread(target=_load_writers, daemon=True)
+        self._writers.start()
+        self._limit = prepared.job.config.time_limit
+        self._stop = stop
+        self._emit = emit
+        self._began = time.perf_counter()
+        self._acceptance = 0.0
+        self._diverged = 0
+        self.done = 0
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def late(self) -> bool:
+        return self._limit is not None and self.seconds > self._limit
+
+    def ended(self) -> bool:
+        """Whether the run was asked to end, or its time is over."""
+        return self._stop.cancelled.is_set() or self.late
+
+    def transition(self, group: int, groups: int, now: Transition) -> None:
+        """One transition of the chains of a group."""
+        self.done = done = group * now.total + now.draw + 1
+        total = groups * now.total
+        if not now.warmup:
+            self._writers.join()
+            self._diverged += int(now.diverging.sum())
+        self._acceptance += (float(now.acceptance.mean()) - self._acceptance) / min(done, 10)
+        seconds = self.seconds
+        self._emit(
+            Progress(
+                step=done,
+                steps=total,
+                seconds=seconds,
+                step_time=seconds / done,
+                eta=seconds / done * (total - done),
+                phase="warmup" if now.warmup else "sampling",
+                chain=group if groups > 1 else None,
+                acceptance=self._acceptance,
+                divergences=self._diverged,
+                tree_depth=int(now.depth.max()),
+                step_size=float(now.step_size.mean()),
+            )
+        )
+
+
+def _load_writers() -> None:
+    for name in ("arviz", "h5netcdf"):
+        importlib.import_module(name)
+
+
+def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit) -> None:
+    """Run the chains and emit every event from here to the last."""
+    config = prepared.job.config
+    if config.chains < team.size:
+        raise Refused(
+            "processes",
+            f"there is nothing for {team.size} processes to share: the run has {config.chains} chains",
+            fixes=(f"Use at most {config.chains} processes", f"Set chains = {team.size}"),
+        )
+    if prepared.job.resume:
+        emit(Message(level="info", text="chains are not resumed: they start again, with the same seeds"))
+    watched = Watched(prepared, stop, emit)
+    result = _sampled(prepared, team, watched)
+    cancelled, late = stop.cancelled.is_set(), watched.late
+    if result is None:
+        if not cancelled:
+            emit(Message(level="warning", text="the time limit was reached in the warm-up: there are no draws"))
+        emit(Cancelled(step=watched.done, seconds=watched.seconds))
+        return
+    posterior = _stored(prepared, result, emit, hurry=cancelled) if team.leads else ()
+    warnings = () if not team.leads else tuple(result.warnings_of(HURRIED) if cancelled else result.warnings)
+    for warning in warnings:
+        emit(Message(level="warning", text=warning))
+    kept, made = len(result.acceptance), chains.draws_of(result)
+    partial = f"{kept} of {config.chains} chains, {made} of {config.samples} draws each"
+    if (kept, made) == (config.chains, config.samples):
+        cancelled = late = False
+    elif cancelled or late:
+        emit(Message(level="warning", text=f"the posterior is a part of what was asked for: {partial}"))
+    if cancelled:
+        emit(Cancelled(step=watched.done, seconds=watched.seconds, posterior=posterior))
+        return
+    emit(
+        Finished(
+            step=watched.done,
+            seconds=watched.seconds,
+            posterior=posterior,
+            divergences=int(result.divergence_counts.sum()),
+            acceptance=float(result.acceptance_rates.mean()),
+            warnings=warnings,
+            reason=f"the time limit of {config.time_limit:g} s: {partial}" if late else None,
+        )
+    )
+
+
+def _sampled(prepared: Prepared, team: Team, watched: Watched) -> MCMCResult | None:
+    """The chains of all processes."""
+    config, model = prepared.job.config, prepared.model
+    x, observations = prepared.move(prepared.train.batch(rows_of(prepared)))
+    kernel = inference.NUTSKernel(
+        step_size=config.step_size if config.step_size is not None else 0.1,
+        max_tree_depth=config.max_tree_depth,
+        target_accept=config.target_accept,
+    )
+    lift = any(True for _ in model.parameters()) if config.lift is None else config.lift
+    if lift:
+        lifted, x, observations = inference.bayesian_lift_parameters(
+            model, x, observations, prior_scale=config.prior_scale
+        )
+        potential = potential_of(lifted, x, observations)
+    else:
+        potential = potential_of(model, x, observations)
+    asked = inference.MCMC(kernel, config.warmup, config.samples, config.chains, seed=config.seed)
+    return chains.sample(asked, potential, team, ended=watched.ended, watch=watched.transition)
+
+
+def _stored(prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool) -> tuple[PosteriorRow, ...]:
+    """Write the draws; the table of them."""
+    sites = prepared.model.sites
+    directory = RunDirectory.of(prepared.job)
+    try:
+        # A slash would be a group of the file.
+        named = {name.replace("/", "."): draws for name, draws in result.samples.items()}
+        write_netcdf(directory.posterior, replace(result, samples=named).to_arviz())
+        directory.seal_posterior()
+    except OSError as error:
+        emit(Message(level="warning", text=f"the draws could not be stored: {error}"))
+    if omitted := left_out(result, sites):
+        names = ", ".join(omitted[:6]) + (f" and {len(omitted) - 6} more" if len(omitted) > 6 else "")
+        emit(Message(level="info", text=f"not in the table, but among the stored draws: {names}"))
+    return tuple(chain_table(result, sites, hurry=hurry))
+
+
+def rows_of(prepared: Prepared) -> torch.Tensor:
+    """The rows that chains see: all of a table, `rows` windows or pairs spread over a text."""
+    count = prepared.train.rows
+    if prepared.text or isinstance(prepared.train, SentencePairs):
+        count = min(count, prepared.job.config.rows)
+    return (torch.arange(count) * (prepared.train.rows / count)).long()

@@ -1,0 +1,417 @@
+"""The engine for stochastic variational inference: a generator of events that owns one fit."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from statistics import fmean
+from typing import Any
+
+import torch
+from torch import nn
+
+from qvr_core import inference
+from qvr_core.data.pairs import SentencePairs
+from qvr_core.data.records import Records
+from qvr_core.inference.guides.base import Guide
+from qvr_core.inference.nonfinite import first_non_finite
+from qvr_core.inference.scaled_elbo import ScaledELBO
+from qvr_core.runs.figures import checkpoint as checkpoints
+from qvr_core.runs.figures.accuracy import accuracies
+from qvr_core.runs.figures.checkpoint import Checkpoint
+from qvr_core.runs.figures.curvature import approximated
+from qvr_core.runs.figures.held_out import held_out_figure
+from qvr_core.runs.figures.posterior import table
+from qvr_core.runs.figures.warnings import ended_badly
+from qvr_core.runs.fit.distributed import Team
+from qvr_core.runs.fit.distributed_loss import Bound, SharedBound
+from qvr_core.runs.fit.minibatches import RowOrder
+from qvr_core.runs.fit.prefetch import Ahead
+from qvr_core.runs.fit.rest import not_at_rest
+from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.prepare.prepare import Batch, Prepared
+from qvr_core.runs.prepare.row_terms import scaled_terms
+from qvr_core.runs.record.guide_names import GUIDES
+from qvr_core.runs.record.protocol import (
+    Accuracies,
+    Cancelled,
+    CheckpointWritten,
+    Event,
+    Finished,
+    HeldOut,
+    Losses,
+    Message,
+    PosteriorRow,
+    Progress,
+)
+from qvr_core.runs.record.store import RunDirectory
+
+RECENT = 50
+"""Steps whose mean loss stands for where a fit is: never more than a tenth of those that it has made."""
+OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "sgd": torch.optim.SGD,
+    "rmsprop": torch.optim.RMSprop,
+    "adagrad": torch.optim.Adagrad,
+}
+FUSED = (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.Adagrad)
+"""Those that torch runs as one operation over all parameters."""
+END_SHARE = 0.01
+REST = 50
+"""Steps below which nobody expects a fit to be at rest."""
+POSTERIOR_DRAWS = 1000
+
+
+def rate(schedule: str, start: float, step: int, steps: int) -> float:
+    """The learning rate of a step: a pure function, so that a resumed run has the same one."""
+    done = step / max(steps - 1, 1)
+    match schedule:
+        case "linear":
+            return start * (1 - (1 - END_SHARE) * done)
+        case "cosine":
+            return start * (END_SHARE + (1 - END_SHARE) * 0.5 * (1 + math.cos(math.pi * done)))
+        case "exponential":
+            return start * END_SHARE**done
+        case _:
+            return start
+
+
+def recent(losses: Sequence[float]) -> float | None:
+    """The mean of the last losses; None where none of them is finite."""
+    last = [loss for loss in losses[-min(max(len(losses) // 10, 1), RECENT) :] if math.isfinite(loss)]
+    return fmean(last) if last else None
+
+
+def _cannot_share(prepared: Prepared, rows: int, processes: int) -> Refused:
+    if prepared.needs.statistical and rows == 1:
+        message = f"`{prepared.program.name}` sees all of its data in every step"
+        advice = "Set batch_size and read a table, so that a step sees a part of the rows"
+    else:
+        message, advice = f"a step has only {rows} rows", "Set a larger batch_size"
+    return Refused(
+        "processes",
+        f"{message}: there is nothing for {processes} processes to share",
+        fixes=("Run it in one process", advice),
+    )
+
+
+class SviFit:
+    """One fit: model, guide, optimiser, and where it stands."""
+
+    def __init__(self, prepared: Prepared, stop: Stop, team: Team | None = None) -> None:
+        self.prepared = prepared
+        self.team = team or Team()
+        self.config = prepared.job.config.for_program(statistical=prepared.needs.statistical)
+        assert self.config.learning_rate is not None and self.config.schedule is not None
+        self.learning_rate, self.schedule = self.config.learning_rate, self.config.schedule
+        self.directory = RunDirectory.of(prepared.job)
+        self.stop = stop
+        self.model = prepared.model
+        self.guide = self._guide()
+        self.parameters: list[nn.Parameter] = [
+            p for p in (*self.model.parameters(), *self.guide.parameters()) if p.requires_grad
+        ]
+        if not self.parameters:
+            raise Refused("nothing-to-fit", f"`{prepared.program.name}` has no parameters and no latents to fit")
+        kind = OPTIMIZERS[self.config.optimizer]
+        options: dict[str, Any] = {"fused": True} if kind in FUSED else {}
+        self.optimizer = kind(self.parameters, lr=self.learning_rate, **options)  # pyright: ignore[reportCallIssue]
+        self.objective = self._objective()
+        self.order = RowOrder(prepared.train.rows, self.config.batch_rows, self.config.seed, self.config.shuffle)
+        if self.order.batch < self.team.size:
+            raise _cannot_share(prepared, self.order.batch, self.team.size)
+        self.bound = Bound(self.model, self.guide, self.objective)
+        self.shared = SharedBound(self.bound) if self.team.size > 1 else None
+        making = isinstance(prepared.train, SentencePairs)
+        self.ahead = Ahead(self._made, self.config.steps) if making else None
+        self.step = 0
+        self.skipped = 0
+        self.seconds = 0.0
+        self.losses: list[float] = []
+        self.reported_held_out = 0
+        self.cancelled = False
+        self.late = False
+
+    def _late(self) -> bool:
+        return self.config.time_limit is not None and self.seconds >= self.config.time_limit
+
+    def _objective(self) -> inference.ELBO | inference.IWAEBound | ScaledELBO:
+        particles = self.config.particles
+        if isinstance(self.prepared.train, Records) and self.prepared.needs.statistical:
+            if self.config.objective != "elbo":
+                raise Refused("objective", f"{self.config.objective} needs all rows in each step: leave batch_size out")
+            return ScaledELBO(particles, self.prepared.train.rows, scaled_terms(self.prepared))
+        return inference.ELBO(particles) if self.config.objective == "elbo" else inference.IWAEBound(particles)
+
+    def _guide(self) -> Guide:
+        name = self.config.guide
+        if name == "auto":
+            # A program that reads its input draws every latent anew in each row (docs/reference.md#rows-and-plates).
+            local = not self.prepared.needs.statistical and any(True for _ in self.model.parameters())
+            name = "prior" if local else "normal"
+        observed = {need.name for need in self.prepared.needs.observed}
+        return GUIDES[name](self.model, observed_names=observed).to(self.prepared.device)
+
+    # ------------------------------------------------------------ one step
+
+    def batch(self, step: int) -> tuple[Batch, float]:
+        """This process' part of a step's batch, and its weight in the mean over all processes."""
+        return self._made(step) if self.ahead is None else self.ahead(step)
+
+    def _made(self, step: int) -> tuple[Batch, float]:
+        rows = self.order.rows_of(step)
+        own = self.team.share(rows)
+        weight = len(own) * self.team.size / len(rows)
+        return self.prepared.move(self.prepared.train.batch(own, self.order.generator(step))), weight
+
+    def differentiate(self, step: int) -> float:
+        """Leave the gradient of −ELBO per row of a step's batch in the parameters; that loss, over all processes.
+
+        Its noise is a function of the seed, the step and the process.  A loss that is not finite has no gradient.
+        """
+        (x, observations), weight = self.batch(step)
+        self._seed_noise(step)
+        self.cancelled, self.late = self.stop.cancelled.is_set(), self._late()
+        bfloat16 = torch.autocast(
+            self.prepared.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"
+        )
+        if self.shared is not None:
+            with bfloat16:
+                loss = self.shared(x, observations, weight, (float(self.cancelled), float(self.late)))
+            loss.backward()
+            # Whether any process was asked to end goes with the gradients, so all of them end at the same step.
+            value, cancelled, late = self.shared.means()
+            self.cancelled, self.late = cancelled > 0, late > 0
+            return value
+        with bfloat16:
+            loss = self.bound(x, observations)
+        value = loss.item()
+        if math.isfinite(value):
+            loss.backward()
+        return value
+
+    def advance(self) -> tuple[float, float]:
+        """One optimiser step; loss and gradient norm.  A step whose gradient is not finite changes nothing."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate(self.schedule, self.learning_rate, self.step, self.config.steps)
+        self.optimizer.zero_grad(set_to_none=self.shared is None)
+        value = self.differentiate(self.step)
+        norm = math.nan
+        if math.isfinite(value):
+            norm = nn.utils.clip_grad_norm_(self.parameters, self.config.clip_gradient or math.inf).item()
+        if math.isfinite(norm):
+            self.optimizer.step()
+        self.step += 1
+        return value, norm
+
+    # ------------------------------------------------------------ checkpoints
+
+    def save(self) -> CheckpointWritten:
+        """Write a checkpoint.  Raises OSError on a full disk."""
+        tensors = {
+            **checkpoints.module_tensors("model", self.model),
+            **checkpoints.module_tensors("guide", self.guide),
+            **checkpoints.optimizer_tensors(self.optimizer),
+            "losses": torch.tensor(self.losses, dtype=torch.float64),
+        }
+        groups: list[Any] = [
+            {key: value for key, value in group.items() if key != "params"} for group in self.optimizer.param_groups
+        ]
+        state = {
+            "groups": groups,
+            "seconds": self.seconds,
+            "skipped": self.skipped,
+            "reported_held_out": self.reported_held_out,
+            "baseline": self.objective.baseline,
+        }
+        path = checkpoints.save(self.directory.checkpoints, Checkpoint(self.step, tensors, state))
+        return CheckpointWritten(step=self.step, path=str(path))
+
+    def restore(self) -> Iterator[Event]:
+        """Go back to the newest whole checkpoint; from the start where there is none."""
+        found, damaged = checkpoints.newest(self.directory.checkpoints)
+        for problem in damaged:
+            yield Message(level="warning", text=f"passed over a checkpoint: {problem}")
+        if found is None:
+            if damaged:
+                yield Message(level="warning", text="no whole checkpoint is left: the run starts again from step 0")
+            return
+        checkpoints.restore_module("model", self.model, found.tensors)
+        checkpoints.restore_module("guide", self.guide, found.tensors)
+        checkpoints.restore_optimizer(self.optimizer, found.tensors, found.state["groups"])
+        self.step = found.step
+        self.losses = found.tensors["losses"].tolist()
+        self.seconds = found.state["seconds"]
+        self.skipped = found.state["skipped"]
+        self.reported_held_out = found.state["reported_held_out"]
+        self.objective.baseline = found.state["baseline"]
+        yield Message(level="info", text=f"resumed from step {self.step}")
+
+    # ------------------------------------------------------------ the run
+
+    def run(self) -> Iterator[Event]:
+        """Every event from here to the last."""
+        saved_at = self.seconds
+        reason: str | None = None
+        last_save = self.step
+        while self.step < self.config.steps:
+            if self.cancelled:
+                written = list(self._try_save())
+                yield from written
+                path = next((event.path for event in written if isinstance(event, CheckpointWritten)), None)
+                yield Cancelled(step=self.step, seconds=self.seconds, checkpoint=path)
+                return
+            if self.late:
+                reason = f"the time limit of {self.config.time_limit:g} s"
+                break
+            began = time.perf_counter()
+            value, norm = self.advance()
+            self.losses.append(value)
+            if not math.isfinite(norm):
+                yield from self._not_finite()
+            step_time = time.perf_counter() - began
+            self.seconds += step_time
+            yield self._progress(value, norm, step_time)
+            due = self.config.checkpoint_steps is not None and self.step % self.config.checkpoint_steps == 0
+            if due or self.stop.checkpoint.is_set() or self.seconds - saved_at >= self.config.checkpoint_seconds:
+                self.stop.checkpoint.clear()
+                saved_at, last_save = self.seconds, self.step
+                yield from self._try_save()
+            yield from self._held_out_on_the_way()
+        if last_save != self.step or not self.losses:
+            yield from self._try_save()
+        figure = None
+        if self.prepared.held_out is not None and self.team.leads:
+            figure = self._held_out()
+            yield figure
+        posterior, remark = self._posterior()
+        warnings = tuple(text for text in (self._came_down(), remark) if text is not None)
+        for text in warnings:
+            yield Message(level="warning", text=text)
+        yield Finished(
+            step=self.step,
+            seconds=self.seconds,
+            losses=self._summary(),
+            posterior=posterior,
+            held_out=figure if isinstance(figure, HeldOut) else None,
+            accuracies=figure if isinstance(figure, Accuracies) else None,
+            warnings=warnings,
+            reason=reason,
+        )
+
+    def _came_down(self) -> str | None:
+        """What to say where the loss has risen, or the guide has not come to rest."""
+        bad = ended_badly(self.losses, self.config)
+        if bad is not None or not self.prepared.needs.statistical or not self.team.leads or self.config.steps < REST:
+            return bad
+        if isinstance(self.objective, inference.IWAEBound):
+            return None
+        batch = partial(self._batch_after, self.step)
+        left = not_at_rest(self.model, self.guide, self.objective, batch)
+        if left is None:
+            return None
+        falling = "" if self.schedule != "constant" else ' that falls (schedule = "cosine")'
+        return (
+            f"the fit has not come to rest: {left}; take more steps (steps = {5 * self.config.steps}), "
+            f"or another learning_rate (it is {self.learning_rate:g}){falling}"
+        )
+
+    def _batch_after(self, step: int, number: int) -> Batch:
+        """The batch of a step that the fit does not make any more."""
+        rows = self.order.rows_of(step + number)
+        return self.prepared.move(self.prepared.train.batch(rows, self.order.generator(step + number)))
+
+    def _posterior(self) -> tuple[tuple[PosteriorRow, ...], str | None]:
+        """What the guide says of the latents that all rows share, and a remark; drawn without touching the fit."""
+        prepared = self.prepared
+        guide, remark = approximated(prepared, self.guide)
+        if not prepared.needs.statistical:
+            return (), remark
+        latents = [name for name, site in self.model.sites.items() if not site.info.observed]
+        with torch.random.fork_rng():
+            torch.manual_seed(self.config.seed)
+            _, observations = prepared.move(prepared.train.batch(torch.zeros(1, dtype=torch.int64)))
+            draws = inference.Predictive(self.model, guide, num_samples=POSTERIOR_DRAWS, return_sites=latents)
+            return tuple(table(draws(None, observations))), remark
+
+    def _progress(self, value: float, norm: float, step_time: float) -> Progress:
+        left = self.config.steps - self.step
+        return Progress(
+            step=self.step,
+            steps=self.config.steps,
+            seconds=self.seconds,
+            step_time=step_time,
+            eta=left * self.seconds / self.step,
+            loss=value,
+            smoothed_loss=recent(self.losses),
+            gradient_norm=norm,
+            skipped=self.skipped or None,
+        )
+
+    def _try_save(self) -> Iterator[Event]:
+        if not self.team.leads:
+            return
+        try:
+            yield self.save()
+        except OSError as error:
+            yield Message(level="warning", text=f"no checkpoint at step {self.step}: {error}; the one before stands")
+
+    def _seed_noise(self, step: int) -> None:
+        seed = self.order.seed_of(step) + self.team.rank
+        # torch.manual_seed formats the stack for a GPU that may come later: 0.1 ms of every step.
+        torch.default_generator.manual_seed(seed)
+        if self.prepared.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+
+    def _not_finite(self) -> Iterator[Event]:
+        """Stop with the first site that is to blame, or count the step and say so."""
+        self.skipped += 1
+        step = self.step - 1
+        (x, observations), _ = self.batch(step)
+        self._seed_noise(step)
+        problem = first_non_finite(self.model, self.guide, x, observations)
+        if self.config.nan == "stop":
+            advice = 'lower learning_rate, set clip_gradient = 10.0, or leave such steps out with nan = "skip"'
+            if not any(map(math.isfinite, self.losses)):
+                advice = "it is so before anything has moved, so look at the expression, the priors and the data"
+            raise Refused(
+                "not-finite", f"step {self.step}: {problem}; {advice}", site=problem.site, origin=problem.origin
+            )
+        yield Message(level="warning", text=f"step {self.step} is left out: {problem}")
+
+    def _held_out_on_the_way(self) -> Iterator[Event]:
+        due = [seconds for seconds in sorted(self.config.held_out_after) if self.seconds >= seconds]
+        if len(due) > self.reported_held_out and self.team.leads and self.prepared.held_out is not None:
+            self.reported_held_out = len(due)
+            yield self._held_out()
+
+    def _held_out(self) -> HeldOut | Accuracies:
+        prepared = self.prepared
+        assert prepared.held_out is not None
+        if isinstance(prepared.held_out, SentencePairs):
+            sites, rows = accuracies(prepared, rows=self.config.held_out_rows, seed=self.config.seed)
+            return Accuracies(step=self.step, seconds=self.seconds, rows=rows, sites=sites)
+        assert prepared.baselines is not None
+        bits, bound, rows = held_out_figure(
+            prepared, rows=self.config.held_out_rows, draws=self.config.held_out_draws, seed=self.config.seed
+        )
+        return HeldOut(
+            step=self.step,
+            seconds=self.seconds,
+            rows=rows,
+            draws=self.config.held_out_draws,
+            bits_per_byte=bits,
+            bound=bound,
+            unigram=prepared.baselines.unigram,
+            bigram=prepared.baselines.bigram,
+        )
+
+    def _summary(self) -> Losses | None:
+        finite = [loss for loss in self.losses if math.isfinite(loss)]
+        if not finite:
+            return None
+        return Losses(first=finite[0], last=finite[-1], best=min(finite), mean_of_last=recent(finite))

@@ -1,0 +1,1 @@
+"""From a job to a checked, built program and its data as rows, within the memory there is."""

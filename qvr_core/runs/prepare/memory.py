@@ -1,0 +1,213 @@
+"""The memory a run will need, computed from the typed model before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from math import prod
+from pathlib import Path
+
+from qvr_core.data.limits import in_bytes
+from qvr_core.data.synthetic import SELECTED
+from qvr_core.ide.arrows import parameter_count
+from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.semantics.types.model import (
+    Arrow,
+    ArrowDraw,
+    Ascription,
+    ExprBase,
+    FamilyDraw,
+    Kernel,
+    LetModel,
+    MarginalizeModel,
+    Model,
+    ObserveModel,
+    Program,
+    SampleModel,
+    ScoreModel,
+    Site,
+    StepModel,
+)
+from qvr_core.semantics.types.spaces import Finite, Product, Seq, Space, item_of, width
+
+# torch, the interpreter and their buffers; and what storing chains loads.  Measured, like all numbers here.
+BASE = 360 * 2**20
+CHAINS_BASE = 120 * 2**20
+# Copies of a parameter that a step holds: itself, its gradient, the optimiser's moments, and what updating them takes.
+STATES = {"adam": 6, "adamw": 6, "rmsprop": 5, "adagrad": 4, "sgd": 3}
+# Forward values kept for the backward pass, and gradients of about the same size.
+ACTIVATION_COPIES = 2
+# Copies of the logits of a finite draw: themselves, normalised, and their gradients.
+LOGIT_COPIES = 4
+# Bytes of a number among the draws that are kept: as it was made, stacked, narrowed, and as it is written.
+DRAWN = 30
+# Vectors that a chain holds: state, momentum, gradient, mass, and the ends of its tree at every depth.
+TREE = 30
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Bytes, and the declarations that need most of them: (name, bytes, how it is written)."""
+
+    parameters: int
+    activations: int
+    draws: int
+    largest: tuple[tuple[str, int, str], ...]
+
+    @property
+    def total(self) -> int:
+        chains = CHAINS_BASE if self.draws else 0
+        return BASE + chains + self.parameters + self.activations + self.draws
+
+
+def estimate(model: Model, program: Program, config: RunConfig, *, rows: int, sequence: bool) -> Estimate:
+    """What a run of `program` needs with `rows` rows in a step; a statistical program has one, and data of its own."""
+    number = 8 if config.precision == "float64" else 4
+    count = parameter_count(model, program) or 0
+    declared = sorted(_declared(model), key=lambda item: -item[1])
+    positions = rows * (config.sequence_length if sequence else 1)
+    particles = config.particles if config.algorithm == "svi" else config.chains
+    values = sum(_values(arrow) for arrow in model.arrows.values())
+    values += sum(_arithmetic(one.steps, config.batch_rows) for one in model.programs.values() if not one.template)
+    logits = LOGIT_COPIES * sum(_logits(site, config) for site in _sites(program.steps))
+    activations = (ACTIVATION_COPIES * values * positions + logits * rows) * particles * number
+    if config.source == "synthetic" and program.uses_input:
+        # All rows are drawn at once.
+        activations = max(activations, logits * config.rows * number)
+    largest = _largest(model, declared, number)
+    if config.algorithm == "svi":
+        return Estimate(STATES[config.optimizer] * count * number, activations, 0, largest)
+    moved = config.chains * (count + rows * sum(_latents(step) for step in program.steps))
+    return Estimate(TREE * 8 * moved, activations, DRAWN * moved * config.samples, largest)
+
+
+def _latents(step: StepModel) -> int:
+    """Numbers that a sample step draws in one row; what depends on the data counts as one."""
+    if not isinstance(step, SampleModel):
+        return 0
+    plates = [step.site.iid_over]
+    if step.site.ascription is Ascription.PLATE:
+        plates.append(step.site.ascribed)
+    size = sum(_width(named.space) for _, named in step.site.bound)
+    for plate in plates:
+        if plate is not None and isinstance(plate.space, Finite) and isinstance(plate.space.size, int):
+            size *= plate.space.size
+    return size
+
+
+def _sites(steps: tuple[StepModel, ...]) -> Iterator[Site]:
+    """The sites that are drawn or scored, those inside `marginalize` blocks included."""
+    for step in steps:
+        match step:
+            case SampleModel(site=site) | ObserveModel(site=site):
+                yield site
+            case MarginalizeModel(body=body):
+                yield from _sites(body)
+            case _:
+                pass
+
+
+def _logits(site: Site, config: RunConfig) -> int:
+    """Probabilities that a draw from an arrow into finite sets makes in one row."""
+    if not isinstance(site.draw, ArrowDraw):
+        return 0
+    space = site.draw.arrow.codomain.space
+    positions = config.sequence_length if isinstance(space, Seq) else 1
+    if site.at is not None:
+        positions = max(config.sequence_length // SELECTED, 1)
+    item = item_of(space)
+    factors = item.factors if isinstance(item, Product) else (item,)
+    return positions * sum(f.size for f in factors if isinstance(f, Finite) and isinstance(f.size, int))
+
+
+def _arithmetic(steps: tuple[StepModel, ...], entries: int) -> int:
+    """Numbers that the arithmetic of a program makes in one row, with so many entries in data of unknown length: every
+    operation keeps its result."""
+    total = 0
+    waiting: list[object] = [steps]
+    while waiting:
+        match waiting.pop():
+            case tuple() as several:
+                waiting.extend(several)
+            case ExprBase() as node:
+                parts = [getattr(node, item.name) for item in fields(node) if item.name not in ("type", "origin")]
+                waiting.extend(parts)
+                # A name or a number makes nothing.
+                if any(isinstance(part, ExprBase | tuple) and part for part in parts):
+                    total += _width(node.type.space) * prod(
+                        size if isinstance(size, int) else entries for size in node.type.sizes
+                    )
+            case LetModel(value=value) | ScoreModel(value=value):
+                waiting.append(value)
+            case SampleModel(site=site) | ObserveModel(site=site) if isinstance(site.draw, FamilyDraw):
+                waiting.extend(value for _, value in site.draw.args)
+            case _:
+                pass
+    return total
+
+
+def _width(space: Space | None) -> int:
+    size = None if space is None else width(space)
+    return size if isinstance(size, int) else 1
+
+
+def _declared(model: Model) -> Iterator[tuple[str, int]]:
+    for name, arrow in model.arrows.items():
+        yield name, parameter_count(model, arrow) or 0
+
+
+def _largest(model: Model, declared: list[tuple[str, int]], number: int) -> tuple[tuple[str, int, str], ...]:
+    return tuple(
+        (name, count * number, f"{model.arrows[name].domain.written} -> {model.arrows[name].codomain.written}")
+        for name, count in declared[:3]
+        if count
+    )
+
+
+def _values(arrow: Arrow) -> int:
+    """Numbers that one application leaves for the backward pass."""
+    size = width(arrow.codomain.space)
+    kept = size if isinstance(size, int) else 0
+    return 3 * kept + 2 * arrow.hidden_dim if isinstance(arrow, Kernel) else kept
+
+
+def check_fits(needed: Estimate, limit: int | None) -> int | None:
+    """Refuse a run that cannot fit, with the numbers and the declarations to blame.
+
+    The bytes that are left for its data; None where nobody knows.
+    """
+    free = limit if limit is not None else available()
+    if free is None or needed.total <= free:
+        return None if free is None else free - needed.total
+    blamed = "; ".join(f"`{name} : {written}` has {in_bytes(size)}" for name, size, written in needed.largest)
+    detail = f"{in_bytes(needed.parameters)} for parameters and optimiser, {in_bytes(needed.activations)} for a step"
+    if needed.draws:
+        detail += f", {in_bytes(needed.draws)} for the draws that are kept"
+    raise Refused(
+        "memory",
+        f"the run would need about {in_bytes(needed.total)} and {in_bytes(free)} are free: {detail}. {blamed}",
+        fixes=(
+            "Make the widest spaces smaller",
+            "Use a smaller batch_size or sequence_length",
+            "Raise memory_limit if you know better",
+        ),
+    )
+
+
+def available() -> int | None:
+    """Bytes that this process may still take: the machine's, or its cgroup's where that is less.  None: unknown."""
+    found: list[int] = []
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                found.append(int(line.split()[1]) * 1024)
+    except OSError:
+        pass
+    try:
+        most = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        if most != "max":
+            found.append(int(most) - int(Path("/sys/fs/cgroup/memory.current").read_text()))
+    except (OSError, ValueError):
+        pass
+    return min(found) if found else None

@@ -1,0 +1,302 @@
+"""From a job to what an engine needs: the checked program as a module, and its data as rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from qvr_core.analysis import Snapshot
+from qvr_core.data import pairs
+from qvr_core.data import text as texts
+from qvr_core.data.binding import bind
+from qvr_core.data.needs import Needs, needs_of, reads_both_ways
+from qvr_core.data.records import STREAMED, records
+from qvr_core.data.sentences import check_files, read_paragraphs
+from qvr_core.data.synthetic import synthetic
+from qvr_core.data.tables import read_columns, read_head
+from qvr_core.data.vocabulary import Vocabulary, restored, trained
+from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.prepare.memory import Estimate, check_fits, estimate
+from qvr_core.runs.prepare.runnable import built, chosen
+from qvr_core.runs.record.config import UNITS, RunConfig
+from qvr_core.runs.record.data_files import path_of
+from qvr_core.runs.record.files import read_json, write_json
+from qvr_core.runs.record.protocol import Baselines, Job
+from qvr_core.runs.record.store import RunDirectory
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.semantics.types.model import Ascription, Program, SampleModel
+
+ONE_THREAD = 64 * 2**20
+"""Bytes of parameters, optimiser and activations below which one thread is faster than several."""
+
+Batch = tuple[Any, Mapping[str, Any]]
+"""Input and observations (data names included)."""
+
+
+class Rows(Protocol):
+    """Data as numbered rows."""
+
+    rows: int
+
+    def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> Batch:
+        """The rows of these numbers."""
+        ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run's data, read."""
+
+    train: Rows
+    description: str
+    held_out: texts.TextWindows | pairs.SentencePairs | None = None
+    baselines: Baselines | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run before its first step."""
+
+    job: Job
+    snapshot: Snapshot
+    program: Program
+    needs: Needs
+    model: ProgramModule
+    device: torch.device
+    train: Rows
+    held_out: texts.TextWindows | pairs.SentencePairs | None
+    baselines: Baselines | None
+    description: str
+    memory: int
+    """Bytes that the run is estimated to need."""
+
+    @property
+    def text(self) -> bool:
+        return self.job.config.source == "text"
+
+    def move(self, batch: Batch) -> Batch:
+        """A batch on the run's device."""
+        if self.device.type == "cpu":
+            return batch
+        x, observations = batch
+        return _to(x, self.device), {name: _to(value, self.device) for name, value in observations.items()}
+
+
+def _to(value: Any, device: torch.device) -> Any:
+    if isinstance(value, Tensor):
+        return value.to(device)
+    return tuple(_to(part, device) for part in value) if isinstance(value, tuple) else value
+
+
+def device_of(job: Job) -> torch.device:
+    """The device that was asked for.  Raises `Refused` where this machine has none."""
+    name = job.config.device
+    kind = name.partition(":")[0]
+    if kind != "cpu" and job.config.algorithm == "nuts":
+        raise Refused(
+            "no-device", f'chains run on the CPU, and device is "{name}"', fixes=('Use device = "cpu"', "Fit it by svi")
+        )
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise Refused("no-device", 'device = "cuda", but torch finds no GPU here', fixes=('Use device = "cpu"',))
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise Refused("no-device", 'device = "mps", but torch finds none here', fixes=('Use device = "cpu"',))
+    # Of several processes on a machine each has a GPU of its own.
+    number = int(name.partition(":")[2] or os.environ.get("LOCAL_RANK", "0"))
+    device = torch.device("cuda", number) if kind == "cuda" else torch.device(name)
+    if kind == "cuda" and number >= torch.cuda.device_count():
+        raise Refused("no-device", f'device = "cuda:{number}", but there are {torch.cuda.device_count()} GPUs')
+    if kind == "cuda":
+        torch.cuda.set_device(device)
+    return device
+
+
+def prepare(job: Job, snapshot: Snapshot) -> Prepared:
+    """Build the program and read its data.  Raises `Refused`, `DataProblem` or a `RuntimeProblem`."""
+    config = job.config
+    program = chosen(job, snapshot.model)
+    device = device_of(job)
+    needs = needs_of(program)
+    needed = estimate(
+        snapshot.model,
+        program,
+        config,
+        rows=_rows_at_once(config, needs),
+        sequence=any(need.sequence for need in needs.inputs),
+    )
+    room = check_fits(needed, config.memory_limit)
+    if config.source == "pairs":
+        check_files(data_path(job))
+    _check_positions(config, program)
+    torch.set_num_threads(config.threads or default_threads(needed))
+    torch.set_default_dtype(torch.float64 if config.precision == "float64" else torch.float32)
+    torch.manual_seed(config.seed)
+    model = built(job).to(device)
+    if config.algorithm == "nuts" and not any(p.is_floating_point() for p in model.parameters()):
+        # chains of such a program move in double precision, and their data are read as they stand
+        torch.set_default_dtype(torch.float64)
+    match config.source:
+        case "text":
+            data = _text(job, needs, room, both_ways=reads_both_ways(program, snapshot.model))
+        case "pairs":
+            data = _pairs(job, program, needs, room)
+        case "synthetic":
+            data = _synthetic(job, program, needs)
+        case _:
+            data = _table(job, program, needs, room)
+    return Prepared(
+        job, snapshot, program, needs, model, device, data.train, data.held_out, data.baselines, data.description,
+        needed.total,
+    )  # fmt: skip
+
+
+def _check_positions(config: RunConfig, program: Program) -> None:
+    """Refuse windows that are longer than the positions that the program has learned."""
+    extent, length = program.extent, config.sequence_length
+    if config.source in ("text", "pairs", "synthetic") and extent.positions is not None and extent.positions < length:
+        message = f"sequence_length is {length}, but `{extent.place}` has learned positions for {extent.positions}"
+        fixes = (f"Give `{extent.place}` max_length={length}", f"Set sequence_length = {extent.positions}")
+        raise Refused("too-few-positions", message, site=extent.place, fixes=fixes)
+
+
+def _rows_at_once(config: RunConfig, needs: Needs) -> int:
+    """Rows that one evaluation of the program sees."""
+    if needs.statistical:
+        return 1
+    return config.rows if config.algorithm == "nuts" else config.batch_rows
+
+
+def _table(job: Job, program: Program, needs: Needs, room: int | None) -> Source:
+    """A file of rows; in parts where it is large, or where a statistical program asks for a part in each step."""
+    config, path = job.config, data_path(job)
+    in_parts = needs.statistical and config.batch_size is not None and config.algorithm == "svi"
+    large = os.path.isfile(path) and os.path.getsize(path) > STREAMED and not needs.statistical
+    if config.source == "npz" or not (in_parts or large):
+        columns = read_columns(path, config.source, room)
+        count, what = (len(columns.columns), "array") if columns.rows is None else (columns.rows, "row")
+        size = f"{count:,} {what}{'' if count == 1 else 's'}"
+        return Source(bind(columns, needs, config.columns), f"{columns.path}: {size}")
+    if in_parts:
+        _check_parts(program, needs)
+    read_head(path)
+    made = records(path, config.source, needs, config.columns, Path(job.directory).parents[1] / "cache")
+    return Source(made, f"{path}: {made.rows:,} rows, {config.batch_rows:,} in a step")
+
+
+def _check_parts(program: Program, needs: Needs) -> None:
+    """A part of the rows can stand for all only where no latent has the rows' plate."""
+    plates = {
+        step.site.ascribed.written
+        for step in program.steps
+        if isinstance(step, SampleModel) and step.site.ascription is Ascription.PLATE and step.site.ascribed
+    }
+    for need in needs.observed:
+        if need.plate is not None and need.plate[0] in plates:
+            message = (
+                f"batch_size takes a random part of the rows in each step, but `{need.name}` is indexed by "
+                f"`{need.plate[0]}`, which has a latent for every row"
+            )
+            raise Refused("batch", message, site=need.name, fixes=("Leave batch_size out",))
+
+
+def _synthetic(job: Job, program: Program, needs: Needs) -> Source:
+    """Rows drawn from the program with parameters of their own, which the fit does not see."""
+    config = job.config
+    with torch.random.fork_rng():
+        torch.manual_seed(config.seed + 1)
+        truth = built(job)
+
+    def draw(x: Any, data: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        with torch.no_grad():
+            run = truth.execute(x, observations=data, want_log_prob=False)
+        return {need.name: _tensor(run.sites[need.name].value) for need in needs.observed}
+
+    rows = synthetic(needs, draw, rows=config.rows, length=config.sequence_length, seed=config.seed + 1)
+    what = "data" if needs.statistical else f"{rows.rows:,} rows"
+    return Source(rows, f"synthetic: {what} drawn from `{program.name}` itself (seed {config.seed + 1})")
+
+
+def _tensor(value: Any) -> Tensor:
+    assert isinstance(value, Tensor)
+    return value
+
+
+def default_threads(needed: Estimate) -> int:
+    """One thread for a small program: its operations are too short to share, and threads that wait would spin."""
+    work = needed.parameters + needed.activations
+    return 1 if work < ONE_THREAD else torch.get_num_threads()
+
+
+def data_path(job: Job) -> str:
+    """The data file, as a path that the user recognises: the shorter of the relative and the absolute one."""
+    path = str(path_of(job))
+    return min(os.path.relpath(path), path, key=len)
+
+
+def _text(job: Job, needs: Needs, room: int | None, *, both_ways: bool) -> Source:
+    config = job.config
+    corpus = texts.read_corpus(data_path(job), _unit(config), room)
+    task = texts.plan(
+        corpus,
+        needs,
+        both_ways=both_ways,
+        task=config.task,
+        length=config.sequence_length,
+        mask=config.mask,
+        mask_token=config.mask_token,
+    )
+    share = 0.1 if config.held_out is None else config.held_out
+    train, held_out = texts.split(corpus, task, share)
+    unigram, bigram = texts.entropies(corpus)
+    what = (
+        f"masked {corpus.unit} (id {task.mask_token} stands for it, position {task.mask})"
+        if task.task == "masked"
+        else f"next {corpus.unit}"
+    )
+    description = (
+        f"{corpus.path}: {len(corpus):,} {corpus.unit}s, windows of {task.length}, {what}; "
+        f"{train.rows:,} training windows" + (f", {held_out.rows:,} held out" if held_out else "")
+    )
+    return Source(train, description, held_out, Baselines(unigram=unigram, bigram=bigram))
+
+
+def _pairs(job: Job, program: Program, needs: Needs, room: int | None) -> Source:
+    config, path = job.config, data_path(job)
+    positions = program.extent.positions
+    task = pairs.plan(path, needs, length=config.sequence_length, unit=_unit(config), positions=positions)
+    share = 0.1 if config.held_out is None else config.held_out
+    train, held = pairs.parted(read_paragraphs(path, room), share, path)
+    words = vocabulary_of(RunDirectory.of(job), config.token_unit, train, task.tokens.size or 0)
+    rows = pairs.SentencePairs(train, words, task, path)
+    held_out = pairs.SentencePairs(held, words, task, path) if held else None
+    description = (
+        f"{path}: {rows.tokens:,} tokens, a vocabulary of {words.size:,} ({words.unit}, {rows.unknown:.1%} unknown); "
+        f"pairs of at most {task.length}, {rows.rows:,} for training"
+        + (f", {held_out.rows:,} held out" if held_out else "")
+    )
+    return Source(rows, description, held_out)
+
+
+def vocabulary_of(run: RunDirectory, unit: str, paragraphs: Sequence[Sequence[str]], size: int) -> Vocabulary:
+    """The vocabulary of a run: made once from its training part, then the one that its directory holds."""
+    file = run.path / "vocabulary.json"
+    if file.exists():
+        return restored(unit, read_json(file)["tokenizer"])
+    made = trained(unit, [sentence for paragraph in paragraphs for sentence in paragraph], size)
+    if run.path.is_dir():
+        write_json(file, {"unit": unit, "tokenizer": made.stored()})
+    return made
+
+
+def _unit(config: RunConfig) -> str:
+    """The unit of a token.  Raises `Refused` where the source has no such unit."""
+    known = UNITS[config.source]
+    if config.token_unit not in known:
+        message = f"the tokens of `{config.source}` data are of unit {' or '.join(known)}, not {config.token_unit}"
+        raise Refused("unit", message, fixes=(f'Set unit = "{known[0]}"',))
+    return config.token_unit

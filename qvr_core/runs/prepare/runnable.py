@@ -1,0 +1,92 @@
+"""What of a file is run: a program, a template whose parameters are given, or an arrow observed at its codomain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from qvr_core import dsl
+from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.record.protocol import Job
+from qvr_core.runs.record.settings import main_program
+from qvr_core.runtime.build.export import one_step
+from qvr_core.runtime.build.templates import call_of, instance_of
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.semantics.types.model import Arrow, Model, Program, Sort
+
+Parameters = Mapping[str, float | str]
+
+
+def chosen(job: Job, model: Model) -> Program:
+    """What the job names, else the first export, else the last program or let.  Raises `Refused`, which says why."""
+    name = job.program or main_program(model)
+    if name is None:
+        raise Refused("no-program", _nothing(model))
+    program, parameters = model.programs.get(name), job.config.param
+    if program is not None and program.template:
+        return _instance(job.text, program, parameters)
+    if parameters:
+        raise Refused("template", f"`{name}` takes no parameters: leave out param {', '.join(parameters)}", site=name)
+    if program is not None:
+        return program
+    arrow = arrow_of(name, model)
+    if arrow is None:
+        known = ", ".join(f"`{known}`" for known in model.programs) or "none"
+        raise Refused("no-program", f"`{name}` is not a program of this file; its programs are {known}")
+    _check_observable(name, arrow)
+    return one_step(name, arrow, observed=True)
+
+
+def built(job: Job) -> ProgramModule:
+    """The module of what `chosen` gives, with parameters drawn now."""
+    loaded = dsl.loads(job.text)
+    name = job.program or main_program(loaded.model)
+    assert name is not None
+    if name in loaded.templates:
+        instance = loaded.templates[name](**dict(job.config.param)).morphism
+        assert isinstance(instance, ProgramModule)
+        return instance
+    return loaded.programs[name] if name in loaded.programs else loaded.observed(name)
+
+
+def arrow_of(name: str, model: Model) -> Arrow | None:
+    """A morphism, a let, or an anonymous export."""
+    if name in model.lets:
+        return model.lets[name].arrow
+    exported = next((export.arrow for export in model.exports if export.name == name), None)
+    return exported or model.arrows.get(name)
+
+
+def _nothing(model: Model) -> str:
+    if model.deductions:
+        names = ", ".join(f"`{name}`" for name in model.deductions)
+        return f"this file declares deductions ({names}) and no program: write one that parses and scores"
+    return "this file declares no program: there is nothing to fit"
+
+
+def _instance(text: str, program: Program, parameters: Parameters) -> Program:
+    wanted = [f"{parameter.name} : {parameter.kind}" for parameter in program.template]
+    missing = [parameter.name for parameter in program.template if parameter.name not in parameters]
+    if missing:
+        given = " ".join(f"--param {name}=…" for name in missing)
+        message = f"`{program.name}` is a template of {', '.join(wanted)}: {', '.join(missing)} must be given"
+        raise Refused("template", message, site=program.name, fixes=(f"Run it with {given}", "Export an instance"))
+    try:
+        return instance_of(text, call_of(program.name, parameters)).program
+    except InputProblem as problem:
+        raise Refused("template", str(problem), site=program.name) from problem
+
+
+def _check_observable(name: str, arrow: Arrow) -> None:
+    """Only a draw with a density can be observed."""
+    written = f"{arrow.domain.written} -> {arrow.codomain.written}"
+    match arrow.sort:
+        case Sort.TENSOR:
+            why = f"`{name}` is a matrix of weights: nothing is drawn from it, so nothing is observed"
+        case Sort.DETERMINISTIC:
+            why = f"`{name} : {written}` is a function: its value is not drawn, so nothing is observed"
+        case _ if arrow.density.kind == "none":
+            why = f"`{name} : {written}` ends in a function behind its last draw: its value has no density"
+        case _:
+            return
+    raise Refused("no-program", why, site=name, fixes=("Write a program that observes what it is about",))

@@ -1,0 +1,1 @@
+"""What a run is on disk and on the wire: settings, protocol, store. Never imports torch."""

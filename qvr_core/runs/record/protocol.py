@@ -1,0 +1,277 @@
+"""What goes over a worker's stdin and stdout: one JSON object a line.
+
+In: first a `Job`, then at most one `Control`.  Out: events, each with its name under `event`.  The last one is one of
+`ENDINGS`; a process that ends without it has crashed, and the client then makes the `Crashed` event itself.
+Numbers that are not finite travel as null.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from qvr_core.runs.record.config import RunConfig
+
+
+class Frozen(BaseModel):
+    """Base of all messages: immutable; unknown keys are ignored, so that an older reader follows a newer worker."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    def encoded(self) -> str:
+        """The message as one line of JSON, line end included; keys without a value are left out."""
+        return self.model_dump_json(exclude_none=True) + "\n"
+
+
+class Position(Frozen):
+    """A place in a text: zero-based line, zero-based UTF-16 code unit."""
+
+    line: int
+    character: int
+
+
+class TextRange(Frozen):
+    """Half-open."""
+
+    start: Position
+    end: Position
+
+
+# ---------------------------------------------------------------- to the worker
+
+
+class Job(Frozen):
+    """A run to do.  `text` is the program as it stands (in the editor perhaps unsaved), `path` only names it."""
+
+    run_id: str
+    directory: str
+    """The run directory, absolute."""
+    path: str
+    text: str
+    program: str | None = None
+    """Which program of the file; None: the first export."""
+    config: RunConfig
+    base: str = "."
+    """The folder that relative data paths start from."""
+    resume: bool = False
+    """Go on from the last good checkpoint of `directory`."""
+    changed_data: bool = False
+    """Go on although a data file is not what it was."""
+    parent: int | None = None
+    """Process that the worker must not outlive."""
+
+
+class Control(Frozen):
+    """`cancel` ends the run at the next step with a checkpoint; `checkpoint` makes one now."""
+
+    control: Literal["cancel", "checkpoint"]
+
+
+# ---------------------------------------------------------------- from the worker
+
+
+class Baselines(Frozen):
+    """Entropies of the text itself, in bits per token: order 0 and order 1."""
+
+    unigram: float
+    bigram: float
+
+
+class Started(Frozen):
+    """The program is built and the data is read; the first step comes next."""
+
+    event: Literal["started"] = "started"
+    run_id: str
+    program: str
+    algorithm: str
+    directory: str
+    pid: int
+    device: str
+    parameters: int
+    guide_parameters: int | None = None
+    """Those of the guide, where a fit has one."""
+    steps: int
+    """Optimiser steps, or draws of each chain with its warm-up."""
+    data: str
+    """The data in words, for people."""
+    baselines: Baselines | None = None
+    memory: int | None = None
+    """Bytes that the run is estimated to need."""
+    resumed_from: int | None = None
+
+    def sizes(self) -> str:
+        """How much there is to fit, in words."""
+        guide = "" if not self.guide_parameters else f", guide {self.guide_parameters:,}"
+        return f"{self.parameters:,} parameters{guide}"
+
+
+class Progress(Frozen):
+    """At most ten a second.  `seconds` is time in the run so far, resumed parts included; `eta` seconds to go."""
+
+    event: Literal["progress"] = "progress"
+    step: int
+    steps: int
+    seconds: float
+    step_time: float | None = None
+    eta: float | None = None
+    # SVI
+    loss: float | None = None
+    """−ELBO per row of the last step."""
+    smoothed_loss: float | None = None
+    """Mean of the last 50 steps, at most the last tenth of those made; no earlier step counts in it."""
+    gradient_norm: float | None = None
+    skipped: int | None = None
+    """Steps skipped so far because a value was not finite."""
+    # NUTS
+    phase: Literal["warmup", "sampling"] | None = None
+    chain: int | None = None
+    acceptance: float | None = None
+    divergences: int | None = None
+    tree_depth: int | None = None
+    step_size: float | None = None
+
+
+class Message(Frozen):
+    """Something to tell: a note, a warning, a line the program printed."""
+
+    event: Literal["message"] = "message"
+    level: Literal["info", "warning", "error"]
+    text: str
+    range: TextRange | None = None
+
+
+class HeldOut(Frozen):
+    """Figures on rows that were kept from training, in bits per token.  `bound` is the one-sample mean."""
+
+    event: Literal["held_out"] = "held_out"
+    step: int
+    seconds: float
+    """Seconds of training so far."""
+    rows: int
+    draws: int
+    bits_per_byte: float
+    bound: float
+    unigram: float
+    bigram: float
+
+
+class Accuracy(Frozen):
+    """How often the likeliest value of a site was the true one, with a 95 % interval (Wilson's, for a binomial share).
+
+    `baseline` is what always answering `commonest` gives on the same values.
+    """
+
+    site: str
+    count: int
+    accuracy: float
+    low: float
+    high: float
+    baseline: float
+    commonest: str
+
+
+class Accuracies(Frozen):
+    """Shares of right answers on rows that were kept from training."""
+
+    event: Literal["accuracies"] = "accuracies"
+    step: int
+    seconds: float
+    """Seconds of training so far."""
+    rows: int
+    sites: tuple[Accuracy, ...]
+
+
+class CheckpointWritten(Frozen):
+    event: Literal["checkpoint"] = "checkpoint"
+    step: int
+    path: str
+
+
+class PosteriorRow(Frozen):
+    """One scalar of the posterior."""
+
+    name: str
+    mean: float | None = None
+    sd: float | None = None
+    q05: float | None = None
+    median: float | None = None
+    q95: float | None = None
+    r_hat: float | None = None
+    ess: float | None = None
+
+
+class Losses(Frozen):
+    first: float | None = None
+    last: float | None = None
+    best: float | None = None
+    mean_of_last: float | None = None
+    """Mean of the last 50 steps, at most the last tenth of those made."""
+
+
+class Finished(Frozen):
+    """The run reached its end (or its time limit: `reason` says so)."""
+
+    event: Literal["finished"] = "finished"
+    step: int
+    seconds: float
+    losses: Losses | None = None
+    posterior: tuple[PosteriorRow, ...] = ()
+    held_out: HeldOut | None = None
+    accuracies: Accuracies | None = None
+    divergences: int | None = None
+    acceptance: float | None = None
+    warnings: tuple[str, ...] = ()
+    """Why the result may not be what was wanted; each was a message as well."""
+    reason: str | None = None
+
+
+class Cancelled(Frozen):
+    event: Literal["cancelled"] = "cancelled"
+    step: int
+    seconds: float
+    checkpoint: str | None = None
+    posterior: tuple[PosteriorRow, ...] = ()
+    """The draws of chains so far, which are stored as well."""
+
+
+class Failed(Frozen):
+    """A failure that the run understood: it is told in the user's words, at the user's line where there is one."""
+
+    event: Literal["failed"] = "failed"
+    code: str
+    message: str
+    range: TextRange | None = None
+    site: str | None = None
+    fixes: tuple[str, ...] = ()
+    usage: bool | None = None
+    """True where what was asked for cannot be: an option, a name, a file that is not there."""
+    log: tuple[str, ...] = ()
+    """Last lines of the worker's log, where the failure was not foreseen."""
+
+
+class Crashed(Frozen):
+    """The process ended without a word: made by the client, never by the worker."""
+
+    event: Literal["crashed"] = "crashed"
+    returncode: int | None
+    signal: str | None = None
+    log: tuple[str, ...] = ()
+
+
+Event = (
+    Started | Progress | Message | HeldOut | Accuracies | CheckpointWritten | Finished | Cancelled | Failed | Crashed
+)
+ENDINGS = (Finished, Cancelled, Failed, Crashed)
+
+_events: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
+
+
+def parse_event(line: str | bytes) -> Event:
+    """The event on one line of a worker's stdout.  Raises ValueError where the line is none."""
+    return _events.validate_json(line)
+
+
+def events_schema() -> dict[str, Any]:
+    """The JSON Schema of one event."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "event", **_events.json_schema()}

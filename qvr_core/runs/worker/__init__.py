@@ -1,0 +1,1 @@
+"""The worker process: its job, its events, and draws from what was fitted."""

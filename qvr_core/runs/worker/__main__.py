@@ -1,0 +1,138 @@
+"""The worker process: `python -m qvr_core.runs.worker`.
+
+Loads torch, waits for its job on stdin, and writes events to stdout until the run has ended.  What anything else prints
+to stdout goes to stderr, which the client keeps as the worker's log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, NoReturn
+
+from qvr_core.runs.fit.stop import Stop
+
+if TYPE_CHECKING:
+    from qvr_core.runs.record.protocol import Event, Job
+
+# Seconds that a worker whose client is gone has to write its checkpoint.
+ORPHAN_GRACE = 2.0
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Entry point.  Exit status 0 for a finished or cancelled run, 1 for a failed one, 2 for one that cannot be."""
+    events = _claim_stdout()
+    stop = Stop()
+    _follow_parent()
+    if _client_gone():
+        return
+
+    def send(event: Event) -> None:
+        events.write(event.encoded().encode("utf-8", "surrogatepass"))
+        events.flush()
+
+    conduct = _load()
+    lines = _stdin_lines()
+    line = next(lines, None)
+    if line is None:
+        return
+    if isinstance(conduct, ModuleNotFoundError):
+        _refuse(conduct, send)
+    from qvr_core.runs.record.protocol import Job
+
+    job = Job.model_validate_json(line)
+    if job.parent is not None and sys.platform == "linux" and os.getppid() != job.parent:
+        return  # the client died before the kernel was asked
+    # Until here a signal ends the process at once: there is nothing to save.
+    signal.signal(signal.SIGINT, stop.cancel)
+    signal.signal(signal.SIGTERM, stop.cancel)
+    threading.Thread(target=_listen, args=(lines, stop), daemon=True).start()
+
+    status = conduct(job, stop, send)
+    sys.stderr.flush()
+    # Everything is written: tearing torch down would only cost time.
+    os._exit(status)
+
+
+def _load() -> Callable[[Job, Stop, Callable[[Event], None]], int] | ModuleNotFoundError:
+    """What does the job; or which package is missing."""
+    try:
+        # The first optimiser would load torch._dynamo, which takes seconds; an idle worker has it ready.
+        importlib.import_module("torch._dynamo")
+
+        from qvr_core.runs.worker.job import conduct
+    except ModuleNotFoundError as error:
+        return error
+    return conduct
+
+
+def _refuse(missing: ModuleNotFoundError, send: Callable[[Event], None]) -> NoReturn:
+    """Say which package this interpreter lacks."""
+    from qvr_core.runs.record.protocol import Failed
+
+    package = (missing.name or "").partition(".")[0]
+    message = f"runs need the package `{package}`, which {sys.executable} does not have"
+    send(Failed(code="missing-package", message=message, fixes=(f"{sys.executable} -m pip install {package}",)))
+    os._exit(1)
+
+
+def _claim_stdout() -> IO[bytes]:
+    """The real stdout for events alone; file descriptor 1 now leads to stderr."""
+    real = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return os.fdopen(real, "wb")
+
+
+def _follow_parent() -> None:
+    """Ask the kernel (Linux) for SIGTERM when the parent dies; the closed stdin says it everywhere."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _client_gone() -> bool:
+    """True where stdin is closed already: the client died before the kernel was asked to tell."""
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    return any(event & select.POLLHUP and not event & select.POLLIN for _, event in poll.poll(0))
+
+
+def _stdin_lines() -> Iterator[bytes]:
+    """Lines of stdin, unbuffered: a daemon thread that blocks in a buffered read stops the interpreter's shutdown."""
+    held = b""
+    while chunk := os.read(0, 1 << 16):
+        *lines, held = (held + chunk).split(b"\n")
+        yield from lines
+
+
+def _listen(lines: Iterator[bytes], stop: Stop) -> None:
+    """Read control lines until stdin closes; then the client is gone, and so is this process soon."""
+    from qvr_core.runs.record.protocol import Control
+
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            if Control.model_validate_json(line).control == "cancel":
+                stop.cancel()
+            else:
+                stop.checkpoint.set()
+    stop.cancel()
+    time.sleep(ORPHAN_GRACE)
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Arrows as modules: kernels, deterministic roles, combinators, scans, lifting, summation."""

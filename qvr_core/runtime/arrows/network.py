@@ -1,0 +1,96 @@
+"""The networks of kernels: from the input to the raw parameters of a family (docs/reference.md#kernel-networks)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from qvr_core.runtime.values import layout
+from qvr_core.runtime.values.arrow import Value
+from qvr_core.semantics.types.spaces import Space
+
+LOOKUP_WIDTH = 16
+"""Width of the table in which a finite factor of a mixed domain is looked up."""
+TANH_GAIN = 5.0 / 3.0
+EMBED_SPREAD = 0.5
+
+
+def linear_layer(width: int, out: int, gain: float) -> nn.Linear:
+    """A linear layer, Xavier-uniform with `gain`, bias zero."""
+    layer = nn.Linear(width, out)
+    nn.init.xavier_uniform_(layer.weight, gain=gain)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+class Network(nn.Module):
+    """Raw parameters (…, P) from a value of `domain`.
+
+    An all-finite domain is a table over its (joint) elements (`table`); a real one `input` · tanh · `hidden` · tanh ·
+    `output`, or `output` alone for `param_source=linear`; in a mixed one each finite factor is looked up in a table of
+    width 16 first (`lookup_0`, …).  `zero_rows` are the raw parameters that start at zero: scales.
+    """
+
+    def __init__(self, domain: Space, out: int, param_source: str, hidden_dim: int, zero_rows: list[int]) -> None:
+        super().__init__()
+        self.domain = domain
+        self.blocks = layout.blocks(domain)
+        self.finite = all(block.finite for block in self.blocks)
+        self.mixed = not self.finite and any(block.finite for block in self.blocks)
+        self.tanh = not self.finite and param_source == "mlp"
+        if self.finite:
+            self.table = nn.Embedding(layout.total_elements(domain), out)
+            nn.init.xavier_uniform_(self.table.weight)
+            with torch.no_grad():
+                self.table.weight[:, zero_rows] = 0.0
+            return
+        width = 0
+        self.lookups: list[str] = []
+        for block in self.blocks:
+            width += LOOKUP_WIDTH if block.finite else block.size
+            if block.finite:
+                lookup = nn.Embedding(block.size, LOOKUP_WIDTH)
+                nn.init.normal_(lookup.weight, std=EMBED_SPREAD)
+                self.lookups.append(f"lookup_{len(self.lookups)}")
+                self.add_module(self.lookups[-1], lookup)
+        if self.tanh:
+            self.input = linear_layer(width, hidden_dim, TANH_GAIN)
+            self.hidden = linear_layer(hidden_dim, hidden_dim, TANH_GAIN)
+        self.output = linear_layer(hidden_dim if self.tanh else width, out, 1.0)
+        with torch.no_grad():
+            self.output.weight[zero_rows] = 0.0
+        # attribute access on modules costs a microsecond; this is the way to a layer's current weights without it
+        layers = (self.input, self.hidden, self.output) if self.tanh else (self.output,)
+        self.tables = tuple(vars(layer)["_parameters"] for layer in layers)
+
+    def weights(self) -> list[Tensor]:
+        """Weight and bias of each layer, in order."""
+        return [weight for table in self.tables for weight in table.values()]
+
+    def forward(self, x: Value) -> Tensor:
+        if self.finite:
+            return self.table(layout.flat_index(x, self.domain))
+        hidden = self.features(x)
+        if self.tanh:
+            hidden = torch.tanh(self.input(hidden))
+            hidden = torch.tanh(self.hidden(hidden))
+        return self.output(hidden)
+
+    def item_features(self, item: Value) -> Tensor:
+        """The features of the leading factors of the domain alone (…, m): those of a scan's item."""
+        lookups = iter(self.lookups)
+        columns = [
+            part if part.is_floating_point() else self.get_submodule(next(lookups))(part) for part in layout.parts(item)
+        ]
+        return columns[0] if len(columns) == 1 else torch.cat(columns, dim=-1)
+
+    def features(self, x: Value) -> Tensor:
+        """The real input of the layers: finite factors looked up, all concatenated."""
+        if not self.mixed:
+            return layout.parts(x)[0]
+        lookups = iter(self.lookups)
+        columns = [
+            self.get_submodule(next(lookups))(part) if block.finite else part
+            for part, block in zip(layout.parts(x), self.blocks, strict=True)
+        ]
+        return torch.cat(columns, dim=-1)

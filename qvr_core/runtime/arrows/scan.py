@@ -1,0 +1,301 @@
+"""`scan`: a cell folded over a sequence, step by step."""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor, nn
+
+from qvr_core.runtime.arrows.combinators import no_density_words
+from qvr_core.runtime.arrows.lifting import flatten_time
+from qvr_core.runtime.values import layout
+from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
+from qvr_core.runtime.values.drawing import plus, require_innovations
+from qvr_core.runtime.values.errors import NoDensity
+from qvr_core.runtime.values.leaves import adopt
+from qvr_core.semantics.types import model
+
+LAST = "@last"
+"""Suffix of the path of a cell's last draw at the last step."""
+
+
+class StartState(nn.Module):
+    """A learned start state (`init=learned`), zero at the beginning."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(width))
+
+
+class ScanArrow(ArrowModule):
+    """Seq A ~ S by a cell A * S ~ S, or Seq A ~ Seq S with `emit=all`.
+
+    Noise has time on axis 1 in reading order (a backward scan's first step is the last element).  The final state's
+    density is that of the last step given every earlier draw; with `emit=all` each state is scored given the one
+    before it, all at once.
+    """
+
+    def __init__(
+        self,
+        node: model.Scan,
+        cell: ArrowModule,
+        start: StartState | None,
+        start_name: str,
+        *,
+        summed: bool = True,
+    ) -> None:
+        """With `summed` False finite states are innovations, not summed out."""
+        super().__init__()
+        self.node, self.start_name = node, start_name
+        self.domain, self.codomain = node.domain, node.codomain
+        self.item, self.state = node.item.space, node.state.space
+        cell = cell if node.emit_all else cell.as_innovation()
+        self.cell = (cell,)
+        self.emit_all, self.backward_ = node.emit_all, node.backward
+        self.sampled = cell.sampled
+        self.has_density = cell.sampled and cell.has_density
+        self.start = (start,)
+        finite = all(block.finite for block in layout.blocks(self.state))
+        self.tabular_cell = self.has_density and finite and cell.tabular
+        self.tabular = self.tabular_cell and summed and not self.emit_all
+        ends = () if self.emit_all else tuple(path + LAST for path in cell.paths)
+        self.paths = (*cell.paths, *ends)
+        adopt(self, [cell], {start_name: start} if start is not None else None)
+        # only its dtype is read
+        self.any_weight = (next(self.parameters(), None),)
+
+    # ------------------------------------------------------------ pieces
+
+    def start_state(self, rows: int, like: Tensor) -> Value:
+        """The state before the first step."""
+        start = self.start[0]
+        made: list[Tensor] = []
+        offset = 0
+        for block in layout.blocks(self.state):
+            if block.finite:
+                made.append(torch.zeros(rows, dtype=torch.int64, device=like.device))
+            elif start is None:
+                made.append(torch.zeros(rows, block.size, dtype=self._dtype(like), device=like.device))
+            else:
+                made.append(start.weight[offset : offset + block.size].expand(rows, block.size))
+                offset += block.size
+        return layout.from_parts(made)
+
+    def _dtype(self, like: Tensor) -> torch.dtype:
+        weight = self.any_weight[0]
+        if weight is not None:
+            return weight.dtype
+        return like.dtype if like.is_floating_point() else torch.get_default_dtype()
+
+    def items(self, x: Value) -> list[Value]:
+        """The elements of the sequence in reading order."""
+        columns = [part.unbind(1) for part in layout.parts(x)]
+        read = [layout.from_parts(step) for step in zip(*columns, strict=True)]
+        return read[::-1] if self.backward_ else read
+
+    def _restore(self, states: list[Value]) -> Value:
+        """States in reading order as one sequence in the order of the positions."""
+        ordered = states[::-1] if self.backward_ else states
+        columns = zip(*(layout.parts(state) for state in ordered), strict=True)
+        return layout.from_parts([torch.stack(column, dim=1) for column in columns])
+
+    def _cell_input(self, x: Value, item: Value, state: Value) -> Value:
+        return layout.join([item, state])
+
+    def _cell_specs(self, x: Value) -> list[NoiseSpec]:
+        part = layout.parts(x)[0]
+        return self.cell[0].noise_specs(layout.dummy(self.cell[0].domain.space, (part.shape[0],), part))
+
+    def as_innovation(self) -> ArrowModule:
+        if not self.tabular:
+            return self
+        return ScanArrow(self.node, self.cell[0], self.start[0], self.start_name, summed=False)
+
+    # ------------------------------------------------------------ finite states
+
+    def forward_algorithm(
+        self, x: Value, innovations: Noise | None, evidence: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """log Σ over all paths of finite states, by last state (B, K); `evidence` (B, L, K) adds at each position.
+
+        The second is the log density of the cell's innovations, which all states share.
+        """
+        cell, count = self.cell[0], layout.total_elements(self.state)
+        part = layout.parts(x)[0]
+        rows, length = part.shape[:2]
+        index = torch.arange(count, device=part.device).repeat(rows)
+        states = layout.from_flat_index(index, self.state) if len(layout.blocks(self.state)) > 1 else index
+        belief: Tensor | None = None
+        log_innovations: Tensor | None = None
+        order = range(length - 1, -1, -1) if self.backward_ else range(length)
+        for step, (position, item) in enumerate(zip(order, self.items(x), strict=True)):
+            given = _noise_at(innovations, cell.paths, step, length - 1)
+            if belief is None:
+                start = self.start_state(rows, part)
+                belief, inner = cell.log_table(self._cell_input(x, item, start), given)
+            else:
+                shared = None if given is None else {p: u.repeat_interleave(count, 0) for p, u in given.items()}
+                spread = layout.from_parts([p.repeat_interleave(count, 0) for p in layout.parts(item)])
+                move, each = cell.log_table(self._cell_input(x, spread, states), shared)
+                belief = torch.logsumexp(belief.unsqueeze(2) + move.view(rows, count, count), 1)
+                inner = None if each is None else each.view(rows, count)[:, 0]
+            log_innovations = plus(log_innovations, inner)
+            if evidence is not None:
+                belief = belief + evidence[:, position]
+        assert belief is not None
+        return belief, log_innovations
+
+    def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        require_innovations(self, x, innovations)
+        return self.forward_algorithm(x, innovations, None)
+
+    # ------------------------------------------------------------ the contract
+
+    def output_like(self, x: Value) -> Value:
+        part = layout.parts(x)[0]
+        lead = tuple(part.shape[:2]) if self.emit_all else tuple(part.shape[:1])
+        return layout.dummy(self.state, lead, part)
+
+    def noise_specs(self, x: Value) -> list[NoiseSpec]:
+        length = layout.parts(x)[0].shape[1]
+        specs: list[NoiseSpec] = []
+        ends: list[NoiseSpec] = []
+        for spec in self._cell_specs(x):
+            rows, *rest = spec.shape
+            if self.emit_all or not spec.final:
+                specs.append(NoiseSpec(spec.path, (rows, length, *rest), spec.base, spec.final))
+                continue
+            if length > 1 and not self.tabular:
+                specs.append(NoiseSpec(spec.path, (rows, length - 1, *rest), spec.base, final=False))
+            ends.append(NoiseSpec(spec.path + LAST, spec.shape, spec.base, final=True))
+        return specs + ends
+
+    def forward(self, x: Value) -> Value:
+        cell = self.cell[0]
+        part = layout.parts(x)[0]
+        state = self.start_state(part.shape[0], part)
+        states: list[Value] = []
+        for item in self.items(x):
+            state = cell(self._cell_input(x, item, state))
+            states.append(state)
+        return self._restore(states) if self.emit_all else state
+
+    def draw(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        cell = self.cell[0]
+        part = layout.parts(x)[0]
+        state = self.start_state(part.shape[0], part)
+        items = self.items(x)
+        last = len(items) - 1
+        states: list[Value] = []
+        steps: list[dict[str, Tensor]] = []
+        total = Drawn(state, {}, None, None)
+        drawn = total
+        for step, item in enumerate(items):
+            given = _noise_at(noise, cell.paths, step, last)
+            drawn = cell.draw(self._cell_input(x, item, state), given, generator=generator, want_log_prob=want_log_prob)
+            state = drawn.value
+            states.append(state)
+            steps.append(drawn.noise)
+            total.score_log_prob = plus(total.score_log_prob, drawn.score_log_prob)
+            if self.emit_all:
+                total.log_prob = plus(total.log_prob, drawn.log_prob)
+                total.log_innovations = plus(total.log_innovations, drawn.log_innovations)
+            elif step < last:
+                total.log_innovations = plus(total.log_innovations, drawn.log_noise)
+            total.log_noise = plus(total.log_noise, drawn.log_noise)
+        if not self.emit_all:
+            total.log_prob = drawn.log_prob
+            total.log_innovations = plus(total.log_innovations, drawn.log_innovations)
+            if self.tabular and want_log_prob:
+                total.noise = self._gathered(steps, x)
+                total.log_prob, total.log_innovations = self.densities(x, state, total.noise)
+                total.log_noise = plus(total.log_prob, total.log_innovations)
+        total.value = self._restore(states) if self.emit_all else state
+        total.noise = self._gathered(steps, x)
+        return total
+
+    def _gathered(self, steps: list[dict[str, Tensor]], x: Value) -> dict[str, Tensor]:
+        """Noise of all steps under the names of the scan."""
+        ends = set() if self.emit_all else {spec.path for spec in self._cell_specs(x) if spec.final}
+        made: dict[str, Tensor] = {}
+        for path in steps[0]:
+            each = [step[path] for step in steps]
+            if path in ends:
+                made[path + LAST] = each.pop()
+                if self.tabular:
+                    continue
+            if each:
+                made[path] = torch.stack(each, dim=1)
+        return made
+
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        if not self.has_density:
+            raise NoDensity(no_density_words(self))
+        require_innovations(self, x, innovations)
+        if self.tabular:
+            table, log_innovations = self.forward_algorithm(x, innovations, None)
+            final = layout.flat_index(y, self.state)
+            return table.gather(1, final.unsqueeze(1)).squeeze(1), log_innovations
+        return self._all_states(x, y, innovations) if self.emit_all else self._final_state(x, y, innovations)
+
+    def _final_state(self, x: Value, y: Value, innovations: Noise | None) -> tuple[Tensor, Tensor | None]:
+        cell = self.cell[0]
+        part = layout.parts(x)[0]
+        state = self.start_state(part.shape[0], part)
+        items = self.items(x)
+        last = len(items) - 1
+        log_innovations: Tensor | None = None
+        for step, item in enumerate(items[:-1]):
+            given = _noise_at(innovations, cell.paths, step, last)
+            drawn = cell.draw(self._cell_input(x, item, state), given)
+            state = drawn.value
+            log_innovations = plus(log_innovations, drawn.log_noise)
+        given = _noise_at(innovations, cell.paths, last, last)
+        log_prob, inner = cell.densities(self._cell_input(x, items[-1], state), y, given)
+        return log_prob, plus(log_innovations, inner)
+
+    def _all_states(self, x: Value, y: Value, innovations: Noise | None) -> tuple[Tensor, Tensor | None]:
+        """Every step at once: rows and positions are flattened into rows."""
+        cell = self.cell[0]
+        part = layout.parts(x)[0]
+        rows, length = part.shape[:2]
+        before = layout.from_parts(
+            [
+                _shifted(states, start, self.backward_)
+                for states, start in zip(layout.parts(y), layout.parts(self.start_state(rows, part)), strict=True)
+            ]
+        )
+        flat = self._cell_input(x, flatten_time(x), flatten_time(before))
+        given = None
+        if innovations is not None:
+            # noise is in reading order, positions are not
+            ordered = {p: u.flip(1) if self.backward_ else u for p, u in innovations.items() if p in cell.paths}
+            given = {path: u.flatten(0, 1) for path, u in ordered.items()}
+        log_prob, inner = cell.densities(flat, flatten_time(y), given)
+        summed = None if inner is None else inner.view(rows, length).sum(1)
+        return log_prob.view(rows, length).sum(1), summed
+
+
+def _shifted(states: Tensor, start: Tensor, backward: bool) -> Tensor:
+    """At each position the state that came before it in reading order."""
+    first = start.unsqueeze(1)
+    return torch.cat([states[:, 1:], first], 1) if backward else torch.cat([first, states[:, :-1]], 1)
+
+
+def _noise_at(noise: Noise | None, paths: tuple[str, ...], step: int, last: int) -> dict[str, Tensor] | None:
+    """The cell's noise at one step; at the last one a path of its own has precedence."""
+    if noise is None:
+        return None
+    given: dict[str, Tensor] = {}
+    for path in paths:
+        if step == last and path + LAST in noise:
+            given[path] = noise[path + LAST]
+        elif path in noise and step < noise[path].shape[1]:
+            given[path] = noise[path][:, step]
+    return given

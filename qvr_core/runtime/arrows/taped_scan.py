@@ -1,0 +1,47 @@
+"""A scan whose cell is a deterministic program, run from its tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.arrows.scan import ScanArrow, StartState
+from qvr_core.runtime.loops.tape_loop import Loop
+from qvr_core.runtime.loops.taped import run_loop
+from qvr_core.runtime.values import layout
+from qvr_core.runtime.values.arrow import ArrowModule, Value
+from qvr_core.semantics.types import model
+
+
+class TapedScan(ScanArrow):
+    """The same values as step by step; the items' share of every linear map is computed for all times at once."""
+
+    def __init__(
+        self, node: model.Scan, cell: ArrowModule, start: StartState | None, start_name: str, loop: Loop
+    ) -> None:
+        super().__init__(node, cell, start, start_name)
+        self.loop = loop
+
+    def forward(self, x: Value) -> Value:
+        sequence = layout.parts(x)[0]
+        if len(layout.parts(x)) != 1 or not sequence.is_floating_point():
+            return super().forward(x)
+        reading = sequence.transpose(0, 1)
+        if self.backward_:
+            reading = reading.flip(0)
+        tape = self.loop.tape
+        items = reading.split([tape.widths[slot] for slot in tape.items], -1)
+        start = self.start_state(sequence.shape[0], sequence)
+        assert isinstance(start, Tensor)
+        run = _uncompiled() if torch.compiler.is_compiling() else run_loop
+        states = run(self.loop, items, start)
+        if not self.emit_all:
+            return states[-1]
+        return (states.flip(0) if self.backward_ else states).transpose(0, 1)
+
+
+def _uncompiled() -> Callable[[Loop, Sequence[Tensor], Tensor], Tensor]:
+    """The loop as it is: unrolled over a sequence it would take the compiler minutes, and gain nothing."""
+    return torch.compiler.disable(run_loop)  # pyright: ignore[reportReturnType]

@@ -1,0 +1,219 @@
+"""From the typed model to modules: one `match` over every arrow node."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from torch import Tensor
+
+from qvr_core.runtime.arrows.combinators import ParallelArrow, ResidualArrow, TakeFactorArrow
+from qvr_core.runtime.arrows.deterministic import (
+    AttentionArrow,
+    EmbedArrow,
+    IdentityArrow,
+    LastArrow,
+    LinearArrow,
+    MeanOverTimeArrow,
+    NormArrow,
+    PositionArrow,
+)
+from qvr_core.runtime.arrows.discretize import DiscretizeArrow
+from qvr_core.runtime.arrows.freezing import FrozenArrow
+from qvr_core.runtime.arrows.fused_scan import FusedScan, fusible, side_by_side
+from qvr_core.runtime.arrows.kernel import KernelArrow
+from qvr_core.runtime.arrows.lifting import lifted
+from qvr_core.runtime.arrows.repetition import RepeatArrow
+from qvr_core.runtime.arrows.scan import ScanArrow, StartState
+from qvr_core.runtime.arrows.summation import compose
+from qvr_core.runtime.arrows.taped_scan import TapedScan
+from qvr_core.runtime.build.build_tensors import tensor_arrow
+from qvr_core.runtime.build.compositions import algebra_named
+from qvr_core.runtime.build.tape_compiler import tape_of
+from qvr_core.runtime.loops.tape_loop import Loop, loop_of
+from qvr_core.runtime.tensors.algebras import Algebra
+from qvr_core.runtime.values.arrow import ArrowModule
+from qvr_core.runtime.values.errors import RuntimeProblem, TooLarge
+from qvr_core.runtime.values.layout import factors, width
+from qvr_core.semantics.types import model as m
+
+ProgramFactory = Callable[[m.Program, "Builder"], ArrowModule]
+"""Builds a program: given by the layer above, so that arrows know nothing of steps."""
+
+
+NO_MEMORY = re.compile(r"tried to allocate (\d+) bytes")
+
+
+class Builder:
+    """Builds the arrows of one file.
+
+    A declared name is built once, so that using it twice shares its parameters; a `stack` builds its body in fresh
+    scopes, whose names are prefixed (`enc_block.0.enc_head_2`).  `data` holds what `from_data` and observed tensors
+    read.  Parameters are initialised from torch's global generator in the order of first use.
+    """
+
+    def __init__(
+        self, model: m.Model, data: Mapping[str, Tensor] | None = None, program: ProgramFactory | None = None
+    ) -> None:
+        self.model = model
+        self.data: Mapping[str, Tensor] = data if data is not None else {}
+        self.program = program
+        self.prefix = ""
+        self._built: dict[str, ArrowModule] = {}
+        self._taken: set[str] = set(model.arrows) | set(model.lets) | set(model.programs)
+        self._stacked: set[str] = set()
+
+    def named(self, name: str) -> ArrowModule:
+        """The arrow of a declared morphism, let or program; the same module at each call."""
+        if name not in self._built:
+            self._built[name] = self._declared(name)
+        return self._built[name]
+
+    def _declared(self, name: str) -> ArrowModule:
+        if name in self.model.arrows:
+            return self.arrow(self.model.arrows[name])
+        if name in self.model.lets:
+            return self.arrow(self.model.lets[name].arrow)
+        if name in self.model.programs:
+            return self.built(self.model.programs[name])
+        raise RuntimeProblem(f"`{name}` is not an arrow of this file")
+
+    def built(self, program: m.Program) -> ArrowModule:
+        """The module of a program."""
+        if self.program is None:
+            raise RuntimeProblem(f"program `{program.name}` cannot be built here")
+        return self.program(program, self)
+
+    def arrow(self, node: m.Arrow) -> ArrowModule:
+        """The module of an arrow expression.  Raises `TooLarge` where the memory does not hold its weights."""
+        try:
+            return self._made(node)
+        except RuntimeError as error:
+            wanted = NO_MEMORY.search(str(error))
+            if wanted is None:
+                raise
+            name = getattr(node, "name", None)
+            what = f"`{name}`" if name else f"an arrow {node.domain.written} -> {node.codomain.written}"
+            message = f"{what} has weights of {int(wanted[1]):,} bytes, which the memory does not hold"
+            raise TooLarge(message, site=name) from error
+
+    def _made(self, node: m.Arrow) -> ArrowModule:
+        if node.sort is m.Sort.TENSOR and not isinstance(node, m.Ref):
+            tensor = tensor_arrow(node, self)
+            return self._leaf(node.name, tensor) if isinstance(node, m.Latent | m.Observed) else tensor
+        domain, codomain = node.domain, node.codomain
+        match node:
+            case m.Ref():
+                return self.named(node.name)
+            case m.Embed():
+                return self._leaf(node.name, EmbedArrow(node))
+            case m.Kernel():
+                return self._leaf(node.name, KernelArrow(node, self.prefix + node.name))
+            case m.LinearMap():
+                return self._leaf(node.name, LinearArrow(node))
+            case m.Norm():
+                return self._leaf(node.name, NormArrow(node))
+            case m.Attention():
+                return self._leaf(node.name, AttentionArrow(node))
+            case m.Position():
+                return self._leaf(node.name, PositionArrow(node, node.name))
+            case m.Discretize():
+                return self._leaf(node.name, DiscretizeArrow(node, self.prefix + node.name))
+            case m.Freeze():
+                return FrozenArrow(self.arrow(node.base))
+            case m.Compose():
+                return compose([self.arrow(stage) for stage in node.stages], domain, codomain)
+            case m.Tensor():
+                return ParallelArrow([self.arrow(part) for part in node.factors], domain, codomain, False)
+            case m.Fan():
+                return side_by_side([self.arrow(part) for part in node.branches], domain, codomain)
+            case m.Scan():
+                return self._scan(node)
+            case m.Stack():
+                return compose(self.copies(node), domain, codomain)
+            case m.Repeat():
+                return RepeatArrow(self.arrow(node.body), node.count, domain, codomain)
+            case m.Residual():
+                return ResidualArrow(self.arrow(node.body), domain, codomain)
+            case m.Lift():
+                return lifted(self.arrow(node.arrow), domain, codomain)
+            case m.Identity():
+                return IdentityArrow(domain, codomain)
+            case m.Last():
+                return LastArrow(domain, codomain)
+            case m.MeanOverTime():
+                return MeanOverTimeArrow(domain, codomain)
+            case m.TakeFactor():
+                return TakeFactorArrow(self.arrow(node.base), node.index, domain, codomain)
+            case m.Instance():
+                return self.built(node.program)
+            case _:
+                raise RuntimeProblem("this part of the program has errors: `qvr check` lists them")
+
+    def deduction(self, name: str) -> object:
+        """Operations of a composition read no deductions."""
+        raise RuntimeProblem(f"deduction `{name}` cannot be used here")
+
+    def _leaf(self, name: str, arrow: ArrowModule) -> ArrowModule:
+        arrow.leaves = {self.prefix + name: arrow}
+        return arrow
+
+    def _scan(self, node: m.Scan) -> ScanArrow:
+        cell = self.arrow(node.cell)
+        start, name = None, ""
+        if node.learned_init:
+            name = self._unique(f"{_name_of(node.cell) or 'scan'}_start")
+            start = StartState(width(node.state.space))
+        if isinstance(cell, KernelArrow) and fusible(cell):
+            return FusedScan(node, cell, start, name)
+        if (loop := self._loop(node)) is not None:
+            return TapedScan(node, cell, start, name, loop)
+        return ScanArrow(node, cell, start, name)
+
+    def _loop(self, node: m.Scan) -> Loop | None:
+        """The loop of a cell that is a deterministic program of operations that a tape knows."""
+        program = self.model.programs.get(_name_of(node.cell) or "")
+        if program is None or program.sort is not m.Sort.DETERMINISTIC:
+            return None
+        items = len(program.inputs) - len(factors(node.state.space))
+        if items < 1 or len(program.returns) != len(program.inputs) - items:
+            return None
+        tape = tape_of(program, items, self.model, self.arrow)
+        return None if tape is None else loop_of(tape)
+
+    def algebra(self, name: str) -> Algebra:
+        """The algebra of a composition, builtin or defined in the file."""
+        return algebra_named(name, self.model, self)
+
+    def copies(self, node: m.Stack) -> list[ArrowModule]:
+        """The fresh copies of a stack's body."""
+        name = _name_of(node.body)
+        if name is None:
+            name = "stack"
+        elif name in self.model.arrows:
+            name = f"{name}_stack"
+        name = self._unique(name, self.model.lets) if name in self.model.lets else self._unique(name)
+        return [self._fresh(f"{name}.{index}.").arrow(node.body) for index in range(node.count)]
+
+    def _fresh(self, prefix: str) -> Builder:
+        """A scope in which every name is built anew."""
+        scope = Builder(self.model, self.data, self.program)
+        scope.prefix = prefix
+        return scope
+
+    def _unique(self, name: str, allowed: Mapping[str, object] | None = None) -> str:
+        """A full name that nothing else has; a let's own name is free for its first stack."""
+        taken = self._stacked if allowed is not None else self._stacked | self._taken
+        candidate, count = name, 1
+        while candidate in taken:
+            count += 1
+            candidate = f"{name}_{count}"
+        self._stacked.add(candidate)
+        return self.prefix + candidate
+
+
+def _name_of(node: m.Arrow) -> str | None:
+    """The declared name that an expression is, through lifting."""
+    while isinstance(node, m.Lift):
+        node = node.arrow
+    return node.name if isinstance(node, m.Ref) else None

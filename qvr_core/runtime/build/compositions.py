@@ -1,0 +1,64 @@
+"""A `composition` with a body as an algebra: its operations are compiled like any arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
+from qvr_core.runtime.programs.execution import Request
+from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.tensors.algebras import ALGEBRAS, Algebra
+from qvr_core.runtime.values.cells import Cell
+from qvr_core.runtime.values.errors import RuntimeProblem
+from qvr_core.semantics.types.model import Composition, Model
+
+
+def algebra_named(name: str, model: Model, parts: Parts) -> Algebra:
+    """The algebra that a tensor arrow names: one that the file defines, or a builtin one."""
+    composition = model.compositions.get(name)
+    if composition is not None and composition.operations:
+        return defined_algebra(composition, parts)
+    if name not in ALGEBRAS:
+        raise RuntimeProblem(f"there is no composition `{name}`")
+    return ALGEBRAS[name]
+
+
+def defined_algebra(composition: Composition, parts: Parts) -> Algebra:
+    """The algebra of a composition's own operations."""
+    operations = composition.operations
+
+    def compiled(name: str) -> Callable[..., Tensor] | None:
+        if name not in operations:
+            return None
+        names, body = operations[name]
+        evaluate = compile_expr(body, parts)
+
+        def call(*arguments: Tensor) -> Tensor:
+            bound = {key: Cell(value, False) for key, value in zip(names, arguments, strict=True)}
+            frame = Frame(f"composition {composition.name}", Request(rows=1), 1, None, False, {}, bound)
+            return torch.as_tensor(evaluate(frame).value)
+
+        return call
+
+    times, join = compiled("tensor_op"), compiled("join")
+    if times is None or join is None:
+        raise RuntimeProblem(f"composition `{composition.name}` needs `tensor_op(a, b) = …` and `join(t) = …`")
+    unit, zero = (None if (make := compiled(name)) is None else float(make()) for name in ("unit", "zero"))
+    truth = unit == 1.0 and zero == 0.0
+    return Algebra(
+        composition.name,
+        times,
+        join,
+        unit,
+        zero,
+        torch.sigmoid if truth else _free,
+        0.0 if truth else -torch.inf,
+        1.0 if truth else torch.inf,
+    )
+
+
+def _free(raw: Tensor) -> Tensor:
+    return raw

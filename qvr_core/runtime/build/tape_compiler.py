@@ -1,0 +1,197 @@
+"""From the typed steps of a deterministic cell program to its tape.
+
+Understands linear arrows, sigmoid, tanh, relu, +, −, ·, minimum, maximum and chunk on real vectors, and calls of
+programs of these, repeated, composed or with a residual; `tape_of` gives None for anything else, and the cell then runs
+as a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from torch import Tensor
+
+from qvr_core.runtime.arrows.deterministic import LinearArrow
+from qvr_core.runtime.loops.tape import BINARY, UNARY, BinaryOp, ChunkOp, LinearOp, Operand, Tape, UnaryOp, shortened
+from qvr_core.runtime.values import layout
+from qvr_core.runtime.values.arrow import ArrowModule
+from qvr_core.semantics.types import model as m
+
+LONGEST = 400
+"""Operations of the longest tape: a cell that repeats something more often runs as a program."""
+
+Slots = tuple[int, ...]
+"""A value: one slot, or one per factor."""
+
+
+class _Unsupported(Exception):
+    """The program does something that a tape does not know."""
+
+
+def tape_of(program: m.Program, items: int, model: m.Model, arrow: Callable[[m.Arrow], ArrowModule]) -> Tape | None:
+    """The tape of a cell whose first `items` inputs are the item, or None."""
+    try:
+        return _Compiler(model, arrow).cell(program, items)
+    except _Unsupported:
+        return None
+
+
+class _Compiler:
+    def __init__(self, model: m.Model, arrow: Callable[[m.Arrow], ArrowModule]) -> None:
+        self.tape = Tape()
+        self.model, self.arrow = model, arrow
+
+    def cell(self, program: m.Program, items: int) -> Tape:
+        tape = self.tape
+        given: list[int] = []
+        for factor in program.inputs:
+            if not layout.real_only(factor.space.space):
+                raise _Unsupported
+            given.append(tape.slot(layout.width(factor.space.space)))
+        tape.items, tape.states = given[:items], given[items:]
+        tape.returns = list(self._program(program, tuple(given)))
+        hoisted = tape.hoisted()
+        chunks = {slot for op in tape.ops if isinstance(op, ChunkOp) for slot in op.outs}
+        uses = tape.uses()
+        if any(uses[op.slot] > 1 for op in tape.ops if isinstance(op, ChunkOp)):
+            raise _Unsupported
+        # what is passed through, or made for all times at once, has no buffer of its own
+        shared = hoisted | chunks | set(tape.states)
+        if len(set(tape.returns)) < len(tape.returns) or shared.intersection(tape.returns):
+            raise _Unsupported
+        if [tape.widths[slot] for slot in tape.returns] != [tape.widths[slot] for slot in tape.states]:
+            raise _Unsupported
+        return shortened(tape)
+
+    def _program(self, program: m.Program, given: Slots) -> Slots:
+        """The slots that a program returns on these inputs."""
+        if len(given) != len(program.inputs):
+            raise _Unsupported
+        bound: dict[str, Slots] = {}
+        for factor, slot in zip(program.inputs, given, strict=True):
+            if factor.name is None or layout.width(factor.space.space) != self.tape.widths[slot]:
+                raise _Unsupported
+            bound[factor.name] = (slot,)
+        for step in program.steps:
+            if not isinstance(step, m.LetModel):
+                raise _Unsupported
+            value = self._value(step.value, bound)
+            if len(step.names) == 1:
+                bound[step.names[0]] = value
+            elif len(step.names) == len(value):
+                bound.update((name, (slot,)) for name, slot in zip(step.names, value, strict=True))
+            else:
+                raise _Unsupported
+        if any(name not in bound for _, name in program.returns):
+            raise _Unsupported
+        return tuple(slot for _, name in program.returns for slot in bound[name])
+
+    def _value(self, expr: m.Expr, bound: Mapping[str, Slots]) -> Slots:
+        match expr:
+            case m.Bound(name=name) if name in bound:
+                return bound[name]
+            case m.FieldOf(base=base, index=index):
+                return (self._value(base, bound)[index],)
+            case m.Apply(arrow=arrow, args=args):
+                return self._call(arrow, tuple(slot for arg in args for slot in self._value(arg, bound)))
+            case m.Builtin(function="chunk", args=(whole, m.Constant(value=int(count))), keywords=()):
+                return self._chunk(self._slot(whole, bound), count)
+            case m.Builtin():
+                return (self._pointwise(expr, bound),)
+            case _:
+                raise _Unsupported
+
+    def _slot(self, expr: m.Expr, bound: Mapping[str, Slots]) -> int:
+        value = self._value(expr, bound)
+        if len(value) != 1:
+            raise _Unsupported
+        return value[0]
+
+    def _operand(self, expr: m.Expr, bound: Mapping[str, Slots]) -> Operand:
+        if isinstance(expr, m.Constant) and isinstance(expr.value, int | float):
+            return float(expr.value)
+        return self._slot(expr, bound)
+
+    def _chunk(self, slot: int, count: int) -> Slots:
+        width = self.tape.widths[slot]
+        if count < 1 or width % count:
+            raise _Unsupported
+        outs = tuple(self.tape.slot(width // count) for _ in range(count))
+        self._add(ChunkOp(outs, slot, width // count))
+        return outs
+
+    def _pointwise(self, expr: m.Builtin, bound: Mapping[str, Slots]) -> int:
+        if expr.keywords:
+            raise _Unsupported
+        operands = [self._operand(arg, bound) for arg in expr.args]
+        match expr.function, operands:
+            case "neg", [operand]:
+                return self._binary("mul", operand, -1.0)
+            case function, [int(slot)] if function in UNARY:
+                out = self.tape.slot(self.tape.widths[slot])
+                self._add(UnaryOp(out, function, slot))
+                return out
+            case function, [left, right] if function in BINARY:
+                return self._binary(function, left, right)
+            case _:
+                raise _Unsupported
+
+    def _binary(self, function: str, left: Operand, right: Operand) -> int:
+        widths = {self.tape.widths[x] for x in (left, right) if isinstance(x, int)}
+        choice = function in ("minimum", "maximum")
+        if len(widths) != 1 or (choice and not (isinstance(left, int) and isinstance(right, int))):
+            raise _Unsupported
+        out = self.tape.slot(widths.pop())
+        self._add(BinaryOp(out, function, left, right))
+        return out
+
+    def _call(self, arrow: m.Arrow, given: Slots) -> Slots:
+        """An arrow applied to slots."""
+        match arrow:
+            case m.Ref(name=name) if name in self.model.programs:
+                return self._program(self.model.programs[name], given)
+            case m.Ref(name=name) if name in self.model.lets:
+                return self._call(self.model.lets[name].arrow, given)
+            case m.Repeat(body=body, count=int(count)):
+                for _ in range(count):
+                    given = self._call(body, given)
+                return given
+            case m.Compose(stages=stages):
+                for stage in stages:
+                    given = self._call(stage, given)
+                return given
+            case m.Residual(body=body):
+                made = self._call(body, given)
+                return tuple(self._binary("add", x, y) for x, y in zip(given, made, strict=True))
+            case m.Identity():
+                return given
+            case _:
+                return (self._linear_map(self.arrow(arrow), given),)
+
+    def _linear_map(self, leaf: ArrowModule, slots: Slots) -> int:
+        if not isinstance(leaf, LinearArrow):
+            raise _Unsupported
+        table: Mapping[str, Tensor | None] = vars(leaf)["_parameters"]
+        self.tape.leaves.append(table)
+        columns: list[tuple[int, int]] = []
+        start = 0
+        for slot in slots:
+            columns.append((start, start + self.tape.widths[slot]))
+            start += self.tape.widths[slot]
+        bias = "bias" if table.get("bias") is not None else None
+        if leaf.rank is None:
+            return self._linear(slots, tuple(columns), "weight", bias, leaf.weight.shape[0])
+        inner = self._linear(slots, tuple(columns), "in_factor", None, leaf.rank)
+        return self._linear((inner,), ((0, leaf.rank),), "out_factor", bias, leaf.out_factor.shape[0])
+
+    def _linear(
+        self, slots: Slots, columns: tuple[tuple[int, int], ...], weight: str, bias: str | None, width: int
+    ) -> int:
+        out = self.tape.slot(width)
+        self._add(LinearOp(out, slots, columns, len(self.tape.leaves) - 1, weight, bias))
+        return out
+
+    def _add(self, op: LinearOp | UnaryOp | BinaryOp | ChunkOp) -> None:
+        if len(self.tape.ops) >= LONGEST:
+            raise _Unsupported
+        self.tape.ops.append(op)

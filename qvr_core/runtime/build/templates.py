@@ -1,0 +1,59 @@
+"""Templates from Python: `program.p(alpha=1.0).morphism`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from qvr_core.analysis import Snapshot, analyse
+from qvr_core.runtime.build.build import Builder
+from qvr_core.runtime.values.arrow import ArrowModule
+from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.semantics.types.diagnostics import Severity
+from qvr_core.semantics.types.model import Instance, Program
+
+
+def call_of(name: str, arguments: Mapping[str, float | int | str]) -> str:
+    """A template with its arguments, as it is written."""
+    written = ", ".join(f"{key}={value}" for key, value in arguments.items())
+    return f"{name}({written})" if written else name
+
+
+def instance_of(text: str, call: str) -> Instance:
+    """What a call of a template is in a file of this text.  Raises `InputProblem` where an argument does not fit."""
+    # The checker itself fills the parameters in: it reads the file with one export more.
+    snapshot = analyse(f"{text}\nexport {call}\n")
+    last = len(text.splitlines())
+    for item in snapshot.diagnostics():
+        if item.severity is Severity.ERROR and item.range.start.line >= last:
+            raise InputProblem(f"`{call}`: {item.message}")
+    arrow = snapshot.model.exports[-1].arrow
+    if not isinstance(arrow, Instance):
+        raise InputProblem(f"`{call}` is not a program")
+    return arrow
+
+
+class Template:
+    """A program with typed parameters; calling it fills them in.
+
+    A `Real` or `Nat` parameter takes a number, an `Object`, `FinSet` or `Mor` one the name of a declaration.
+    """
+
+    def __init__(self, program: Program, snapshot: Snapshot, builder: Builder) -> None:
+        self.program = program
+        self.name = program.name
+        self._text = "\n".join(snapshot.lines)
+        self._builder = builder
+
+    def __call__(self, **arguments: float | int | str) -> Instantiated:
+        """The program with its parameters; every instance shares the file's arrows.
+
+        Raises `InputProblem` in the checker's words where an argument does not fit.
+        """
+        return Instantiated(self._builder.arrow(instance_of(self._text, call_of(self.name, arguments))))
+
+
+class Instantiated:
+    """A template with its parameters filled in."""
+
+    def __init__(self, morphism: ArrowModule) -> None:
+        self.morphism = morphism

@@ -1,0 +1,78 @@
+"""Whether the arguments of families are what they must be: asked only where something has stopped being finite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.values.first_cause import Computed
+
+_asked: ContextVar[Computed | None] = ContextVar("asked", default=None)
+
+TOLERANCE = 1e-5
+
+
+@contextmanager
+def sound_arguments() -> Generator[Computed]:
+    """Inside, a site with an argument that cannot be raises `NonFinite`, which names it; what is computed is kept."""
+    computed = Computed()
+    token = _asked.set(computed)
+    try:
+        yield computed
+    finally:
+        _asked.reset(token)
+
+
+def asked() -> Computed | None:
+    """What has been computed inside `sound_arguments`; None outside."""
+    return _asked.get()
+
+
+_Rule = tuple[Callable[[Tensor], Tensor], str, str]
+_POSITIVE: _Rule = (
+    lambda v: v <= 0,
+    "above 0",
+    "draw it from a family of positive numbers, or take exp(…) of it",
+)
+
+# By constraint: which entries are wrong, what they must be, and what to do.
+_RULES: Mapping[str, _Rule] = {
+    "positive": _POSITIVE,
+    "positive vector": _POSITIVE,
+    "unit": (
+        lambda v: (v < -TOLERANCE) | (v > 1 + TOLERANCE),
+        "between 0 and 1",
+        "draw it from a Beta, or take sigmoid(…) of it",
+    ),
+    "natural": (lambda v: v < 0, "a whole number from 0", "look at the data that it comes from"),
+    "simplex": (
+        lambda v: (v < -TOLERANCE) | ((v.sum(-1, keepdim=True) - 1).abs() > 1e-3),
+        "probabilities that add up to 1",
+        "draw it from a Dirichlet, or take softmax(…) of it",
+    ),
+}
+
+
+def unsound(value: Tensor, constraint: str) -> str | None:
+    """What is wrong with an argument, for `its scale …`; None where nothing is."""
+    if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+        return counted(value)
+    if constraint not in _RULES:
+        return None
+    wrong, wanted, remedy = _RULES[constraint]
+    entries = wrong(value)
+    if not bool(entries.any()):
+        return None
+    worst = value[entries].flatten()[0].item()
+    return f"is {worst:.4g}, and must be {wanted}: {remedy}"
+
+
+def counted(value: Tensor) -> str:
+    """How many numbers are not finite."""
+    if bool(torch.isnan(value).any()):
+        return f"has {int(torch.isnan(value).sum())} NaN of {value.numel()}"
+    return f"has {int(torch.isinf(value).sum())} infinite of {value.numel()}"

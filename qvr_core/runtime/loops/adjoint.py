@@ -1,0 +1,182 @@
+"""The backward of a loop, generated from its tape.
+
+Within a step every pointwise operation is linear in the gradient, with a coefficient that the forward pass has left for
+all times.  So chains of them are multiplied out beforehand, over all times at once, and a step only adds up, for each
+gradient that is kept, coefficient · gradient over the few gradients that reach it, and multiplies by weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from qvr_core.runtime.loops.tape import (
+    BinaryOp,
+    ChunkOp,
+    LinearOp,
+    MulAddOp,
+    Op,
+    Operand,
+    Tape,
+    UnaryOp,
+    ins_of,
+    outs_of,
+)
+
+Factor = tuple[str, int]
+"""What stands in a coefficient: the 'value' of a slot, the 'slope' of the unary operation that fills it, or where a
+minimum or maximum took its 'left' or its 'right' side."""
+MOST_TERMS, MOST_FACTORS = 4, 5
+"""A longer coefficient is cut: the gradient in the middle is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Monomial:
+    scale: float = 1.0
+    factors: tuple[Factor, ...] = ()
+
+
+Coefficient = tuple[Monomial, ...]
+"""A sum of products."""
+ONE: Coefficient = (Monomial(),)
+Terms = dict[int, Coefficient]
+"""A gradient as a sum over kept gradients of coefficient · gradient."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """The gradient of `slot` gets its pointwise terms."""
+
+    slot: int
+    terms: tuple[tuple[int, Coefficient], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Through:
+    """The gradient of `slot`, input `position` of a linear operation, gets that of its output through the weights."""
+
+    op: LinearOp
+    position: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Adjoint:
+    """What each step does, last step first; `given` holds what reaches the given slots, for all times at once."""
+
+    steps: tuple[Gather | Through, ...]
+    given: Mapping[int, tuple[tuple[int, Coefficient], ...]]
+
+    def sources(self, slot: int) -> tuple[int, ...]:
+        """The kept gradients that reach `slot`."""
+        return tuple(
+            anchor
+            for step in self.steps
+            if isinstance(step, Gather) and step.slot == slot
+            for anchor, coefficient in step.terms
+            if coefficient
+        )
+
+
+@dataclass(slots=True)
+class _Builder:
+    tape: Tape
+    given: Sequence[int]
+    steps: list[Gather | Through] = field(default_factory=list[Gather | Through])
+    terms: dict[int, Terms] = field(default_factory=dict[int, Terms])
+    kept: set[int] = field(default_factory=set[int])
+
+    def send(self, slot: int, terms: Terms, local: Coefficient) -> None:
+        """Add local · terms to what reaches `slot`."""
+        mine = self.terms.setdefault(slot, {})
+        for anchor, coefficient in terms.items():
+            mine[anchor] = _summed(mine.get(anchor, ()), _product(coefficient, local))
+
+    def gather(self, slot: int) -> None:
+        """Keep the gradient of `slot`."""
+        self.steps.append(Gather(slot, tuple(self.terms.pop(slot, {}).items())))
+        self.kept.add(slot)
+
+    def undo(self, op: Op) -> None:
+        match op:
+            case LinearOp():
+                self.gather(op.out)
+                for position, slot in enumerate(op.slots):
+                    if slot not in self.given:
+                        self.steps.append(Through(op, position, slot))
+                        self.kept.add(slot)
+            case ChunkOp():
+                for slot in op.outs:
+                    self.gather(slot)
+                self.kept.add(op.slot)
+            case _:
+                terms = self._reaching(op)
+                for slot, local in _edges(op):
+                    self.send(slot, terms, local)
+
+    def _reaching(self, op: UnaryOp | BinaryOp | MulAddOp) -> Terms:
+        """The gradient of what `op` fills: as it is where one thing reaches it or one thing needs it, else kept."""
+        terms = self.terms.get(op.out, {})
+        needs = len({slot for slot in ins_of(op) if slot not in self.given})
+        long = any(len(c) > MOST_TERMS or any(len(each.factors) > MOST_FACTORS for each in c) for c in terms.values())
+        if op.out in self.kept or long or (len(terms) > 1 and needs > 1):
+            self.gather(op.out)
+            return {op.out: ONE}
+        self.terms.pop(op.out, None)
+        return terms
+
+
+def adjoint_of(tape: Tape, ops: Sequence[Op], given: Sequence[int]) -> Adjoint:
+    """The backward of the operations of a loop."""
+    builder = _Builder(tape, given)
+    builder.kept.update(tape.returns)
+    for op in reversed(ops):
+        if isinstance(op, ChunkOp) or outs_of(op)[0] in builder.kept or outs_of(op)[0] in builder.terms:
+            builder.undo(op)
+    for slot in tape.states:
+        builder.gather(slot)
+    return Adjoint(tuple(builder.steps), {slot: tuple(builder.terms.get(slot, {}).items()) for slot in given})
+
+
+def _edges(op: UnaryOp | BinaryOp | MulAddOp) -> Iterator[tuple[int, Coefficient]]:
+    """The slots that an operation reads, with the derivative by each."""
+    match op:
+        case UnaryOp():
+            yield op.slot, (Monomial(1.0, (("slope", op.out),)),)
+        case MulAddOp():
+            yield op.base, ONE
+            yield op.left, _times(op.scale, op.right)
+            yield op.right, _times(op.scale, op.left)
+        case BinaryOp(function="mul"):
+            yield from ((slot, _times(op.scale, other)) for slot, other in _sides(op))
+        case BinaryOp(function="add" | "sub"):
+            yield from ((slot, ONE) for slot in (op.left,) if isinstance(slot, int))
+            sign = -1.0 if op.function == "sub" else 1.0
+            yield from ((slot, (Monomial(sign),)) for slot in (op.right,) if isinstance(slot, int))
+        case BinaryOp():
+            for side, slot in (("left", op.left), ("right", op.right)):
+                assert isinstance(slot, int)
+                yield slot, (Monomial(1.0, ((side, op.out),)),)
+
+
+def _sides(op: BinaryOp) -> Iterator[tuple[int, Operand]]:
+    for slot, other in ((op.left, op.right), (op.right, op.left)):
+        if isinstance(slot, int):
+            yield slot, other
+
+
+def _times(scale: float, operand: Operand) -> Coefficient:
+    if isinstance(operand, int):
+        return (Monomial(scale, (("value", operand),)),)
+    return (Monomial(scale * operand),)
+
+
+def _product(left: Coefficient, right: Coefficient) -> Coefficient:
+    return tuple(Monomial(a.scale * b.scale, tuple(sorted((*a.factors, *b.factors)))) for a in left for b in right)
+
+
+def _summed(left: Coefficient, right: Coefficient) -> Coefficient:
+    scales: dict[tuple[Factor, ...], float] = {}
+    for each in (*left, *right):
+        scales[each.factors] = scales.get(each.factors, 0.0) + each.scale
+    return tuple(Monomial(scale, factors) for factors, scale in scales.items() if scale)

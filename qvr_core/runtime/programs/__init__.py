@@ -1,0 +1,1 @@
+"""Programs as modules: steps, sites, arithmetic, marginalisation, deductions."""

@@ -1,0 +1,307 @@
+"""Sites drawn from a named arrow: one record from one draw or one exact density."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import torch
+from torch import Tensor, nn
+
+from qvr_core.runtime.arrows.lifting import LiftArrow
+from qvr_core.runtime.families import standard_noise
+from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
+from qvr_core.runtime.programs.execution import SiteInfo, SiteKind, SiteRecord
+from qvr_core.runtime.programs.frame import Frame, as_tensor
+from qvr_core.runtime.values.arrow import ArrowModule, Noise, NoiseSpec, Value, repeat_rows
+from qvr_core.runtime.values.cells import Cell, as_argument, with_rows
+from qvr_core.runtime.values.errors import NoDensity
+from qvr_core.runtime.values.layout import Where, blocks, dummy, from_parts, parts, prepare, regroup
+from qvr_core.runtime.values.padding import valid_positions
+from qvr_core.semantics.types.model import ArrowDraw, Site
+from qvr_core.semantics.types.spaces import Space
+
+
+class ArrowSite:
+    """`sample v <- f(args)` or `observe v <- f(args)`."""
+
+    def __init__(self, site: Site, kind: SiteKind, program: str, source: Parts) -> None:
+        assert isinstance(site.draw, ArrowDraw)
+        self.site = site
+        self.kind: SiteKind = kind
+        self.name = site.name
+        self.module = source.arrow(site.draw.arrow)
+        self.domain = site.draw.arrow.domain.space
+        self.codomain = site.draw.arrow.codomain.space
+        self.where = Where(program, f"site `{site.name}`", site.name)
+        args = site.draw.args
+        self.args = None if args is None else [compile_expr(arg, source) for arg in args]
+        self.weight = None if site.weight is None else compile_expr(site.weight, source)
+        self.mask = None if site.mask is None else compile_expr(site.mask, source)
+        self.at = None if site.at is None else compile_expr(site.at, source)
+        self.lift = by_position(self.module, self.codomain)
+        self.discrete = self.module.sampled and all(block.finite for block in blocks(self.codomain))
+        self.info = site_info(self)
+
+    def with_module(self, module: ArrowModule) -> ArrowSite:
+        """This site drawing from another arrow of the same type."""
+        changed = copy.copy(self)
+        changed.module = module
+        changed.lift = by_position(module, self.codomain)
+        changed.info = site_info(changed)
+        return changed
+
+    def argument(self, frame: Frame) -> Value:
+        """The arrow's argument on this frame, in normal form."""
+        if self.args is None:
+            # a program that ignores its input needs no more than the number of rows
+            x = dummy(self.domain, (frame.rows,)) if frame.x is None else frame.x
+        else:
+            x = as_argument([arg(frame) for arg in self.args], self.domain, frame.rows)
+        return x if self.at is None else self._at(x, self._positions(frame))
+
+    def _positions(self, frame: Frame) -> Tensor:
+        """The selected positions of each row's sequence, int64 (B, P)."""
+        assert self.at is not None
+        value = with_rows(self.at(frame), frame.rows)
+        if value.ndim != 2 or value.is_floating_point() or value.dtype == torch.bool:
+            raise self.where.misfit(
+                f"positions ({frame.rows}, P) in `at`", f"{str(value.dtype)[6:]} {tuple(value.shape)}"
+            )
+        return value
+
+    def _at(self, value: Value, positions: Tensor) -> Value:
+        """The elements of sequences (B, L, …) at these positions, (B, P, …)."""
+        length = parts(value)[0].shape[1]
+        if positions.numel() and (int(positions.min()) < 0 or int(positions.max()) >= length):
+            found = int(positions.max()) if int(positions.max()) >= length else int(positions.min())
+            raise self.where.misfit(f"positions 0 … {length - 1} in `at`", f"{found}")
+        row = torch.arange(positions.shape[0], device=positions.device).unsqueeze(1)
+        return from_parts([part[row, positions] for part in parts(value)])
+
+    def run(self, frame: Frame) -> None:
+        """Draw or score the site, bind what it binds, and leave a record."""
+        request = frame.request
+        inside = frame.parent is not None
+        given = None if inside else request.values.get(self.name)
+        if given is None and (inside or self.kind == "observe"):
+            supplied = frame.supplied(self.name)
+            given = None if supplied is None else supplied.value
+        elif given is None:
+            given = request.observations.get(self.name)
+        x = self.argument(frame)
+        if not self.module.sampled:
+            record = self._plain(x, given)
+        elif given is None:
+            record = self._drawn(x, frame)
+        else:
+            record = self._scored(x, given, frame)
+        frame.sites[self.name] = record
+        self._bind(record.value, frame)
+
+    def _plain(self, x: Value, given: Value | None) -> SiteRecord:
+        if given is not None:
+            raise NoDensity(
+                f"{self.where.program}: site `{self.name}` comes from a deterministic arrow: it has no density and "
+                "cannot be observed",
+                site=self.name,
+            )
+        return self._record(False, self.module(x), None, None, {})
+
+    def _drawn(self, x: Value, frame: Frame) -> SiteRecord:
+        request = frame.request
+        noise = request.noise_of(self.name, lambda: self.module.noise_specs(x))
+        wanted = request.wants(self.name)
+        drawn = self.module.draw(x, noise, generator=request.generator, want_log_prob=wanted)
+        record = self._record(False, drawn.value, drawn.log_prob, drawn.log_innovations, drawn.noise)
+        record.log_noise = drawn.log_noise
+        if self.kind == "sample":
+            record.log_discrete = drawn.score_log_prob
+        return record
+
+    def _scored(self, x: Value, given: Value, frame: Frame) -> SiteRecord:
+        if not self.module.has_density:
+            raise NoDensity(
+                f"{self.where.program}: site `{self.name}` ends in a deterministic arrow after its last draw: it has "
+                "no density and cannot be observed",
+                site=self.name,
+            )
+        y = prepare(self.codomain, as_tensor(given), self.where)
+        if parts(y)[0].shape[0] != frame.rows:
+            raise self.where.misfit(f"{frame.rows} rows as in the input", f"{parts(y)[0].shape[0]}")
+        if self.at is not None and parts(y)[0].shape[1] != parts(x)[0].shape[1]:
+            # values for the whole sequence: those at the selected positions count
+            y = self._at(y, self._positions(frame))
+        request = frame.request
+        given_noise = request.noise_of(self.name, lambda: self.module.noise_specs(x))
+        noise = self.innovations(x, given_noise, request.generator)
+        log_prob = log_innovations = None
+        if request.wanted is not False:
+            log_prob, log_innovations = self._densities(x, y, noise or None, frame)
+        record = self._record(True, y, log_prob, log_innovations, dict(noise))
+        if request.tables:
+            self._add_table(record, x, y, noise or None, frame)
+        return record
+
+    def innovations(self, x: Value, given: Noise | None = None, generator: torch.Generator | None = None) -> Noise:
+        """The innovations on `x` by path, drawn where they are not given."""
+        specs = [spec for spec in self.module.noise_specs(x) if not spec.final]
+        given = given or {}
+        if any(spec.base not in ("normal", "uniform") and spec.path not in given for spec in specs):
+            drawn = self.module.draw(x, given, generator=generator, want_log_prob=False).noise
+            return {spec.path: drawn[spec.path] for spec in specs}
+        like = _float_like(self.module, x)
+        return {
+            spec.path: given[spec.path]
+            if spec.path in given
+            else standard_noise(spec.base, spec.shape, like, generator)
+            for spec in specs
+        }
+
+    def _densities(self, x: Value, y: Value, noise: Noise | None, frame: Frame) -> tuple[Tensor, Tensor | None]:
+        """log p(y | x, u) and log p(u), (B,), masked and weighted by row or by position."""
+        by_row, per_position = self._factors(y, frame)
+        if per_position and self.lift is not None:
+            each, inner = self.lift.densities_by_position(x, y, noise)
+            for factor in per_position:
+                each = each * factor if factor.is_floating_point() else torch.where(factor.bool(), each, 0.0)
+            log_prob, log_innovations = each.sum(1), None if inner is None else inner.sum(1)
+        else:
+            log_prob, log_innovations = self.module.densities(x, y, noise)
+        for factor in by_row:
+            log_prob = log_prob * factor.to(log_prob.dtype)
+        return log_prob, log_innovations
+
+    def _factors(self, y: Value, frame: Frame) -> tuple[list[Tensor], list[Tensor]]:
+        """What masks, weights and padding multiply the terms with: by row, (B,) or (1,), and by position, (B, L)."""
+        found = [option(frame).value for option in (self.mask, self.weight) if option is not None]
+        if self.lift is None:
+            positions = None
+        else:
+            rows, length = parts(y)[0].shape[:2]
+            positions = (rows, length)
+            valid = valid_positions(rows, length) if self.at is None else None
+            found += [] if valid is None else [valid]
+        by_row = [value for value in found if tuple(value.shape) != positions]
+        for value in by_row:
+            if value.numel() not in (1, frame.rows):
+                wanted = f"a mask or weight for {frame.rows} rows" + (f" or of shape {positions}" if positions else "")
+                raise self.where.misfit(wanted, f"shape {tuple(value.shape)}")
+        return [value.reshape(-1) for value in by_row], [value for value in found if tuple(value.shape) == positions]
+
+    def _add_table(self, record: SiteRecord, x: Value, y: Value, noise: Noise | None, frame: Frame) -> None:
+        """Leave the log-probabilities of all values in the record, and which positions count."""
+        body = self.module if self.lift is None else self.lift.body[0]
+        if not body.tabular:
+            return
+        if self.lift is not None:
+            record.log_table = self.lift.log_table_by_position(x, noise)
+            masks = [factor.bool() for factor in self._factors(y, frame)[1] if not factor.is_floating_point()]
+            record.counted = torch.stack(masks).all(0) if masks else None
+        else:
+            record.log_table = self.module.log_table(x, noise)[0]
+
+    def _record(
+        self,
+        observed: bool,
+        value: Value,
+        log_prob: Tensor | None,
+        log_innovations: Tensor | None,
+        noise: dict[str, Tensor],
+    ) -> SiteRecord:
+        return SiteRecord(self.name, self.kind, observed, value, log_prob, log_innovations, noise, self.site.density)
+
+    def _bind(self, value: Value | None, frame: Frame) -> None:
+        bound = self.site.bound
+        if len(bound) <= 1:
+            frame.bound[bound[0][0] if bound else self.name] = Cell(value, True)
+            return
+        assert value is not None
+        cut = regroup(value, [named.space for _, named in bound])
+        frame.bound.update({name: Cell(part, True) for (name, _), part in zip(bound, cut, strict=True)})
+
+
+class SiteArrow(nn.Module):
+    """The arrow of a site as users meet it: `model._step_h`, `model.step("h")`."""
+
+    def __init__(self, site: ArrowSite) -> None:
+        super().__init__()
+        self.module = site.module
+        self._site = site
+
+    def _value(self, x: object) -> Value:
+        where = Where(self._site.where.program, f"the argument of site `{self._site.name}`", self._site.name)
+        return prepare(self._site.domain, x, where)
+
+    def rsample(self, x: object, sample_shape: tuple[int, ...] = (), generator: torch.Generator | None = None) -> Value:
+        """A reparameterised draw on `x`: (B, …), or (*sample_shape, B, …)."""
+        value = repeat_rows(self._value(x), math.prod(sample_shape))
+        drawn = self.module.draw(value, generator=generator, want_log_prob=False).value
+        if not sample_shape:
+            return drawn
+        return from_parts([part.reshape(*sample_shape, -1, *part.shape[1:]) for part in parts(drawn)])
+
+    def innovations(self, x: object, generator: torch.Generator | None = None) -> dict[str, Tensor]:
+        """Fresh innovations by path of the draw; empty where the density needs none."""
+        return dict(self._site.innovations(self._value(x), None, generator))
+
+    def log_prob(self, x: object, y: object, innovations: Noise | None = None) -> Tensor:
+        """log p(y | x, innovations), (B,)."""
+        return self.module.log_prob(self._value(x), prepare(self._site.codomain, y, self._site.where), innovations)
+
+    def forward(self, x: object) -> Value:
+        """The value of a deterministic arrow; a draw of a sampled one."""
+        return self.rsample(x)
+
+
+def by_position(module: ArrowModule, codomain: Space) -> LiftArrow | None:
+    """An arrow as one that works at every position of a sequence by itself; None where it does not."""
+    if module.pointwise and any(block.sequence for block in blocks(codomain)):
+        return LiftArrow(module, module.domain, module.codomain)
+    return module if isinstance(module, LiftArrow) else None
+
+
+def _float_like(module: nn.Module, x: Value) -> Tensor:
+    first = parts(x)[0]
+    if first.is_floating_point():
+        return first
+    return next(module.parameters(), torch.zeros(0, device=first.device))
+
+
+# ---------------------------------------------------------------- what is known before a value is seen
+
+
+def site_info(site: ArrowSite) -> SiteInfo:
+    """Draws and shapes of an arrow site, before it has run."""
+    specs = _draws(site) if site.module.sampled else ()
+    return SiteInfo(
+        site.name,
+        site.kind,
+        site.kind == "observe",
+        True,
+        event_shape(site.codomain),
+        "discrete" if site.discrete else "real",
+        specs,
+        site.discrete,
+        site.site.density,
+    )
+
+
+def _draws(site: ArrowSite) -> tuple[NoiseSpec, ...]:
+    """All draws with their shapes without rows; an axis that follows the length of a sequence counts as one."""
+    if not any(block.sequence for block in blocks(site.domain)):
+        return tuple(_without_rows(spec, spec) for spec in site.module.noise_specs(dummy(site.domain, (1,))))
+    short, long = (site.module.noise_specs(dummy(site.domain, (1, length))) for length in (2, 3))
+    return tuple(_without_rows(one, other) for one, other in zip(short, long, strict=True))
+
+
+def _without_rows(one: NoiseSpec, other: NoiseSpec) -> NoiseSpec:
+    shape = tuple(a if a == b else 1 for a, b in zip(one.shape[1:], other.shape[1:], strict=True))
+    return NoiseSpec(one.path, shape, one.base, one.final)
+
+
+def event_shape(space: Space) -> tuple[int, ...] | None:
+    """The shape of a value without rows; None where it has a length or several tensors."""
+    if len(blocks(space)) != 1 or blocks(space)[0].sequence:
+        return None
+    return () if blocks(space)[0].finite else (blocks(space)[0].size,)

@@ -1,0 +1,146 @@
+"""What running a program once gives: a record per site, the output, and what inference may ask for.
+
+Shapes: B is the number of rows.  Particles and vectorised chains are rows too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.values.arrow import NoiseSpec, Value
+from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.types.model import Density
+
+SiteKind = Literal["sample", "observe", "score", "marginalize", "prior"]
+Wanted = bool | Literal["observed"]
+"""Which log densities an execution computes: all, none, or those of observed, scored and discrete sites."""
+
+Noises = Mapping[str, Tensor] | Callable[[Sequence[NoiseSpec]], Mapping[str, Tensor]]
+SiteNoise = Mapping[str, Noises]
+"""Noise by site and by the path of the draw inside the site's arrow; a family step has the one path ''.
+
+A function gets the site's draws, once their shapes are known, and gives the noise of those that it wants to fix.
+"""
+
+
+@dataclass(slots=True)
+class SiteRecord:
+    """One site of an execution.
+
+    `log_prob` (B,) is log p(value | everything before it, innovations); `log_innovations` (B,) is that of the
+    innovations.  `noise` holds every draw that was made, the final one included.  An observe inside `marginalize` has
+    no density of its own: it is part of the record of kind 'marginalize'.  Kind 'prior' is that of a latent tensor.
+    """
+
+    name: str
+    kind: SiteKind
+    observed: bool
+    value: Value | None
+    log_prob: Tensor | None
+    log_innovations: Tensor | None
+    noise: dict[str, Tensor]
+    density: Density
+    log_noise: Tensor | None = None
+    """(B,) log density of all noise of a drawn arrow, final draws included."""
+    log_jacobian: Tensor | None = None
+    """(B,) log |∂value/∂u| where the value was given by unconstrained numbers u."""
+    log_discrete: Tensor | None = None
+    """(B,) log density of the draws whose gradient is the score function's, where there are some."""
+    log_table: Tensor | None = None
+    """(B, n) or (B, L, n) log-probabilities of all values of an observed finite site, where they were asked for."""
+    counted: Tensor | None = None
+    """(B, L) bool: the positions of an observed sequence that mask and lengths let count; None where all do."""
+
+
+@dataclass(slots=True)
+class Execution:
+    """All sites in program order, and what the program returns."""
+
+    sites: dict[str, SiteRecord]
+    output: Value
+    rows: int
+
+    def log_joint(self) -> Tensor:
+        """log p(values | x, innovations), (B,)."""
+        return _total(self.rows, [s.log_prob for s in self.sites.values()])
+
+    def log_innovations(self) -> Tensor:
+        """log p(innovations | x), (B,)."""
+        return _total(self.rows, [s.log_innovations for s in self.sites.values()])
+
+    def innovations(self, finals: Mapping[str, frozenset[str]]) -> dict[str, dict[str, Tensor]]:
+        """The noise that densities are conditional on, by site and path; `finals` names each site's last draws."""
+        kept = {
+            name: {path: u for path, u in site.noise.items() if path not in finals.get(name, frozenset())}
+            for name, site in self.sites.items()
+        }
+        return {name: noise for name, noise in kept.items() if noise}
+
+
+def _total(rows: int, terms: list[Tensor | None]) -> Tensor:
+    present = [term for term in terms if term is not None]
+    if not present:
+        return torch.zeros(rows, dtype=precision())
+    total = present[0]
+    for term in present[1:]:
+        total = total + term
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class SiteInfo:
+    """What a guide or a chain needs to know of a site before it has seen a value.
+
+    For a named arrow `draws` are all its draws; for a family step the one draw '' with the site's own shape.  `event`
+    is the site's shape without the row axis (None where only data can tell), `support` the kind of
+    `qvr_core.runtime.families.bijectors.Support`, or 'discrete'.
+    """
+
+    name: str
+    kind: SiteKind
+    observed: bool
+    arrow: bool
+    event: tuple[int, ...] | None
+    support: str
+    draws: tuple[NoiseSpec, ...]
+    discrete: bool
+    density: Density
+
+    @property
+    def final(self) -> tuple[NoiseSpec, ...]:
+        """The last draw of each branch."""
+        return tuple(spec for spec in self.draws if spec.final)
+
+    @property
+    def innovations(self) -> tuple[NoiseSpec, ...]:
+        """Every draw that the density is conditional on."""
+        return tuple(spec for spec in self.draws if not spec.final)
+
+
+@dataclass(slots=True)
+class Request:
+    """What one execution was asked for."""
+
+    rows: int
+    observations: Mapping[str, Value] = field(default_factory=dict)
+    values: Mapping[str, Value] = field(default_factory=dict)
+    noise: SiteNoise = field(default_factory=dict)
+    unconstrained: Mapping[str, Tensor] = field(default_factory=dict)
+    generator: torch.Generator | None = None
+    wanted: Wanted = True
+    scored: Collection[str] = ()
+    tables: bool = False
+
+    def noise_of(self, site: str, specs: Callable[[], Sequence[NoiseSpec]]) -> Mapping[str, Tensor] | None:
+        """The noise given for a site; `specs` tells its draws where a function wants to know."""
+        given = self.noise.get(site)
+        return given(specs()) if callable(given) else given
+
+    def wants(self, site: str) -> bool:
+        """True where a latent's own density is wanted."""
+        return self.wanted is True or site in self.scored

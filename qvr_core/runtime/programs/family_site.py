@@ -1,0 +1,468 @@
+"""Sites drawn from a family with arguments: plates, likelihoods over data, grouped and selected rows.
+
+A draw has the joint batch shape of its arguments, which an ascription may widen (docs/reference.md#ascriptions).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.families import RUNTIME_FAMILIES, standard_noise
+from qvr_core.runtime.families.bijectors import Support, constrain
+from qvr_core.runtime.families.soundness import asked
+from qvr_core.runtime.programs.arguments import Aligned, Arguments
+from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
+from qvr_core.runtime.programs.execution import SiteInfo, SiteKind, SiteRecord
+from qvr_core.runtime.programs.frame import Frame, as_tensor
+from qvr_core.runtime.values.arrow import NoiseSpec
+from qvr_core.runtime.values.cells import Cell, as_one, lead
+from qvr_core.runtime.values.errors import NoDensity, OtherLength
+from qvr_core.runtime.values.indices import recording
+from qvr_core.runtime.values.layout import Where
+from qvr_core.runtime.values.padding import valid_positions
+from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.language.families import FAMILIES, Family
+from qvr_core.semantics.types.model import Ascription, FamilyDraw, Site
+from qvr_core.semantics.types.spaces import Constrained, Finite, Product, Real, Seq, Space
+
+_CATEGORIES: Mapping[str, Callable[[tuple[Tensor, ...]], int]] = {
+    "Categorical": lambda parameters: parameters[0].shape[-1],
+    "OrderedLogistic": lambda parameters: parameters[1].shape[-1] + 1,
+}
+_SUPPORTS: Mapping[str, str] = {"Simplex": "simplex", "CholeskyFactor": "correlation", "Covariance": "covariance"}
+
+
+@dataclass(slots=True)
+class Terms:
+    """Elementwise log densities: (B, …) with rows, else (…)."""
+
+    value: Tensor
+    rows: bool
+
+    def per_row(self, rows: int) -> Tensor:
+        """Summed over everything but the rows, (B,)."""
+        if not self.rows:
+            return self.value.sum().expand(rows)
+        return self.value if self.value.ndim == 1 else self.value.flatten(1).sum(-1)
+
+
+class FamilySite:
+    """`sample v : S <- Family(args)` or `observe v : S <- Family(args)`."""
+
+    def __init__(self, site: Site, kind: SiteKind, program: str, parts: Parts) -> None:
+        draw = site.draw
+        assert isinstance(draw, FamilyDraw)
+        self.site = site
+        self.kind: SiteKind = kind
+        self.name = site.name
+        self.family = RUNTIME_FAMILIES[draw.family]
+        self.table = FAMILIES[draw.family]
+        self.where = Where(program, f"site `{site.name}`", site.name)
+        self.arguments = Arguments(draw, site, self.where, parts)
+        self.via, self.at, self.mask, self.weight = (
+            None if option is None else compile_expr(option, parts)
+            for option in (site.via, site.at, site.mask, site.weight)
+        )
+        self.plate = plate_shape(site)
+        self.space = site.bound[0][1].space if site.bound else None
+        self.event = event_shape(self.table.event, site, self.space)
+        self.discrete = self.table.discrete
+        # draws without a reparameterised gradient carry the score function's
+        self.by_score = not self.family.reparameterised
+        self._literal_support: dict[torch.dtype, Support] = {}
+        self._sound: Tensor | None = None
+        self._plate_name = "" if site.ascribed is None else site.ascribed.written
+        self._noted = False
+        self.info = self._info()
+
+    def _info(self) -> SiteInfo:
+        batch = self._widened(()) if self.via is None and self.at is None else None
+        shape = None if self.event is None or batch is None else (*batch, *self.event)
+        spec = NoiseSpec("", shape or (), self.family.noise, True)
+        kind = "discrete" if self.discrete else family_support(self.table, ()).kind
+        observed = self.kind == "observe"
+        return SiteInfo(self.name, self.kind, observed, False, shape, kind, (spec,), self.discrete, self.site.density)
+
+    def run(self, frame: Frame) -> None:
+        """Draw or score the site, bind it, and leave a record."""
+        groups = self.groups(frame)
+        aligned = self.arguments.align(frame, self.event, groups)
+        if asked() is not None:
+            self.arguments.check(aligned)
+        given = self._given(frame)
+        if given is None:
+            record = self._drawn(frame, aligned, groups)
+        else:
+            record = self._scored(frame, aligned, given, groups)
+        frame.sites[self.name] = record
+
+    def _given(self, frame: Frame) -> Cell | None:
+        request = frame.request
+        value: Any = request.values.get(self.name)
+        if value is None and self.kind == "observe":
+            return frame.supplied(self.name)
+        if value is None:
+            value = request.observations.get(self.name)
+        if value is None:
+            return None
+        tensor = as_tensor(value)
+        rank = None if self.info.event is None else len(self.info.event)
+        rows = tensor.ndim > 0 and tensor.shape[0] == frame.rows if rank is None else tensor.ndim > rank
+        return Cell(tensor if rows else tensor.unsqueeze(0).expand(frame.rows, *tensor.shape), True)
+
+    def groups(self, frame: Frame) -> Cell | None:
+        """What `via` or `at` says of the rows, as whole numbers; a mask in `at` selects its rows."""
+        for option in (self.via, self.at):
+            if option is not None:
+                cell = option(frame)
+                if cell.value.dtype == torch.bool:
+                    return Cell(cell.value.nonzero().squeeze(-1), False)
+                self.arguments.check_groups.whole(frame.program, cell.value)
+                return Cell(cell.value.long(), cell.rows)
+        return None
+
+    # ------------------------------------------------------------ draws
+
+    def _target(self, batch: tuple[int, ...], groups: Cell | None) -> tuple[int, ...]:
+        """The batch shape of a draw: what the arguments have, widened by the ascription."""
+        if groups is not None:
+            length = tuple(groups.value.shape[groups.rows :])
+            return batch if batch[: len(length)] == length else (*length, *batch)
+        return self._widened(batch)
+
+    def _widened(self, batch: tuple[int, ...]) -> tuple[int, ...]:
+        site = self.site
+        if site.ascription is Ascription.VALUE and event_free(self.table, self.space):
+            shape = sizes(site.ascribed.space) if site.ascribed is not None else ()
+            if shape != (1,) and all(size == 1 for size in batch):
+                batch = shape
+        if site.ascription is Ascription.ROW_DRAWS:
+            return self.plate if all(size == 1 for size in batch) else batch
+        wide = self.plate
+        if batch[: len(wide)] == wide:
+            return batch
+        if (
+            batch
+            and len(batch) < len(wide)
+            and all(b in (1, w) for b, w in zip(batch, wide[-len(batch) :], strict=True))
+        ):
+            # over the last of several plates
+            return wide
+        # one entry per plate element, or the same for all
+        aligned = len(batch) >= len(wide) and all(b in (1, w) for b, w in zip(batch, wide, strict=False))
+        if not aligned and len(batch) >= len(wide) and self.kind == "observe" and self.arguments.by_data:
+            return batch  # the data have another number of rows than the plate: as many are drawn
+        return (*wide, *batch[len(wide) :]) if aligned else (*wide, *batch)
+
+    def _drawn(self, frame: Frame, aligned: Aligned, groups: Cell | None) -> SiteRecord:
+        request, family = frame.request, self.family
+        batch = self._target(aligned.batch, groups)
+        parameters = self.arguments.canonical(aligned, len(batch))
+        given = request.noise_of(self.name, lambda: self.info.draws)
+        noise = None if given is None else given.get("")
+        free = request.unconstrained.get(self.name)
+        log_jacobian = None
+        if free is not None:
+            value, log_jacobian = constrain(free, self._support(parameters))
+            noise = None
+        elif family.transform is not None:
+            if noise is None:
+                shape = (frame.rows, *batch, *self._noise_event(parameters))
+                noise = standard_noise(family.noise, shape, _like(parameters), request.generator)
+            value = family.transform(noise, *parameters)
+        elif noise is not None:
+            value = noise
+        else:
+            assert family.draw is not None
+            shape = (frame.rows, *batch, *self._noise_event(parameters))
+            value = noise = family.draw(shape, request.generator, *map(_at_least_float, parameters))
+        if self.discrete:
+            value = value.long()
+        record = self._record(False, value, {} if noise is None else {"": noise})
+        record.log_jacobian = log_jacobian
+        frame.bound[self.name] = Cell(value, True)
+        by_score = self.by_score and free is None
+        if request.wants(self.name) or (request.wanted and (by_score or free is not None)):
+            terms = self.weighted(Terms(family.log_prob(value, *parameters), True), frame, groups)
+            record.log_prob = terms.per_row(frame.rows)
+            record.log_discrete = record.log_prob if by_score else None
+        return record
+
+    def _support(self, parameters: tuple[Tensor, ...]) -> Support:
+        """Where the draws live; bounds that literal arguments give are plain numbers, known once and for all."""
+        if not self.arguments.literal:
+            return family_support(self.table, parameters)
+        made = self._literal_support.get(precision())
+        if made is None:
+            found = family_support(self.table, parameters)
+            low, high = (float(end) if isinstance(end, Tensor) else end for end in (found.low, found.high))
+            made = self._literal_support[precision()] = Support(found.kind, low, high)
+        return made
+
+    def own_support(self, frame: Frame) -> Support:
+        """The support where it does not depend on what is computed in the program."""
+        if self.arguments.literal:
+            aligned = self.arguments.align(frame, self.event, None)
+            return self._support(self.arguments.canonical(aligned, len(aligned.batch)))
+        if self.table.bounded_by is not None or self.table.name == "Pareto":
+            raise NoDensity(
+                f"{self.where.program}: site `{self.name}` is drawn inside `marginalize` between bounds that are "
+                "computed; write the bounds as numbers, or use AutoPriorGuide",
+                site=self.name,
+            )
+        return family_support(self.table, ())
+
+    def draw_value(self, frame: Frame, plate: tuple[int, ...]) -> Tensor:
+        """A draw for every element of a plate, without a record."""
+        aligned = self.arguments.align(frame, self.event, None)
+        batch = aligned.batch
+        wide = batch if batch[: len(plate)] == plate else (*plate, *batch)
+        parameters = self.arguments.canonical(aligned, len(wide))
+        family, generator = self.family, frame.request.generator
+        shape = (frame.rows, *wide, *self._noise_event(parameters))
+        if family.transform is not None:
+            return family.transform(standard_noise(family.noise, shape, _like(parameters), generator), *parameters)
+        assert family.draw is not None
+        value = family.draw(shape, generator, *map(_at_least_float, parameters))
+        return value.long() if self.discrete else value
+
+    def _noise_event(self, parameters: tuple[Tensor, ...]) -> tuple[int, ...]:
+        match self.family.name:
+            case "LogisticNormal" | "Dirichlet":
+                return (max(p.shape[-1] for p in parameters),)
+            case "LowRankMultivariateNormal":
+                return (parameters[1].shape[-2] + parameters[1].shape[-1],)
+            case "MultivariateNormal" | "Wishart" | "InverseWishart":
+                return (parameters[1].shape[-1],) * self.table.event
+            case "MatrixNormal":
+                return (parameters[1].shape[-1], parameters[2].shape[-1])
+            case "LKJCholesky":
+                if not self.event:
+                    raise self.where.misfit("a size, as in `: CholeskyFactor 3` or `dim=3`", "none")
+                return self.event
+            case _:
+                return ()
+
+    # ------------------------------------------------------------ densities
+
+    def _scored(self, frame: Frame, aligned: Aligned, given: Cell, groups: Cell | None) -> SiteRecord:
+        value = self.fitted(frame, given, aligned, groups)
+        record = self._record(True, value.value, {})
+        frame.bound[self.name] = value
+        if frame.request.wanted is not False:
+            record.log_prob = self.terms(frame, value, aligned, groups).per_row(frame.rows)
+        return record
+
+    def terms(self, frame: Frame, value: Cell, aligned: Aligned, groups: Cell | None) -> Terms:
+        """Elementwise log densities of a fitted value."""
+        rank = value.rank - self.table.event
+        parameters = self.arguments.canonical(aligned, rank)
+        if self.family.name in _CATEGORIES:
+            self._check_categories(value.value, _CATEGORIES[self.family.name](parameters))
+        density = self.family.log_prob(value.value, *parameters)
+        terms = Terms(density, value.rows or aligned.rows)
+        return self.weighted(self._valid(terms) if isinstance(self.space, Seq) else terms, frame, groups)
+
+    def _valid(self, terms: Terms) -> Terms:
+        """The terms of a sequence, those of padded positions zero."""
+        valid = valid_positions(*terms.value.shape[:2]) if terms.rows and terms.value.ndim > 1 else None
+        if valid is None:
+            return terms
+        wide = valid.reshape(*valid.shape, *(1,) * (terms.value.ndim - 2))
+        return Terms(torch.where(wide, terms.value, 0.0), True)
+
+    def _check_categories(self, value: Tensor, size: int) -> None:
+        """Elsewhere a value outside the support has density zero; here torch fails, or reads a fraction as whole."""
+        if value is self._sound or recording() or not value.numel():
+            return
+        wrong = (value < 0) | (value >= size) | (value != value.round() if value.is_floating_point() else False)
+        if bool(wrong.any()):
+            raise self.where.misfit(f"values 0 … {size - 1}", f"{value[wrong][0].item()}")
+        self._sound = value
+
+    def fitted(
+        self, frame: Frame, given: Cell, aligned: Aligned, groups: Cell | None, rows_of: tuple[int, ...] = ()
+    ) -> Cell:
+        """A given value in the shape of the likelihood, checked; `rows_of` is the plate of a summed-out latent that
+        has a value for each row."""
+        cell, event, batch = as_one(given), self.table.event, aligned.batch
+        value: Tensor = cell.value
+        if not self.discrete and not value.is_floating_point():
+            value = value.to(precision())
+        if event == 2 and value.ndim == cell.rows + 1 and self.event:
+            value = value.unflatten(-1, self.event)
+        if groups is not None and not cell.rows and value.shape[:1] == (1,) != groups.value.shape[-1:]:
+            value = value[0]  # as drawn: the one row of a program that reads none
+        elif not frame.reads_rows and not cell.rows:
+            value = self._one_draw(value, aligned.batch, rows_of)
+        axis = int(cell.rows)
+        if self.at is not None and groups is not None and value.shape[axis] != groups.value.shape[-1]:
+            self.arguments.check_groups(frame.program, groups.value, value.shape[axis])
+            value = value[:, groups.value] if cell.rows else value[groups.value]
+        own = tuple(value.shape[axis : value.ndim - event])
+        short = len(batch) - len(own)
+        if cell.rows and short > 0 and all(size == 1 for size in batch[:short]):
+            value = lead(value, len(batch) + event)
+            own = (1,) * short + own
+        self._check_shape(frame, cell.rows, own, aligned, groups)
+        return Cell(value, cell.rows)
+
+    def _one_draw(self, value: Tensor, batch: tuple[int, ...], rows_of: tuple[int, ...]) -> Tensor:
+        """A value as drawn, with the one row of a program that reads none, as that row.  Rows of data meet rows of
+        arguments, so any other axis in front of them is refused."""
+        own = tuple(value.shape[: value.ndim - self.table.event])
+        plate = (self.plate if self.kind == "observe" and self.site.ascription is Ascription.PLATE else ()) or rows_of
+        rank = max(len(plate), len(batch))
+        if not plate or len(own) <= rank:
+            return value
+        if len(own) == rank + 1 and own[0] == 1 != plate[0]:
+            return value[0]
+        if rows_of or any(size != 1 for size in batch):
+            wanted = " × ".join(map(str, plate))
+            raise self.where.misfit(
+                f"{wanted} values, one per row as its arguments have; for {own[0]} draws of all rows score one at a "
+                f"time (`{self.name}[i]`), for {own[0]} rows of several numbers say `: Real …`",
+                f"shape {own}",
+            )
+        return value
+
+    def _check_shape(
+        self, frame: Frame, rows: bool, own: tuple[int, ...], aligned: Aligned, groups: Cell | None
+    ) -> None:
+        batch = aligned.batch
+        if groups is not None and own[:1] != tuple(groups.value.shape[-1:]):
+            option = "via" if self.via is not None else "at"
+            found = f"{own[0]} values" if own else "one value"
+            raise self.where.misfit(f"{groups.value.shape[-1]} values, one per row of `{option}`", found)
+        if frame.reads_rows and aligned.rows and not rows and own != batch:
+            raise self.where.misfit(f"{frame.rows} rows as in the input", f"shape {own}")
+        fits = len(batch) <= len(own) and all(b in (1, o) for b, o in zip(reversed(batch), reversed(own), strict=False))
+        if not fits:
+            raise self.where.misfit(f"values of shape {batch}, as the arguments have", f"shape {own}")
+        if self.site.ascription is Ascription.VALUE and event_free(self.table, self.space) and len(own) > 1:
+            wanted = sizes(self.space) if self.space is not None else ()
+            if all(size == 1 for size in batch) and own[-len(wanted) :] != wanted:
+                raise self.where.misfit(f"rows of {wanted}, as `: {self._plate_name}` says", f"shape {own}")
+        plate = self.plate
+        plain = self.kind == "observe" and groups is None and self.site.ascription is Ascription.PLATE
+        if plain and plate and own[: len(plate)] != plate and not self._noted:
+            self._noted = True
+            size = " × ".join(map(str, plate))
+            warnings.warn(
+                f"`{frame.program}`, site `{self.name}`: `: {self._plate_name}` declares {size} rows, and the data has "
+                f"{own[0] if own else 1}: all of them count (noted once)",
+                OtherLength,
+                stacklevel=2,
+            )
+        wide = self.plate if self.kind == "sample" and self.site.ascription is not Ascription.ROW_DRAWS else ()
+        if wide and own[: len(wide)] != wide:
+            raise self.where.misfit(f"values of shape {wide}, as the plate has", f"shape {own}")
+
+    def weighted(self, terms: Terms, frame: Frame, groups: Cell | None) -> Terms:
+        """Masked and weighted."""
+        for option, masks in ((self.mask, True), (self.weight, False)):
+            if option is None:
+                continue
+            factor = self._factor(option, frame, terms, groups)
+            rows = terms.rows or factor.rows
+            value = terms.value if terms.rows or not rows else terms.value.expand(frame.rows, *terms.value.shape)
+            if masks:
+                made = torch.where(factor.value.bool(), value, torch.zeros((), dtype=value.dtype))
+            else:
+                made = value * factor.value.to(value.dtype)
+            terms = Terms(made, rows)
+        return terms
+
+    def _factor(self, option: Evaluate, frame: Frame, terms: Terms, groups: Cell | None) -> Cell:
+        cell = option(frame)
+        rank = terms.value.ndim - terms.rows
+        if self.at is not None and groups is not None and cell.value.shape[-1:] != terms.value.shape[-1:]:
+            cell = Cell(cell.value[..., groups.value], cell.rows)
+        value = lead(cell.value, rank) if cell.rows else cell.value
+        try:
+            joint = torch.broadcast_shapes(value.shape[int(cell.rows) :], terms.value.shape[int(terms.rows) :])
+        except RuntimeError:
+            joint = None
+        if joint is None or len(joint) > rank or tuple(joint) != tuple(terms.value.shape[int(terms.rows) :]):
+            wanted = f"a mask or weight of shape {tuple(terms.value.shape[int(terms.rows) :])}"
+            raise self.where.misfit(wanted, f"shape {tuple(value.shape[int(cell.rows) :])}")
+        return Cell(value, cell.rows)
+
+    def _record(self, observed: bool, value: Tensor, noise: dict[str, Tensor]) -> SiteRecord:
+        return SiteRecord(self.name, self.kind, observed, value, None, None, noise, self.site.density)
+
+
+# ---------------------------------------------------------------- shapes and supports
+
+
+def sizes(space: Space) -> tuple[int, ...]:
+    """The shape that a space's values keep: `Real 3 4` is (3, 4), `I * J` of finite sets (|I|, |J|)."""
+    match space:
+        case Finite(size=int() as size):
+            return (int(size),)
+        case Real(shape=shape):
+            return tuple(int(size) for size in shape if isinstance(size, int))
+        case Constrained(kind="Simplex", size=int() as size):
+            return (int(size),)
+        case Constrained(size=int() as size):
+            return (int(size), int(size))
+        case Product(factors=factors):
+            return tuple(size for factor in factors for size in sizes(factor))
+        case _:
+            return ()
+
+
+def plate_shape(site: Site) -> tuple[int, ...]:
+    """The sizes of the plate, or of the draws in each row, that an ascription gives."""
+    if site.iid_over is not None:
+        return sizes(site.iid_over.space)
+    if site.ascribed is None or site.ascription not in (Ascription.PLATE, Ascription.ROW_DRAWS):
+        return ()
+    return sizes(site.ascribed.space)
+
+
+def event_shape(rank: int, site: Site, space: Space | None) -> tuple[int, ...] | None:
+    """The shape of one draw, where the types tell."""
+    if rank == 0:
+        return ()
+    if site.over is not None:
+        return sizes(site.over.space) * rank
+    if isinstance(space, Constrained):
+        return sizes(space)
+    if isinstance(space, Real) and len(sizes(space)) == rank:
+        return sizes(space)
+    return None
+
+
+def family_support(table: Family, parameters: tuple[Tensor, ...]) -> Support:
+    """Where a family's draws live, given its arguments (none: only the kind is right)."""
+    if table.bounded_by is not None:
+        names = [parameter.name for parameter in table.parameters]
+        low, high = (parameters[names.index(name)] if parameters else None for name in table.bounded_by)
+        return Support("bounded", low, high)
+    if table.name == "Pareto" and parameters:
+        return Support("bounded", parameters[0], None)
+    support = table.support
+    if support.kind == "real":
+        bounded = support.low is not None or support.high is not None
+        return Support("bounded", support.low, support.high) if bounded else Support("real")
+    return Support(_SUPPORTS.get(support.kind, "discrete"))
+
+
+def event_free(table: Family, space: Space | None) -> bool:
+    """True for a family of numbers whose site names a real space: the value has that shape."""
+    return table.event == 0 and isinstance(space, Real)
+
+
+def _like(parameters: tuple[Tensor, ...]) -> Tensor:
+    return next((p for p in parameters if p.is_floating_point()), torch.zeros((), dtype=precision()))
+
+
+def _at_least_float(parameter: Tensor) -> Tensor:
+    return parameter if parameter.is_floating_point() else parameter.to(precision())

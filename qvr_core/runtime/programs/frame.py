@@ -1,0 +1,121 @@
+"""The state of one execution: what is bound so far, what was given, and the records made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.programs.execution import Request, SiteRecord
+from qvr_core.runtime.values.arrow import Value
+from qvr_core.runtime.values.cells import Cell, repeat_rows
+from qvr_core.runtime.values.errors import MissingData
+from qvr_core.runtime.values.precision import at_least, precision
+
+
+@dataclass(slots=True)
+class Frame:
+    """`bound` are the names bound so far; `x` is the program's input as an arrow takes it (None where unused).
+
+    Inside a summed-out block the rows are repeated `repeated` times per row of `parent`, whose names are looked up
+    through this frame.
+    """
+
+    program: str
+    request: Request
+    rows: int
+    x: Value | None
+    reads_rows: bool
+    """True where the program uses its input, so that a leading axis of `rows` in data is the row axis."""
+    data: Mapping[str, Any]
+    bound: dict[str, Cell] = field(default_factory=dict)
+    sites: dict[str, SiteRecord] = field(default_factory=dict)
+    parent: Frame | None = None
+    repeated: int = 1
+    given: dict[str, Cell | None] = field(default_factory=dict)
+    device: torch.device | None = None
+    """Where literals must lie; None for the CPU."""
+
+    def __getitem__(self, name: str) -> Cell:
+        cell = self.bound.get(name)
+        if cell is None:
+            if self.parent is None:
+                raise MissingData(f"program `{self.program}`: `{name}` has no value here", site=name)
+            cell = repeat_rows(self.parent[name], self.repeated)
+            self.bound[name] = cell
+        return cell
+
+    def datum(self, name: str) -> Cell:
+        """A data name's value; rows where the program runs by rows and the first axis is as long."""
+        cell = self.supplied(name)
+        if cell is None:
+            raise MissingData(
+                f"program `{self.program}` needs data `{name}`: pass observations={{'{name}': …}} or load(…, data=…)",
+                site=name,
+            )
+        return cell
+
+    def supplied(self, name: str) -> Cell | None:
+        """What observations or data hold under a name, or None."""
+        if name in self.given:
+            return self.given[name]
+        if self.parent is not None:
+            above = self.parent.supplied(name)
+            cell = None if above is None else repeat_rows(above, self.repeated)
+        else:
+            value = self.request.observations.get(name)
+            if value is None:
+                value = self.data.get(name)
+            cell = None if value is None else self._cell(value)
+        self.given[name] = cell
+        return cell
+
+    def _cell(self, value: Any) -> Cell:
+        tensor = as_tensor(value)
+        if isinstance(tensor, Tensor):
+            tensor = at_least(tensor, precision())
+            return Cell(tensor, self.reads_rows and tensor.ndim > 0 and tensor.shape[0] == self.rows)
+        return Cell(tensor, self.reads_rows and isinstance(tensor, tuple))
+
+    def inner(self, times: int) -> Frame:
+        """A frame whose rows are this one's, each `times` times."""
+        return Frame(
+            self.program,
+            self.request,
+            self.rows * times,
+            None if self.x is None else repeat_rows(Cell(self.x, True), times).value,
+            self.reads_rows,
+            self.data,
+            parent=self,
+            repeated=times,
+            device=self.device,
+        )
+
+
+def as_tensor(value: Any) -> Any:
+    """Numbers, lists and arrays as tensors (floats in the precision of the run); text and charts as they are."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, bool | int | float):
+        return torch.as_tensor(value, dtype=precision() if isinstance(value, float) else None)
+    if isinstance(value, tuple) and all(isinstance(part, Tensor) for part in value):
+        return value
+    if isinstance(value, list | tuple):
+        return _in_precision(torch.as_tensor(np.asarray(value))) if value and _numeric(value) else value
+    if type(value).__module__ == "numpy":
+        return _in_precision(torch.as_tensor(value))
+    return value
+
+
+def _in_precision(tensor: Tensor) -> Tensor:
+    return tensor.to(precision()) if tensor.is_floating_point() else tensor
+
+
+def _numeric(value: Any) -> bool:
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    return isinstance(value, bool | int | float)

@@ -1,0 +1,434 @@
+"""A program at run time: its typed steps executed on rows.  Inference drives it through `ProgramModule.execute`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from contextlib import nullcontext
+from functools import reduce
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from qvr_core.runtime.arrows.repetition import n_steps as run_n_steps
+from qvr_core.runtime.families.soundness import sound_arguments
+from qvr_core.runtime.programs.arithmetic import compile_expr
+from qvr_core.runtime.programs.arrow_site import ArrowSite, SiteArrow
+from qvr_core.runtime.programs.deduction import deduction_of
+from qvr_core.runtime.programs.execution import Execution, Noises, Request, SiteInfo, SiteNoise, SiteRecord, Wanted
+from qvr_core.runtime.programs.family_site import FamilySite
+from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.programs.marginalize import Marginalize
+from qvr_core.runtime.programs.naming import Naming
+from qvr_core.runtime.programs.program_arrow import ProgramArrow, sum_of
+from qvr_core.runtime.programs.steps import Step, make_steps
+from qvr_core.runtime.tensors.builder import ArrowBuilder
+from qvr_core.runtime.tensors.tensors import LatentTensor
+from qvr_core.runtime.values.arrow import ArrowModule, NoiseSpec, Value, missing_innovations, repeat_rows
+from qvr_core.runtime.values.cells import Cell, with_rows
+from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem, SequenceTooLong
+from qvr_core.runtime.values.layout import Where, blocks, parts, prepare, regroup
+from qvr_core.runtime.values.leaves import adopt
+from qvr_core.runtime.values.misfits import misfit
+from qvr_core.runtime.values.padding import padded
+from qvr_core.runtime.values.precision import computing_in, precision
+from qvr_core.semantics.types.model import Arrow, Density, Program, Sort
+
+
+class _Parts:
+    """What a program is made of, collected while its steps are compiled."""
+
+    def __init__(self, builder: ArrowBuilder) -> None:
+        self.builder = builder
+        self.used: list[nn.Module] = []
+
+    def arrow(self, node: Arrow) -> ArrowModule:
+        module = self.builder.arrow(node)
+        self.used.append(module)
+        return module
+
+    def deduction(self, name: str) -> Any:
+        module = deduction_of(self.builder, name)
+        self.used.append(module)
+        return module
+
+
+class ProgramModule(ProgramArrow, Naming):
+    """A program as a module, and as an arrow that other arrows may use.
+
+    `x` is (B, …) rows of the domain, or None for a program that does not use its input: then B is the number of rows
+    asked for (particles, chains; one by default).  Everything random comes from torch's global generator or the one
+    given.
+    """
+
+    def __init__(self, program: Program, builder: ArrowBuilder) -> None:
+        super().__init__()
+        self.program = program
+        self.name = program.name
+        self.domain, self.codomain = program.domain, program.codomain
+        self.sampled = program.sort is Sort.SAMPLED
+        self.data: Mapping[str, Any] = builder.data
+        self.places: dict[str | None, str] = {}
+        self.where = Where(program.name, "the input")
+        made = _Parts(builder)
+        self.steps = make_steps(program.steps, program.name, made)
+        self.lengths = None if program.lengths is None else compile_expr(program.lengths, made)
+        self.lengths_name = getattr(program.lengths, "name", "")
+        self.sites: dict[str, ArrowSite | FamilySite] = {}
+        self.marginals: dict[str, Marginalize] = {}
+        for step in self.steps:
+            if isinstance(step, ArrowSite | FamilySite):
+                self.sites[step.name] = step
+            elif isinstance(step, Marginalize):
+                self.marginals[step.name] = step
+                self.sites.update({site.name: site for site in step.latents()})
+        adopt(self, made.used)
+        self.paths = self._all_paths()
+        self._names_of_inputs = [entry.name for entry in program.inputs]
+        inner = (site.name for block in self.marginals.values() for site in block.observed())
+        self.readable = frozenset([*self.wanted_data, *self.sites, *inner, *filter(None, self._names_of_inputs)])
+        self._spaces_of_inputs = [entry.space.space for entry in program.inputs]
+        self.priors = {
+            name: leaf
+            for name, leaf in self.leaves.items()
+            if isinstance(leaf, LatentTensor) and leaf.prior is not None
+        }
+        self.returned = [name for _, name in program.returns]
+        self.has_density = program.density.kind not in ("none", "deterministic")
+        self._checked: tuple[int, int] | None = None
+
+    # ------------------------------------------------------------ execution
+
+    def execute(
+        self,
+        x: object = None,
+        *,
+        observations: Mapping[str, Any] | None = None,
+        values: Mapping[str, Value] | None = None,
+        noise: SiteNoise | None = None,
+        unconstrained: Mapping[str, Tensor] | None = None,
+        generator: Generator | None = None,
+        want_log_prob: Wanted = True,
+        scored: Collection[str] = (),
+        rows: int | None = None,
+        n_steps: int | None = None,
+        prepared: bool = False,
+        want_tables: bool = False,
+    ) -> Execution:
+        """Run every step once.
+
+        observations: observed values and data by name; a `sample` site named here is conditioned on the value.
+        values: latents by site, with the row axis (or without it, then the same in every row).
+        noise: standardised noise by site and path, final draws included; what is missing is drawn.
+        unconstrained: latents of family steps by unconstrained numbers, mapped through the family's bijector.
+        want_log_prob: True, False, or 'observed' (latents cost nothing then).
+        scored: latents whose density is computed in any case.
+        rows: number of rows of a program that does not use its input.
+        prepared: `x` is a value in normal form and has been checked.
+        want_tables: leave the log-probabilities of all values of observed finite sites in their records.
+        """
+        value = x if prepared else self.input(x)
+        count = self._rows(value, self._unread_rows(x) if rows is None else rows, values, noise, unconstrained)
+        request = Request(
+            count,
+            observations or {},
+            values or {},
+            noise or {},
+            unconstrained or {},
+            generator,
+            want_log_prob,
+            scored,
+            want_tables,
+        )
+        frame = Frame(self.name, request, count, value, self.program.uses_input, self.data)  # pyright: ignore
+        device = frame.device = self._device(value, request)
+        if value is not None:
+            self._bind_inputs(value, frame)  # pyright: ignore[reportArgumentType]
+        with (
+            run_n_steps(n_steps) if n_steps is not None else nullcontext(),
+            padded(self._row_lengths(frame)) if self.lengths is not None else nullcontext(),
+            device or nullcontext(),
+            computing_in(self._precision(request)),
+        ):
+            step = None
+            try:
+                for step in self.steps:
+                    step.run(frame)
+            except SequenceTooLong as problem:
+                raise self.placed(problem.within(self.name)) from None
+            except RuntimeProblem as problem:
+                self.placed(problem)
+                raise
+            except RuntimeError as error:
+                found = misfit(self.name, step, error) or _unsound(step, frame)
+                if found is None:
+                    raise
+                raise self.placed(found) from error
+        if self.priors and want_log_prob:
+            self._add_priors(frame, value is not None)
+        return Execution(frame.sites, self._output(frame), count)
+
+    def _row_lengths(self, frame: Frame) -> Tensor:
+        """How many positions of each row are valid, int64 (B,)."""
+        assert self.lengths is not None
+        cell = self.lengths(frame)
+        value = with_rows(cell, frame.rows)
+        if value.ndim != 1 or value.is_floating_point():
+            where = Where(self.name, f"the lengths `{self.lengths_name}`", self.lengths_name)
+            raise where.misfit(f"whole numbers ({frame.rows},)", f"{str(value.dtype)[6:]} {tuple(value.shape)}")
+        return value
+
+    def _device(self, value: object, request: Request) -> torch.device | None:
+        """Where literals must lie: with the parameters, else the input, the latents, the data; None for the CPU."""
+        like = next(self.parameters(), None)
+        if like is None:
+            given = (parts(value) if value is not None else (), request.unconstrained.values())  # pyright: ignore
+            data = (request.observations.values(), self.data.values(), request.values.values())
+            like = next((item for group in (*given, *data) for item in group if isinstance(item, Tensor)), None)
+        return None if like is None or like.device.type == "cpu" else like.device
+
+    def _precision(self, request: Request) -> torch.dtype:
+        """What literals and made tensors are of: as the parameters, else as the latents that are given."""
+        like = next((p for p in self.parameters() if p.is_floating_point()), None)
+        if like is not None:
+            return like.dtype
+        noise = (made for site in request.noise.values() if not callable(site) for made in site.values())
+        given = (*request.unconstrained.values(), *noise, *request.values.values())
+        found = {item.dtype for item in given if isinstance(item, Tensor) and item.is_floating_point()}
+        return reduce(torch.promote_types, found) if found else precision()
+
+    def _add_priors(self, frame: Frame, by_rows: bool) -> None:
+        """A tensor's prior is one term of the whole: rows share it."""
+        for name, tensor in self.priors.items():
+            share = tensor.log_prior() / (frame.rows if by_rows else 1)
+            frame.sites[name] = SiteRecord(
+                name, "prior", True, tensor.matrix(), share.expand(frame.rows), None, {}, Density("exact")
+            )
+
+    def log_prior(self) -> Tensor | None:
+        """log density of all tensors under their priors, a scalar; None where none has one."""
+        return sum_of([tensor.log_prior() for tensor in self.priors.values()])
+
+    def input(self, x: object) -> Value | None:
+        """The input in normal form, checked; None where the program does not use it."""
+        try:
+            return self._input(x)
+        except RuntimeProblem as problem:
+            self.placed(problem)
+            raise
+
+    def _input(self, x: object) -> Value | None:
+        if not self.program.uses_input:
+            return None
+        if x is None:
+            raise InputProblem(f"`{self.name}` uses its input: give rows of {self.domain.written}, not None")
+        if isinstance(x, Tensor):
+            # the same tensor is checked once, however often a loop passes it
+            key = (id(x), x._version)
+            if key == self._checked and self._last is x:
+                return self._prepared
+            self._prepared = prepare(self.domain.space, x, self.where)
+            self._checked, self._last = key, x
+            return self._prepared
+        return prepare(self.domain.space, x, self.where)
+
+    _last: Tensor | None = None
+    _prepared: Value | None = None
+
+    def _unread_rows(self, x: object) -> int | None:
+        """Rows of an input that no step reads: a real one still says how many there are, an index says nothing."""
+        if self.program.uses_input or not isinstance(x, Tensor) or x.dim() < 2:
+            return None
+        return x.shape[0] if all(not block.finite for block in blocks(self.domain.space)) else None
+
+    def _rows(
+        self,
+        value: object,
+        rows: int | None,
+        values: Mapping[str, Value] | None,
+        noise: SiteNoise | None,
+        unconstrained: Mapping[str, Tensor] | None,
+    ) -> int:
+        if value is not None:
+            return parts(value)[0].shape[0]  # pyright: ignore[reportArgumentType]
+        if rows is not None:
+            return rows
+        for given in (noise or {}).values():
+            for tensor in () if callable(given) else given.values():
+                return tensor.shape[0]
+        for tensor in (unconstrained or {}).values():
+            return tensor.shape[0]
+        counts = [self._leading(name, given) for name, given in (values or {}).items()]
+        return max((count for count in counts if count is not None), default=1)
+
+    def _leading(self, name: str, given: Value) -> int | None:
+        """Rows of a conditioned latent: the leading axis, where there is one more than the site has."""
+        site = self.sites.get(name)
+        if site is None or site.info.event is None or site.kind != "sample":
+            return None
+        tensor = torch.as_tensor(given) if not isinstance(given, tuple) else given[0]
+        return tensor.shape[0] if tensor.ndim > len(site.info.event) else None
+
+    def _bind_inputs(self, value: Value, frame: Frame) -> None:
+        names, spaces = self._names_of_inputs, self._spaces_of_inputs
+        if not any(names):
+            return
+        cut = [value] if len(spaces) == 1 else regroup(value, spaces)
+        frame.bound.update({name: Cell(v, True) for name, v in zip(names, cut, strict=True) if name is not None})
+
+    def _output(self, frame: Frame) -> Value:
+        cells = [frame[name] for name in self.returned]
+        if len(cells) == 1 and not self.program.tupled:
+            return self._returned(cells[0], frame)
+        values = tuple(self._returned(cell, frame) for cell in cells)
+        return values  # pyright: ignore[reportReturnType]
+
+    def _returned(self, cell: Cell, frame: Frame) -> Any:
+        if isinstance(cell.value, Tensor):
+            return with_rows(cell, frame.rows)
+        return cell.value
+
+    # ------------------------------------------------------------ what users call
+
+    def rsample(
+        self,
+        x: object = None,
+        /,
+        sample_shape: tuple[int, ...] = (),
+        observations: Mapping[str, Any] | None = None,
+        *,
+        n_steps: int | None = None,
+        generator: Generator | None = None,
+        **data: Any,
+    ) -> Any:
+        """What the program returns, drawn: (B, …), or (*sample_shape, B, …); reparameterised where it can be.
+
+        Data and observed values are in `observations`, or given by keyword.  `x=` is the input, unless the program has
+        data of that name.
+        """
+        if x is None and "x" in data and "x" not in self.wanted_data:
+            x = data.pop("x")
+        if data:
+            self.check_names(data, "keywords")
+            observations = {**(observations or {}), **data}
+        value = self.input(x)
+        count = math.prod(sample_shape)
+        if value is not None and sample_shape:
+            value = repeat_rows(value, count)
+        given = observations
+        if observations and value is not None and count > 1:
+            given = self.repeat_data(observations, parts(value)[0].shape[0] // count, count)
+        output = self.execute(
+            value,
+            observations=given,
+            want_log_prob=False,
+            rows=None if value is not None else max(count, 1) * (self._unread_rows(x) or 1),
+            n_steps=n_steps,
+            generator=generator,
+            prepared=True,
+        ).output
+        if not sample_shape:
+            return output
+        shaped = [part.reshape(*sample_shape, -1, *part.shape[1:]) for part in parts(output)]
+        return shaped[0] if not isinstance(output, tuple) else tuple(shaped)
+
+    def repeat_data(self, observations: Mapping[str, Any], rows: int, count: int) -> dict[str, Any]:
+        """Observations and data of `rows` rows for `count` copies of all rows (copy by copy)."""
+        if not self.program.uses_input or count == 1:
+            return dict(observations)
+        return {
+            name: repeat_rows(value, count) if isinstance(value, Tensor) and value.shape[:1] == (rows,) else value
+            for name, value in observations.items()
+        }
+
+    def innovations(self, x: object = None, generator: Generator | None = None) -> dict[str, dict[str, Tensor]]:
+        """Fresh innovations on `x` by site and path: what `log_joint` is conditional on."""
+        value = self.input(x)
+        drawn = self.execute(value, want_log_prob=False, generator=generator, rows=self._unread_rows(x), prepared=True)
+        return drawn.innovations(self.final_paths)
+
+    def log_joint(self, x: object, values: Mapping[str, Any], innovations: SiteNoise | None = None) -> Tensor:
+        """log p(values | x, innovations), (B,): every sample, observe and score site, without log p(innovations).
+
+        Raises `MissingInnovations` where the program has some and they are not all given, and `MissingData` where a
+        site has no value.
+        """
+        value = self.input(x)
+        latents = {name: values[name] for name, site in self.sites.items() if site.kind == "sample" and name in values}
+        data = {name: given for name, given in values.items() if name not in latents}
+        missing = [
+            name
+            for name, site in self.sites.items()
+            if name not in values and _has_density(site) and not (site.kind == "observe" and name in self.data)
+        ]
+        if missing:
+            words = ", ".join(f"`{name}`" for name in missing)
+            raise self.placed(InputProblem(f"`{self.name}`: log_joint needs a value for {words}", site=missing[0]))
+        self._need_innovations(value, latents, data, innovations or {})
+        return self.execute(value, observations=data, values=latents, noise=innovations, prepared=True).log_joint()
+
+    def _need_innovations(
+        self,
+        value: Value | None,
+        latents: Mapping[str, Value],
+        data: Mapping[str, Any],
+        innovations: SiteNoise,
+    ) -> None:
+        lacking = [
+            (name, spec)
+            for name, site in self.sites.items()
+            for spec in site.info.innovations
+            if spec.path not in _paths(innovations.get(name))
+        ]
+        if not lacking:
+            return
+        with torch.no_grad():
+            run = self.execute(
+                value, observations=data, values=latents, noise=innovations, want_log_prob=False, prepared=True
+            )
+        specs = [
+            NoiseSpec(spec.path, tuple(run.sites[name].noise[spec.path].shape), spec.base, False)
+            for name, spec in lacking
+            if spec.path in run.sites[name].noise
+        ]
+        if specs:
+            raise missing_innovations(specs)
+
+    def step(self, name: str) -> SiteArrow:
+        """The arrow of a site: `model.step("h").rsample(x)`."""
+        site = self.sites.get(name)
+        if not isinstance(site, ArrowSite):
+            known = ", ".join(f"`{n}`" for n, s in self.sites.items() if isinstance(s, ArrowSite)) or "none"
+            raise AttributeError(f"program `{self.name}` has no site `{name}` drawn from an arrow; it has {known}")
+        return SiteArrow(site)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_step_"):
+            return self.step(name.removeprefix("_step_"))
+        return super().__getattr__(name)
+
+    def site_infos(self) -> dict[str, SiteInfo]:
+        """What is known of every sample and observe site before anything has run."""
+        return {name: site.info for name, site in self.sites.items()}
+
+
+def _paths(noise: Noises | None) -> Collection[str]:
+    return () if noise is None or callable(noise) else noise.keys()
+
+
+def _has_density(site: ArrowSite | FamilySite) -> bool:
+    return isinstance(site, FamilySite) or (site.module.sampled and site.module.has_density)
+
+
+def _unsound(step: Step | None, frame: Frame) -> RuntimeProblem | None:
+    """The argument that its family cannot take, where that is why a draw has failed."""
+    try:
+        with sound_arguments():
+            if step is not None:
+                step.run(frame)
+    except RuntimeProblem as problem:
+        return problem
+    except RuntimeError:
+        pass
+    return None

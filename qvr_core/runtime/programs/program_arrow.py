@@ -1,0 +1,181 @@
+"""A program as an arrow: what other arrows see of it when they compose, scan or stack it.
+
+Every draw of its sites is a draw of the arrow, under the path `site/path`; the density is that of the site that the
+program returns, given all others.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from qvr_core.runtime.arrows.gaussian_chain import standard_density
+from qvr_core.runtime.programs.arrow_site import ArrowSite
+from qvr_core.runtime.programs.execution import Execution, SiteInfo, SiteRecord
+from qvr_core.runtime.programs.family_site import FamilySite
+from qvr_core.runtime.programs.steps import Step
+from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value, missing_innovations
+from qvr_core.runtime.values.layout import join
+from qvr_core.semantics.types.spaces import Product
+
+
+class ProgramArrow(ArrowModule):
+    """The arrow's side of a program; `execute` is `ProgramModule`'s."""
+
+    name: str
+    returned: list[str]
+    steps: list[Step]
+    sites: dict[str, ArrowSite | FamilySite]
+    execute: Callable[..., Execution]
+
+    def forward(self, x: Value) -> Value:
+        """The value of a deterministic program; a draw of a sampled one."""
+        output = self.execute(x, want_log_prob=False, prepared=True).output
+        if isinstance(output, tuple) and isinstance(self.codomain.space, Product):
+            return join([self._wide(part) for part in output])
+        return output
+
+    @staticmethod
+    def _wide(part: Tensor) -> Tensor:
+        return part.unsqueeze(-1) if part.ndim == 1 and part.is_floating_point() else part
+
+    @property
+    def final_paths(self) -> dict[str, frozenset[str]]:
+        """The last draws of every site."""
+        return {
+            name: frozenset(spec.path for spec in site.info.draws if spec.final) for name, site in self.sites.items()
+        }
+
+    @property
+    def _returned_site(self) -> str | None:
+        """The site whose draw is the program's value, where it is one."""
+        if len(self.returned) == 1 and isinstance(self.sites.get(self.returned[0]), ArrowSite | FamilySite):
+            return self.returned[0]
+        return None
+
+    def noise_specs(self, x: Value) -> list[NoiseSpec]:
+        # only shapes are asked for: no one's random numbers are used up
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            run = self.execute(x, want_log_prob=False, prepared=True)
+        last = self._returned_site
+        return [
+            NoiseSpec(
+                _joined(name, path),
+                tuple(noise.shape),
+                _base(self.sites[name].info, path),
+                name == last and path in self.final_paths[name],
+            )
+            for name, record in run.sites.items()
+            if name in self.sites
+            for path, noise in record.noise.items()
+        ]
+
+    def draw(
+        self,
+        x: Value,
+        noise: Noise | None = None,
+        *,
+        generator: Generator | None = None,
+        want_log_prob: bool = True,
+    ) -> Drawn:
+        run = self.execute(
+            x,
+            noise=_by_site(noise, self.sites),
+            generator=generator,
+            want_log_prob=want_log_prob,
+            prepared=True,
+        )
+        flat = {_joined(name, path): u for name, site in run.sites.items() for path, u in site.noise.items()}
+        scores = [site.log_discrete for site in run.sites.values() if site.log_discrete is not None]
+        output = run.output
+        if isinstance(output, tuple) and isinstance(self.codomain.space, Product):
+            output = join([self._wide(part) for part in output])
+        drawn = Drawn(output, flat, None, None, score_log_prob=sum(scores[1:], scores[0]) if scores else None)
+        if want_log_prob:
+            drawn.log_prob, drawn.log_innovations = self._split(run.sites)
+            drawn.log_noise = sum_of([self._log_noise(name, record) for name, record in run.sites.items()])
+        return drawn
+
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        last = self._returned_site
+        if last is None:
+            raise NotImplementedError(f"program `{self.name}` does not return one of its draws: it has no density")
+        given = innovations or {}
+        lacking = [s for s in self.noise_specs(x) if not s.final and s.path not in given]
+        if lacking:
+            raise missing_innovations(lacking)
+        run = self.execute(x, values={last: y}, noise=_by_site(given, self.sites), prepared=True)
+        log_prob, log_innovations = self._split(run.sites)
+        assert log_prob is not None
+        return log_prob, log_innovations
+
+    def _split(self, sites: Mapping[str, SiteRecord]) -> tuple[Tensor | None, Tensor | None]:
+        """The density of the returned site, and that of everything drawn before it."""
+        last = self._returned_site
+        own = [sites[last].log_prob] if last is not None else []
+        before = [self._log_noise(name, site) for name, site in sites.items() if name != last]
+        return sum_of(own), sum_of([*before, None if last is None else sites[last].log_innovations])
+
+    def _log_noise(self, name: str, record: SiteRecord) -> Tensor | None:
+        """log density of all noise of a site: what it counts where the program is on the way to another draw."""
+        if record.log_noise is not None or record.observed:
+            return record.log_noise if record.log_noise is not None else record.log_prob
+        site = self.sites.get(name)
+        bases = {spec.base for spec in site.info.draws} if isinstance(site, FamilySite) else set[str]()
+        if bases == {"uniform"}:
+            return None
+        if bases == {"normal"}:
+            return standard_density(record.noise)
+        return sum_of([record.log_prob, record.log_innovations])
+
+    def as_innovation(self) -> ArrowModule:
+        changed = {
+            name: inner
+            for name, site in self.sites.items()
+            if isinstance(site, ArrowSite) and (inner := site.module.as_innovation()) is not site.module
+        }
+        if not changed:
+            return self
+        clone = copy.copy(self)
+        clone.steps = [
+            step.with_module(changed[step.name]) if isinstance(step, ArrowSite) and step.name in changed else step
+            for step in self.steps
+        ]
+        clone.sites = {step.name: step for step in clone.steps if isinstance(step, ArrowSite | FamilySite)}
+        clone.paths = clone._all_paths()
+        return clone
+
+    def _all_paths(self) -> tuple[str, ...]:
+        """Every draw that can occur, so that a program used twice in one arrow keeps two sets of them."""
+        return tuple(
+            _joined(name, path)
+            for name, site in self.sites.items()
+            for path in (site.module.paths if isinstance(site, ArrowSite) else ("",))
+        )
+
+
+def sum_of(terms: Sequence[Tensor | None]) -> Tensor | None:
+    """The sum of what is there; None where nothing is."""
+    present = [term for term in terms if term is not None]
+    return sum(present[1:], present[0]) if present else None
+
+
+def _joined(site: str, path: str) -> str:
+    return f"{site}/{path}" if path else site
+
+
+def _by_site(noise: Noise | None, sites: Mapping[str, Any]) -> dict[str, dict[str, Tensor]]:
+    cut: dict[str, dict[str, Tensor]] = {}
+    for key, value in (noise or {}).items():
+        site, _, path = key.partition("/")
+        if site in sites:
+            cut.setdefault(site, {})[path] = value
+    return cut
+
+
+def _base(info: SiteInfo, path: str) -> str:
+    return next((spec.base for spec in info.draws if spec.path == path), "value")

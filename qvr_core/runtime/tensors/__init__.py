@@ -1,0 +1,1 @@
+"""Tensor arrows, their algebras, and the charts of deductions."""

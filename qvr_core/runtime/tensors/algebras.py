@@ -1,0 +1,129 @@
+"""The algebras in which tensor arrows compose, builtin and defined by a file (docs/reference.md#compositions)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from qvr_core.runtime.values.errors import RuntimeProblem
+from qvr_core.runtime.values.precision import precision
+
+Binary = Callable[[Tensor, Tensor], Tensor]
+Reduce = Callable[[Tensor], Tensor]
+
+MOST_NUMBERS = 2**24
+"""Numbers that one product of matrices may hold at a time; larger ones are cut by rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Algebra:
+    """Weights that compose: `times` of two, `join` of the last axis, their units, and where a latent's weights live.
+
+    `value` maps free parameters into the value set; `low` and `high` bound given weights.  `unit` or `zero` None: the
+    composition is no algebra and has no identity.  `product` is a faster matrix product where there is one.
+    """
+
+    name: str
+    times: Binary
+    join: Reduce
+    unit: float | None
+    zero: float | None
+    value: Callable[[Tensor], Tensor]
+    low: float = -math.inf
+    high: float = math.inf
+    product: Binary | None = None
+    from_log_probs: Callable[[Tensor], Tensor] = torch.exp
+
+    def need(self, part: str) -> float:
+        """`unit` or `zero`, or the error that says why there is none."""
+        number = self.unit if part == "unit" else self.zero
+        if number is None:
+            raise RuntimeProblem(f"composition `{self.name}` defines no `{part}`, so it has no identity")
+        return number
+
+    def matmul(self, left: Tensor, right: Tensor) -> Tensor:
+        """(n, k) and (k, m) to (n, m)."""
+        if self.product is not None:
+            return self.product(left, right)
+        rows = max(1, MOST_NUMBERS // max(1, right.numel()))
+        # the contracted axis last, as `join` wants it
+        columns = right.mT.unsqueeze(0)
+        pieces = [self.join(self.times(piece.unsqueeze(1), columns)) for piece in left.split(rows)]
+        return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
+
+    def identity(self, size: int, like: Tensor | None = None) -> Tensor:
+        """(n, n): unit on the diagonal, zero elsewhere."""
+        dtype = like.dtype if like is not None else precision()
+        device = like.device if like is not None else None
+        diagonal = torch.eye(size, dtype=torch.bool, device=device)
+        unit, zero = self.need("unit"), self.need("zero")
+        return torch.where(
+            diagonal, torch.tensor(unit, dtype=dtype, device=device), torch.tensor(zero, dtype=dtype, device=device)
+        )
+
+
+def _probabilistic_sum(weights: Tensor) -> Tensor:
+    return 1.0 - torch.prod(1.0 - weights, dim=-1)
+
+
+def _any(weights: Tensor) -> Tensor:
+    return weights.amax(-1)
+
+
+def _smallest(weights: Tensor) -> Tensor:
+    return weights.amin(-1)
+
+
+def _sum(weights: Tensor) -> Tensor:
+    return weights.sum(-1)
+
+
+def _rounded(raw: Tensor) -> Tensor:
+    """Truth values 0 and 1 with the gradient of the sigmoid (straight through)."""
+    soft = raw.sigmoid()
+    return soft + ((soft > 0.5).to(soft.dtype) - soft).detach()
+
+
+def _rows(raw: Tensor) -> Tensor:
+    return raw.softmax(-1)
+
+
+def _free(raw: Tensor) -> Tensor:
+    return raw
+
+
+def _identity(log_probs: Tensor) -> Tensor:
+    return log_probs
+
+
+def _fuzzy(name: str, times: Binary, join: Reduce) -> Algebra:
+    return Algebra(name, times, join, 1.0, 0.0, torch.sigmoid, 0.0, 1.0)
+
+
+def _lukasiewicz(a: Tensor, b: Tensor) -> Tensor:
+    return (a + b - 1.0).clamp(min=0.0)
+
+
+_TABLE = (
+    _fuzzy("product_fuzzy", torch.mul, _probabilistic_sum),
+    Algebra("boolean", torch.mul, _any, 1.0, 0.0, _rounded, 0.0, 1.0),
+    _fuzzy("lukasiewicz", _lukasiewicz, lambda w: w.sum(-1).clamp(max=1.0)),
+    _fuzzy("godel", torch.minimum, _any),
+    Algebra("tropical", torch.add, _smallest, 0.0, math.inf, _free, from_log_probs=torch.neg),
+    Algebra("max_plus", torch.add, _any, 0.0, -math.inf, _free, from_log_probs=_identity),
+    Algebra(
+        "log_prob", torch.add, lambda w: torch.logsumexp(w, -1), 0.0, -math.inf, _free, from_log_probs=_identity
+    ),
+    Algebra("real", torch.mul, _sum, 1.0, 0.0, _free, product=torch.matmul),
+    Algebra("probability", torch.mul, _sum, 1.0, 0.0, _rows, 0.0, 1.0, product=torch.matmul),
+    Algebra("counting", torch.mul, _sum, 1.0, 0.0, F.softplus, 0.0, product=torch.matmul),
+    Algebra("markov", torch.mul, _sum, 1.0, 0.0, _rows, 0.0, 1.0, product=torch.matmul),
+)  # fmt: skip
+
+ALGEBRAS: Mapping[str, Algebra] = {algebra.name: algebra for algebra in _TABLE}
+"""The builtin algebras by name."""

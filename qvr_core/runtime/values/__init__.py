@@ -1,0 +1,1 @@
+"""Values as tensors: layout, rows, indices, padding, precision, errors; the contract of every arrow."""

@@ -1,0 +1,1 @@
+"""Arithmetic in steps: names, operators, calls, gathers, factors, and which shapes go together."""

@@ -1,0 +1,279 @@
+"""Calls of builtin functions: arity, keywords and the shape of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from qvr_core.semantics.arithmetic.broadcasting import (
+    Axis,
+    Clash,
+    axes,
+    broadcast,
+    data_like,
+    drop_last,
+    from_axes,
+    is_data,
+    tail,
+    with_axes,
+    with_last,
+)
+from qvr_core.semantics.arithmetic.elementwise import Check, elementwise, plate_aligned, words
+from qvr_core.semantics.language.builtins import BuiltinFunction, arity_words
+from qvr_core.semantics.language.spelling import closest
+from qvr_core.semantics.scope.bounds import MOST_FACTORS, bounded_product
+from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
+from qvr_core.semantics.types.model import Builtin, Constant, Data, DeductionRef, Expr, ListOf, ValueType
+from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, FUNCTION_ARGUMENTS
+from qvr_core.semantics.types.spaces import (
+    Constrained,
+    Dim,
+    Known,
+    Linear,
+    Named,
+    Real,
+    Seq,
+    Unknown,
+    add,
+    linear,
+    multiply,
+)
+from qvr_core.syntax.tree import ArithArg, ArithCall, Span, Variable
+
+_RANGES: dict[str, tuple[float | None, float | None]] = {
+    "sigmoid": (0.0, 1.0), "expit": (0.0, 1.0), "inv_logit": (0.0, 1.0), "ndtr": (0.0, 1.0), "tanh": (-1.0, 1.0),
+    "sin": (-1.0, 1.0), "cos": (-1.0, 1.0), "erf": (-1.0, 1.0), "hardsigmoid": (0.0, 1.0),
+    "exp": (0.0, None), "exp2": (0.0, None), "softplus": (0.0, None), "relu": (0.0, None), "abs": (0.0, None),
+    "square": (0.0, None), "sqrt": (0.0, None),
+}  # fmt: skip
+"""Where the values of a pointwise function lie."""
+
+
+def check_builtin(
+    function: BuiltinFunction, expr: ArithCall, ctx: StepContext, check: Check, first: Expr | None = None
+) -> Expr:
+    """The typed call; `first` is the receiver where it is written as a method."""
+    given = [arg for arg in expr.args if arg.key is None or not _is_keyword(function, arg)]
+    positional = [check(arg.value, ctx) for arg in given]
+    args = tuple(positional) if first is None else (first, *positional)
+    args = tuple(plate_aligned(args)) if function.rule == "pointwise" else args
+    keywords = tuple(
+        (arg.key.text, check(arg.value, ctx)) for arg in expr.args if arg.key is not None and _is_keyword(function, arg)
+    )
+    _check_keywords(function, expr, ctx)
+    origin = ctx.scope.origin(expr.span)
+    texts = [words(arg.value, f"argument {index}") for index, arg in enumerate(given, 1)]
+    texts = texts if first is None else ["the value", *texts]
+    if not _check_arity(function, expr, given, len(args), len(keywords), ctx):
+        return Builtin(type=data_like([a.type for a in args]), origin=origin, function=function.name, args=args)
+    kind = _shape(function, args, texts, keywords, expr, ctx)
+    return Builtin(type=kind, origin=origin, function=function.name, args=args, keywords=keywords)
+
+
+def _is_keyword(function: BuiltinFunction, arg: ArithArg) -> bool:
+    return arg.key is not None and (arg.key.text in function.keywords or arg.key.text not in function.parameters)
+
+
+def _check_keywords(function: BuiltinFunction, expr: ArithCall, ctx: StepContext) -> None:
+    for arg in expr.args:
+        if arg.key is None or arg.key.text in function.keywords or arg.key.text in function.parameters:
+            continue
+        near = closest(arg.key.text, (*function.keywords, *function.parameters))
+        message = f"`{function.name}` has no argument `{arg.key.text}`" + (f"; did you mean `{near}`?" if near else "")
+        place = ctx.scope.origin(arg.key.span)
+        fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(place, near),), True),)
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, place, fixes=fixes)
+
+
+def _check_arity(
+    function: BuiltinFunction, expr: ArithCall, given: list[ArithArg], count: int, keywords: int, ctx: StepContext
+) -> bool:
+    if count >= function.least and (function.most is None or count <= function.most):
+        return True
+    if count < function.least <= count + keywords:
+        return True
+    message = f"`{function.name}` takes {arity_words(function)}, but {count} {'is' if count == 1 else 'are'} given"
+    surplus = 0 if function.most is None else count - function.most
+    if 0 < surplus < len(given) and given == list(expr.args):
+        place, fix = _surplus(expr.args, surplus, ctx)
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, place, fixes=(fix,))
+    else:
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.span)
+    return False
+
+
+def _surplus(args: Sequence[ArithArg], count: int, ctx: StepContext) -> tuple[Span, Fix]:
+    """Where the last `count` arguments stand, and what removes them."""
+    kept, first, last = args[-count - 1], args[-count], args[-1]
+    gap = ctx.scope.origin(Span(kept.span.end, last.span.end))
+    title = "Remove it" if count == 1 else "Remove them"
+    return Span(first.span.start, last.span.end), Fix(title, (Edit(gap, ""),))
+
+
+def _shape(
+    function: BuiltinFunction,
+    args: tuple[Expr, ...],
+    texts: list[str],
+    keywords: tuple[tuple[str, Expr], ...],
+    expr: ArithCall,
+    ctx: StepContext,
+) -> ValueType:
+    types = [arg.type for arg in args]
+    where = ctx.scope.origin(expr.func.span)
+    if function.rule != "pointwise":
+        ctx.plates.update(name for kind in types for name in kind.indexed if name is not None)
+    match function.rule:
+        case "pointwise":
+            kind = elementwise(list(zip(args, texts, strict=False)), where, ctx)
+            return _bounded(function.name, kind)
+        case "keep":
+            return _kept(function.name, types[0])
+        case "reduce":
+            if len(args) > 1 and function.name == "dot":
+                return drop_last(elementwise(list(zip(args, texts, strict=False)), where, ctx))
+            if keywords or (len(args) > 1 and not _is_last(args[1])):
+                return data_like(types)
+            return drop_last(types[0])
+        case "concat":
+            return _concatenated(_listed(args), bool(keywords), expr, ctx)
+        case "chunk":
+            return _chunks(args, keywords, expr, ctx)
+        case "matmul":
+            return _multiplied(args, texts, where, ctx)
+        case "parse":
+            _check_parse(args, expr, ctx)
+            return data_like(types)
+        case "compose":
+            return data_like(types)
+        case _:
+            return data_like(types)
+
+
+def _is_last(arg: Expr) -> bool:
+    return isinstance(arg, Constant) and arg.value == -1
+
+
+def _bounded(name: str, kind: ValueType) -> ValueType:
+    space = kind.space.item if isinstance(kind.space, Seq) else kind.space
+    if name not in _RANGES or not isinstance(space, Real):
+        return kind
+    bounded = Real(space.shape, *_RANGES[name])
+    return replace(kind, space=Seq(bounded) if isinstance(kind.space, Seq) else bounded)
+
+
+def _kept(name: str, kind: ValueType) -> ValueType:
+    shape = axes(kind)
+    if shape is None:
+        return with_last(data_like([kind]), tail(kind, shape))
+    size, event = shape[-1] if shape else (None, None)
+    if name == "softmax" and size is not None:
+        return with_axes(shape[:-1], Constrained("Simplex", size), like=[kind], event=event)
+    joined = broadcast([kind])
+    return data_like([kind]) if isinstance(joined, Clash) else _bounded(name, joined)
+
+
+def _listed(args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    return args[0].items if len(args) == 1 and isinstance(args[0], ListOf) else args
+
+
+def _concatenated(args: tuple[Expr, ...], along: bool, expr: ArithCall, ctx: StepContext) -> ValueType:
+    types = [arg.type for arg in args]
+    shapes = [axes(kind) for kind in types]
+    if along or any(shape is None for shape in shapes) or any(shape and shape[-1][0] is None for shape in shapes):
+        return data_like(types)
+    known = [shape for shape in shapes if shape is not None]
+    sizes: list[Dim] = [shape[-1][0] if shape and shape[-1][0] is not None else 1 for shape in known]
+    fronts = [from_axes(shape[:-1], len(shape[:-1]), like=[kind]) for shape, kind in zip(known, types, strict=True)]
+    front = broadcast(fronts)
+    if isinstance(front, Clash):
+        message = f"values over {front.left} and {front.right} elements cannot be joined"
+        ctx.scope.report(ARITHMETIC_MISMATCH, message, expr.func.span)
+        return data_like(types)
+    plates: list[Axis] = axes(front) or []
+    return with_axes(plates, Real((add(sizes),)), like=types)
+
+
+def _chunks(
+    args: tuple[Expr, ...], keywords: tuple[tuple[str, Expr], ...], expr: ArithCall, ctx: StepContext
+) -> ValueType:
+    """The pieces of `chunk(x, n)` as a product of n equal spaces."""
+    kind = args[0].type
+    given = args[1] if len(args) > 1 else dict(keywords).get("chunks")
+    count = given.value if isinstance(given, Constant) else None
+    if not isinstance(count, int) or count < 1:
+        place = expr.args[-1].span if expr.args else expr.span
+        ctx.scope.report(FUNCTION_ARGUMENTS, "`chunk` takes a number of pieces: chunk(x, 4)", place)
+        return data_like([kind])
+    shape = axes(kind)
+    if not shape or shape[-1][0] is None:
+        if shape is not None and not shape:
+            ctx.scope.report(FUNCTION_ARGUMENTS, "a single number cannot be cut into pieces", expr.span)
+        return data_like([kind])
+    piece = _piece(shape[-1][0], count, expr, ctx)
+    if piece is None:
+        return data_like([kind])
+    space = bounded_product([(None, Real((piece,)))] * min(count, MOST_FACTORS + 1), expr.span, ctx.scope)
+    return with_axes(shape[:-1], Seq(space) if isinstance(kind.space, Seq) else space, like=[kind])
+
+
+def _piece(size: Dim, count: int, expr: ArithCall, ctx: StepContext) -> Dim | None:
+    """The width of one piece, tied to the whole by an equation where a declared size or a hole stands behind it."""
+    if isinstance(size, int) and size % count:
+        message = f"{words(expr.args[0].value, 'the value')} has width {int(size)}, which {count} does not divide"
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.args[-1].span)
+        return None
+    form = linear(size)
+    if isinstance(size, int) and not form.terms:
+        return int(size) // count
+    if form.constant % count == 0 and all(coefficient % count == 0 for _, coefficient in form.terms):
+        part = Linear(form.constant // count, tuple((name, n // count) for name, n in form.terms))
+        return Known(int(size) // count, part) if isinstance(size, int) else part
+    piece = ctx.scope.fresh(expr.span, "piece")
+    ctx.scope.require_fit(
+        Named(Real((size,)), words(expr.args[0].value, "the value")),
+        Named(Real((multiply(piece, count),)), f"{count} equal pieces"),
+        expr.func.span,
+        FUNCTION_ARGUMENTS,
+        "`chunk` is given",
+        "it makes",
+    )
+    return piece
+
+
+def _multiplied(args: tuple[Expr, ...], texts: list[str], where: Origin, ctx: StepContext) -> ValueType:
+    left, right = args[0].type, args[1].type
+    a, b = axes(left), axes(right)
+    if is_data(left) or is_data(right) or not a or not b:
+        return with_last(data_like([left, right]), b[-1:] if b is not None and len(b) > 1 else [])
+    inner = b[-1] if len(b) == 1 else b[-2]
+    if a[-1][0] is not None and inner[0] is not None:
+        ctx.scope.require_fit(
+            Named(Real((a[-1][0],)), a[-1][1] or f"{a[-1][0]} columns"),
+            Named(Real((inner[0],)), inner[1] or f"{inner[0]} rows"),
+            where,
+            ARITHMETIC_MISMATCH,
+            f"{texts[0]} has",
+            f"{texts[1]} has",
+        )
+    rest = [*a[:-1], *(b[-1:] if len(b) > 1 else [])]
+    return from_axes(rest, max(0, len(rest) - 1) if len(b) > 1 else len(rest), like=[left, right])
+
+
+def _check_parse(args: tuple[Expr, ...], expr: ArithCall, ctx: StepContext) -> None:
+    first = args[0]
+    binding = ctx.find(getattr(first, "name", "")) if not isinstance(first, DeductionRef) else None
+    composed = isinstance(first, Builtin) and first.function == "compose"
+    if isinstance(first, DeductionRef) or composed or (binding is not None and binding.kind == "deduction"):
+        return
+    if ctx.aliases or isinstance(first.type.space, Unknown):
+        return
+    tree = expr.args[0].value
+    if isinstance(first, Data) and isinstance(tree, Variable):
+        # a deduction is no data
+        ctx.free = [free for free in ctx.free if free.name != first.name]
+        ctx.data.pop(first.name, None)
+        ctx.scope.unknown(tree.name, "deduction")
+        return
+    message = f"`parse` wants a deduction, but {words(expr.args[0].value, 'the first argument')} is not one"
+    ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.args[0].span)

@@ -1,0 +1,140 @@
+"""Elementwise arithmetic: shapes that must go together, and how a clash is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from qvr_core.semantics.arithmetic.broadcasting import (
+    ROW_SCALAR,
+    SCALAR,
+    Axis,
+    Clash,
+    all_scalars,
+    axes,
+    broadcast,
+    broadcast_shapes,
+    is_data,
+    tail,
+    tied_pairs,
+)
+from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.model import Bound, Builtin, Expr, ValueType
+from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH
+from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Named, Real, Space, Unknown
+from qvr_core.syntax.tree import Arith, ArithCall, Gather, ParenArith, Variable
+
+Check = Callable[[Arith, StepContext], Expr]
+"""`check_arith`, handed to the modules that it is made of."""
+
+Operand = tuple[Expr, str]
+"""A typed expression and how messages call it."""
+
+
+def named_value(expr: Expr, ctx: StepContext) -> Named:
+    """The space of a value as messages give it."""
+    if isinstance(expr, Bound) and (binding := ctx.find(expr.name)) is not None:
+        return binding.named
+    space: Space = Unknown() if expr.type.space is None else expr.type.space
+    return Named(space, structure(space))
+
+
+def words(expr: Arith, otherwise: str) -> str:
+    """A subexpression in a message: its name, or `otherwise`."""
+    while isinstance(expr, ParenArith):
+        expr = expr.inner
+    if isinstance(expr, Variable):
+        return f"`{expr.name.text}`"
+    if isinstance(expr, ArithCall):
+        return f"`{expr.func.text}(…)`"
+    return f"`{expr.base.name.text}[…]`" if isinstance(expr, Gather) and isinstance(expr.base, Variable) else otherwise
+
+
+def plate_aligned(values: Sequence[Expr]) -> list[Expr]:
+    """Values over the same plates, of which some have further axes, made to go together element by element.
+
+    A scalar per element of a plate gets axes of length 1 behind it: `Normal(mu[z], tau[z])` with vectors `mu`.
+    """
+    if not any(value.type.indexed for value in values):
+        return list(values)
+    shapes = [axes(value.type) for value in values]
+    none: list[Axis] = []
+    longest = max((shape for shape in shapes if shape is not None), key=len, default=none)
+    return [_laid_along(value, shape, longest) for value, shape in zip(values, shapes, strict=True)]
+
+
+def _laid_along(value: Expr, shape: list[Axis] | None, longest: list[Axis]) -> Expr:
+    if not shape or len(shape) > len(value.type.indexed) or len(shape) >= len(longest):
+        return value
+    missing = len(longest) - len(shape)
+    leading = shape == longest[: len(shape)] and shape != longest[missing:]
+    return deepened(value, missing) if leading else value
+
+
+def deepened(value: Expr, times: int) -> Expr:
+    """The value with axes of length 1 behind its own."""
+    scalar = ValueType(REAL_LINE, rows=value.type.rows)
+    for _ in range(times):
+        value = Builtin(type=scalar, origin=value.origin, function="unsqueeze", args=(value,))
+    return value
+
+
+def elementwise(operands: Sequence[Operand], where: Origin, ctx: StepContext) -> ValueType:
+    """The shape of elementwise arithmetic; a clash is reported at `where` with both sides in words."""
+    types = [expr.type for expr, _ in operands]
+    if all_scalars(types):
+        return ROW_SCALAR if any(each.rows for each in types) else SCALAR
+    shapes = [axes(each) for each in types]
+    kind = broadcast_shapes(types, shapes)
+    if any(is_data(each) for each in types):
+        # what meets data may well run along it
+        ctx.plates.update(name for each in types for name in each.indexed if name is not None)
+    if isinstance(kind, Clash):
+        _report_clash(operands, kind, where, ctx)
+        return ValueType(Unknown(), rows=any(t.rows for t in types))
+    for left, right in tied_pairs(shapes):
+        _require_equal(left, right, operands, where, ctx)
+    return kind
+
+
+def _report_clash(operands: Sequence[Operand], clash: Clash, where: Origin, ctx: StepContext) -> None:
+    (left, left_words), (right, right_words) = _clashing(operands)
+    names = [_axis_name(expr.type, size) for expr, size in ((left, clash.left), (right, clash.right))]
+    runs = any(name is not None for name in names)
+    given, wanted = (
+        Named(Real((size,)), name or structure(Real((size,))))
+        for size, name in zip((clash.left, clash.right), names, strict=True)
+    )
+    gives, wants = (
+        (f"{left_words} runs over", f"{right_words} over") if runs else (f"{left_words} is", f"{right_words} is")
+    )
+    ctx.scope.require_fit(given, wanted, where, ARITHMETIC_MISMATCH, gives, wants)
+
+
+def _clashing(operands: Sequence[Operand]) -> tuple[Operand, Operand]:
+    for index, first in enumerate(operands):
+        for second in operands[index + 1 :]:
+            if isinstance(broadcast([first[0].type, second[0].type]), Clash):
+                one, other = (axes(each.type) for each in (first[0], second[0]))
+                longer = one is None or other is None or len(one) >= len(other)
+                return (first, second) if longer else (second, first)
+    return operands[0], operands[-1]
+
+
+def _axis_name(kind: ValueType, size: Dim) -> str | None:
+    for axis_size, name in reversed(tail(kind, axes(kind))):
+        if axis_size == size and name is not None:
+            return name
+    return None
+
+
+def _require_equal(left: Dim, right: Dim, operands: Sequence[Operand], where: Origin, ctx: StepContext) -> None:
+    ctx.scope.require_fit(
+        Named(Real((left,)), structure(Real((left,)))),
+        Named(Real((right,)), structure(Real((right,)))),
+        where,
+        ARITHMETIC_MISMATCH,
+        f"{operands[0][1]} is",
+        f"{operands[-1][1]} is",
+    )

@@ -1,0 +1,330 @@
+"""Calls in arithmetic: builtins, deterministic arrows, functions bound by `let`, methods."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from qvr_core.semantics.arithmetic.application import apply_to, argument_space, declared, fits
+from qvr_core.semantics.arithmetic.broadcasting import data_like, flattened, is_data, plate_axes
+from qvr_core.semantics.arithmetic.builtin_calls import check_builtin
+from qvr_core.semantics.arithmetic.elementwise import Check, named_value, words
+from qvr_core.semantics.arrows.combinators import arrow_of
+from qvr_core.semantics.arrows.templates import instance_of
+from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.spelling import candidates, closest
+from qvr_core.semantics.scope.bounds import MOST_OPERATIONS
+from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.scope.inherited import stages_of
+from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, FamilyEntry, TemplateEntry, respelt
+from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.semantics.types.model import (
+    Apply,
+    Arrow,
+    Bound,
+    Builtin,
+    Constant,
+    Expr,
+    FactorTable,
+    FieldOf,
+    Index,
+    ListOf,
+    Method,
+    Sort,
+    TermValue,
+    ValueType,
+)
+from qvr_core.semantics.types.program_codes import (
+    ARGUMENT_MISMATCH,
+    FUNCTION_ARGUMENTS,
+    NOT_A_VALUE,
+    SAMPLED_IN_LET,
+    UNKNOWN_VALUE_FIELD,
+)
+from qvr_core.semantics.types.spaces import Unknown, item_of, product
+from qvr_core.syntax.tree import (
+    Arith,
+    ArithArg,
+    ArithCall,
+    Lambda,
+    Literal,
+    MethodCall,
+    Name,
+    ParenArith,
+    Span,
+    Variable,
+)
+
+_CHART_METHODS = {"goal_weight": 0, "weight": 1, "derivations": 1}
+"""The methods of a chart and how many items each takes."""
+
+
+def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
+    """`f(x, y)` in arithmetic."""
+    name = expr.func.text
+    binding = ctx.find(name)
+    if binding is not None and binding.kind == "function" and binding.function is not None:
+        return _expand(expr, binding, binding.function, ctx, check)
+    entry = ctx.scope.lookup(name)
+    if isinstance(entry, ArrowEntry):
+        return _arrow_call(expr, ctx, check)
+    if isinstance(entry, TemplateEntry):
+        return _template_call(expr, entry, ctx, check)
+    builtin = BUILTINS.get(name)
+    if builtin is not None:
+        return check_builtin(builtin, expr, ctx, check)
+    args = tuple(check(arg.value, ctx) for arg in expr.args)
+    if binding is not None:
+        if binding.kind != "damaged":
+            _called_value(expr, ctx)
+    elif name in FAMILIES:
+        message = f"`{name}` is drawn from, not computed: write `sample … <- {name}(…)`"
+        ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span, fixes=_drawn_instead(expr, ctx))
+    elif isinstance(entry, FamilyEntry):
+        arrow_of(expr.func, ctx.scope)
+    elif entry is None:
+        ctx.scope.unknown(expr.func, "function", (*BUILTINS, *candidates(ctx.bindings)))
+    elif not isinstance(entry, DamagedEntry):
+        ctx.scope.report(NOT_A_VALUE, f"`{name}` cannot be called", expr.func.span, [declared(name)])
+    return Builtin(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), function=name, args=args)
+
+
+_LET = re.compile(r"(let)\b[^=]*(=)\s*")
+
+
+def _drawn_instead(expr: ArithCall, ctx: StepContext) -> tuple[Fix, ...]:
+    """`sample s <- f(x)` for `let s = f(x)`, where the call is all that is bound."""
+    found = _LET.match(ctx.text)
+    rest = ctx.text[expr.span.end :].strip()
+    if found is None or found.end() != expr.span.start or (rest and not rest.startswith("#")):
+        return ()
+    edits = ((Span(*found.span(1)), "sample"), (Span(*found.span(2)), "<-"))
+    title = f"Change to `sample … <- {expr.func.text}(…)`"
+    return (Fix(title, tuple(Edit(ctx.scope.origin(span), text) for span, text in edits), True),)
+
+
+def _called_value(expr: ArithCall, ctx: StepContext) -> None:
+    name, place = expr.func.text, ctx.scope.origin(expr.span)
+    message = f"`{name}` is a value, not a function; its elements are `{name}[…]`"
+    if len(expr.args) == 1 and isinstance(expr.args[0].value, Variable | Literal):
+        inner = expr.args[0].value
+        text = inner.name.text if isinstance(inner, Variable) else inner.text
+        fix = Fix(f"Change to `{name}[{text}]`", (Edit(place, f"{name}[{text}]"),))
+        ctx.scope.report(NOT_A_VALUE, message, expr.func.span, fixes=(fix,))
+    else:
+        ctx.scope.report(NOT_A_VALUE, message, expr.func.span)
+
+
+# ---------------------------------------------------------------- functions bound by let
+
+
+def _expand(expr: ArithCall, binding: Binding, function: Lambda, ctx: StepContext, check: Check) -> Expr:
+    """The body with the argument in place of the parameter."""
+    if len(expr.args) != 1 or expr.args[0].key is not None:
+        message = f"`{expr.func.text}` takes 1 argument, but {len(expr.args)} are given"
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.span)
+        return Builtin(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), function=expr.func.text, args=())
+    before = ctx.scope.operations
+    argument = check(expr.args[0].value, ctx)
+    if ctx.scope.operations > MOST_OPERATIONS:
+        return argument
+    aliases, weights, unit, reported = ctx.aliases, ctx.weights, ctx.scope.unit, len(ctx.scope.diagnostics)
+    ctx.aliases = {function.parameter.text: argument}
+    ctx.weights = {function.parameter.text: ctx.scope.operations - before}
+    ctx.scope.unit = binding.origin.unit
+    body = check(function.body, ctx)
+    # the function's own mistakes were reported where it is defined
+    del ctx.scope.diagnostics[reported:]
+    ctx.aliases, ctx.weights, ctx.scope.unit = aliases, weights, unit
+    return replace(body, origin=ctx.scope.origin(expr.span))
+
+
+# ---------------------------------------------------------------- arrows
+
+
+def _arrow_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
+    arrow = arrow_of(expr.func, ctx.scope)
+    positional = _positional(expr.args, expr.func, ctx)
+    args = [check(arg.value, ctx) for arg in positional]
+    if len(positional) < len(expr.args):
+        return Apply(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), arrow=arrow, args=tuple(args))
+    if arrow.sort is Sort.TENSOR:
+        origin = ctx.scope.origin(expr.span)
+        matrix = check(Variable(expr.func), ctx)
+        kind = data_like([arg.type for arg in args])
+        return Index(type=kind, origin=origin, base=matrix, indices=tuple(args)) if args else matrix
+    return applied(arrow, args, [arg.value for arg in expr.args if arg.key is None], expr, ctx)
+
+
+def _template_call(expr: ArithCall, entry: TemplateEntry, ctx: StepContext, check: Check) -> Expr:
+    arrow = instance_of(entry, expr.func, expr.args, expr.span, ctx.scope)
+    given = [arg for arg in expr.args if arg.key is None]
+    args = [check(arg.value, ctx) for arg in given]
+    return applied(arrow, args, [arg.value for arg in given], expr, ctx)
+
+
+def _positional(args: Sequence[ArithArg], func: Name, ctx: StepContext) -> list[ArithArg]:
+    for arg in args:
+        if arg.key is not None:
+            message = f"`{func.text}` takes its arguments by position, not by keyword"
+            ctx.scope.report(FUNCTION_ARGUMENTS, message, arg.key.span)
+    return [arg for arg in args if arg.key is None]
+
+
+def _is_parameter(name: str, ctx: StepContext) -> bool:
+    """True for an arrow that a template is given: whether it is sampled shows at each call."""
+    entry = ctx.scope.lookup(name)
+    return isinstance(entry, ArrowEntry) and entry.kind == "parameter"
+
+
+def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: ArithCall, ctx: StepContext) -> Expr:
+    """A deterministic arrow applied to values."""
+    name = expr.func.text
+    if arrow.sort is Sort.SAMPLED and not _is_parameter(name, ctx):
+        message = f"`{name}` is a sampled arrow: draw from it with `sample … <- {name}(…)`"
+        ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span, fixes=_drawn_instead(expr, ctx))
+    origin = ctx.scope.origin(expr.span)
+    if args:
+        arrow = fitted(arrow, args, trees, name, ctx)
+    elif not isinstance(arrow.domain.space, Unknown):
+        ctx.scope.report(ARGUMENT_MISMATCH, f"`{name}` wants an argument, `{arrow.domain.written}`", expr.span)
+    ctx.scope.stages += stages_of(arrow, ctx.scope)
+    kind = result_type(arrow, args)
+    return Apply(type=kind, origin=origin, arrow=arrow, args=tuple(args))
+
+
+def fitted(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], name: str, ctx: StepContext) -> Arrow:
+    """`arrow` as it acts on `args`; reports at the arguments what does not fit."""
+    given = argument_space([(named_value(arg, ctx), _argument_type(arg)) for arg in args], arrow.domain.space)
+    reaches = union(reached(arg, ctx) for arg in args)
+    start, end = trees[0].span.start, trees[-1].span.end
+    place = ctx.scope.origin(trees[0].span._replace(start=start, end=end))
+    gives = f"{words(trees[0], 'the argument')} is" if len(trees) == 1 else "the arguments are"
+    related = [] if name in ctx.scope.local else [declared(name)]
+    return apply_to(
+        arrow, given, ctx, place, ARGUMENT_MISMATCH, gives, f"`{name}` wants", reaches=reaches, related=related
+    )
+
+
+def _argument_type(arg: Expr) -> ValueType:
+    # a whole number may stand for an element of a finite set
+    whole = isinstance(arg, Constant) and isinstance(arg.value, int)
+    return ValueType(None) if whole else arg.type
+
+
+def reached(expr: Expr, ctx: StepContext) -> frozenset[str]:
+    """The inputs that a value is computed from."""
+    if isinstance(expr, Bound):
+        binding = ctx.find(expr.name)
+        return frozenset() if binding is None else binding.reaches
+    return union(reached(child, ctx) for child in children(expr))
+
+
+def union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+    joined: set[str] = set()
+    for each in sets:
+        joined |= each
+    return frozenset(joined)
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The direct subexpressions that carry values."""
+    match expr:
+        case Apply() | Builtin():
+            return expr.args
+        case Index():
+            return (expr.base, *expr.indices)
+        case Method():
+            return (expr.base, *expr.args)
+        case FieldOf():
+            return (expr.base,)
+        case ListOf():
+            return expr.items
+        case FactorTable():
+            return (*(() if expr.body is None else (expr.body,)), *(value for _, value in expr.cases))
+        case _:
+            return ()
+
+
+def result_type(arrow: Arrow, args: Sequence[Expr]) -> ValueType:
+    """The type of `arrow` on `args`: the codomain behind the arguments' plates."""
+    rows = any(arg.type.rows for arg in args)
+    if any(is_data(arg.type) for arg in args):
+        unknown = any(isinstance(arg.type.space, Unknown) for arg in args)
+        return ValueType(arrow.codomain.space if unknown else None, rows=rows)
+    plates = max((arg.type for arg in args), key=lambda kind: len(kind.indexed), default=None)
+    if plates is None or not plates.indexed or _whole(arrow, args):
+        return ValueType(arrow.codomain.space, rows=rows)
+    front = plate_axes(plates)
+    return ValueType(arrow.codomain.space, tuple(n for _, n in front), rows, tuple(s for s, _ in front))
+
+
+def _whole(arrow: Arrow, args: Sequence[Expr]) -> bool:
+    """True where the plates themselves are the vector that the arrow reads."""
+    wanted = item_of(arrow.domain.space)
+    plain = product((None, arg.type.space or Unknown()) for arg in args)
+    if fits(item_of(plain), wanted):
+        return False
+    return fits(item_of(product((None, flattened(arg.type) or Unknown()) for arg in args)), wanted)
+
+
+# ---------------------------------------------------------------- methods
+
+
+def check_method(expr: MethodCall, ctx: StepContext, check: Check) -> Expr:
+    """`x.m(args)`: a chart's question, or a builtin written behind its first argument."""
+    base = check(expr.base, ctx)
+    origin = ctx.scope.origin(expr.span)
+    name = expr.method.text
+    if _is_chart(base, ctx):
+        args = tuple(_item(arg.value, ctx) for arg in expr.args)
+        wanted = _CHART_METHODS.get(name)
+        if wanted is None:
+            near = closest(name, _CHART_METHODS)
+            message = f"a chart has no method `{name}`"
+            message += f"; did you mean `{near}`?" if near else f"; it has {', '.join(_CHART_METHODS)}"
+            ctx.scope.report(
+                UNKNOWN_VALUE_FIELD, message, expr.method.span, fixes=respelt(expr.method, near, ctx.scope)
+            )
+        elif len(args) != wanted:
+            message = f"`{name}` takes {wanted} {'item' if wanted == 1 else 'items'}, but {len(args)} are given"
+            ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.span)
+        return Method(type=data_like([base.type]), origin=origin, base=base, method=name, args=args)
+    builtin = BUILTINS.get(name)
+    if builtin is not None:
+        call = ArithCall(expr.method, expr.args, expr.span)
+        return check_builtin(builtin, call, ctx, check, base)
+    args = tuple(check(arg.value, ctx) for arg in expr.args)
+    if not isinstance(base.type.space, Unknown):
+        near = closest(name, (*BUILTINS, *_CHART_METHODS))
+        message = f"{words(expr.base, 'the value')} has no method `{name}`" + (
+            f"; did you mean `{near}`?" if near else ""
+        )
+        ctx.scope.report(UNKNOWN_VALUE_FIELD, message, expr.method.span, fixes=respelt(expr.method, near, ctx.scope))
+    return Method(type=data_like([base.type]), origin=origin, base=base, method=name, args=args)
+
+
+def _is_chart(base: Expr, ctx: StepContext) -> bool:
+    if isinstance(base, Builtin):
+        return base.function == "parse"
+    if isinstance(base, Bound):
+        binding = ctx.find(base.name)
+        return binding is not None and binding.kind == "chart"
+    return False
+
+
+def _item(expr: Arith, ctx: StepContext) -> Expr:
+    """An item of a deduction, as text."""
+    return TermValue(type=data_like([]), origin=ctx.scope.origin(expr.span), text=_term_text(expr))
+
+
+def _term_text(expr: Arith) -> str:
+    while isinstance(expr, ParenArith):
+        expr = expr.inner
+    if isinstance(expr, ArithCall):
+        return f"{expr.func.text}({', '.join(_term_text(arg.value) for arg in expr.args)})"
+    if isinstance(expr, Variable):
+        return expr.name.text
+    return expr.text if isinstance(expr, Literal) else ""

@@ -1,0 +1,138 @@
+"""Gathers: `theta[school]`, `phi[z, w]`, `x[0]`."""
+
+from __future__ import annotations
+
+from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, plate_axes, with_axes
+from qvr_core.semantics.arithmetic.elementwise import Check, words
+from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.scope.scope import ObjectEntry
+from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.semantics.types.model import Bound, Constant, Data, Expr, Index, ValueType
+from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, INDEX_NOT_INTEGER
+from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Seq, Unknown
+from qvr_core.semantics.types.subspace import fit
+from qvr_core.syntax.tree import Arith, Gather, Literal, Span, Variable
+
+
+def check_gather(expr: Gather, ctx: StepContext, check: Check) -> Expr:
+    """`base[i, …]`: the leading axes of `base` are indexed; what the indices run over takes their place."""
+    base = check(expr.base, ctx)
+    runs = [] if isinstance(base.type.space, Seq) else axes(base.type) or []
+    sets = [*(name for _, name in runs), *[None] * len(expr.indices)]
+    indices = tuple(_label(tree, over, ctx) or check(tree, ctx) for tree, over in zip(expr.indices, sets, strict=False))
+    origin = ctx.scope.origin(expr.span)
+    for index, tree in zip(indices, expr.indices, strict=True):
+        check_index(index, tree, ctx)
+    return Index(type=_type(expr, base, indices, ctx), origin=origin, base=base, indices=indices)
+
+
+def _label(tree: Arith, over: str | None, ctx: StepContext) -> Expr | None:
+    """An index that names an element of the set that the axis runs over (`u[dog]`); bound names hide labels."""
+    text = tree.name.text if isinstance(tree, Variable) else tree.value if isinstance(tree, Literal) else None
+    entry = ctx.scope.lookup(over) if over is not None and isinstance(text, str) else None
+    space = entry.space.space if isinstance(entry, ObjectEntry) else None
+    if not isinstance(space, Finite) or space.labels is None or text not in space.labels:
+        return None
+    if isinstance(tree, Variable) and (text in ctx.bindings or text in ctx.aliases or text in ctx.locals):
+        return None
+    return Constant(type=SCALAR, origin=ctx.scope.origin(tree.span), value=space.labels.index(text))
+
+
+def check_index(index: Expr, tree: Arith, ctx: StepContext) -> None:
+    """A real-valued draw is no index."""
+    binding = ctx.find(index.name) if isinstance(index, Bound) else None
+    if binding is not None and binding.real_site:
+        message = f"{words(tree, 'the index')} is a real number, not an index; it is cut off to a whole number"
+        ctx.scope.report(INDEX_NOT_INTEGER, message, tree.span)
+
+
+def _type(expr: Gather, base: Expr, indices: tuple[Expr, ...], ctx: StepContext) -> ValueType:
+    kind = base.type
+    rows = kind.rows or any(index.type.rows for index in indices)
+    if isinstance(kind.space, Seq) and not kind.indexed and _whole(indices[0]) is not None:
+        inner = ValueType(kind.space.item, rows=rows)
+        return inner if len(indices) == 1 else ValueType(None, rows=rows)
+    shape = None if isinstance(kind.space, Seq) else axes(kind)
+    if shape is None:
+        return ValueType(Unknown() if isinstance(kind.space, Unknown) else None, rows=rows)
+    if len(indices) > len(shape):
+        _too_many(expr, len(shape), ctx)
+        return ValueType(Unknown(), rows=rows)
+    for axis, index, tree in zip(shape, indices, expr.indices, strict=False):
+        _check_axis(axis, index, tree, expr, ctx)
+    return _remaining(kind, shape, indices, rows)
+
+
+def _too_many(expr: Gather, rank: int, ctx: StepContext) -> None:
+    base = words(expr.base, "the value")
+    kept = expr.indices[rank - 1].span.end if rank else expr.base.span.end
+    end = expr.indices[-1].span.end if rank else expr.span.end
+    surplus = len(expr.indices) - rank
+    title = "Remove the index" if rank == 0 or surplus == 1 else f"Remove the last {surplus} indices"
+    fix = Fix(title, (Edit(ctx.scope.origin(Span(kept, end)), ""),), True)
+    if rank == 0:
+        message = f"{base} is a single number and cannot be indexed"
+    else:
+        message = f"{base} has {rank} {'axis' if rank == 1 else 'axes'}, but {len(expr.indices)} indices"
+    place = expr.indices[rank].span if rank else expr.span
+    ctx.scope.report(INDEX_MISMATCH, message, place, fixes=(fix,))
+
+
+def _whole(index: Expr) -> int | None:
+    return index.value if isinstance(index, Constant) and isinstance(index.value, int) else None
+
+
+def _check_axis(axis: Axis, index: Expr, tree: Arith, expr: Gather, ctx: StepContext) -> None:
+    size, name = axis
+    if name is not None:
+        ctx.plates.add(name)
+    base = words(expr.base, "the value")
+    literal = _whole(index)
+    if literal is not None:
+        if isinstance(size, int) and not -size <= literal < size:
+            message = f"{base} has {int(size)} elements, so the last index is {int(size) - 1}"
+            ctx.scope.report(INDEX_MISMATCH, message, tree.span)
+        return
+    if isinstance(index, Data):
+        _note_data(index, size, name, ctx)
+        return
+    space = index.type.space
+    if isinstance(space, Finite) and size is not None:
+        result = fit(space, Finite(size, name))
+        what = words(tree, "the index")
+        if result.problem is not None:
+            over = f"`{name}`" if name else f"{size} elements"
+            ctx.scope.report(INDEX_MISMATCH, f"{base} runs over {over}, but {what} is in `{space.nominal}`", tree.span)
+        elif result.widths == "wrong":
+            message = f"{base} has {_count(size)} elements, but {what} takes {_count(space.size)} values"
+            ctx.scope.report(INDEX_MISMATCH, message, tree.span)
+    elif isinstance(space, Constrained):
+        message = f"{words(tree, 'the index')} is a vector of real numbers, not an index"
+        ctx.scope.report(INDEX_NOT_INTEGER, message, tree.span)
+
+
+def _count(size: Dim) -> str:
+    return str(int(size)) if isinstance(size, int) else "_"
+
+
+def _note_data(index: Data, size: Dim | None, name: str | None, ctx: StepContext) -> None:
+    """Data used as an index holds elements of the set that the axis runs over."""
+    known, origin = ctx.data.get(index.name, (index.type, index.origin))
+    if known.space is None and size is not None:
+        ctx.data[index.name] = (ValueType(Finite(size, name)), origin)
+
+
+def _remaining(kind: ValueType, shape: list[Axis], indices: tuple[Expr, ...], rows: bool) -> ValueType:
+    front: list[Axis] = []
+    for index in indices:
+        if is_data(index.type) or isinstance(index.type.space, Seq):
+            front = [(None, None)] if not isinstance(index, Constant) and not front else front
+        else:
+            found = axes(index.type) or []
+            front = found if len(found) > len(front) else front
+    rest = shape[len(indices) :]
+    plates = [*front, *plate_axes(kind)[len(indices) :]]
+    like = [ValueType(None, rows=rows)]
+    if len(indices) <= len(kind.indexed) and kind.space is not None:
+        return with_axes(plates, kind.space, like=like, event=kind.event)
+    return from_axes([*front, *rest], len(front), like=like)

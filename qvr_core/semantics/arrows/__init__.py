@@ -1,0 +1,1 @@
+"""Morphisms, objects and arrow expressions."""

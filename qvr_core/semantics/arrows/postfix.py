@@ -1,0 +1,241 @@
+"""What follows a dot: tensor operations, `freeze`, named factors (docs/reference.md#combinators)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.language.spelling import closest
+from qvr_core.semantics.scope.scope import UNKNOWN, Scope, show
+from qvr_core.semantics.types.arrow_text import arrow_text, plain
+from qvr_core.semantics.types.codes import CALL_ARGUMENTS, NOT_ENDOMORPHISM, SORT_MISMATCH, UNKNOWN_FIELD
+from qvr_core.semantics.types.density import DETERMINISTIC
+from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.model import (
+    Arrow,
+    Dagger,
+    Damaged,
+    Density,
+    DropFactors,
+    Freeze,
+    PartialTrace,
+    Sort,
+    TakeFactor,
+)
+from qvr_core.semantics.types.spaces import (
+    Finite,
+    Named,
+    Product,
+    Seq,
+    Space,
+    factors_of,
+    is_finite,
+    is_unknown,
+    item_of,
+    product,
+)
+from qvr_core.semantics.types.subspace import fit
+from qvr_core.syntax.tree import ArrowRef, Number, ObjectRef, PostfixExpr, String
+
+METHODS = ("dagger", "freeze", "trace", "marginalize")
+
+
+def check_postfix(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
+    """`base.dagger`, `base.trace(X)`, `base.marginalize(X, …)`, `base.freeze`, `base.h`."""
+    match expr.attribute.text:
+        case "dagger":
+            return _dagger(expr, base, scope)
+        case "freeze":
+            _no_arguments(expr, scope)
+            return Freeze(
+                domain=base.domain,
+                codomain=base.codomain,
+                sort=base.sort,
+                origin=scope.origin(expr.span),
+                density=base.density,
+                base=base,
+            )
+        case "trace":
+            return _trace(expr, base, scope)
+        case "marginalize":
+            return _drop(expr, base, scope)
+        case _:
+            return _field(expr, base, scope)
+
+
+def _damaged(expr: PostfixExpr, scope: Scope, sort: Sort = Sort.DETERMINISTIC) -> Damaged:
+    return Damaged(domain=UNKNOWN, codomain=UNKNOWN, sort=sort, origin=scope.origin(expr.span), density=DETERMINISTIC)
+
+
+def _no_arguments(expr: PostfixExpr, scope: Scope) -> None:
+    if expr.args:
+        scope.report(CALL_ARGUMENTS, f"`.{expr.attribute.text}` takes no arguments", expr.args[0].span)
+
+
+def _is_matrix(expr: PostfixExpr, base: Arrow, scope: Scope) -> bool:
+    if isinstance(base, Damaged) or base.sort is Sort.TENSOR:
+        return True
+    finite = is_finite(base.domain.space) and is_finite(base.codomain.space)
+    if base.sort is Sort.DETERMINISTIC and finite:
+        return True
+    what = "a deterministic arrow" if base.sort is Sort.DETERMINISTIC else "a sampled arrow"
+    message = f"`.{expr.attribute.text}` wants a tensor arrow, but `{arrow_text(expr.base)}` is {what}"
+    scope.report(SORT_MISMATCH, message, expr.attribute.span)
+    return False
+
+
+def _dagger(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
+    _no_arguments(expr, scope)
+    if not _is_matrix(expr, base, scope):
+        return _damaged(expr, scope)
+    return Dagger(
+        domain=base.codomain,
+        codomain=base.domain,
+        sort=Sort.TENSOR,
+        origin=scope.origin(expr.span),
+        density=DETERMINISTIC,
+        base=base,
+    )
+
+
+def _objects(expr: PostfixExpr, scope: Scope) -> list[tuple[ObjectRef, Named]] | None:
+    found: list[tuple[ObjectRef, Named]] = []
+    for arg in expr.args or ():
+        value = None if isinstance(arg.value, Number | String) else plain(arg.value)
+        if not isinstance(value, ArrowRef) or arg.key is not None:
+            scope.report(CALL_ARGUMENTS, f"`.{expr.attribute.text}` takes objects", arg.span)
+            return None
+        ref = ObjectRef(value.name)
+        found.append((ref, check_object_expr(ref, scope)))
+    return found
+
+
+def _trace(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
+    objects = _objects(expr, scope)
+    if objects is None or not _is_matrix(expr, base, scope):
+        return _damaged(expr, scope)
+    if len(objects) != 1:
+        scope.report(CALL_ARGUMENTS, "`.trace` takes one object: f.trace(X)", expr.attribute.span)
+        return _damaged(expr, scope, Sort.TENSOR)
+    over = objects[0][1]
+    domain, codomain = _without_last(base.domain.space, over), _without_last(base.codomain.space, over)
+    if domain is None or codomain is None:
+        side = base.domain if domain is None else base.codomain
+        message = f"`.trace({over.written})` wants `{over.written}` as the last factor of both sides, not {show(side)}"
+        if base.domain.space == base.codomain.space == over.space:
+            message = f"`.trace({over.written})` would leave nothing: it wants A * {over.written} -o B * {over.written}"
+        scope.report(NOT_ENDOMORPHISM, message, expr.attribute.span)
+        return _damaged(expr, scope, Sort.TENSOR)
+    return PartialTrace(
+        domain=domain,
+        codomain=codomain,
+        sort=Sort.TENSOR,
+        origin=scope.origin(expr.span),
+        density=DETERMINISTIC,
+        base=base,
+        over=over,
+    )
+
+
+def _without_last(space: Space, over: Named) -> Named | None:
+    if is_unknown(space) or is_unknown(over.space):
+        return UNKNOWN
+    factors = factors_of(space)
+    dropped = len(factors_of(over.space))
+    if len(factors) <= dropped or not isinstance(space, Product):
+        return None
+    tail = product(zip(space.names[-dropped:], factors[-dropped:], strict=True))
+    result = fit(tail, over.space)
+    if result.problem is not None or result.widths == "wrong":
+        return None
+    return _kept(space, range(len(factors) - dropped))
+
+
+def _kept(space: Space, indices: Sequence[int]) -> Named:
+    names = space.names if isinstance(space, Product) else (None,)
+    factors = factors_of(space)
+    words = [names[index] or structure(factors[index]) for index in indices]
+    return Named(product((names[index], factors[index]) for index in indices), " * ".join(words))
+
+
+def _drop(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
+    objects = _objects(expr, scope)
+    if objects is None or not _is_matrix(expr, base, scope):
+        return _damaged(expr, scope)
+    if not objects:
+        scope.report(CALL_ARGUMENTS, "`.marginalize` takes the objects to drop: f.marginalize(X)", expr.attribute.span)
+        return _damaged(expr, scope, Sort.TENSOR)
+    space = base.codomain.space
+    if is_unknown(space):
+        return _damaged(expr, scope, Sort.TENSOR)
+    dropped: list[int] = []
+    for ref, named in objects:
+        index = _factor_index(space, ref.name.text, named.space, dropped)
+        if index is None:
+            message = f"`{arrow_text(expr.base)}` gives {show(base.codomain)}, which has no factor `{ref.name.text}`"
+            scope.report(UNKNOWN_FIELD, message, ref.span)
+            return _damaged(expr, scope, Sort.TENSOR)
+        dropped.append(index)
+    kept = [index for index in range(len(factors_of(space))) if index not in dropped]
+    if not kept:
+        scope.report(CALL_ARGUMENTS, "`.marginalize` must leave a factor", expr.attribute.span)
+        return _damaged(expr, scope, Sort.TENSOR)
+    return DropFactors(
+        domain=base.domain,
+        codomain=_kept(space, kept),
+        sort=Sort.TENSOR,
+        origin=scope.origin(expr.span),
+        density=DETERMINISTIC,
+        base=base,
+        indices=tuple(dropped),
+    )
+
+
+def _factor_index(space: Space, name: str, wanted: Space, taken: Sequence[int]) -> int | None:
+    names = space.names if isinstance(space, Product) else (None,)
+    for index, factor in enumerate(factors_of(space)):
+        if index in taken:
+            continue
+        same = isinstance(factor, Finite) and isinstance(wanted, Finite) and factor == wanted
+        if names[index] == name or same:
+            return index
+    return None
+
+
+def _field(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
+    field = expr.attribute
+    _no_arguments(expr, scope)
+    codomain = base.codomain
+    space = item_of(codomain.space)
+    if is_unknown(space):
+        return _damaged(expr, scope, base.sort)
+    names = space.names if isinstance(space, Product) else ()
+    if field.text not in names:
+        known = [name for name in names if name]
+        near = closest(field.text, (*known, *METHODS))
+        message = f"`{arrow_text(expr.base)}` gives {show(codomain)}, which has no factor `{field.text}`"
+        message += f"; did you mean `{near}`?" if near else ""
+        fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(field.span), near),), True),)
+        scope.report(UNKNOWN_FIELD, message, field.span, fixes=fixes)
+        return _damaged(expr, scope, base.sort)
+    index = names.index(field.text)
+    factor = factors_of(space)[index]
+    result = Named(factor, field.text)
+    if isinstance(codomain.space, Seq) or _is_sequence(codomain.space, index):
+        result = Named(Seq(factor), f"Seq {field.text}")
+    deterministic = base.density.kind == "deterministic"
+    return TakeFactor(
+        domain=base.domain,
+        codomain=result,
+        sort=base.sort,
+        origin=scope.origin(expr.span),
+        density=base.density if deterministic else Density("none", base.density.draws, 1, base.density.draws),
+        base=base,
+        field=field.text,
+        index=index,
+    )
+
+
+def _is_sequence(space: Space, index: int) -> bool:
+    return isinstance(space, Product) and isinstance(space.factors[index], Seq)

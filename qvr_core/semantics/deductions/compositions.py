@@ -1,0 +1,145 @@
+"""Compositions: the algebra in which the tensor arrows declared after it compose (docs/reference.md#compositions)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from qvr_core.semantics.arithmetic.arithmetic import check_arith
+from qvr_core.semantics.language.spelling import closest
+from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.scope.scope import UNKNOWN, Scope
+from qvr_core.semantics.types.codes import UNUSED
+from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
+from qvr_core.semantics.types.model import Composition, Expr, ValueType
+from qvr_core.semantics.types.program_codes import COMPOSITION_RULE, UNKNOWN_COMPOSITION
+from qvr_core.syntax.tree import CompositionHeader, CompositionRule, Name, Span, Statement
+
+BUILTIN_COMPOSITIONS: Mapping[str, str] = {
+    "product_fuzzy": "a · b and 1 − ∏(1 − x): truth values",
+    "boolean": "and, any",
+    "lukasiewicz": "max(a + b − 1, 0) and min(Σ, 1)",
+    "godel": "min and max",
+    "tropical": "+ and min: shortest paths",
+    "max_plus": "+ and max: best scores",
+    "log_prob": "+ and logsumexp: log probabilities",
+    "real": "· and Σ: matrices",
+    "probability": "· and Σ on probabilities",
+    "counting": "· and Σ on counts",
+    "markov": "· and Σ on rows that sum to 1",
+}
+"""The builtin compositions: how two weights combine and how alternatives are joined."""
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "algebra": ("tensor_op", "join", "unit", "zero"),
+    "semigroupoid": ("tensor_op", "join"),
+    "bilinear_form": ("tensor_op", "join"),
+    "rule": ("tensor_op", "join"),
+}
+"""What each kind of composition must define."""
+
+OPERATIONS: Mapping[str, int] = {"tensor_op": 2, "join": 1, "unit": 0, "zero": 0, "negation": 1}
+"""Every operation and how many parameters it takes."""
+
+
+UNREAD = ("negation",)
+"""Operations that a composition may define, though nothing asks for them."""
+
+
+def check_composition(statement: Statement, scope: Scope) -> Composition:
+    """The selected or defined composition; reports unknown names, wrong arities and missing operations."""
+    header = statement.header.unit.node
+    assert isinstance(header, CompositionHeader)
+    kind = _kind(header, scope)
+    rules = [child for child in statement.header.children if isinstance(child.unit.node, CompositionRule)]
+    operations: dict[str, tuple[tuple[str, ...], Expr]] = {}
+    places: dict[str, Name] = {}
+    for child in rules:
+        rule = child.unit.node
+        assert isinstance(rule, CompositionRule)
+        scope.unit = child.uid
+        if rule.name.text in places:
+            message = f"`{rule.name.text}` is defined twice"
+            scope.report(COMPOSITION_RULE, message, rule.name.span)
+        elif _known_operation(rule, scope):
+            places[rule.name.text] = rule.name
+            if rule.name.text in UNREAD:
+                _unread(rule, Span(-child.column, len(child.unit.text) + 1), scope)
+            operations[rule.name.text] = _operation(rule, scope)
+    scope.unit = statement.uid
+    # a rule that cannot be read may be the one that is missing, and a kind that cannot may ask for less
+    damaged = len(places) < len(rules) or any(child.unit.node is None for child in statement.header.children)
+    damaged = damaged or (header.kind is not None and header.kind.text not in KINDS)
+    if operations or rules:
+        written = {child.unit.node.name.text for child in rules if isinstance(child.unit.node, CompositionRule)}
+        missing = [name for name in KINDS[kind] if name not in written]
+        if missing and not damaged:
+            words = ", ".join(f"`{name}`" for name in missing)
+            article = "an" if kind[0] in "aeiou" else "a"
+            scope.report(COMPOSITION_RULE, f"{article} {kind} must define {words}", header.name.span)
+    elif header.name.text not in BUILTIN_COMPOSITIONS and not damaged:
+        _unknown(header.name, scope)
+    return Composition(name=header.name.text, kind=kind, operations=operations, origin=scope.origin(header.name.span))
+
+
+def _kind(header: CompositionHeader, scope: Scope) -> str:
+    """What a composition promises to be; an algebra where the word is not known."""
+    name = header.kind
+    if name is None or name.text in KINDS:
+        return "algebra" if name is None else name.text
+    near = closest(name.text, KINDS)
+    message = f"a composition is no `{name.text}`"
+    message += f"; did you mean `{near}`?" if near else f"; it is one of {', '.join(KINDS)}"
+    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(name.span), near),), True),)
+    scope.report(COMPOSITION_RULE, message, name.span, fixes=fixes)
+    return "algebra"
+
+
+def _unknown(name: Name, scope: Scope) -> None:
+    near = closest(name.text, BUILTIN_COMPOSITIONS)
+    message = f"there is no composition `{name.text}`"
+    message += f"; did you mean `{near}`?" if near else f"; there are {', '.join(BUILTIN_COMPOSITIONS)}"
+    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(name.span), near),), True),)
+    scope.report(UNKNOWN_COMPOSITION, message, name.span, fixes=fixes)
+
+
+def _known_operation(rule: CompositionRule, scope: Scope) -> bool:
+    name = rule.name
+    wanted = OPERATIONS.get(name.text)
+    if wanted is None:
+        near = closest(name.text, OPERATIONS)
+        message = f"a composition has no operation `{name.text}`"
+        message += f"; did you mean `{near}`?" if near else f"; it has {', '.join(OPERATIONS)}"
+        fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(name.span), near),), True),)
+        scope.report(COMPOSITION_RULE, message, name.span, fixes=fixes)
+        return False
+    given = len(rule.parameters or ())
+    if given != wanted:
+        words = {0: "no parameters", 1: "1 parameter"}.get(wanted, f"{wanted} parameters")
+        scope.report(COMPOSITION_RULE, f"`{name.text}` takes {words}, but has {given}", name.span)
+        return False
+    return True
+
+
+def _unread(rule: CompositionRule, line: Span, scope: Scope) -> None:
+    name = rule.name.text
+    fix = Fix(f"Remove `{name}`", (Edit(scope.origin(line), ""),))
+    scope.report(
+        UNUSED, f"nothing reads `{name}`: no combinator of tensor arrows asks for it", rule.name.span, fixes=(fix,)
+    )
+
+
+def _operation(rule: CompositionRule, scope: Scope) -> tuple[tuple[str, ...], Expr]:
+    parameters = rule.parameters or ()
+    bindings: dict[str, Binding] = {}
+    for parameter in parameters:
+        origin = scope.origin(parameter.span)
+        if parameter.text in bindings:
+            related = (Related("the first one is here", bindings[parameter.text].origin),)
+            scope.report(COMPOSITION_RULE, f"two parameters are called `{parameter.text}`", origin, related)
+        bindings[parameter.text] = Binding("parameter", ValueType(None), UNKNOWN, origin)
+    ctx = StepContext(scope, bindings)
+    body = check_arith(rule.body, ctx)
+    for free in ctx.free:
+        span = free.origin.span
+        scope.unknown(Name(free.name, span), "variable", tuple(bindings))
+    return tuple(parameter.text for parameter in parameters), body

@@ -1,0 +1,428 @@
+"""The driver: keeps the checks of all statements of a file current under edits.
+
+A statement is checked again when its own text changes or the signature of a name that it mentions does.  Holes are
+solved in regions of tied unknowns; a solved hole is an ordinary size for every check that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from qvr_core.semantics.file import file_rules
+from qvr_core.semantics.file.blame import File, explain
+from qvr_core.semantics.file.circles import Circles
+from qvr_core.semantics.file.declarations import Checked, check_statement, declared_names, signature
+from qvr_core.semantics.file.references import References, statement_references
+from qvr_core.semantics.programs.programs import check_program
+from qvr_core.semantics.scope.holes import Holes
+from qvr_core.semantics.scope.overlays import Tracked
+from qvr_core.semantics.scope.scope import (
+    Argument,
+    DamagedEntry,
+    Entry,
+    Equation,
+    FamilyEntry,
+    ObjectEntry,
+    Scope,
+    TemplateEntry,
+    words_of,
+)
+from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Place, Related, Severity
+from qvr_core.semantics.types.dimensions import System, is_rigid
+from qvr_core.semantics.types.model import Program
+from qvr_core.syntax.statements import Layout, statement_uid
+from qvr_core.syntax.tree import Statement
+
+MOST_ROUNDS = 12
+"""Rounds of solving and checking again; two are the rule."""
+
+Key = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Record:
+    """What the checker knows of one statement."""
+
+    statement: Statement
+    names: tuple[str, ...]
+    references: References
+    checked: Checked = field(default_factory=Checked)
+    wrong: tuple[Key, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is known of a file at one moment: checks by statement, entries by name with the statement that gives them,
+    and the values of solved holes."""
+
+    checked: Mapping[int, Checked]
+    entries: Mapping[str, Entry]
+    owners: Mapping[str, int]
+    holes: Mapping[str, int]
+
+
+class FileChecker:
+    """The checks of one file."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.records: dict[int, Record] = {}
+        self.checked = Tracked[int, Checked]()
+        self.owners: dict[str, list[int]] = {}
+        """Statements that declare a name, in file order; the first one counts."""
+        self.readers: dict[str, set[int]] = {}
+        self.users: dict[str, set[int]] = {}
+        self.entries = Tracked[str, Entry]()
+        self.system = System()
+        self.holes = Holes(self.system)
+        self.circles = Circles(self)
+        self.rules = file_rules.FileRules(self)
+        self.wrong: set[Key] = set()
+        self.flagged: set[int] = set()
+        self._compositions: list[tuple[int, str]] = []
+        self._state: State | None = None
+        self._checking: tuple[str, ...] = ()
+        """Names that the statement being checked declares itself: it cannot be said what they are."""
+        self._providers = Tracked[str, int]()
+        """The statement that gave each entry."""
+        self._size_owners: dict[str, int] = {}
+        self._replicas: dict[str, set[Key]] = {}
+        self._explained: tuple[tuple[Key, ...], list[Diagnostic]] | None = None
+
+    # ---------------------------------------------------------------- what checks ask (`scope.Globals`)
+
+    def entry(self, name: str) -> Entry | None:
+        return DamagedEntry(name) if name in self._checking else self.entries.get(name)
+
+    def solved(self, variable: str) -> int | None:
+        return self.holes.values.get(variable)
+
+    def check_program(self, statement: Statement, scope: Scope, arguments: Mapping[str, Argument]) -> Program:
+        return check_program(statement, scope, arguments)
+
+    # ---------------------------------------------------------------- edits
+
+    def update(self, removed: Iterable[int], added: Iterable[int], changed: Iterable[int]) -> None:
+        """Take over an edit: statements that are gone, new, or have another text (`syntax.statements.ChangeSet`)."""
+        changed = tuple(changed)
+        self._state = None
+        touched: set[str] = set()
+        fresh: set[int] = set()
+        for uid in (*removed, *changed):
+            touched |= self._forget(uid)
+        for uid in (*added, *changed):
+            touched |= self._register(self.layout.statement_of(uid))
+            fresh.add(uid)
+        dirty = {uid for uid in fresh if uid in self.records}
+        touched |= self.rules.duplicated
+        dirty |= self._settle_owners(touched)
+        dirty |= self.circles.update(fresh, touched)
+        dirty |= self._damage_circles()
+        dirty |= self._algebras_changed(touched)
+        for _ in range(MOST_ROUNDS):
+            self._evaluate(dirty)
+            moved = self.holes.solve(self._position)
+            dirty = {uid for variable in moved for uid in self.holes.owners.get(variable, ())}
+            if not dirty:
+                break
+        self.rules.update(touched)
+
+    def _forget(self, uid: int) -> set[str]:
+        record = self.records.pop(uid, None)
+        if record is None:
+            return set()
+        self._retract(uid, record)
+        self.checked.drop(uid)
+        for name in record.references.reads:
+            _discard(self.readers, name, uid)
+        for name in record.references.uses:
+            _discard(self.users, name, uid)
+        for name in record.names:
+            owners = self.owners[name]
+            owners.remove(uid)
+            if not owners:
+                del self.owners[name]
+        self.flagged.discard(uid)
+        self.rules.forget(uid)
+        return {*record.names, *record.references.uses}
+
+    def _register(self, statement: Statement) -> set[str]:
+        uid = statement.uid
+        record = Record(statement, tuple(dict.fromkeys(declared_names(statement))), statement_references(statement))
+        self.records[uid] = record
+        self.rules.register(statement)
+        for name in record.references.reads:
+            self.readers.setdefault(name, set()).add(uid)
+        for name in record.references.uses:
+            self.users.setdefault(name, set()).add(uid)
+        for name in record.names:
+            self.owners.setdefault(name, []).append(uid)
+        return {*record.names, *record.references.uses}
+
+    def _settle_owners(self, touched: set[str]) -> set[int]:
+        """Who declares each name now; the statements to check again since the one that counts is another."""
+        dirty: set[int] = set()
+        for name in touched:
+            owners = self.owners.get(name)
+            if owners is None:
+                self._providers.drop(name)
+                if self.entries.drop(name) is not None:
+                    dirty |= self.readers.get(name, set())
+                continue
+            owners.sort(key=self.layout.start_line)
+            provider = self._providers.get(name)
+            if owners[0] != provider:
+                # the one before does not count any more, so its sizes do not either
+                dirty |= {uid for uid in (owners[0], provider) if uid in self.records}
+        return dirty
+
+    def _damage_circles(self) -> set[int]:
+        """What a circle declares fits everywhere, whichever part of it is checked first."""
+        dirty: set[int] = set()
+        for uid in self.circles.members:
+            for name in self.records[uid].names:
+                if self.owners[name][0] == uid and not isinstance(self.entries.get(name), DamagedEntry):
+                    self.entries[name] = DamagedEntry(name)
+                    dirty |= self.readers.get(name, set())
+        return dirty
+
+    # ---------------------------------------------------------------- checking
+
+    def _evaluate(self, dirty: set[int]) -> None:
+        """Check `dirty` statements and, as signatures change, those that mention them; declarations before users."""
+        budget = 50 * (len(dirty) + len(self.records))
+        while dirty and budget > 0:
+            for uid in self._in_order(next(iter(dirty)), dirty):
+                dirty.discard(uid)
+                dirty |= self._check(uid) - {uid}
+                budget -= 1
+
+    def _in_order(self, start: int, dirty: set[int]) -> list[int]:
+        """`start` behind all dirty statements that it depends on."""
+        order: list[int] = []
+        entered: set[int] = set()
+        pending: list[tuple[int, bool]] = [(start, False)]
+        while pending:
+            uid, done = pending.pop()
+            if done:
+                order.append(uid)
+            elif uid not in entered:
+                entered.add(uid)
+                pending.append((uid, True))
+                for name in self.records[uid].references.reads:
+                    for owner in self.owners.get(name, ())[:1]:
+                        if owner in dirty and owner not in entered:
+                            pending.append((owner, False))
+        return order
+
+    def _check(self, uid: int) -> set[int]:
+        """Check one statement; the statements that must follow."""
+        record = self.records[uid]
+        self._retract(uid, record)
+        self._checking = record.names
+        record.checked = self.checked[uid] = checked = check_statement(record.statement, self, self._algebra_at(uid))
+        self._checking = ()
+        self._assert(uid, record)
+        dirty: set[int] = set()
+        moved: list[str] = []
+        for name in {**checked.entries, **dict.fromkeys(record.names)}:
+            owners = self.owners.get(name)
+            if owners is not None and owners[0] != uid:
+                continue
+            entry = checked.entries.get(name) or DamagedEntry(name)
+            if uid in self.circles.members:
+                entry = DamagedEntry(name)
+            before = self.entries.get(name)
+            self.entries[name] = entry
+            self._providers[name] = uid
+            if before is None or isinstance(entry, TemplateEntry) or signature(before) != signature(entry):
+                moved.append(name)
+                dirty |= self.readers.get(name, set())
+        for name, entry in checked.entries.items() if moved else ():
+            # whoever fans out over a replicated arrow reads its copies by the one name
+            if isinstance(entry, FamilyEntry):
+                dirty |= self.readers.get(name, set())
+        if checked.diagnostics or checked.unknown_names:
+            self.flagged.add(uid)
+        else:
+            self.flagged.discard(uid)
+        return dirty
+
+    def _retract(self, uid: int, record: Record) -> None:
+        """Take a statement's equations and sizes back."""
+        checked = record.checked
+        for index, equation in enumerate(checked.equations):
+            self.holes.drop((uid, index))
+            if equation.replica is not None:
+                self._replicas.get(equation.replica[0], set()).discard((uid, index))
+        for variable in checked.size_values:
+            if self._size_owners.get(variable) == uid:
+                del self._size_owners[variable], self.system.known[variable]
+        for variable in checked.holes:
+            self.holes.disown(variable, uid)
+        for key in record.wrong:
+            self.wrong.discard(key)
+        if checked.equations or record.wrong or checked.size_values:
+            self._explained = None
+        record.wrong = ()
+
+    def _assert(self, uid: int, record: Record) -> None:
+        """Bring a statement's equations and sizes in."""
+        checked = record.checked
+        counts = all(self.owners.get(name, (uid,))[0] == uid for name in record.names)
+        if counts:
+            self.system.known.update(checked.size_values)
+            self._size_owners.update(dict.fromkeys(checked.size_values, uid))
+            for variable in checked.holes:
+                self.holes.own(variable, uid)
+        wrong: list[Key] = []
+        for index, equation in enumerate(checked.equations):
+            key = (uid, index)
+            rows = self.holes.put(key, equation.pairs)
+            if equation.replica is not None:
+                self._replicas.setdefault(equation.replica[0], set()).add(key)
+            if is_rigid(rows):
+                self.holes.drop(key)
+            elif equation.wrong:
+                wrong.append(key)
+        record.wrong = tuple(wrong)
+        self.wrong.update(wrong)
+        if checked.equations or checked.size_values:
+            self._explained = None
+
+    # ---------------------------------------------------------------- compositions in force
+
+    def _algebras_changed(self, touched: set[str]) -> set[int]:
+        """Statements that see another composition above them than when they were checked."""
+        found = sorted(
+            (self.layout.start_line(uid), record.statement.header.unit.declares[0].text)
+            for uid, record in self._composition_records()
+        )
+        if not found and not self._compositions:
+            return set()
+        self._compositions = found
+        return {
+            uid
+            for uid, record in self.records.items()
+            if record.checked.algebra and record.checked.algebra != self._algebra_at(uid)
+        }
+
+    def _composition_records(self) -> Iterator[tuple[int, Record]]:
+        for uid in self.rules.compositions:
+            record = self.records.get(uid)
+            if record is not None and record.statement.header.unit.declares:
+                yield uid, record
+
+    def _algebra_at(self, uid: int) -> str:
+        if not self._compositions:
+            return "product_fuzzy"
+        line = self.layout.start_line(uid)
+        above = [name for start, name in self._compositions if start < line]
+        return above[-1] if above else "product_fuzzy"
+
+    # ---------------------------------------------------------------- findings
+
+    def state(self) -> State:
+        """What is known now, untouched by later edits."""
+        if self._state is None:
+            holes = dict(self.holes.values)
+            self._state = State(self.checked.kept(), self.entries.kept(), self._providers.kept(), holes)
+        return self._state
+
+    def diagnostics(self) -> Iterator[Diagnostic]:
+        """Everything that is wrong with the meaning of the file."""
+        for uid in self.flagged:
+            yield from self.records[uid].checked.diagnostics
+        yield from self.circles.diagnostics()
+        yield from self.rules.diagnostics(self.flagged)
+        if not self.rules.broken:  # a line that cannot be read may be what fixes a size
+            yield from self.holes.diagnostics(self._position, self.size_place, self._hole_text, self._doubtful)
+        yield from self._contradictions()
+
+    def _doubtful(self) -> set[int]:
+        """Statements with an error, and all that they speak of: a size there may be open because of the error."""
+        reached: set[int] = set()
+        pending = [uid for uid in self.flagged if self._has_error(uid)]
+        while pending:
+            uid = pending.pop()
+            if uid not in reached:
+                reached.add(uid)
+                for name in self.records[uid].references.reads:
+                    pending += self.owners.get(name, ())[:1]
+        return reached
+
+    def _has_error(self, uid: int) -> bool:
+        checked = self.records[uid].checked
+        errors = (item for item in checked.diagnostics if item.code.severity is Severity.ERROR)
+        return bool(checked.unknown_names) or any(errors)
+
+    def _contradictions(self) -> list[Diagnostic]:
+        violated = self.wrong | self.holes.failed.keys()
+        if not violated:
+            return []
+        ordered = tuple(sorted(violated, key=self._position))
+        if self._explained is None or self._explained[0] != ordered:
+            self._explained = (ordered, explain(ordered, self._file()))
+        return self._explained[1]
+
+    def _file(self) -> File:
+        impossible: dict[Key, tuple[str, Fraction]] = {
+            key: (name, value)
+            for key, (name, value) in self.holes.failed.items()
+            if name is not None and value is not None
+        }
+        return File(
+            self.system,
+            self._equation,
+            self._position,
+            self.size_place,
+            self._objects_in,
+            impossible,
+            self._replicas,
+            self._copies,
+        )
+
+    def _copies(self, family: str) -> int:
+        entry = self.entries.get(family)
+        return len(entry.copies) if isinstance(entry, FamilyEntry) else 1
+
+    def _equation(self, key: Key) -> Equation:
+        return self.records[key[0]].checked.equations[key[1]]
+
+    def _position(self, key: Key) -> tuple[int, int]:
+        return self.layout.start_line(key[0]), key[1]
+
+    def size_place(self, variable: str) -> Place | None:
+        """Where a size is written."""
+        if variable.startswith("@"):
+            record = self.records.get(statement_uid(int(variable[1:].split(".", maxsplit=1)[0])))
+            return record.checked.size_places.get(variable) if record is not None else None
+        writers = sorted(self.holes.owners.get(variable, ()), key=self.layout.start_line)
+        for uid in writers or self.owners.get(variable.rpartition(".")[0], ())[:1]:
+            record = self.records.get(uid)
+            if record is not None and variable in record.checked.size_places:
+                return record.checked.size_places[variable]
+        return None
+
+    def _hole_text(self, variable: str) -> str:
+        """How a hole is written; '' for an unknown that the text does not write."""
+        owners = self.holes.owners.get(variable, ())
+        return next((self.records[uid].checked.holes.get(variable, "") for uid in owners), "")
+
+    def _objects_in(self, equation: Equation) -> list[Related]:
+        names = dict.fromkeys((*words_of(equation.given.written), *words_of(equation.wanted.written)))
+        return [
+            Related(f"`{name}` is declared here", DeclarationSite(name))
+            for name in names
+            if isinstance(self.entries.get(name), ObjectEntry)
+        ]
+
+
+def _discard(index: dict[str, set[int]], name: str, uid: int) -> None:
+    users = index.get(name)
+    if users is not None:
+        users.discard(uid)
+        if not users:
+            del index[name]

@@ -1,0 +1,338 @@
+"""One statement of a file -> what it declares, what is wrong with it, and the equations between its widths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from qvr_core.semantics.arrows.combinators import check_arrow_expr, damaged
+from qvr_core.semantics.arrows.morphisms import check_morphism
+from qvr_core.semantics.arrows.objects import alias_of, declared_space, written
+from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.scope.bounds import too_many_stages
+from qvr_core.semantics.scope.inherited import algebra_of, extent_of, scanned_direction, stages_of
+from qvr_core.semantics.scope.scope import (
+    ArrowEntry,
+    CompositionEntry,
+    DamagedEntry,
+    DeductionEntry,
+    Entry,
+    Equation,
+    FamilyEntry,
+    Globals,
+    ObjectEntry,
+    Scope,
+    TemplateEntry,
+    UnknownName,
+)
+from qvr_core.semantics.types.codes import RESERVED_NAME
+from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
+from qvr_core.semantics.types.model import (
+    Arrow,
+    Composition,
+    Damaged,
+    Deduction,
+    Export,
+    LetArrow,
+    ObjectModel,
+    Program,
+    Replicated,
+    Sort,
+)
+from qvr_core.semantics.types.spaces import Linear, Named, sizes
+from qvr_core.syntax.statements import units_of
+from qvr_core.syntax.tree import (
+    ArrowExpr,
+    ArrowRef,
+    CompositionHeader,
+    DeductionHeader,
+    ExportDecl,
+    LetDecl,
+    MorphismDecl,
+    Name,
+    Number,
+    ObjectDecl,
+    ParenArrow,
+    ProgramHeader,
+    Span,
+    Statement,
+)
+
+COMPOSITION = "composition "
+"""Before the name of a composition in the file's namespace."""
+
+Node = ObjectModel | Arrow | LetArrow | Program | Composition | Deduction | Replicated
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The result of checking one statement.  `nodes` are its parts of the typed model, by declared name."""
+
+    entries: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
+    nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
+    export: Export | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    unknown_names: tuple[UnknownName, ...] = ()
+    equations: tuple[Equation, ...] = ()
+    size_places: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    size_values: Mapping[str, int] = field(default_factory=dict[str, int])
+    holes: Mapping[str, str] = field(default_factory=dict[str, str])
+    algebra: str = ""
+
+
+def declared_names(statement: Statement) -> tuple[str, ...]:
+    """The names that a statement adds to the file's namespace, copies of `replicate=` included."""
+    node = statement.header.unit.node
+    names = tuple(name.text for name in statement.header.unit.declares)
+    if statement.header.unit.keyword == "composition":
+        # a namespace of their own: an algebra may be selected again further down
+        return tuple(f"{COMPOSITION}{name}" for name in names)
+    if isinstance(node, MorphismDecl) and (copies := _replicas(node)) is not None:
+        return (*names, *(copy for name in names for copy in _copies(name, copies)))
+    return names
+
+
+def _replicas(decl: MorphismDecl) -> int | None:
+    for option in decl.options.items if decl.options is not None else ():
+        if option.key.text == "replicate" and isinstance(option.value, Number):
+            value = option.value.value
+            return value if isinstance(value, int) and 1 <= value <= 4096 else None
+    return None
+
+
+def _copies(name: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{name}_{index}" for index in range(count))
+
+
+def check_statement(statement: Statement, file: Globals, algebra: str) -> Checked:
+    """Check one statement against what the other names of its file mean.  Never raises, whatever the tree."""
+    node = statement.header.unit.node
+    if node is None:
+        return Checked({name: DamagedEntry(name) for name in declared_names(statement)}, algebra=algebra)
+    first = statement.header.unit.declares[0].text if statement.header.unit.declares else ""
+    scope = Scope(file, statement.uid, first, algebra, first_owner=first)
+    entries: dict[str, Entry] = {}
+    nodes: dict[str, Node] = {}
+    export: Export | None = None
+    _check_reserved(statement, scope)
+    match node:
+        case ObjectDecl():
+            _objects(node, scope, entries, nodes)
+        case MorphismDecl():
+            _morphisms(node, scope, entries, nodes)
+        case LetDecl():
+            _let(node, scope, entries, nodes)
+        case ExportDecl():
+            export = _export(node, scope)
+        case ProgramHeader():
+            _program(statement, scope, entries, nodes)
+        case CompositionHeader(name=name):
+            from qvr_core.semantics.deductions.compositions import check_composition
+
+            composition = check_composition(statement, scope)
+            entries[f"{COMPOSITION}{name.text}"] = CompositionEntry(name.text, composition)
+            nodes[name.text] = composition
+        case DeductionHeader(name=name):
+            from qvr_core.semantics.deductions.deductions import check_deduction
+
+            deduction = check_deduction(statement, scope)
+            entries[name.text] = DeductionEntry(name.text, deduction)
+            nodes[name.text] = deduction
+    _forgive_broken_lines(statement, scope)
+    return Checked(
+        entries,
+        nodes,
+        export,
+        tuple(scope.diagnostics),
+        tuple(scope.unknown_names),
+        tuple(scope.equations),
+        scope.size_places,
+        scope.size_values,
+        scope.holes,
+        algebra,
+    )
+
+
+def _forgive_broken_lines(statement: Statement, scope: Scope) -> None:
+    """Where a line has a syntax error, its meaning is a guess: what is wrong with that is not the user's mistake, nor
+    what is wrong in other lines with a name that it may have bound."""
+    if not (scope.diagnostics or scope.unknown_names or scope.equations):
+        return
+    units = {placed.uid: placed.unit for placed in units_of(statement)}
+    broken = {uid for uid, unit in units.items() if unit.broken}
+    if not broken:
+        return
+    words = {word for uid in broken for word in _WORD.findall(units[uid].text)}
+
+    def forgiven(place: Place) -> bool:
+        if not isinstance(place, Origin) or place.unit not in units:
+            return False
+        marked = units[place.unit].text[place.span.start : place.span.end]
+        return place.unit in broken or marked in words
+
+    scope.diagnostics = [item for item in scope.diagnostics if not forgiven(item.place)]
+    scope.unknown_names = [item for item in scope.unknown_names if not forgiven(item.place)]
+    scope.equations = [item for item in scope.equations if item.place.unit not in broken]
+
+
+_WORD = re.compile(r"\w+")
+
+
+def _check_reserved(statement: Statement, scope: Scope) -> None:
+    if isinstance(statement.header.unit.node, CompositionHeader):
+        return
+    for name in statement.header.unit.declares:
+        builtin = BUILTINS.get(name.text)
+        if name.text in FAMILIES:
+            scope.report(RESERVED_NAME, f"`{name.text}` is a family of distributions", name.span)
+        elif builtin is not None and builtin.reserved:
+            scope.report(RESERVED_NAME, f"`{name.text}` is a builtin function", name.span)
+
+
+def _owners(names: tuple[Name, ...], scope: Scope) -> Iterator[tuple[Name, Scope]]:
+    """Each declared name with a scope of its own: what is wrong is reported for the first one only."""
+    yield names[0], scope
+    for name in names[1:]:
+        quiet = Scope(scope.globals, scope.unit, name.text, scope.algebra, first_owner=scope.first_owner)
+        yield name, quiet
+        # a hole is an unknown of its own for each name
+        scope.size_places.update(quiet.size_places)
+        scope.holes.update(quiet.holes)
+        scope.equations.extend(quiet.equations)
+
+
+def _objects(decl: ObjectDecl, scope: Scope, entries: dict[str, Entry], nodes: dict[str, Node]) -> None:
+    for name, own in _owners(decl.names, scope):
+        own.declaring = True
+        space = declared_space(decl.space, own)
+        own.declaring = False
+        entries[name.text] = ObjectEntry(name.text, Named(space, name.text))
+        nodes[name.text] = ObjectModel(
+            name=name.text,
+            space=Named(space, written(decl.space)),
+            alias=alias_of(decl.space),
+            origin=own.origin(name.span),
+        )
+
+
+def _morphisms(decl: MorphismDecl, scope: Scope, entries: dict[str, Entry], nodes: dict[str, Node]) -> None:
+    copies = _replicas(decl)
+    for name, own in _owners(decl.names, scope):
+        arrow = replace(check_morphism(decl, own), origin=own.origin(name.span))
+        if copies is None:
+            _add_morphism(name.text, arrow, own, entries, nodes)
+            continue
+        for copy in _copies(name.text, copies):
+            named = arrow if isinstance(arrow, Damaged) else replace(arrow, name=copy)
+            _add_morphism(copy, named, own, entries, nodes)
+        entries[name.text] = FamilyEntry(name.text, _copies(name.text, copies))
+        nodes[name.text] = Replicated(name=name.text, copies=_copies(name.text, copies), origin=own.origin(name.span))
+
+
+def _add_morphism(name: str, arrow: Arrow, scope: Scope, entries: dict[str, Entry], nodes: dict[str, Node]) -> None:
+    nodes[name] = arrow
+    if isinstance(arrow, Damaged) or scope.doubtful:
+        entries[name] = DamagedEntry(name)
+    else:
+        entries[name] = arrow_entry(name, "morphism", arrow, scope, type(arrow).__name__.lower())
+
+
+def arrow_entry(name: str, kind: str, arrow: Arrow, scope: Scope, role: str = "") -> ArrowEntry:
+    """What the users of a declared arrow see."""
+    return ArrowEntry(
+        name,
+        kind,
+        arrow.domain,
+        arrow.codomain,
+        arrow.sort,
+        arrow.density,
+        role,
+        algebra_of(arrow, scope) if arrow.sort is Sort.TENSOR else None,
+        scanned_direction(arrow, scope),
+        extent=extent_of(arrow, scope),
+        stages=stages_of(arrow, scope),
+    )
+
+
+def _let(decl: LetDecl, scope: Scope, entries: dict[str, Entry], nodes: dict[str, Node]) -> None:
+    name = decl.name.text
+    scope.let_name = name
+    arrow = _buildable(check_arrow_expr(decl.value, scope), decl.value.span, scope)
+    nodes[name] = LetArrow(name=name, arrow=arrow, origin=scope.origin(decl.name.span))
+    damaged = isinstance(arrow, Damaged) or scope.doubtful
+    entries[name] = DamagedEntry(name) if damaged else arrow_entry(name, "let", arrow, scope)
+
+
+def _buildable(arrow: Arrow, span: Span, scope: Scope) -> Arrow:
+    """The arrow, or a damaged one (reported) where it is too large."""
+    too_large = too_many_stages(stages_of(arrow, scope), arrow.domain, arrow.codomain, span, scope)
+    return damaged(arrow.origin) if too_large else arrow
+
+
+def _export(decl: ExportDecl, scope: Scope) -> Export:
+    name = bare_name(decl.value)
+    if name is None:
+        arrow = _buildable(check_arrow_expr(decl.value, scope), decl.value.span, scope)
+        return Export(name="", arrow=arrow, origin=scope.origin(decl.span))
+    entry = scope.lookup(name.text)
+    if entry is None or isinstance(entry, ObjectEntry | FamilyEntry):
+        check_arrow_expr(decl.value, scope)
+    return Export(name=name.text, arrow=None, origin=scope.origin(decl.span))
+
+
+def bare_name(expr: ArrowExpr) -> Name | None:
+    """The name that an expression is, parentheses aside; None for any other expression."""
+    while isinstance(expr, ParenArrow):
+        expr = expr.inner
+    return expr.name if isinstance(expr, ArrowRef) else None
+
+
+def _program(statement: Statement, scope: Scope, entries: dict[str, Entry], nodes: dict[str, Node]) -> None:
+    from qvr_core.semantics.programs.programs import check_program
+
+    program = check_program(statement, scope)
+    scope.unit = statement.uid
+    nodes[program.name] = program
+    if too_many_stages(program.stages, program.domain, program.codomain, program.origin.span, scope):
+        entries[program.name] = DamagedEntry(program.name)
+        nodes[program.name] = damaged(program.origin)
+        return
+    if program.template:
+        entries[program.name] = TemplateEntry(program.name, statement)
+        return
+    entries[program.name] = ArrowEntry(
+        program.name,
+        "program",
+        program.domain,
+        program.codomain,
+        program.sort,
+        program.density,
+        ignores_input=not program.uses_input,
+        extent=program.extent,
+        stages=program.stages,
+    )
+
+
+# ---------------------------------------------------------------- signatures
+
+
+Signature = tuple[object, ...]
+
+
+def signature(entry: Entry) -> Signature:
+    """What must be equal for the users of a name to stay as they are."""
+    match entry:
+        case ObjectEntry(name=name, space=space):
+            return ("object", name, *_spelt(space))
+        case ArrowEntry():
+            return (entry, *_spelt(entry.domain), *_spelt(entry.codomain))
+        case _:
+            return (entry,)
+
+
+def _spelt(named: Named) -> tuple[object, ...]:
+    # equality of spaces looks at neither the spelling nor the variables behind the sizes
+    forms = tuple(size if isinstance(size, Linear) else getattr(size, "form", None) for size in sizes(named.space))
+    return (named.space, named.written, forms)

@@ -1,0 +1,180 @@
+"""Rules that no statement can decide alone: names declared twice or unused, exports."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol
+
+from qvr_core.semantics.file.declarations import COMPOSITION, Checked, bare_name
+from qvr_core.semantics.file.strangers import Strangers
+from qvr_core.semantics.scope.scope import Entry, FamilyEntry
+from qvr_core.semantics.types.codes import DUPLICATE_EXPORT, DUPLICATE_NAME, UNFANNED_REPLICA, UNUSED
+from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Related
+from qvr_core.syntax.statements import Layout, units_of
+from qvr_core.syntax.tree import CompositionHeader, ExportDecl, LetDecl, Name, Placed, Span, Statement
+
+if TYPE_CHECKING:
+
+    class Record(Protocol):
+        statement: Statement
+        names: tuple[str, ...]
+        checked: Checked
+
+    class File(Protocol):
+        layout: Layout
+        owners: dict[str, list[int]]
+        users: dict[str, set[int]]
+
+        @property
+        def entries(self) -> Mapping[str, Entry]: ...
+        @property
+        def records(self) -> Mapping[int, Record]: ...
+
+
+def _put(group: set[str], name: str, belongs: bool) -> None:
+    if belongs:
+        group.add(name)
+    else:
+        group.discard(name)
+
+
+class FileRules:
+    """Keeps the findings that concern the whole file current under edits."""
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+        self.compositions: set[int] = set()
+        self.exports: dict[int, str] = {}
+        """What each export names; '' where it is no bare name."""
+        self.lets: set[int] = set()
+        self.broken: dict[int, tuple[str, ...]] = {}
+        """The lines with a syntax error, by statement."""
+        self.duplicated: set[str] = set()
+        self._unused: set[str] = set()
+        self._unfanned: set[str] = set()
+        self._shown: dict[str, tuple[Placed[Any], Diagnostic]] = {}
+        self._exported: defaultdict[str, set[int]] = defaultdict(set)
+        self._strangers = Strangers(file)
+
+    def register(self, statement: Statement) -> None:
+        node = statement.header.unit.node
+        keyword = statement.header.unit.keyword
+        for kind, word, group in (
+            (CompositionHeader, "composition", self.compositions),
+            (LetDecl, "let", self.lets),
+        ):
+            if isinstance(node, kind) or (node is None and keyword == word):
+                group.add(statement.uid)
+        if isinstance(node, ExportDecl) or (node is None and keyword == "export"):
+            self._export(statement.uid, None if node is None else bare_name(node.value))
+        broken = tuple(placed.unit.text for placed in units_of(statement) if placed.unit.broken)
+        if broken:
+            self.broken[statement.uid] = broken
+
+    def forget(self, uid: int) -> None:
+        self.broken.pop(uid, None)
+        self._strangers.forget(uid)
+        self._exported[self.exports.pop(uid, "")].discard(uid)
+        for group in (self.compositions, self.lets):
+            group.discard(uid)
+
+    def _export(self, uid: int, name: Name | None) -> None:
+        self.exports[uid] = "" if name is None else name.text
+        self._exported[self.exports[uid]].add(uid)
+
+    def update(self, touched: Iterable[str]) -> None:
+        """Look again at the names that an edit declared, dropped, or began or ceased to use."""
+        names = set(touched)
+        for name in touched:
+            for owner in self.file.owners.get(name, ()):
+                names.update(own.text for own in self.file.records[owner].statement.header.unit.declares)
+        for name in names:
+            owners = self.file.owners.get(name, [])
+            keyword = self.file.records[owners[0]].statement.header.unit.keyword if owners else ""
+            _put(self.duplicated, name, len(owners) > 1)
+            own_use = bool(self.file.users.get(name, set()) - set(owners))
+            copy_use = any(copy in self.file.users for copy in self._copies(name))
+            _put(
+                self._unused,
+                name,
+                bool(owners) and self._can_be_unused(name, owners[0]) and not (own_use or copy_use),
+            )
+            self._strangers.put(name, keyword, name in self._unused)
+            _put(self._unfanned, name, bool(owners) and copy_use and not own_use)
+
+    def _can_be_unused(self, name: str, owner: int) -> bool:
+        header = self.file.records[owner].statement.header
+        declared = any(name == own.text for own in header.unit.declares)
+        return declared and header.unit.keyword in ("object", "morphism", "let", "define") and name[0] != "_"
+
+    def _copies(self, name: str) -> tuple[str, ...]:
+        entry = self.file.entries.get(name)
+        return entry.copies if isinstance(entry, FamilyEntry) else ()
+
+    # ---------------------------------------------------------------- findings
+
+    def diagnostics(self, flagged: Iterable[int]) -> Iterator[Diagnostic]:
+        broken = "\n".join(chain.from_iterable(self.broken.values()))
+        misspelt = self._strangers.find(flagged, self._unused, broken)
+        yield from misspelt.diagnostics
+        yield from self._duplicates()
+        yield from self._unused_names(misspelt.declarations, broken)
+        yield from self._repeated_exports()
+
+    def _name_origin(self, uid: int, name: str) -> Origin:
+        header = self.file.records[uid].statement.header
+        span = next((own.span for own in header.unit.declares if own.text == name), Span(0, 0))
+        return Origin(header.uid, span)
+
+    def _duplicates(self) -> Iterator[Diagnostic]:
+        for name in self.duplicated:
+            if name.startswith(COMPOSITION):
+                continue
+            for uid in self.file.owners[name][1:]:
+                header = self.file.records[uid].statement.header
+                if not any(own.text == name for own in header.unit.declares):
+                    base = header.unit.declares[0]
+                    message = f"`{base.text}` is replicated into `{name}`, which is declared already"
+                    place = Origin(header.uid, base.span)
+                else:
+                    message = f"`{name}` is declared already"
+                    place = self._name_origin(uid, name)
+                related = (Related(f"the first `{name}` is declared here", DeclarationSite(name)),)
+                yield Diagnostic(DUPLICATE_NAME, message, place, related)
+
+    def _unused_names(self, misspelt: Set[str], broken: str) -> Iterator[Diagnostic]:
+        exempt = self._last_let() if not self.exports else None
+        for name in self._unused:
+            owner = self.file.owners[name][0]
+            if owner == exempt or name in broken or name in misspelt:
+                continue
+            header = self.file.records[owner].statement.header
+            shown = self._shown.get(name)
+            if shown is None or shown[0] is not header:
+                shown = self._shown[name] = (header, self._unused_name(name, header))
+            yield shown[1]
+        for name in self._unfanned:
+            message = f"`{name}` is replicated, but neither `fan({name})` nor `scan({name})` uses all its copies"
+            yield Diagnostic(UNFANNED_REPLICA, message, self._name_origin(self.file.owners[name][0], name))
+
+    def _unused_name(self, name: str, header: Placed[Any]) -> Diagnostic:
+        span = next(own.span for own in header.unit.declares if own.text == name)
+        fixes: tuple[Fix, ...] = ()
+        if len(header.unit.declares) == 1 and header.unit.node is not None:
+            whole = Origin(header.uid, Span(0, len(header.unit.text)))
+            fixes = (Fix(f"Remove `{name}`", (Edit(whole, "", "line"),)),)
+        return Diagnostic(UNUSED, f"`{name}` is never used", Origin(header.uid, span), fixes=fixes)
+
+    def _last_let(self) -> int | None:
+        return max(self.lets, key=self.file.layout.start_line, default=None)
+
+    def _repeated_exports(self) -> Iterator[Diagnostic]:
+        for name, uids in self._exported.items():
+            if len(uids) < 2 or not name:
+                continue
+            for uid in sorted(uids, key=self.file.layout.start_line)[1:]:
+                node = self.file.records[uid].statement.header.unit.node
+                assert isinstance(node, ExportDecl)
+                yield Diagnostic(DUPLICATE_EXPORT, f"`{name}` is exported already", Origin(uid, node.span))

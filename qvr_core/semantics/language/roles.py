@@ -1,0 +1,164 @@
+"""The roles of morphisms and their options: one closed table that the checker, completion and hovers read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from qvr_core.semantics.types.model import Sort
+
+ValueKind = Literal["positive", "fraction", "count", "flag", "word"]
+"""positive: a number above 0; fraction: at least 0 and below 1; count: a whole number from 1; flag: true or false."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSpec:
+    """An option of a role: what it takes, what it is without it, what it does."""
+
+    key: str
+    kind: ValueKind
+    default: str | int | float | bool | None
+    meaning: str
+    words: tuple[str, ...] = ()
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role.  `between` says in words which spaces it joins; `takes_init` what may follow `~`."""
+
+    name: str
+    sort: Sort
+    between: str
+    summary: str
+    options: Mapping[str, OptionSpec]
+    takes_init: Literal["", "family", "prior", "value"] = ""
+
+
+def _options(*specs: OptionSpec) -> Mapping[str, OptionSpec]:
+    return {spec.key: spec for spec in (_ROLE, *specs, _REPLICATE)}
+
+
+_REPLICATE = OptionSpec(
+    "replicate", "count", None, "declares this many independent copies `f_0`, `f_1`, …; `fan(f)` fans out over them"
+)
+
+_ROLE = OptionSpec(
+    "role",
+    "word",
+    "kernel",
+    "what kind of arrow this is",
+    ("kernel", "embed", "linear", "norm", "attention", "position", "latent", "observed", "discretize"),
+)
+
+_INIT = OptionSpec(
+    "init",
+    "word",
+    "default",
+    "how the weights start: torch's own way, Xavier-uniform, or zeros",
+    ("default", "xavier", "zeros"),
+)
+
+ROLES: Mapping[str, Role] = {
+    role.name: role
+    for role in (
+        Role(
+            "kernel",
+            Sort.SAMPLED,
+            "any space → what the family draws from",
+            "a Markov kernel: a network from the input to the parameters of the family, then one draw",
+            _options(
+                OptionSpec("scale", "positive", 1.0, "the standard deviation at the start of training"),
+                OptionSpec(
+                    "param_source",
+                    "word",
+                    "mlp",
+                    "the network: `mlp` has two hidden tanh layers, `linear` none",
+                    ("mlp", "linear"),
+                ),
+                OptionSpec("hidden_dim", "count", 64, "width of the hidden layers of the network"),
+            ),
+            "family",
+        ),
+        Role(
+            "embed",
+            Sort.DETERMINISTIC,
+            "finite → real",
+            "a table with a learned vector per element, N(0, 0.5²) at the start",
+            _options(),
+        ),
+        Role(
+            "linear",
+            Sort.DETERMINISTIC,
+            "real → real",
+            "a learned affine map",
+            _options(
+                OptionSpec("bias", "flag", True, "adds a learned constant"),
+                OptionSpec("rank", "count", None, "two factors of this rank instead of one full matrix"),
+                _INIT,
+            ),
+        ),
+        Role(
+            "norm",
+            Sort.DETERMINISTIC,
+            "real → the same space",
+            "layer normalisation with learned gain and bias",
+            _options(),
+        ),
+        Role(
+            "attention",
+            Sort.DETERMINISTIC,
+            "real → the same space, over a sequence",
+            "multi-head self-attention over the sequence",
+            _options(
+                OptionSpec("heads", "count", 1, "number of heads; divides the width"),
+                OptionSpec("causal", "flag", False, "each position sees only itself and what stands before it"),
+                OptionSpec("dropout", "fraction", 0.0, "share of the attention weights dropped in training"),
+            ),
+        ),
+        Role(
+            "position",
+            Sort.DETERMINISTIC,
+            "real → the same space, over a sequence",
+            "adds a learned vector per position",
+            _options(OptionSpec("max_length", "count", 512, "the longest sequence that it can take")),
+        ),
+        Role(
+            "latent",
+            Sort.TENSOR,
+            "finite → finite",
+            "a learned matrix of weights in the value set of the file's `composition`",
+            _options(
+                OptionSpec("scale", "positive", None, "spread of the weights at the start"),
+                OptionSpec(
+                    "init", "word", "auto", "how the weights start", ("auto", "default", "xavier", "zeros", "normal")
+                ),
+            ),
+            "prior",
+        ),
+        Role(
+            "observed",
+            Sort.TENSOR,
+            "finite → finite",
+            "a given matrix: from data, or the value of an arrow",
+            _options(),
+            "value",
+        ),
+        Role(
+            "discretize",
+            Sort.SAMPLED,
+            "bounded real → finite",
+            "cuts an interval into bins",
+            _options(OptionSpec("bins", "count", None, "number of bins; the size of the codomain without it")),
+        ),
+    )
+}
+"""Every role by name; the order is that of completion."""
+
+HEAD_OPTIONS: Mapping[str, str] = {
+    "total": "number of trials of a Binomial head",
+    "rank": "rank of the covariance factor",
+    "components": "number of mixture components",
+}
+"""Options that only kernels with certain families take (`Family.head_options`), with their meaning."""

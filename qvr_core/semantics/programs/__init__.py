@@ -1,0 +1,1 @@
+"""Programs, step by step."""

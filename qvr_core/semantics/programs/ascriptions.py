@@ -1,0 +1,309 @@
+"""What `: S` means: the value, its set, draws in each row, or a plate (docs/reference.md#ascriptions)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, plate_axes, with_axes
+from qvr_core.semantics.arithmetic.elementwise import named_value, words
+from qvr_core.semantics.language.families import head_problem
+from qvr_core.semantics.programs.family_draws import FamilyArgument, TypedFamily
+from qvr_core.semantics.programs.step_options import StepOptions
+from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.types.codes import FAMILY_MISMATCH
+from qvr_core.semantics.types.diagnostics import DeclarationSite, Related
+from qvr_core.semantics.types.model import Ascription, ValueType
+from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, PLATE_MISMATCH, STEP_OPTION, UNSIZED_DRAW
+from qvr_core.semantics.types.spaces import (
+    Constrained,
+    Dim,
+    Finite,
+    Named,
+    Real,
+    Seq,
+    Space,
+    Unknown,
+    factors_of,
+    is_finite,
+    is_real,
+    item_of,
+    width,
+)
+from qvr_core.semantics.types.subspace import fit
+from qvr_core.syntax.tree import ObjectExpr, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Ascribed:
+    """The decision, the space it is about, and the type of the bound value."""
+
+    ascription: Ascription
+    space: Named | None
+    type: ValueType
+    over: Named | None
+
+
+def ascribe(
+    kind: str,
+    drawn: TypedFamily,
+    space: Named | None,
+    tree: ObjectExpr | None,
+    options: StepOptions,
+    place: Span,
+    ctx: StepContext,
+) -> Ascribed:
+    """Decide what the ascription means, in the order of the language, and check it."""
+    over = options.over
+    if options.via is not None or options.at is not None:
+        indexed = (name for argument in drawn.arguments for name in argument.value.type.indexed)
+        ctx.plates.update(name for name in indexed if name is not None)
+    if space is None or tree is None:
+        if options.iid_over is not None:
+            return _plate(kind, drawn, options.iid_over, place, options, ctx)
+        if not options.damaged:
+            _check_sized(kind, drawn, place, ctx)
+        return Ascribed(Ascription.NONE, None, drawn.type, over)
+    if isinstance(space.space, Unknown):
+        return Ascribed(Ascription.NONE, None, ValueType(Unknown(), rows=drawn.rows), over)
+    if is_real(item_of(space.space)):
+        return _value(kind, drawn, space, tree.span, options, ctx)
+    if not is_finite(item_of(space.space)):
+        message = f"`{space.written}` mixes finite and real factors; {drawn.family.name} draws one kind"
+        ctx.scope.report(ASCRIPTION_MISMATCH, message, tree.span)
+        return Ascribed(Ascription.VALUE, space, ValueType(Unknown(), rows=drawn.rows), over)
+    if options.iid_over is not None and options.iid_over.space != space.space:
+        message = f"`iid_over` is the plate of the draws, and that is `{space.written}` here"
+        ctx.scope.report(STEP_OPTION, message, tree.span)
+    family = drawn.family
+    if kind == "observe" and drawn.rows and _is_row_name(drawn, space):
+        return Ascribed(Ascription.NONE, None, drawn.type, over)
+    if family.support.kind == "finite" and (drawn.rows or _names_values(drawn, space, options)):
+        return _value_set(drawn, space, tree.span, ctx)
+    if kind == "sample" and (_sizes_vector(drawn, space) or _names_event(drawn, space)):
+        return _simplex(drawn, space)
+    if drawn.rows and not family.discrete:
+        return replace(_plate(kind, drawn, space, tree.span, options, ctx), ascription=Ascription.ROW_DRAWS)
+    return _plate(kind, drawn, space, tree.span, options, ctx)
+
+
+# ---------------------------------------------------------------- the value
+
+
+def _value(
+    kind: str, drawn: TypedFamily, space: Named, place: Span, options: StepOptions, ctx: StepContext
+) -> Ascribed:
+    inner = item_of(space.space)
+    problem = head_problem(drawn.family, _without_bounds(inner) if kind == "observe" else inner)
+    if problem is not None:
+        ctx.scope.report(FAMILY_MISMATCH, problem.replace("the codomain", f"`{space.written}`"), place)
+    elif drawn.family.event == 0:
+        for argument in drawn.arguments:
+            _check_width(argument, space, inner, ctx)
+    elif drawn.size is not None and not isinstance(drawn.type.space, Unknown | None):
+        wanted = inner.size if isinstance(inner, Constrained) else width(inner)
+        _require_size(drawn, wanted, space, place, ctx)
+    plates: list[Axis] = []
+    if options.iid_over is not None:
+        plates = axes_of(options.iid_over)
+    bound = with_axes(plates, space.space, like=[ValueType(None, rows=drawn.rows)], event=drawn.type.event)
+    return Ascribed(Ascription.VALUE, space, bound, options.over)
+
+
+def _without_bounds(space: Space) -> Space:
+    # observed values may lie in a smaller set than the family's support
+    return Real(space.shape) if isinstance(space, Real) else space
+
+
+def _check_width(argument: FamilyArgument, space: Named, inner: Space, ctx: StepContext) -> None:
+    if argument.parameter.shape != "element" or isinstance(argument.value.type.space, Finite):
+        return
+    shape = axes(argument.value.type)
+    if not shape or shape[-1][0] is None or shape[-1][0] == 1 or (width(inner) == 1 and len(argument.value.type.sizes)):
+        return
+    if isinstance(inner, Real) and len(shape) == len(inner.shape) > 1:
+        return
+    given = named_value(argument.value, ctx)
+    wide = Named(Real((shape[-1][0],)), shape[-1][1] or given.written)
+    ctx.scope.require_fit(
+        wide,
+        Named(Real((width(inner),)), space.written),
+        argument.tree.span,
+        ASCRIPTION_MISMATCH,
+        f"{words(argument.tree, 'the argument')} is",
+        "the draw is",
+    )
+
+
+def _require_size(drawn: TypedFamily, wanted: Dim, space: Named, place: Span, ctx: StepContext) -> None:
+    assert drawn.size is not None
+    ctx.scope.require_fit(
+        Named(Real((drawn.size,)), f"{_number(drawn.size)} entries"),
+        Named(Real((wanted,)), space.written),
+        place,
+        ASCRIPTION_MISMATCH,
+        f"{drawn.family.name} draws",
+        "the ascription says",
+    )
+
+
+def _number(size: Dim) -> str:
+    return str(int(size)) if isinstance(size, int) else "_"
+
+
+# ---------------------------------------------------------------- the set of values
+
+
+def _names_values(drawn: TypedFamily, space: Named, options: StepOptions) -> bool:
+    """Where `via` or the arguments' own plate gives the rows, S names the values if it is the family's value set."""
+    other_rows = any(name is not None and name not in plate_names(space) for _, name in plate_axes(drawn.type))
+    return (options.via is not None or other_rows) and is_value_set(drawn, space)
+
+
+def _is_row_name(drawn: TypedFamily, space: Named) -> bool:
+    """True where S can only name the rows: 0 or 1 is drawn in each row, and S is a set of another size."""
+    if drawn.family.name != "Bernoulli" or not isinstance(space.space, Finite):
+        return False
+    return space.space.labels is None and isinstance(space.space.size, int) and int(space.space.size) != 2
+
+
+def is_value_set(drawn: TypedFamily, space: Named) -> bool:
+    """True where S is certainly the set that the family draws from."""
+    own = drawn.type.space
+    if not isinstance(own, Finite) or not isinstance(space.space, Finite):
+        return False
+    if own.nominal is not None:
+        return own.nominal == space.space.nominal
+    result = fit(own, space.space)
+    return result.problem is None and result.widths not in ("wrong", "open")
+
+
+def _value_set(drawn: TypedFamily, space: Named, place: Span, ctx: StepContext) -> Ascribed:
+    own = drawn.type.space
+    values = space.space
+    problem = head_problem(drawn.family, item_of(space.space))
+    if problem is not None:
+        message = problem.replace("the codomain", f"`{space.written}`")
+        ctx.scope.report(FAMILY_MISMATCH, message, place, _declared(space, ctx))
+        values = Unknown()
+    elif isinstance(own, Finite) and isinstance(space.space, Finite):
+        fits = ctx.scope.require_fit(
+            Named(own, own.nominal or f"{_number(own.size)} values"),
+            space,
+            place,
+            ASCRIPTION_MISMATCH,
+            f"{drawn.family.name} draws from",
+            "the ascription says",
+        )
+        values = values if fits else Unknown()
+    plates = plate_axes(drawn.type) if own is not None else []
+    bound = with_axes(plates, values, like=[drawn.type, ValueType(None, rows=drawn.rows)])
+    return Ascribed(Ascription.VALUE_SET, space, bound, None)
+
+
+def _declared(space: Named, ctx: StepContext) -> list[Related]:
+    nominal = space.space.nominal if isinstance(space.space, Finite) else None
+    return [Related(f"`{nominal}` is declared here", DeclarationSite(nominal))] if nominal else []
+
+
+# ---------------------------------------------------------------- plates
+
+
+def _sizes_vector(drawn: TypedFamily, space: Named) -> bool:
+    """A vector family that nothing sizes: the finite set beside it is the axis of its one draw."""
+    return drawn.family.event == 1 and drawn.size is None and _scalar_arguments(drawn) and _one_factor(space)
+
+
+def _names_event(drawn: TypedFamily, space: Named) -> bool:
+    """The set that the one vector runs over already: beside the family it names that axis, and makes no plate."""
+    own = space.space.nominal if isinstance(space.space, Finite) else None
+    return drawn.family.event == 1 and own is not None and drawn.type.event == own and not drawn.type.indexed
+
+
+def _scalar_arguments(drawn: TypedFamily) -> bool:
+    return all(argument.parameter.shape != "matrix" and axes(argument.value.type) == [] for argument in drawn.arguments)
+
+
+def _one_factor(space: Named) -> bool:
+    return isinstance(space.space, Finite)
+
+
+def _simplex(drawn: TypedFamily, space: Named) -> Ascribed:
+    assert isinstance(space.space, Finite)
+    size, name = space.space.size, space.space.nominal
+    vector: Space = Real((size,)) if drawn.family.support.kind == "real" else Constrained("Simplex", size)
+    return Ascribed(Ascription.NONE, None, ValueType(vector, rows=drawn.rows, event=name), space)
+
+
+def _check_sized(kind: str, drawn: TypedFamily, place: Span, ctx: StepContext) -> None:
+    if kind != "observe" and drawn.family.event > 0 and drawn.size is None and _scalar_arguments(drawn):
+        if not drawn.arguments and drawn.family.parameters[0].default is None:
+            return
+        message = f"nothing says how long the vector of {drawn.family.name} is: add `[over=…]` or a type"
+        ctx.scope.report(UNSIZED_DRAW, message, place)
+
+
+def _plate(
+    kind: str, drawn: TypedFamily, space: Named, place: Span, options: StepOptions, ctx: StepContext
+) -> Ascribed:
+    plates = axes_of(space)
+    own = drawn.type
+    if kind != "sample":
+        ctx.plates.update(name for _, name in plates if name is not None)
+    for argument in drawn.arguments:
+        ctx.plates.update(name for name in argument.value.type.indexed if name is not None)
+    shape = axes(own)
+    _check_sized(kind, drawn, place, ctx)
+    if own.space is None or isinstance(own.space, Unknown) or shape is None:
+        return Ascribed(Ascription.PLATE, space, ValueType(own.space, rows=own.rows), options.over)
+    # `via` and `at` pick each row's element of the arguments
+    for argument in () if options.via or options.at or options.damaged else drawn.arguments:
+        _check_plate(kind, argument, plates, space, ctx)
+    # a vector family's draw is one element, whatever its length
+    element = _element(own, plates) if drawn.family.event == 0 else own.space
+    event = None if isinstance(element, Real) and drawn.family.event == 0 else own.event
+    return Ascribed(Ascription.PLATE, space, with_axes(plates, element, like=[own], event=event), options.over)
+
+
+def _element(own: ValueType, plates: list[Axis]) -> Space:
+    """One draw of the plate: arguments that run along the plate make scalars, others vectors."""
+    space = own.space.item if isinstance(own.space, Seq) else own.space
+    if space is None:
+        return Unknown()
+    size = width(space)
+    along = own.event is not None or any(isinstance(p, int) and isinstance(size, int) and p == size for p, _ in plates)
+    return Real((1,), space.low, space.high) if isinstance(space, Real) and along else space
+
+
+def _check_plate(kind: str, argument: FamilyArgument, plates: list[Axis], space: Named, ctx: StepContext) -> None:
+    """An argument's own plates must be those of the draw."""
+    shape = axes(argument.value.type) or []
+    given = shape[: max(0, len(shape) - argument.parameter.rank)]
+    if not given or (len(plates) > 1 and any(name == plate for _, name in given for _, plate in plates)):
+        return
+    (size, name), (wanted, wanted_name) = given[-1], plates[-1]
+    if size is None or wanted is None or size == 1:
+        return
+    if name is None or name == wanted_name:
+        return
+    if not (isinstance(size, int) and isinstance(wanted, int)) or int(size) == int(wanted):
+        return
+    if len(given) > 1 and any(isinstance(s, int) and int(s) == int(wanted) for s, _ in given):
+        return
+    what = words(argument.tree, f"`{argument.name}`")
+    rows = "rows are" if kind == "observe" else "plate is"
+    message = f"{what} runs over `{name}` ({int(size)}), but the {rows} `{space.written}` ({int(wanted)})"
+    message += f"; pick one for each with an index: `{what.strip('`')}[…]`"
+    ctx.scope.report(PLATE_MISMATCH, message, argument.tree.span, _declared(space, ctx))
+
+
+def plate_names(space: Named) -> set[str | None]:
+    """What the axes of a plate are called."""
+    return {name for _, name in axes_of(space)}
+
+
+def axes_of(space: Named) -> list[Axis]:
+    """The axes of a plate over a finite set, or over a product of such."""
+    found: list[Axis] = []
+    for factor in factors_of(item_of(space.space)):
+        found.append((factor.size, factor.nominal) if isinstance(factor, Finite) else (None, None))
+    return found

@@ -1,0 +1,311 @@
+"""Draws from a family: arguments matched to parameters, and the type of one draw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from qvr_core.semantics.arithmetic.arithmetic import check_arith
+from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, data_like, from_axes, with_axes
+from qvr_core.semantics.arithmetic.elementwise import deepened, elementwise, plate_aligned, words
+from qvr_core.semantics.arrows.heads import (
+    bounds_problem,
+    filled_in,
+    kept_arguments,
+    literal_problem,
+    missing_message,
+    named_parameter,
+    signature,
+)
+from qvr_core.semantics.language.families import Family, Parameter
+from qvr_core.semantics.language.spelling import closest
+from qvr_core.semantics.programs.argument_support import check_support
+from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
+from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.semantics.types.model import Constant, Expr, FamilyDraw, ListOf, ValueType
+from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Named, Real, Seq, Space, Unknown, add
+from qvr_core.syntax.tree import Arith, ArithArg, Draw, ListArith, Span
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyArgument:
+    """An argument under its canonical name (or that of another parametrisation)."""
+
+    name: str
+    parameter: Parameter
+    value: Expr
+    tree: Arith
+
+
+@dataclass(frozen=True, slots=True)
+class TypedFamily:
+    """A family with its arguments; `size` is the length of the drawn vector or set of values where it is known."""
+
+    family: Family
+    arguments: tuple[FamilyArgument, ...]
+    model: FamilyDraw
+    type: ValueType
+    rows: bool
+    size: Dim | None
+
+
+def check_family(
+    draw: Draw, family: Family, over: Named | None, ctx: StepContext, plates: Sequence[Axis] = ()
+) -> TypedFamily:
+    """The typed draw; reports missing, surplus, unknown and impossible arguments.
+
+    `plates` are those of the type beside the draw: arguments over the first of several are laid along them.
+    """
+    arguments = _aligned(_laid_along(_arguments(draw, family, ctx), plates))
+    for argument in arguments:
+        ctx.plates.update(name for name in _own_axes(argument) if name is not None)
+    model = FamilyDraw(
+        family=family.name,
+        args=tuple((argument.name, argument.value) for argument in arguments),
+        origin=ctx.scope.origin(draw.span),
+    )
+    size = _event_size(family, arguments, over)
+    kind = _draw_type(family, arguments, over, size, draw, ctx)
+    rows = any(argument.value.type.rows for argument in arguments)
+    return TypedFamily(family, tuple(arguments), model, replace(kind, rows=rows), rows, size)
+
+
+def _own_axes(argument: FamilyArgument) -> list[str | None]:
+    """The sets that the vector or matrix itself runs over, behind the plates."""
+    rank, shape = argument.parameter.rank, axes(argument.value.type)
+    return [name for _, name in shape[-rank:]] if shape and rank else []
+
+
+def _laid_along(arguments: list[FamilyArgument], plates: Sequence[Axis]) -> list[FamilyArgument]:
+    """Arguments over the first of several plates get an axis of length 1 for each of the others."""
+    names = tuple(name for _, name in plates)
+    return [_laid(argument, names) if len(names) > 1 else argument for argument in arguments]
+
+
+def _laid(argument: FamilyArgument, names: tuple[str | None, ...]) -> FamilyArgument:
+    own, shape = argument.value.type.indexed, axes(argument.value.type)
+    missing = len(names) - len(own)
+    if not own or missing <= 0 or shape is None or len(shape) > len(own) or own == names[missing:]:
+        return argument
+    return replace(argument, value=deepened(argument.value, missing)) if own == names[: len(own)] else argument
+
+
+def _aligned(arguments: list[FamilyArgument]) -> list[FamilyArgument]:
+    if any(argument.parameter.shape != "element" for argument in arguments):
+        return arguments
+    values = plate_aligned([argument.value for argument in arguments])
+    return [replace(argument, value=value) for argument, value in zip(arguments, values, strict=True)]
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgument]:
+    found: dict[str, FamilyArgument] = {}
+    good = True
+    args = draw.args or ()
+    most = len(family.parameters)
+    counted = f"{most} argument" if most == 1 else f"{most} arguments"
+    message = f"`{family.name}` takes at most {counted}, {signature(family)}"
+    values = [check_arith(arg.value, ctx) for arg in args]
+    kept = kept_arguments(family, args, ctx.scope, message)
+    surplus = len(kept) < len(args)
+    for index, at in enumerate(kept):
+        arg, value = args[at], values[at]
+        matched = _match(family, arg, index, ctx)
+        if matched is None:
+            good = False
+            continue
+        parameter, name, constraint = matched
+        if parameter.name in found:
+            ctx.scope.report(FAMILY_ARGUMENTS, f"`{parameter.name}` is given twice", arg.span)
+            good = False
+            continue
+        found[parameter.name] = FamilyArgument(name, parameter, value, arg.value)
+        if surplus:  # another family may be meant
+            continue
+        _check_literals(family, name, constraint, value, arg.value, ctx)
+        _check_rank(family, parameter, name, value, arg.value, ctx)
+        if constraint == "ordered":
+            _check_order(family, name, value, arg.value, ctx)
+        check_support(family, name, constraint, value, arg.value, ctx)
+    _check_bounds(family, found, ctx)
+    missing = [p.name for p in family.parameters if p.default is None and p.name not in found]
+    if missing and good:
+        fixes = filled_in(family, missing, args, draw.name.span, draw.span, ctx.scope)
+        ctx.scope.report(FAMILY_ARGUMENTS, missing_message(family, missing), draw.name.span, fixes=fixes)
+    return [found[parameter.name] for parameter in family.parameters if parameter.name in found]
+
+
+def _match(family: Family, arg: ArithArg, index: int, ctx: StepContext) -> tuple[Parameter, str, str] | None:
+    parameters = family.parameters
+    if arg.key is None:
+        return parameters[index], parameters[index].name, parameters[index].constraint
+    key = arg.key.text
+    if (named := named_parameter(family, key)) is not None:
+        owner = next(p for p in parameters if p.name == named[0] or named[0] in dict(p.alternatives))
+        return owner, *named
+    near = closest(key, [parameter.name for parameter in parameters])
+    message = f"`{family.name}` has no parameter `{key}`; "
+    message += f"did you mean `{near}`?" if near else f"it takes {signature(family)}"
+    place = ctx.scope.origin(arg.key.span)
+    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(place, near),), True),)
+    ctx.scope.report(FAMILY_ARGUMENTS, message, place, fixes=fixes)
+    return None
+
+
+def _check_literals(family: Family, name: str, constraint: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
+    trees: Sequence[Arith] = tree.items if isinstance(tree, ListArith) else (tree,)
+    values: Sequence[Expr] = getattr(value, "items", (value,)) if isinstance(tree, ListArith) else (value,)
+    for item, where in zip(values, trees, strict=False):
+        if not isinstance(item, Constant):
+            continue
+        if isinstance(item.value, str):
+            ctx.scope.report(FAMILY_ARGUMENTS, f"`{name}` must be a number", where.span)
+        elif (problem := literal_problem(name, constraint, item.value)) is not None:
+            ctx.scope.report(FAMILY_ARGUMENTS, f"{family.name}: {problem}", where.span)
+
+
+def _check_bounds(family: Family, found: Mapping[str, FamilyArgument], ctx: StepContext) -> None:
+    """Literal bounds of the support in the wrong order."""
+    numbers = {
+        name: float(argument.value.value)
+        for name, argument in found.items()
+        if isinstance(argument.value, Constant) and not isinstance(argument.value.value, str)
+    }
+    if (problem := bounds_problem(family, numbers)) is None:
+        return
+    assert family.bounded_by is not None
+    low, high = sorted((found[name].tree.span for name in family.bounded_by), key=lambda span: span.start)
+    edits = [
+        Edit(ctx.scope.origin(span), ctx.text[other.start : other.end]) for span, other in ((low, high), (high, low))
+    ]
+    fixes = (Fix("Swap them", tuple(edits), True),) if numbers["low"] != numbers["high"] else ()
+    ctx.scope.report(FAMILY_ARGUMENTS, problem, Span(low.start, high.end), fixes=fixes)
+
+
+def _check_order(family: Family, name: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
+    """Literal cutpoints that do not ascend."""
+    items = value.items if isinstance(value, ListOf) else ()
+    numbers = [item.value for item in items if isinstance(item, Constant) and not isinstance(item.value, str)]
+    if not isinstance(tree, ListArith) or len(numbers) < len(items):
+        return
+    wrong = next((at for at in range(1, len(numbers)) if numbers[at] <= numbers[at - 1]), None)
+    if wrong is None:
+        return
+    message = f"{family.name}: `{name}` must ascend, but {numbers[wrong]:g} follows {numbers[wrong - 1]:g}"
+    texts = [ctx.text[item.span.start : item.span.end] for item in tree.items]
+    ordered = ", ".join(text for _, text in sorted(zip(numbers, texts, strict=True)))
+    distinct = len(set(numbers)) == len(numbers)
+    fixes = (Fix("Sort them", (Edit(ctx.scope.origin(tree.span), f"[{ordered}]"),), True),) if distinct else ()
+    ctx.scope.report(FAMILY_ARGUMENTS, message, tree.items[wrong].span, fixes=fixes)
+
+
+def _check_rank(family: Family, parameter: Parameter, name: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
+    """A number cannot stand for probabilities, cutpoints or a matrix."""
+    if not isinstance(value, Constant) or isinstance(value.value, str):
+        return
+    if parameter.shape == "matrix":
+        ctx.scope.report(FAMILY_ARGUMENTS, f"{family.name}: `{name}` is a matrix, such as `eye(3)`", tree.span)
+    elif parameter.constraint in ("simplex", "ordered"):
+        example = "[0.2, 0.8]" if parameter.constraint == "simplex" else "[-1.0, 1.0]"
+        ctx.scope.report(FAMILY_ARGUMENTS, f"{family.name}: `{name}` is a vector, such as `{example}`", tree.span)
+
+
+# ---------------------------------------------------------------- the type of one draw
+
+
+def _event_size(family: Family, arguments: Sequence[FamilyArgument], over: Named | None) -> Dim | None:
+    """The length of a drawn vector, the number of categories, the side of a drawn matrix; None where nothing says."""
+    if over is not None and isinstance(over.space, Finite):
+        return over.space.size
+    for argument in arguments:
+        shape = axes(argument.value.type)
+        if argument.parameter.shape == "element" or not shape or family.name == "MixtureNormal":
+            continue
+        last = shape[-1][0]
+        if last is not None:
+            # cutpoints lie between categories; the last logit of a simplex is fixed
+            return add((last, 1)) if family.name in ("OrderedLogistic", "LogisticNormal") else last
+    return _matrix_side(arguments)
+
+
+def _matrix_side(arguments: Sequence[FamilyArgument]) -> Dim | None:
+    for argument in arguments:
+        if argument.name == "dim" and isinstance(argument.value, Constant) and isinstance(argument.value.value, int):
+            return argument.value.value
+    return None
+
+
+def _event_name(arguments: Sequence[FamilyArgument], over: Named | None) -> str | None:
+    if over is not None:
+        return over.space.nominal if isinstance(over.space, Finite) else None
+    for argument in arguments:
+        shape = axes(argument.value.type)
+        if argument.parameter.shape == "vector" and shape:
+            return shape[-1][1]
+    return None
+
+
+def _draw_type(
+    family: Family,
+    arguments: Sequence[FamilyArgument],
+    over: Named | None,
+    size: Dim | None,
+    draw: Draw,
+    ctx: StepContext,
+) -> ValueType:
+    operands = [(_leading(argument), words(argument.tree, f"`{argument.name}`")) for argument in arguments]
+    where = ctx.scope.origin(draw.name.span)
+    lead = elementwise(operands, where, ctx) if operands else SCALAR
+    shape = axes(lead)
+    if shape is None or isinstance(lead.space, Unknown):
+        return lead
+    space = _event_space(family, {a.name: a.value for a in arguments}, size, _event_name(arguments, over))
+    if space is None:
+        return data_like([lead])
+    event = _event_name(arguments, over)
+    if isinstance(space, Real) and family.event == 0:
+        scalar = lead.space.item if isinstance(lead.space, Seq) else lead.space
+        inner = Real(scalar.shape if isinstance(scalar, Real) else (1,), space.low, space.high)
+        return replace(lead, space=Seq(inner) if isinstance(lead.space, Seq) else inner)
+    return with_axes(shape, space, like=[lead], event=event)
+
+
+def _leading(argument: FamilyArgument) -> Expr:
+    """The argument without the axes that belong to one draw, for broadcasting with the others."""
+    drop = argument.parameter.rank
+    kind = argument.value.type
+    if drop == 0:
+        return argument.value
+    shape = axes(kind)
+    if shape is None:
+        lead = data_like([kind])
+    else:
+        kept = shape[: max(0, len(shape) - drop)]
+        lead = from_axes(kept, len(kept), like=[kind])
+    return replace(argument.value, type=lead)
+
+
+def _event_space(family: Family, args: Mapping[str, Expr], size: Dim | None, event: str | None) -> Space | None:
+    support = family.support
+    if support.kind == "real":
+        if family.event == 0:
+            return Real((1,), *_bounds(family, args))
+        return None if size is None or family.event == 2 else Real((size,))
+    if support.kind == "count":
+        return Real((1,), low=0.0)
+    if family.name == "Bernoulli":
+        return Finite(2)
+    if size is None:
+        return None
+    return Finite(size, event) if support.kind == "finite" else Constrained(support.kind, size)
+
+
+def _bounds(family: Family, args: Mapping[str, Expr]) -> tuple[float | None, float | None]:
+    if family.bounded_by is None:
+        return family.support.low, family.support.high
+    found = [args.get(name) for name in family.bounded_by]
+    low, high = (float(b.value) if isinstance(b, Constant) and not isinstance(b.value, str) else None for b in found)
+    return low, high

@@ -1,0 +1,242 @@
+"""`marginalize`: what is summed or integrated out, over which rows or groups, and the block below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from qvr_core.semantics.arithmetic.broadcasting import with_axes
+from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.language.families import FAMILIES, Family, head_problem, support_words
+from qvr_core.semantics.programs.ascriptions import is_value_set
+from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
+from qvr_core.semantics.programs.sites import TypedSite, check_site
+from qvr_core.semantics.programs.step_options import STEP_KEYS, StepOptions, read_step_options
+from qvr_core.semantics.programs.steps import Bindings, check_step, site_binding
+from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, FAMILY_MISMATCH
+from qvr_core.semantics.types.density import EXACT
+from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.model import (
+    Ascription,
+    Constant,
+    FamilyDraw,
+    MarginalizeModel,
+    ObserveModel,
+    Site,
+    StepModel,
+    ValueType,
+)
+from qvr_core.semantics.types.program_codes import (
+    ASCRIPTION_MISMATCH,
+    CANNOT_MARGINALIZE,
+    MISSING_VIA,
+)
+from qvr_core.semantics.types.spaces import (
+    Finite,
+    Named,
+    Real,
+    Seq,
+    Space,
+    Unknown,
+    factors_of,
+    is_finite,
+    is_real,
+    item_of,
+)
+from qvr_core.syntax.tree import (
+    Item,
+    LetStep,
+    MarginalizeStep,
+    ObserveStep,
+    Placed,
+    SampleStep,
+    ScoreStep,
+    Span,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A typed block: its model and everything bound inside it, the summed name first."""
+
+    model: MarginalizeModel
+    nested: tuple[tuple[str, Binding], ...]
+
+
+def check_marginalize(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) -> Block:
+    """The block, typed; the bindings of `ctx` are left as they were."""
+    options = read_step_options("marginalize", step.options, ctx)
+    family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
+    typed, over, rows = _drawn(step, family, options, ctx)
+    binding = site_binding("marginalize", typed, ctx)
+    site = replace(typed.site, bound=((step.name.text, typed.named),))
+    outer = ctx.bindings
+    ctx.bindings = {**outer, step.name.text: binding}
+    nested: Bindings = [(step.name.text, binding)]
+    body = _body(placed.children, over, nested, ctx)
+    ctx.bindings = outer
+    ctx.scope.unit, ctx.text = placed.uid, placed.unit.text
+    return Block(MarginalizeModel(site=site, over=over, rows=rows, body=tuple(body)), tuple(nested))
+
+
+# ---------------------------------------------------------------- what is summed out
+
+
+def _drawn(
+    step: MarginalizeStep, family: Family | None, options: StepOptions, ctx: StepContext
+) -> tuple[TypedSite, Named | None, Named | None]:
+    if family is None:
+        quiet = MarginalizeStep(step.name, step.space, step.draw, None, step.span)
+        typed = check_site("marginalize", step.name, quiet, ctx)
+        if isinstance(typed.type.space, Real):
+            message = f"`{step.draw.name.text}` gives real values; only finite ones can be summed out"
+            ctx.scope.report(CANNOT_MARGINALIZE, message, step.draw.name.span)
+        return typed, options.over, None
+    before = len(ctx.scope.diagnostics)
+    drawn = check_family(step.draw, family, None, ctx)
+    _check_summable(drawn, before, step, ctx)
+    space = None if step.space is None else check_object_expr(step.space, ctx.scope)
+    ascription, kind, rows = _ascribe(drawn, space, step, options, ctx)
+    named = Named(Unknown(), "?") if kind.space is None else Named(kind.space, structure(kind.space))
+    if ascription in (Ascription.VALUE, Ascription.VALUE_SET) and space is not None:
+        named = Named(named.space, space.written)
+    site = Site(
+        name=step.name.text,
+        bound=(),
+        ascription=ascription,
+        ascribed=space,
+        draw=drawn.model,
+        density=EXACT,
+        over=None,
+        via=options.via,
+        mask=options.mask,
+        weight=options.weight,
+        at=options.at,
+        row_local=False,
+        origin=ctx.scope.origin(step.name.span),
+        iid_over=options.iid_over,
+    )
+    return TypedSite(site, kind, named, drawn), options.over, rows
+
+
+def _check_summable(drawn: TypedFamily, before: int, step: MarginalizeStep, ctx: StepContext) -> None:
+    family = drawn.family
+    reason = None
+    if family.event > 0:
+        reason = "draws a vector or a matrix"
+    elif family.support.kind == "count" and family.name != "Binomial":
+        reason = f"draws {support_words(family)} without end"
+    elif family.support.kind == "real" and not _bounded(drawn.model, family):
+        reason = "is not bounded to an interval"
+    if reason is not None:
+        # another family is meant: these arguments need not be right for this one
+        found = ctx.scope.diagnostics[before:]
+        ctx.scope.diagnostics[before:] = [item for item in found if item.code is not FAMILY_ARGUMENTS]
+        message = f"`{family.name}` {reason}; only finite sets and bounded intervals can be summed out"
+        ctx.scope.report(CANNOT_MARGINALIZE, message, step.draw.name.span)
+
+
+def _bounded(draw: FamilyDraw, family: Family) -> bool:
+    if family.bounded_by is None:
+        return family.support.low is not None and family.support.high is not None
+    given = dict(draw.args)
+    infinite = [
+        isinstance(value, Constant) and value.value in (float("inf"), float("-inf"))
+        for value in (given.get(name) for name in family.bounded_by)
+    ]
+    return all(name in given for name in family.bounded_by) and not any(infinite)
+
+
+def _ascribe(
+    drawn: TypedFamily, space: Named | None, step: MarginalizeStep, options: StepOptions, ctx: StepContext
+) -> tuple[Ascription, ValueType, Named | None]:
+    if space is None or step.space is None:
+        return Ascription.NONE, drawn.type, None
+    if isinstance(space.space, Unknown):
+        return Ascription.NONE, ValueType(Unknown(), rows=drawn.rows), None
+    if is_real(item_of(space.space)):
+        if (problem := head_problem(drawn.family, item_of(space.space))) is not None:
+            message = problem.replace("the codomain", f"`{space.written}`")
+            ctx.scope.report(FAMILY_MISMATCH, message, step.space.span)
+        return Ascription.VALUE, ValueType(space.space, rows=drawn.rows), None
+    finite_draw = drawn.family.support.kind == "finite"
+    if finite_draw and (options.over is not None or drawn.rows or is_value_set(drawn, space)):
+        _check_set(drawn, space, step, ctx)
+        return Ascription.VALUE_SET, ValueType(space.space, rows=drawn.rows), None
+    element: Space = Unknown() if drawn.type.space is None else drawn.type.space
+    if not is_finite(space.space) or isinstance(drawn.type.space, Seq):
+        return Ascription.PLATE, ValueType(Unknown(), rows=drawn.rows), space
+    plates = [(f.size, f.nominal) for f in factors_of(space.space) if isinstance(f, Finite)]
+    ctx.plates.update(name for _, name in plates if name is not None)
+    if drawn.type.space is None:
+        return Ascription.PLATE, ValueType(None, rows=drawn.rows), space
+    scalar = element if isinstance(element, Finite | Unknown) else Real((1,))
+    return Ascription.PLATE, with_axes(plates, scalar, like=[drawn.type]), space
+
+
+def _check_set(drawn: TypedFamily, space: Named, step: MarginalizeStep, ctx: StepContext) -> None:
+    """The set of values beside the draw must be the one that the family draws from."""
+    own = drawn.type.space
+    assert step.space is not None
+    if not isinstance(own, Finite) or not isinstance(space.space, Finite):
+        return
+    said = own.nominal or (f"{int(own.size)} values" if isinstance(own.size, int) else "_ values")
+    ctx.scope.require_fit(
+        Named(own, said),
+        space,
+        step.space.span,
+        ASCRIPTION_MISMATCH,
+        f"{drawn.family.name} draws from",
+        "the values are",
+    )
+
+
+# ---------------------------------------------------------------- the block
+
+
+def _body(children: Sequence[Placed[Item]], over: Named | None, nested: Bindings, ctx: StepContext) -> list[StepModel]:
+    body: list[StepModel] = []
+    for child in children:
+        ctx.scope.unit, ctx.text = child.uid, child.unit.text
+        node = child.unit.node
+        bound: Bindings = []
+        if isinstance(node, MarginalizeStep):
+            block = check_marginalize(child, node, ctx)
+            body.append(block.model)
+            nested.extend(block.nested)
+            ctx.effects.add("Marginal")
+        elif node is None:
+            bound = [(name.text, damaged_binding(ctx, name.span)) for name in child.unit.declares]
+        elif isinstance(node, SampleStep | ObserveStep | LetStep | ScoreStep):
+            model, bound = check_step(node, ctx)
+            body.append(model)
+            if isinstance(model, ObserveModel) and isinstance(node, ObserveStep):
+                _check_via(model, over, node, ctx)
+        ctx.bindings.update(bound)
+        nested.extend(bound)
+    return body
+
+
+def damaged_binding(ctx: StepContext, span: Span) -> Binding:
+    """What a step that could not be read binds."""
+    return Binding("damaged", ValueType(Unknown()), Named(Unknown(), "?"), ctx.scope.origin(span))
+
+
+def _check_via(model: ObserveModel, over: Named | None, step: ObserveStep, ctx: StepContext) -> None:
+    """With groups, every observe says its rows' group, unless its rows are the groups themselves."""
+    site = model.site
+    known = step.options is None or not any(
+        option.key.text not in STEP_KEYS["observe"] for option in step.options.items
+    )
+    if over is None or site.via is not None or not known:
+        return
+    rows = site.ascribed
+    if rows is not None and rows.space == over.space:
+        return
+    fixes: tuple[Fix, ...] = ()
+    if step.options is None:
+        fixes = (Fix("Add `via=`", (Edit(ctx.scope.origin(step.draw.span), " [via=group]", "after"),)),)
+    message = f"`{site.name}` must say which `{over.written}` each row belongs to: `[via=…]`"
+    ctx.scope.report(MISSING_VIA, message, step.name.span, fixes=fixes)

@@ -1,0 +1,147 @@
+"""The options of a program's header: `effects`, and `lengths` (docs/reference.md#padded-sequences)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from qvr_core.semantics.language.roles import ROLES
+from qvr_core.semantics.language.spelling import closest
+from qvr_core.semantics.scope.environment import Binding
+from qvr_core.semantics.scope.scope import ArrowEntry, Scope
+from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
+from qvr_core.semantics.types.model import Bound, Data, DataName, Expr, Extent, ValueType
+from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, PROGRAM_OPTION, TOO_FEW_POSITIONS
+from qvr_core.semantics.types.spaces import Finite, Named, Unknown, has_seq
+from qvr_core.syntax.tree import ListValue, Name, Option, ProgramHeader, Span, Word
+
+EFFECTS = ("Sample", "Score", "Marginal", "Pure")
+KEYS = ("effects", "lengths")
+DEFAULT_POSITIONS = ROLES["position"].options["max_length"].default
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderOptions:
+    """What the bracket of a header says; `span` is where `effects` stands."""
+
+    effects: frozenset[str] | None
+    span: Span
+    lengths: Name | None
+
+
+def read_header_options(header: ProgramHeader, scope: Scope) -> HeaderOptions:
+    """The options of a header; reports what else stands in the bracket."""
+    effects: frozenset[str] | None = None
+    span, lengths = Span(0, 0), None
+    for option in header.options.items if header.options is not None else ():
+        match option.key.text:
+            case "effects":
+                effects, span = _effects(option, scope), option.span
+            case "lengths":
+                lengths = _lengths(option, scope)
+            case _:
+                _unknown(option, scope)
+    return HeaderOptions(effects, span, lengths)
+
+
+def _unknown(option: Option, scope: Scope) -> None:
+    near = closest(option.key.text, KEYS)
+    message = f"programs have no option `{option.key.text}`"
+    message += f"; did you mean `{near}`?" if near else "; they have `effects` and `lengths`"
+    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(option.key.span), near),), True),)
+    scope.report(PROGRAM_OPTION, message, option.key.span, fixes=fixes)
+
+
+def _effects(option: Option, scope: Scope) -> frozenset[str] | None:
+    value = option.value
+    items = value.items if isinstance(value, ListValue) else () if value is None else (value,)
+    names: set[str] = set()
+    good = True
+    for item in items:
+        if isinstance(item, Word) and item.text in EFFECTS:
+            names.add(item.text)
+            continue
+        good = False
+        text = item.text if isinstance(item, Word) else "this"
+        near = closest(text, EFFECTS)
+        message = f"there is no effect `{text}`" + (f"; did you mean `{near}`?" if near else f": {', '.join(EFFECTS)}")
+        fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(item.span), near),), True),)
+        scope.report(EFFECT_MISMATCH, message, item.span, fixes=fixes)
+    return frozenset(names) if good else None
+
+
+# ---------------------------------------------------------------- lengths
+
+
+def _lengths(option: Option, scope: Scope) -> Name | None:
+    if isinstance(option.value, Word):
+        return Name(option.value.text, option.value.span)
+    place = option.span if option.value is None else option.value.span
+    scope.report(PROGRAM_OPTION, "`lengths` names the valid length of each row: `lengths=name`", place)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Where the valid lengths come from: an input, or the data name `datum`."""
+
+    value: Expr
+    datum: DataName | None
+
+
+def check_lengths(
+    name: Name, bindings: Mapping[str, Binding], whole: Named, reached: Mapping[str, Extent], scope: Scope
+) -> Lengths | None:
+    """The lengths of a program that reads `whole` through the arrows `reached`; reports what cannot be."""
+    origin = scope.origin(name.span)
+    if not has_seq(whole.space):
+        if isinstance(whole.space, Unknown) or scope.mistaken:
+            # a step with a mistake may be the one that would have read a sequence
+            return None
+        message = (
+            f"`{scope.owner}` reads no sequence that could be padded: nothing here attends, scans or adds positions"
+        )
+        scope.report(PROGRAM_OPTION, message, name.span)
+        return None
+    if (scan := next((arrow for arrow, extent in reached.items() if extent.scans), None)) is not None:
+        message = f"`{scan}` scans every position of a sequence, the padded ones too: `lengths` is for attention"
+        scope.report(PROGRAM_OPTION, message, name.span, _declared(scan, scope, "name"))
+        return None
+    binding = bindings.get(name.text)
+    if binding is None:
+        datum = DataName(name=name.text, type=ValueType(None, rows=True), origin=origin)
+        return Lengths(Data(type=datum.type, origin=origin, name=name.text), datum)
+    if binding.kind != "input":
+        message = f"`lengths` names data or an input; `{name.text}` is bound in the body"
+        scope.report(PROGRAM_OPTION, message, name.span, [Related(f"`{name.text}` is bound here", binding.origin)])
+        return None
+    space = binding.named.space
+    if not isinstance(space, Finite | Unknown):
+        message = f"`lengths` is one whole number for each row, but `{name.text}` is {binding.named.written}"
+        scope.report(PROGRAM_OPTION, message, name.span)
+        return None
+    if isinstance(space, Finite) and isinstance(space.size, int):
+        _check_positions(name, int(space.size) - 1, binding.named.written, reached, scope)
+    return Lengths(Bound(type=binding.type, origin=origin, name=name.text), None)
+
+
+def _check_positions(name: Name, longest: int, written: str, reached: Mapping[str, Extent], scope: Scope) -> None:
+    for arrow, extent in reached.items():
+        if extent.positions is not None and extent.positions < longest:
+            message = (
+                f"`{name.text}` says that sequences have up to {longest} positions (`{written}` has {longest + 1} "
+                f"values), but `{extent.place or arrow}` has learned positions for {extent.positions}"
+            )
+            where = extent.place or arrow
+            fixes: tuple[Fix, ...] = ()
+            if isinstance(scope.lookup(where), ArrowEntry) and extent.positions != DEFAULT_POSITIONS:
+                edit = Edit(DeclarationSite(where, "option:max_length"), f"max_length={longest}")
+                fixes = (Fix(f"Give `{where}` {longest} positions", (edit,), True),)
+            related = _declared(where, scope, "option:max_length")
+            scope.report(TOO_FEW_POSITIONS, message, name.span, related, fixes=fixes)
+            return
+
+
+def _declared(name: str, scope: Scope, part: str) -> list[Related]:
+    known = isinstance(scope.lookup(name), ArrowEntry)
+    return [Related(f"`{name}` is declared here", DeclarationSite(name, part))] if known else []

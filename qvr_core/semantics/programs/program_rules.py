@@ -1,0 +1,313 @@
+"""What only a program as a whole can tell: names bound twice or too late, data, likely typos, what nothing uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+
+from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.spelling import candidates, closest, distance, letters
+from qvr_core.semantics.programs.step_results import Block, StepResult
+from qvr_core.semantics.scope.environment import WHOLE_INPUT, Binding, FreeName
+from qvr_core.semantics.scope.scope import Scope
+from qvr_core.semantics.types.codes import RESERVED_NAME
+from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Origin, Related
+from qvr_core.semantics.types.model import Ascription, DataName, LetModel, SampleModel, ValueType
+from qvr_core.semantics.types.program_codes import (
+    BOUND_TWICE,
+    HIDDEN_GLOBAL,
+    POSSIBLE_TYPO,
+    UNBOUND_ARGUMENT,
+    UNOBSERVED_SITE,
+    UNUSED_BINDING,
+    UNUSED_PLATE,
+    USED_BEFORE_BOUND,
+)
+from qvr_core.syntax.tree import Item, Placed, Span
+
+
+@dataclass(slots=True)
+class Bound:
+    """All names of a program: inputs first, then what each step binds; `inner` are those of marginalize blocks."""
+
+    names: dict[str, Binding]
+    inner: dict[str, Binding]
+
+
+def bind_all(
+    blocks: Sequence[Block], inputs: Mapping[str, Binding], scope: Scope
+) -> tuple[dict[str, Binding], dict[str, Binding]]:
+    """All names that the steps bind, and those bound inside blocks; reports what cannot be bound."""
+    bindings = dict(inputs)
+    inner: dict[str, Binding] = {}
+    expected = len(bindings)
+    distinct = True
+    for block in blocks:
+        bindings.update(block.binds)
+        expected += len(block.binds)
+        distinct = distinct and block.distinct
+        for result in block.nested:
+            inner.update(result.nested)
+    if not distinct or len(bindings) < expected or not inner.keys().isdisjoint(bindings):
+        _report_twice(blocks, inputs, scope)
+    else:
+        _report_nested_twice(blocks, scope)
+    entry = scope.globals.entry
+    suspects = (bindings.keys() | inner.keys()) & _RESERVED
+    suspects |= {name for name in chain(bindings, inner) if entry(name) is not None}
+    for name in sorted(suspects):
+        binding = bindings.get(name) or inner[name]
+        if binding.kind != "input":
+            check_local_name(name, binding, scope)
+    return bindings, inner
+
+
+_RESERVED = FAMILIES.keys() | {name for name, builtin in BUILTINS.items() if builtin.reserved}
+
+
+def _report_twice(blocks: Sequence[Block], inputs: Mapping[str, Binding], scope: Scope) -> None:
+    seen = dict(inputs)
+    for block in blocks:
+        for result in block.results:
+            for name, binding in result.binds.items():
+                _bind(name, binding, seen, scope)
+            inside = dict(seen) if result.nested else seen
+            for name, binding in result.nested:
+                _bind(name, binding, inside, scope)
+
+
+def _report_nested_twice(blocks: Sequence[Block], scope: Scope) -> None:
+    for block in blocks:
+        for result in block.nested:
+            inside: dict[str, Binding] = {}
+            for name, binding in result.nested:
+                _bind(name, binding, inside, scope)
+
+
+def _bind(name: str, binding: Binding, seen: dict[str, Binding], scope: Scope) -> None:
+    before = seen.get(name)
+    if before is not None:
+        related = (Related(f"`{name}` is bound here", before.origin),)
+        scope.report(BOUND_TWICE, f"`{name}` is bound already", binding.origin, related)
+    seen[name] = binding
+
+
+def check_local_name(name: str, binding: Binding, scope: Scope) -> None:
+    """A family's or a builtin's name cannot be bound; a declaration's may be, with a hint."""
+    builtin = BUILTINS.get(name)
+    if name in FAMILIES:
+        scope.report(RESERVED_NAME, f"`{name}` is a family of distributions", binding.origin)
+    elif builtin is not None and builtin.reserved:
+        scope.report(RESERVED_NAME, f"`{name}` is a builtin function", binding.origin)
+    elif scope.globals.entry(name) is not None and name not in scope.local:
+        related = (Related(f"`{name}` is declared here", DeclarationSite(name)),)
+        scope.report(HIDDEN_GLOBAL, f"`{name}` hides the declaration of that name", binding.origin, related)
+
+
+# ---------------------------------------------------------------- names that no earlier step binds
+
+
+def check_free(
+    blocks: Sequence[Block],
+    bound: Bound,
+    steps: Sequence[Placed[Item]],
+    scope: Scope,
+    lengths: DataName | None = None,
+) -> tuple[DataName, ...]:
+    """Decide each unbound name: used too early, an argument that must be bound, or data; returns the data.
+
+    `lengths` is the data name that the header mentions, `steps` are the lines of the program.
+    """
+    early: set[str] = set()
+    data: dict[str, DataName] = {} if lengths is None else {lengths.name: lengths}
+    for result in chain.from_iterable(block.free for block in blocks):
+        known = result.data
+        for free in result.free:
+            later = bound.names.get(free.name) or bound.inner.get(free.name)
+            if later is not None:
+                inner = free.name not in bound.names
+                if free.name not in early and not (inner and _without_body(free.name, blocks)):
+                    _too_early(free, later, inner, steps, scope)
+                early.add(free.name)
+            elif free.argument:
+                _unbound_argument(free, bound, scope)
+            elif free.name not in data:
+                kind, origin = known.get(free.name, (ValueType(None), free.origin))
+                data[free.name] = DataName(name=free.name, type=kind, origin=origin)
+            elif data[free.name].type.space is None and free.name in known:
+                data[free.name] = DataName(name=free.name, type=known[free.name][0], origin=data[free.name].origin)
+    _check_typos(tuple(data.values()), bound, scope)
+    return tuple(data.values())
+
+
+def _without_body(name: str, blocks: Sequence[Block]) -> bool:
+    """Whether a `marginalize` binds the name for a body that is missing, which is an error already."""
+    nested = chain.from_iterable(block.nested for block in blocks)
+    return any(len(result.units) == 1 and name in dict(result.nested) for result in nested)
+
+
+def _too_early(free: FreeName, later: Binding, inner: bool, steps: Sequence[Placed[Item]], scope: Scope) -> None:
+    where = "only inside `marginalize`" if inner else "only further down"
+    related = (Related(f"`{free.name}` is bound here", later.origin),)
+    fixes = () if inner else _move_up(free, later, steps)
+    scope.report(USED_BEFORE_BOUND, f"`{free.name}` is bound {where}", free.origin, related, fixes)
+
+
+def _move_up(free: FreeName, later: Binding, steps: Sequence[Placed[Item]]) -> tuple[Fix, ...]:
+    """The step that binds a name, moved above the one that uses it."""
+    user = next((step for step in steps if _holds(step, free.origin.unit)), None)
+    binder = next((step for step in steps if step.uid == later.origin.unit), None)
+    if user is None or binder is None or binder.children:
+        return ()
+    text = binder.unit.text
+    edits = (
+        Edit(Origin(user.uid, Span(0, 0)), f"{text}\n{' ' * user.column}", "before"),
+        Edit(Origin(binder.uid, Span(-binder.column, len(text) + 1)), ""),
+    )
+    return (Fix(f"Move the step that binds `{free.name}` above this one", edits, True),)
+
+
+def _holds(step: Placed[Item], unit: int) -> bool:
+    return step.uid == unit or any(_holds(child, unit) for child in step.children)
+
+
+def _unbound_argument(free: FreeName, bound: Bound, scope: Scope) -> None:
+    near = closest(free.name, [name for name in candidates(bound.names) if name])
+    message = f"`{free.name}` is not bound in this program"
+    fixes: tuple[Fix, ...] = ()
+    related: tuple[Related, ...] = ()
+    if near is not None:
+        message += f"; did you mean `{near}`?"
+        fixes = (Fix(f"Change to `{near}`", (Edit(free.origin, near),), True),)
+        related = (Related(f"`{near}` is bound here", bound.names[near].origin),)
+    else:
+        message += "; an arrow's arguments must be: bind it above, `let … = …`"
+    scope.report(UNBOUND_ARGUMENT, message, free.origin, related, fixes)
+
+
+MOST_COMPARED = 400_000
+"""Pairs of a data and a bound name; a program with more gets no spellings."""
+
+
+def _check_typos(data: Sequence[DataName], bound: Bound, scope: Scope) -> None:
+    names = [(name, letters(name)) for name in (*bound.names, *bound.inner) if name]
+    for datum in data if len(data) * len(names) <= MOST_COMPARED else ():
+        own = letters(datum.name)
+        # one edit changes at most two letters
+        _check_typo(datum, [name for name, its in names if (its ^ own).bit_count() <= 4], bound, scope)
+
+
+def _check_typo(datum: DataName, names: Sequence[str], bound: Bound, scope: Scope) -> None:
+    for name in names:
+        if looks_like(datum.name, name):
+            binding = bound.names.get(name) or bound.inner[name]
+            message = f"`{datum.name}` is data that the program must be given; did you mean `{name}`?"
+            related = (Related(f"`{name}` is bound here", binding.origin),)
+            fix = Fix(f"Change to `{name}`", (Edit(datum.origin, name),))
+            scope.report(POSSIBLE_TYPO, message, datum.origin, related, (fix,))
+            return
+
+
+def looks_like(data: str, bound: str) -> bool:
+    """True where a data name is probably a bound one misspelt: 4 letters or more at distance 1, 6 or more at 2; not
+    pairs that differ only in digits or in one `_` part."""
+    if abs(len(data) - len(bound)) > 2 or len(data) < 4:
+        return False
+    return _near(data, bound)
+
+
+@lru_cache(maxsize=65536)
+def _near(data: str, bound: str) -> bool:
+    shorter = min(len(data), len(bound))
+    limit = 2 if shorter >= 6 else 1
+    if shorter < 4 or distance(data, bound, limit) > limit:
+        return False
+    without = ["".join(letter for letter in name if not letter.isdigit()) for name in (data, bound)]
+    if without[0] == without[1]:
+        return False
+    left, right = data.split("_"), bound.split("_")
+    if len(left) == len(right) > 1:
+        return sum(a != b for a, b in zip(left, right, strict=True)) != 1
+    return not (abs(len(left) - len(right)) == 1 and _one_part_more(left, right))
+
+
+def _one_part_more(left: Sequence[str], right: Sequence[str]) -> bool:
+    longer, shorter = (left, right) if len(left) > len(right) else (right, left)
+    return any([*longer[:index], *longer[index + 1 :]] == [*shorter] for index in range(len(longer)))
+
+
+# ---------------------------------------------------------------- what nothing uses
+
+
+def check_unused(
+    blocks: Sequence[Block], inputs: Mapping[str, Binding], returned: Sequence[str], scored: bool, scope: Scope
+) -> None:
+    """Lets and inputs that nothing reads, and draws that nothing observed or returned depends on."""
+    readers = Counter(chain.from_iterable(block.reads for block in blocks))
+    readers.update(returned)
+    idle = [name for block in blocks for name in block.optional if name not in readers]
+    optional = _optional(blocks) if idle else {}
+    for name in idle:
+        if isinstance(optional[name].model, LetModel) and not name.startswith("_"):
+            scope.report(UNUSED_BINDING, f"nothing uses `{name}`", optional[name].binds[name].origin)
+    if scored:
+        _report_lonely(idle, optional, readers, scope)
+    if WHOLE_INPUT not in readers:
+        _unused_inputs(inputs, readers, scope)
+
+
+def _optional(blocks: Sequence[Block]) -> dict[str, StepResult]:
+    found: dict[str, StepResult] = {}
+    for block in blocks:
+        found.update(block.optional)
+    return found
+
+
+def _unused_inputs(inputs: Mapping[str, Binding], readers: Mapping[str, int], scope: Scope) -> None:
+    for name, binding in inputs.items():
+        if name and name not in readers and not name.startswith("_"):
+            word = "input" if binding.kind == "input" else "parameter"
+            scope.report(UNUSED_BINDING, f"nothing uses the {word} `{name}`", binding.origin)
+
+
+def _report_lonely(
+    idle: Sequence[str], optional: Mapping[str, StepResult], readers: Counter[str], scope: Scope
+) -> None:
+    """Draws whose posterior is their prior; what only they and unused lets read is lonely too."""
+    pending = [optional[name] for name in idle]
+    seen: set[int] = set()
+    while pending:
+        result = pending.pop()
+        if id(result) in seen or any(readers[name] for name in result.binds):
+            continue
+        seen.add(id(result))
+        name, binding = next(iter(result.binds.items()))
+        if isinstance(result.model, SampleModel) and not name.startswith("_"):
+            message = f"nothing observed depends on `{name}`: its posterior is its prior"
+            scope.report(UNOBSERVED_SITE, message, binding.origin)
+        for read in result.reads:
+            readers[read] -= 1
+            if readers[read] <= 0 and read in optional:
+                pending.append(optional[read])
+
+
+def check_plates(
+    blocks: Sequence[Block], bindings: Mapping[str, Binding], returned: Sequence[str], scope: Scope
+) -> None:
+    """Plates of values that nothing runs over or picks from."""
+    used = frozenset[str]().union(*(block.plates for block in blocks))
+    used |= {plate for name in returned if name in bindings for plate in bindings[name].type.indexed if plate}
+    for block in blocks:
+        for name, result in block.optional.items():
+            site = result.model.site if isinstance(result.model, SampleModel) else None
+            if site is None or site.ascription is not Ascription.PLATE or site.ascribed is None:
+                continue
+            plates = [plate for plate in result.binds[name].type.indexed if plate is not None]
+            if plates and used.isdisjoint(plates):
+                over = site.ascribed.written
+                message = f"`{name}` has a value for each `{over}`, but nothing picks one or runs over them"
+                scope.report(UNUSED_PLATE, message, result.binds[name].origin)

@@ -1,0 +1,265 @@
+"""Programs: the typed do-block, step by step (docs/reference.md#programs-and-steps).
+
+A step is checked again only where its own text or something that it reads has changed: `step_results`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from weakref import WeakKeyDictionary
+
+from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.programs.program_density import program_density
+from qvr_core.semantics.programs.program_inputs import (
+    InputFactor,
+    check_inputs,
+    check_template,
+    flat_names,
+    input_bindings,
+    model_inputs,
+)
+from qvr_core.semantics.programs.program_options import HeaderOptions, check_lengths, read_header_options
+from qvr_core.semantics.programs.program_rules import (
+    Bound,
+    bind_all,
+    check_free,
+    check_local_name,
+    check_plates,
+    check_unused,
+)
+from qvr_core.semantics.programs.returns import Returned, check_return
+from qvr_core.semantics.programs.step_results import Block, Memory, Pass
+from qvr_core.semantics.programs.step_typing import type_steps
+from qvr_core.semantics.scope.environment import Binding
+from qvr_core.semantics.scope.inherited import joint_extent
+from qvr_core.semantics.scope.scope import Argument, ArrowEntry, Globals, Scope
+from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
+from qvr_core.semantics.types.model import NO_STAGES, Program, Sort, ValueType
+from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, MISSING_RETURN, UNUSED_EFFECT
+from qvr_core.semantics.types.spaces import Named, Unknown
+from qvr_core.syntax.statements import units_of
+from qvr_core.syntax.tree import (
+    Item,
+    Placed,
+    ProgramHeader,
+    ReturnStep,
+    Span,
+    Statement,
+)
+
+_memories: WeakKeyDictionary[Globals, dict[str, Memory]] = WeakKeyDictionary()
+"""Per file and program: the passes of the last check, the program that was checked last at the end."""
+
+_MOST_STEPS = 20_000
+"""Steps remembered in one file; programs that were not checked for long are forgotten first."""
+
+
+def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Argument] | None = None) -> Program:
+    """The typed program; `arguments` fill in its typed parameters (symbols stand for them otherwise)."""
+    header = statement.header.unit.node
+    assert isinstance(header, ProgramHeader)
+    template, parameters = check_template(header, scope, arguments)
+    domain = check_object_expr(header.domain, scope)
+    codomain = check_object_expr(header.codomain, scope)
+    options = read_header_options(header, scope)
+    factors = check_inputs(header, domain, scope)
+    for factor in factors:
+        if factor.given:
+            check_local_name(
+                factor.name, Binding("input", ValueType(None), factor.named, scope.origin(factor.span)), scope
+            )
+    # What a step has read of the header's arrows and objects is not recorded: such templates are typed anew.
+    # symbols of a template are no part of what a step records
+    memory = _memory(scope) if arguments is None and not scope.local and not scope.local_sizes else {}
+    typed = _read(statement, factors, parameters, memory, scope)
+    returned = _returned(statement, typed, codomain, scope)
+    done = typed.effects
+    scope.unit = statement.uid
+    if options.effects is not None:
+        _check_effects(options.effects, options.span, done, scope)
+    reached = {
+        name: entry.extent
+        for block in typed.blocks
+        for name, entry in block.entries.items()
+        if isinstance(entry, ArrowEntry)
+    }
+    lengths = None
+    # a line that cannot be read may be the one that would have read a sequence
+    if options.lengths is not None and not any(placed.unit.broken for placed in units_of(statement)):
+        lengths = check_lengths(options.lengths, typed.bindings, typed.whole, reached, scope)
+    padded = None if lengths is None else lengths.datum
+    data = check_free(typed.blocks, Bound(typed.bindings, typed.inner), statement.header.children, scope, padded)
+    _check_whole(typed, returned, options, scope)
+    scope.unit = statement.uid
+    items = () if returned is None else returned.items
+    sort = Sort.SAMPLED if any(block.sampled for block in typed.blocks) else Sort.DETERMINISTIC
+    return Program(
+        name=header.name.text,
+        inputs=model_inputs(factors, typed.bindings),
+        template=template,
+        declared_domain=domain,
+        declared_codomain=codomain,
+        domain=typed.whole,
+        codomain=Named(Unknown(), codomain.written) if returned is None else returned.codomain,
+        sort=sort,
+        steps=tuple(chain.from_iterable(block.models for block in typed.blocks)),
+        returns=items,
+        tupled=returned is not None and returned.tupled,
+        data=data,
+        uses_input=typed.uses_input,
+        effects=done or frozenset(("Pure",)),
+        density=program_density(typed.blocks, [name for _, name in items]),
+        origin=scope.origin(header.name.span),
+        lengths=None if lengths is None else lengths.value,
+        extent=joint_extent(reached.values()),
+        stages=sum((block.stages for block in typed.blocks), NO_STAGES),
+    )
+
+
+def _memory(scope: Scope) -> Memory:
+    """What is remembered of a program, under its name."""
+    try:
+        known = _memories.setdefault(scope.globals, {})
+    except TypeError:
+        return {}
+    key = f"{scope.owner} {scope.algebra}"
+    memory = known.pop(key, None)
+    if memory is None:
+        memory = {}
+        kept = sum(len(one.order) for each in known.values() for one in each.values())
+        while known and kept > _MOST_STEPS:
+            kept -= sum(len(one.order) for one in known.pop(next(iter(known))).values())
+    known[key] = memory
+    return memory
+
+
+# ---------------------------------------------------------------- steps
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All steps, typed: what they bind, and the `return` line."""
+
+    blocks: list[Block]
+    inputs: dict[str, Binding]
+    bindings: dict[str, Binding]
+    inner: dict[str, Binding]
+    whole: Named
+    uses_input: bool
+    effects: frozenset[str]
+    final: Placed[Item] | None
+    damaged_return: bool
+
+
+def _read(
+    statement: Statement,
+    factors: tuple[InputFactor, ...],
+    parameters: Mapping[str, Binding],
+    memory: Memory,
+    scope: Scope,
+) -> Reading:
+    """Type the steps; once more with some inputs as sequences where an arrow wants them so."""
+    lifted: frozenset[str] = frozenset()
+    visited: set[frozenset[str]] = set()
+    while True:
+        visited.add(lifted)
+        one = memory.setdefault(lifted, Pass())
+        fresh, whole = input_bindings(factors, lifted, scope)
+        fresh.update(parameters)
+        type_steps(statement, one, fresh, flat_names(factors), scope)
+        blocks = one.regroup()
+        wanted = lifted.union(*(block.lifts for block in blocks))
+        if wanted == lifted:
+            break
+        lifted = wanted
+    for key in [key for key in memory if key not in visited]:
+        del memory[key]
+    return _assemble(statement, blocks, one, whole, scope)
+
+
+def _assemble(statement: Statement, blocks: list[Block], one: Pass, whole: Named, scope: Scope) -> Reading:
+    for block in blocks:
+        block.write_to(scope)
+    bindings, inner = bind_all(blocks, one.inputs, scope)
+    returns = [p for p in statement.header.children[-1:] if isinstance(p.unit.node, ReturnStep)]
+    if not returns:
+        returns = [p for p in statement.header.children if isinstance(p.unit.node, ReturnStep)]
+    damaged = not returns and any(p.unit.node is None and p.unit.keyword == "return" for p in statement.header.children)
+    return Reading(
+        blocks=blocks,
+        inputs=one.inputs,
+        bindings=bindings,
+        inner=inner,
+        whole=whole,
+        uses_input=any(block.uses_input for block in blocks) or _returns_input(returns, one.inputs),
+        effects=frozenset[str]().union(*(block.effects for block in blocks)),
+        final=returns[0] if returns else None,
+        damaged_return=damaged,
+    )
+
+
+def _returns_input(returns: Sequence[Placed[Item]], inputs: Mapping[str, Binding]) -> bool:
+    names = {item.name.text for p in returns if isinstance(p.unit.node, ReturnStep) for item in p.unit.node.items}
+    return any(name in names and binding.kind == "input" for name, binding in inputs.items())
+
+
+# ---------------------------------------------------------------- the whole
+
+
+def _returned(statement: Statement, typed: Reading, codomain: Named, scope: Scope) -> Returned | None:
+    if typed.final is not None:
+        node = typed.final.unit.node
+        assert isinstance(node, ReturnStep)
+        scope.unit = typed.final.uid
+        return check_return(node, typed.bindings, typed.inner, codomain, typed.uses_input, scope)
+    if not typed.damaged_return:
+        _missing_return(statement, typed, scope)
+    return None
+
+
+def _missing_return(statement: Statement, typed: Reading, scope: Scope) -> None:
+    header = statement.header
+    node = header.unit.node
+    assert isinstance(node, ProgramHeader)
+    fixes: tuple[Fix, ...] = ()
+    last = next((next(reversed(block.binds)) for block in reversed(typed.blocks) if block.binds), None)
+    if last is not None and header.children:
+        place, column = _last_line(header.children[-1]), header.children[0].column
+        edit = Edit(place, f"\n{' ' * column}return {last}", "after")
+        fixes = (Fix(f"Add `return {last}`", (edit,), True),)
+    scope.unit = statement.uid
+    scope.report(MISSING_RETURN, f"`{node.name.text}` does not say what it returns", node.name.span, fixes=fixes)
+
+
+def _last_line(placed: Placed[Item]) -> Origin:
+    while placed.children:
+        placed = placed.children[-1]
+    return Origin(placed.uid, Span(0, len(placed.unit.text)))
+
+
+def _check_whole(typed: Reading, returned: Returned | None, options: HeaderOptions, scope: Scope) -> None:
+    """Hints about what nothing uses; a program with mistakes is left alone, they may be why."""
+    if scope.mistaken or returned is None:
+        return
+    names = [name for _, name in returned.items]
+    if options.lengths is not None:
+        names.append(options.lengths.text)
+    check_unused(typed.blocks, typed.inputs, names, "Score" in typed.effects, scope)
+    check_plates(typed.blocks, typed.bindings, names, scope)
+
+
+def _check_effects(declared: frozenset[str], span: Span, done: frozenset[str], scope: Scope) -> None:
+    missing = sorted(done - declared)
+    if missing:
+        words = ", ".join(f"`{name}`" for name in missing)
+        body = "has the effect" if len(missing) == 1 else "has the effects"
+        scope.report(EFFECT_MISMATCH, f"the body {body} {words}, which `effects=` does not list", span)
+        return
+    surplus = sorted(declared - done - {"Pure"})
+    if "Pure" in declared and done:
+        surplus.append("Pure")
+    if surplus:
+        words = ", ".join(f"`{name}`" for name in surplus)
+        scope.report(UNUSED_EFFECT, f"the body does not have the effect {words}", span)

@@ -1,0 +1,165 @@
+"""Sites: what `sample` and `observe` draw, and under which type they bind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.programs.arrow_draws import check_arrow_draw
+from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
+from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
+from qvr_core.semantics.programs.step_options import StepOptions, read_step_options
+from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.scope.scope import UNKNOWN
+from qvr_core.semantics.types.density import EXACT
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.model import (
+    ArrowDraw,
+    Ascription,
+    Damaged,
+    Data,
+    Density,
+    DrawModel,
+    Expr,
+    Site,
+    ValueType,
+)
+from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY, STEP_OPTION
+from qvr_core.semantics.types.spaces import Named, Seq, Unknown, has_seq, is_finite, item_of
+from qvr_core.syntax.tree import Draw, MarginalizeStep, Name, ObjectExpr, ObserveStep, SampleStep
+
+
+@dataclass(frozen=True, slots=True)
+class TypedSite:
+    """A site with the type of its value; `family` where it draws from one."""
+
+    site: Site
+    type: ValueType
+    named: Named
+    family: TypedFamily | None
+
+
+def check_site(kind: str, name: Name, step: SampleStep | ObserveStep | MarginalizeStep, ctx: StepContext) -> TypedSite:
+    """The site of a step; `name` stands for it (the first name of a pattern)."""
+    space = None if step.space is None else check_object_expr(step.space, ctx.scope)
+    options = read_step_options(kind, step.options, ctx)
+    origin = ctx.scope.origin(name.span)
+    family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
+    if family is None:
+        return _from_arrow(kind, name, step.draw, space, step.space, options, origin, ctx)
+    plates = axes_of(space) if space is not None and is_finite(space.space) else []
+    drawn = check_family(step.draw, family, options.over, ctx, plates)
+    decided = ascribe(kind, drawn, space, step.space, options, step.draw.name.span, ctx)
+    row_local = kind == "sample" and not drawn.rows
+    options = replace(options, over=decided.over)
+    site = _site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
+    return TypedSite(site, decided.type, _named(decided.type, decided.ascription, decided.space), drawn)
+
+
+def _named(kind: ValueType, ascription: Ascription, space: Named | None) -> Named:
+    if kind.space is None:
+        return Named(Unknown(), "?")
+    if ascription in (Ascription.VALUE, Ascription.VALUE_SET) and space is not None:
+        return Named(kind.space, space.written)
+    return Named(kind.space, structure(kind.space))
+
+
+def _site(
+    name: Name,
+    ascription: Ascription,
+    ascribed: Named | None,
+    draw: DrawModel,
+    density: Density,
+    options: StepOptions,
+    row_local: bool,
+    origin: Origin,
+) -> Site:
+    return Site(
+        name=name.text,
+        bound=(),
+        ascription=ascription,
+        ascribed=ascribed,
+        draw=draw,
+        density=density,
+        over=options.over,
+        via=options.via,
+        mask=options.mask,
+        weight=options.weight,
+        at=options.at,
+        row_local=row_local,
+        origin=origin,
+        iid_over=options.iid_over,
+    )
+
+
+# ---------------------------------------------------------------- named arrows
+
+
+def _from_arrow(
+    kind: str,
+    name: Name,
+    draw: Draw,
+    space: Named | None,
+    tree: ObjectExpr | None,
+    options: StepOptions,
+    origin: Origin,
+    ctx: StepContext,
+) -> TypedSite:
+    model, value = check_arrow_draw(draw, name.text, ctx)
+    if isinstance(model.arrow, Damaged) and ctx.scope.lookup(draw.name.text) is None:
+        # a misspelt family may have meant a plate or a value: nothing that follows is the user's mistake
+        site = _site(name, Ascription.NONE, space, model, model.arrow.density, options, False, origin)
+        return TypedSite(site, ValueType(Unknown()), UNKNOWN, None)
+    if options.at is not None and not has_seq(model.arrow.domain.space):
+        _at_needs_sequence(draw, model, options.at, ctx)
+    elif options.at is not None:
+        for option in (options.at, options.mask, options.weight):
+            if isinstance(option, Data):
+                # positions, and what counts of them, differ from row to row
+                ctx.data[option.name] = (ValueType(None, rows=True), option.origin)
+    dense = kind == "sample" or _check_density(kind, draw, model, ctx)
+    codomain = model.arrow.codomain
+    named = codomain if value.space is None else Named(value.space, codomain.written)
+    if space is not None and tree is not None:
+        named = _ascribed(named, space, tree, draw, ctx) if dense else space
+    ascription = Ascription.NONE if space is None else Ascription.VALUE
+    site = _site(name, ascription, space, model, model.arrow.density, options, False, origin)
+    return TypedSite(site, ValueType(named.space, value.indexed, value.rows, value.sizes), named, None)
+
+
+def _at_needs_sequence(draw: Draw, model: ArrowDraw, at: Expr, ctx: StepContext) -> None:
+    unknown = any(isinstance(arg.type.space, Unknown) for arg in model.args or ())
+    if unknown or isinstance(model.arrow.domain.space, Unknown) or ctx.lifts:
+        return
+    message = f"`at` selects positions of a sequence, and `{draw.name.text}` reads one element in each row here"
+    ctx.scope.report(STEP_OPTION, message, at.origin)
+
+
+def _check_density(kind: str, draw: Draw, model: ArrowDraw, ctx: StepContext) -> bool:
+    density = model.arrow.density.kind
+    word = "observed" if kind == "observe" else "summed out"
+    if density == "deterministic" and not isinstance(model.arrow.codomain.space, Unknown):
+        message = f"`{draw.name.text}` is deterministic: what it gives has no density and cannot be {word}"
+        ctx.scope.report(NO_DENSITY, message, draw.name.span)
+        return False
+    if density == "none":
+        message = f"`{draw.name.text}` ends in a deterministic arrow after its last draw: it has no density and "
+        ctx.scope.report(NO_DENSITY, message + f"cannot be {word}", draw.name.span)
+        return False
+    return True
+
+
+def _ascribed(given: Named, space: Named, tree: ObjectExpr, draw: Draw, ctx: StepContext) -> Named:
+    """The type after `:` read up to sequences; it must fit what the arrow gives."""
+    if isinstance(space.space, Unknown):
+        return given
+    lifted = has_seq(given.space) and not has_seq(space.space)
+    item = Named(item_of(given.space), given.written.removeprefix("Seq ")) if lifted else given
+    fits = ctx.scope.require_fit(
+        item, space, tree.span, ASCRIPTION_MISMATCH, f"`{draw.name.text}` gives", "the type here is"
+    )
+    if not fits:
+        return UNKNOWN
+    return Named(Seq(space.space), f"Seq {space.written}") if lifted else space

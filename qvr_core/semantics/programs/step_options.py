@@ -1,0 +1,141 @@
+"""The options of steps (docs/reference.md#options-of-steps)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from qvr_core.semantics.arithmetic.arithmetic import check_arith
+from qvr_core.semantics.arithmetic.gathers import check_index
+from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.arrows.options import removal
+from qvr_core.semantics.language.spelling import closest
+from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.scope.scope import UNKNOWN, respelt
+from qvr_core.semantics.types.model import Expr
+from qvr_core.semantics.types.program_codes import STEP_OPTION
+from qvr_core.semantics.types.spaces import Named, Unknown, is_finite
+from qvr_core.syntax.tree import (
+    Arith,
+    ListArith,
+    ListValue,
+    Literal,
+    Name,
+    Number,
+    ObjectRef,
+    Option,
+    Options,
+    Value,
+    Variable,
+    Word,
+)
+
+OBJECT_KEYS: Mapping[str, str] = {
+    "over": "the axis of one draw (sample), or the groups (marginalize)",
+    "iid_over": "the plate of independent draws",
+}
+VALUE_KEYS: Mapping[str, str] = {
+    "via": "the group of each row, an integer vector",
+    "mask": "rows that count",
+    "weight": "a factor on each row's log density",
+    "at": "the rows that are selected",
+}
+STEP_KEYS: Mapping[str, tuple[str, ...]] = {
+    "sample": ("over", "iid_over", "via", "mask", "weight", "at"),
+    "observe": ("over", "iid_over", "via", "mask", "weight", "at"),
+    "marginalize": ("over", "reduction", "iid_over", "via", "mask", "weight", "at"),
+}
+REDUCTIONS = ("logsumexp",)
+
+
+@dataclass(frozen=True, slots=True)
+class StepOptions:
+    """What the bracket after a draw says."""
+
+    over: Named | None = None
+    iid_over: Named | None = None
+    via: Expr | None = None
+    mask: Expr | None = None
+    weight: Expr | None = None
+    at: Expr | None = None
+    damaged: bool = False
+    """True where an option was not understood: it may be what is missing."""
+
+
+def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> StepOptions:
+    """The options of a step of `kind`; reports unknown keys and impossible values."""
+    objects: dict[str, Named] = {}
+    damaged = False
+    values: dict[str, Expr] = {}
+    for option in options.items if options is not None else ():
+        key = option.key.text
+        if key not in STEP_KEYS[kind]:
+            assert options is not None
+            _unknown_key(kind, options, option, ctx)
+            damaged = True
+        elif key in objects or key in values:
+            ctx.scope.report(STEP_OPTION, f"`{key}` is given twice", option.key.span)
+        elif key == "reduction":
+            _check_reduction(option, ctx)
+        elif key in OBJECT_KEYS:
+            objects[key] = _axis(option, ctx)
+            damaged = damaged or isinstance(objects[key].space, Unknown)
+        elif (tree := _tree(option.value)) is not None:
+            values[key] = check_arith(tree, ctx)
+            if key in ("via", "at"):
+                check_index(values[key], tree, ctx)
+        else:
+            ctx.scope.report(STEP_OPTION, f"`{key}` names {VALUE_KEYS[key]}: `{key}=name`", option.span)
+    return StepOptions(
+        objects.get("over"),
+        objects.get("iid_over"),
+        values.get("via"),
+        values.get("mask"),
+        values.get("weight"),
+        values.get("at"),
+        damaged,
+    )
+
+
+def _unknown_key(kind: str, options: Options, option: Option, ctx: StepContext) -> None:
+    key = option.key
+    near = closest(key.text, STEP_KEYS[kind])
+    message = f"`{kind}` has no option `{key.text}`"
+    message += f"; did you mean `{near}`?" if near else f"; it has {', '.join(f'`{k}`' for k in STEP_KEYS[kind])}"
+    fixes = respelt(key, near, ctx.scope) or (removal(options, option, ctx.scope),)
+    ctx.scope.report(STEP_OPTION, message, key.span, fixes=fixes)
+
+
+def _check_reduction(option: Option, ctx: StepContext) -> None:
+    value = option.value
+    if not isinstance(value, Word) or value.text not in REDUCTIONS:
+        place = option.span if value is None else value.span
+        ctx.scope.report(STEP_OPTION, f"`reduction` is {' or '.join(f'`{r}`' for r in REDUCTIONS)}", place)
+
+
+def _axis(option: Option, ctx: StepContext) -> Named:
+    value = option.value
+    if not isinstance(value, Word):
+        place = option.span if value is None else value.span
+        ctx.scope.report(STEP_OPTION, f"`{option.key.text}` names a finite set: `{option.key.text}=Group`", place)
+        return UNKNOWN
+    named = check_object_expr(ObjectRef(Name(value.text, value.span)), ctx.scope)
+    if not isinstance(named.space, Unknown) and not is_finite(named.space):
+        message = f"`{option.key.text}` names a finite set, but `{value.text}` is not one"
+        ctx.scope.report(STEP_OPTION, message, value.span)
+        return UNKNOWN
+    return named
+
+
+def _tree(value: Value | None) -> Arith | None:
+    match value:
+        case Word(text=text, span=span):
+            return Variable(Name(text, span))
+        case Number(value=number, text=text, span=span):
+            return Literal(number, text, span)
+        case ListValue(items=items, span=span):
+            parts = [_tree(item) for item in items]
+            known = tuple(part for part in parts if part is not None)
+            return ListArith(known, span) if len(known) == len(parts) else None
+        case _:
+            return None

@@ -1,0 +1,157 @@
+"""One step of a program: its place in the model, and the names that it binds (docs/reference.md#steps)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from qvr_core.semantics.arithmetic.arithmetic import check_arith
+from qvr_core.semantics.programs.sites import TypedSite, check_site
+from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.model import (
+    Bound,
+    Builtin,
+    DeductionRef,
+    Expr,
+    Function,
+    LetModel,
+    ObserveModel,
+    SampleModel,
+    ScoreModel,
+    StepModel,
+    ValueType,
+)
+from qvr_core.semantics.types.program_codes import PATTERN_MISMATCH
+from qvr_core.semantics.types.spaces import Named, Product, Seq, Space, Unknown
+from qvr_core.syntax.tree import Lambda, LetStep, ObserveStep, ParenArith, Pattern, SampleStep, ScoreStep
+
+Bindings = list[tuple[str, Binding]]
+
+
+def check_step(step: SampleStep | ObserveStep | LetStep | ScoreStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
+    """A step without a body, typed."""
+    match step:
+        case SampleStep():
+            ctx.effects.add("Sample")
+            return _sample(step, ctx)
+        case ObserveStep():
+            ctx.effects.add("Score")
+            typed = check_site("observe", step.name, step, ctx)
+            binding = site_binding("observe", typed, ctx)
+            site = replace(typed.site, bound=((step.name.text, typed.named),))
+            return ObserveModel(site=site), [(step.name.text, binding)]
+        case LetStep():
+            return _let(step, ctx)
+        case ScoreStep():
+            ctx.effects.add("Score")
+            value = check_arith(step.value, ctx)
+            origin = ctx.scope.origin(step.name.span)
+            named = _named(value.type)
+            binding = Binding("score", value.type, named, origin, frozenset(ctx.reaches))
+            return ScoreModel(name=step.name.text, value=value, origin=origin), [(step.name.text, binding)]
+
+
+def site_binding(kind: str, typed: TypedSite, ctx: StepContext) -> Binding:
+    """What the name of a site stands for in the steps below."""
+    family = typed.family
+    real = family is not None and not family.family.discrete and family.family.event == 0
+    drawn = family.family.name if family is not None and kind == "sample" else None
+    return Binding(
+        kind, typed.type, typed.named, typed.site.origin, frozenset(ctx.reaches), real_site=real, family=drawn
+    )
+
+
+def _named(kind: ValueType) -> Named:
+    space: Space = Unknown() if kind.space is None else kind.space
+    return Named(space, structure(space))
+
+
+# ---------------------------------------------------------------- sample
+
+
+def _sample(step: SampleStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
+    names = step.pattern.names
+    typed = check_site("sample", names[0], step, ctx)
+    if not step.pattern.brackets:
+        site = replace(typed.site, bound=((names[0].text, typed.named),))
+        return SampleModel(site=site), [(names[0].text, site_binding("sample", typed, ctx))]
+    parts = _parts(step.pattern, typed.type, f"`{step.draw.name.text}` gives", ctx)
+    whole = site_binding("sample", typed, ctx)
+    bindings: Bindings = []
+    for name, part in zip(names, parts, strict=True):
+        named = _named(part)
+        bindings.append(
+            (name.text, replace(whole, type=part, named=named, origin=ctx.scope.origin(name.span), family=None))
+        )
+    bound = tuple((name, binding.named) for name, binding in bindings)
+    label = "_".join(name.text for name in names)
+    return SampleModel(site=replace(typed.site, name=label, bound=bound)), bindings
+
+
+def _parts(pattern: Pattern, kind: ValueType, gives: str, ctx: StepContext) -> list[ValueType]:
+    """The types of the names of a pattern: one per factor."""
+    space = kind.space.item if isinstance(kind.space, Seq) else kind.space
+    count = len(pattern.names)
+    unknown = [ValueType(None if space is None else Unknown(), rows=kind.rows)] * count
+    if space is None or isinstance(space, Unknown):
+        return unknown
+    factors = space.factors if isinstance(space, Product) else (space,)
+    if len(factors) != count:
+        have = f"{len(factors)} parts" if isinstance(space, Product) else "one part"
+        names = f"{count} name" + ("s" if count > 1 else "")
+        ctx.scope.report(PATTERN_MISMATCH, f"{gives} {have}, but there are {names} here", pattern.span)
+        return unknown
+    sequence = isinstance(kind.space, Seq)
+    return [ValueType(Seq(factor) if sequence else factor, kind.indexed, kind.rows, kind.sizes) for factor in factors]
+
+
+# ---------------------------------------------------------------- let
+
+
+def _let(step: LetStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
+    value = check_arith(step.value, ctx)
+    names = step.pattern.names
+    origin = ctx.scope.origin(step.pattern.span)
+    reaches = frozenset(ctx.reaches)
+    model = LetModel(names=tuple(name.text for name in names), value=value, origin=origin)
+    if step.pattern.brackets and not (len(names) == 1 and not isinstance(value.type.space, Product)):
+        parts = _parts(step.pattern, value.type, "the value has", ctx)
+        return model, [
+            (name.text, Binding("let", part, _named(part), ctx.scope.origin(name.span), reaches))
+            for name, part in zip(names, parts, strict=True)
+        ]
+    binding = Binding(
+        _kind(value, ctx), value.type, _let_named(value, ctx), origin, reaches, function=_function(step, value)
+    )
+    return model, [(names[0].text, binding)]
+
+
+def _let_named(value: Expr, ctx: StepContext) -> Named:
+    if isinstance(value, Bound) and (binding := ctx.find(value.name)) is not None:
+        return binding.named
+    codomain = getattr(getattr(value, "arrow", None), "codomain", None)
+    if isinstance(codomain, Named) and codomain.space == value.type.space:
+        return codomain
+    return _named(value.type)
+
+
+def _kind(value: Expr, ctx: StepContext) -> str:
+    if isinstance(value, Function):
+        return "function"
+    if isinstance(value, DeductionRef) or (isinstance(value, Builtin) and value.function == "compose"):
+        return "deduction"
+    if isinstance(value, Builtin) and value.function == "parse":
+        return "chart"
+    if isinstance(value, Bound) and (binding := ctx.find(value.name)) is not None and binding.kind in _ALIASED:
+        return binding.kind
+    return "let"
+
+
+_ALIASED = ("chart", "deduction", "function")
+
+
+def _function(step: LetStep, value: Expr) -> Lambda | None:
+    tree = step.value
+    while isinstance(tree, ParenArith):
+        tree = tree.inner
+    return tree if isinstance(tree, Lambda) and isinstance(value, Function) else None

@@ -1,0 +1,1 @@
+"""What a check reads and writes: entries, bounds, what is inherited by composition, holes."""

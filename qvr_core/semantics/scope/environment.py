@@ -1,0 +1,94 @@
+"""What the names of a program stand for while its steps are typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from qvr_core.semantics.scope.scope import Scope
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model import Expr, ValueType
+from qvr_core.semantics.types.spaces import Named
+from qvr_core.syntax.tree import Lambda, Name
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A bound name.
+
+    `kind` is 'input', 'sample', 'observe', 'marginalize', 'let', 'score', 'parameter', 'index' (of a factor), 'chart',
+    'deduction', 'function' or 'pieces' (several values, as from `chunk`).  `named` is the space of one element as
+    messages give it; `reaches` are the inputs that the value is computed from; `parts` the pieces' types.
+    """
+
+    kind: str
+    type: ValueType
+    named: Named
+    origin: Origin
+    reaches: frozenset[str] = frozenset()
+    parts: tuple[ValueType, ...] = ()
+    function: Lambda | None = None
+    real_site: bool = False
+    """True for a draw of a continuous family: no index."""
+    family: str | None = None
+    """The family that a `sample` step draws the whole value from."""
+    constant: int | float | None = None
+    """The number that a template's parameter stands for in an instance."""
+
+
+WHOLE_INPUT = ""
+"""The name under which the whole input of a program is bound: what a draw without arguments reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeName:
+    """A name that no earlier step binds.  `argument` where an arrow's argument must be bound."""
+
+    name: str
+    origin: Origin
+    argument: bool
+
+
+@dataclass(slots=True)
+class StepContext:
+    """One step being typed: the names bound above it, and what the step turns out to use.
+
+    `reads` records every name that was looked up with what it stood for; `lifts` asks for inputs to be read as
+    sequences; `reaches` collects the inputs that the current expression is computed from.
+    """
+
+    scope: Scope
+    bindings: dict[str, Binding]
+    text: str = ""
+    """The text of the unit that is being read."""
+    reads: dict[str, Binding | None] = field(default_factory=dict[str, "Binding | None"])
+    free: list[FreeName] = field(default_factory=list[FreeName])
+    data: dict[str, tuple[ValueType, Origin]] = field(default_factory=dict[str, tuple[ValueType, Origin]])
+    input_names: tuple[str, ...] = ()
+    """A name for every flat factor of the program's domain."""
+    lifts: set[str] = field(default_factory=set[str])
+    reaches: set[str] = field(default_factory=set[str])
+    uses_input: bool = False
+    effects: set[str] = field(default_factory=set[str])
+    plates: set[str] = field(default_factory=set[str])
+    """Finite sets that something runs over, picks from or is reduced over here."""
+    aliases: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    """What the parameters of lambdas that are being expanded stand for."""
+    weights: dict[str, int] = field(default_factory=dict[str, int])
+    """How many operations each of them comes to."""
+    locals: dict[str, Binding] = field(default_factory=dict[str, Binding])
+    """Index variables of the `factor` that is being typed."""
+
+    def find(self, name: str) -> Binding | None:
+        """The binding of a name, recorded as read."""
+        if name in self.locals:
+            return self.locals[name]
+        binding = self.bindings.get(name)
+        self.reads[name] = binding
+        if binding is not None:
+            self.reaches |= binding.reaches
+            self.uses_input = self.uses_input or binding.kind == "input"
+        return binding
+
+    def unbound(self, name: Name, *, argument: bool) -> None:
+        """A name that nobody above binds: data, or a mistake that the program as a whole decides."""
+        self.free.append(FreeName(name.text, self.scope.origin(name.span), argument))

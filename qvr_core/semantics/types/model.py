@@ -1,0 +1,733 @@
+"""The typed model: what every layer after the checker reads.
+
+A small closed set of frozen dataclasses.  Hovers, inlays, diagrams and the runtime are each one `match` over it.  A new
+combinator is a grammar line, a node here, a typing rule, a runtime class, a diagram rule and a spec case.
+
+Names stand for shared things: an arrow expression refers to a declared arrow by `Ref`, so the same name is the same
+parameters wherever it is used.  All solved holes are substituted in a model that is handed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.spaces import Dim, Named, Space
+
+
+class Sort(Enum):
+    """`=>`, `->` and `-o` in hovers."""
+
+    DETERMINISTIC = "=>"
+    SAMPLED = "->"
+    TENSOR = "-o"
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """How a sampled arrow's density is computed.
+
+    kind: 'deterministic' (no density), 'exact', 'conditional' (exact given `innovations` innovations), 'summed' (finite
+    intermediates of joint size `summed` are summed out), 'score' (score-function gradient), 'none' (a sampled arrow
+    followed by a deterministic one).
+    `draws` counts all draws inside, the last ones included.
+    """
+
+    kind: str
+    innovations: int = 0
+    summed: int = 1
+    draws: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrowBase:
+    """What every arrow has.  `domain`/`codomain` are the types as used here, sequences included."""
+
+    domain: Named
+    codomain: Named
+    sort: Sort
+    origin: Origin
+    density: Density
+
+
+# ---------------------------------------------------------------- declared arrows (one per name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embed(ArrowBase):
+    """Table (n, d) from a finite set to a real space, N(0, 0.5²) at the start."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel(ArrowBase):
+    """A Markov kernel: a network from the domain to the parameters of `family`, then one draw.
+
+    `family` is None for a finite table with softmax rows.  `fixed` are the literal arguments of `~ Normal(0.0, 1.0)`:
+    the distribution is then the same for every input and the kernel has no parameters.
+    """
+
+    name: str
+    family: str | None
+    fixed: tuple[tuple[str, float], ...] | None
+    scale: float
+    param_source: str
+    hidden_dim: int
+    options: tuple[tuple[str, object], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearMap(ArrowBase):
+    """Weight and bias; `rank` makes it two low-rank factors.  `init` is 'default', 'xavier' or 'zeros'."""
+
+    name: str
+    bias: bool
+    rank: int | None
+    init: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Norm(ArrowBase):
+    """LayerNorm gain and bias."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention(ArrowBase):
+    """Multi-head self-attention over the sequence."""
+
+    name: str
+    heads: int
+    causal: bool
+    dropout: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position(ArrowBase):
+    """Adds learned positions up to `max_length`."""
+
+    name: str
+    max_length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latent(ArrowBase):
+    """A learned tensor of weights in the value set of `algebra`."""
+
+    name: str
+    algebra: str
+    scale: float | None
+    init: str
+    prior: tuple[str, tuple[tuple[str, float], ...]] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed(ArrowBase):
+    """A given tensor: from data under `source`, or the value of `arrow`, or the identity-like default."""
+
+    name: str
+    algebra: str
+    source: str | None
+    arrow: Arrow | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discretize(ArrowBase):
+    """A bounded real into `bins` bins."""
+
+    name: str
+    bins: int
+
+
+# ---------------------------------------------------------------- combinators
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ref(ArrowBase):
+    """A declared morphism, let or program by name.  Copies of `replicate=k` are called `f_0` … `f_{k-1}`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance(ArrowBase):
+    """A template program with its typed parameters filled in: `p(alpha=1.0)`.
+
+    `program` is the body with the parameters substituted; arrows passed for `Mor` parameters stand in it as `Ref`.
+    """
+
+    name: str
+    arguments: tuple[tuple[str, int | float | str | Arrow], ...]
+    program: Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lift(ArrowBase):
+    """`arrow` applied at every position of a sequence."""
+
+    arrow: Arrow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compose(ArrowBase):
+    """`a >> b >> …`; `operators[i]` is the place of the `>>` after stage i."""
+
+    stages: tuple[Arrow, ...]
+    operators: tuple[Origin, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor(ArrowBase):
+    """`a @ b @ …`."""
+
+    factors: tuple[Arrow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fan(ArrowBase):
+    """All branches on one input.  `replicated` is the family's name where `fan(f)` fans out over its copies."""
+
+    branches: tuple[Arrow, ...]
+    replicated: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan(ArrowBase):
+    """The cell folded over a sequence.  `backward` reads from the end; `inferred` says the name decided it."""
+
+    cell: Arrow
+    item: Named
+    state: Named
+    emit_all: bool
+    backward: bool
+    inferred: bool
+    learned_init: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack(ArrowBase):
+    """`count` fresh copies, one after the other."""
+
+    body: Arrow
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat(ArrowBase):
+    """The same arrow `count` times; None: the count comes at run time as `n_steps`."""
+
+    body: Arrow
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residual(ArrowBase):
+    """`x + body(x)`."""
+
+    body: Arrow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity(ArrowBase):
+    """The identity of a space."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Last(ArrowBase):
+    """The last element of a sequence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanOverTime(ArrowBase):
+    """The mean over the length axis."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeFactor(ArrowBase):
+    """`f.h`: the factor at `index` of the codomain of `base`."""
+
+    base: Arrow
+    field: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dagger(ArrowBase):
+    base: Arrow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialTrace(ArrowBase):
+    """`f.trace(X)`: A * X -o B * X to A -o B."""
+
+    base: Arrow
+    over: Named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropFactors(ArrowBase):
+    """`f.marginalize(X, …)`: the factors at `indices` of the codomain are joined out."""
+
+    base: Arrow
+    indices: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freeze(ArrowBase):
+    """`f.freeze`: no gradient reaches the parameters."""
+
+    base: Arrow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromData(ArrowBase):
+    """`from_data("name")`."""
+
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damaged(ArrowBase):
+    """Stands where the text could not be typed; the runtime refuses it."""
+
+
+Arrow = (
+    Embed | Kernel | LinearMap | Norm | Attention | Position | Latent | Observed | Discretize
+    | Ref | Instance | Lift | Compose | Tensor | Fan | Scan | Stack | Repeat | Residual | Identity | Last | MeanOverTime
+    | TakeFactor | Dagger | PartialTrace | DropFactors | Freeze | FromData | Damaged
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------- typed arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """The type of a value in arithmetic.
+
+    `space` is None where it depends on data.  `indexed` are the plates in front of it, outermost first (each a space's
+    nominal name or None) and `sizes` their lengths (None where only data can tell); `space` is that of one element.
+    `event` names the finite set that the last axis of the element runs over (a Dirichlet with `over=Topic`).
+    `rows` says that a value differs from row to row of the batch: it comes through the program's input.
+    `last` is the last axis, length and set, where that is known though the rest depends on data.
+    """
+
+    space: Space | None
+    indexed: tuple[str | None, ...] = ()
+    rows: bool = False
+    sizes: tuple[Dim | None, ...] = ()
+    event: str | None = None
+    last: tuple[Dim, str | None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExprBase:
+    type: ValueType
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constant(ExprBase):
+    value: int | float | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound(ExprBase):
+    """A name bound in the program: input, site, let, lambda or factor variable, typed parameter."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data(ExprBase):
+    """A name that nobody binds: supplied at run time."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix(ExprBase):
+    """A tensor arrow standing for its matrix."""
+
+    arrow: Arrow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apply(ExprBase):
+    """A deterministic arrow applied to values (their product is the argument)."""
+
+    arrow: Arrow
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeductionRef(ExprBase):
+    """A deduction by name (`parse(D, sentence)`)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Builtin(ExprBase):
+    """A builtin function, operator included: 'add', 'sub', 'mul', 'div', 'pow', 'neg', 'lt', 'le', 'gt', 'ge', 'eq',
+    'ne', or a function by its own name.  `keywords` are named arguments."""
+
+    function: str
+    args: tuple[Expr, ...]
+    keywords: tuple[tuple[str, Expr], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index(ExprBase):
+    """`x[i, j]`: `position` is the literal index into a sequence, or None where every index is a value."""
+
+    base: Expr
+    indices: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldOf(ExprBase):
+    """`x.h`: the columns or the factor at `index`."""
+
+    base: Expr
+    field: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method(ExprBase):
+    """A method of a chart (`goal_weight`, `weight`, `derivations`), or of a template (`morphism`)."""
+
+    base: Expr
+    method: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOf(ExprBase):
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function(ExprBase):
+    """`x -> e`."""
+
+    parameter: str
+    body: Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactorTable(ExprBase):
+    """`factor i : I, … in body`; `cases` where the table is written out (index -> value)."""
+
+    indices: tuple[tuple[str, Space], ...]
+    body: Expr | None
+    cases: tuple[tuple[int, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermValue(ExprBase):
+    """A term of a deduction (`chart.weight(span(0, 2, S))`), as text."""
+
+    text: str
+
+
+Expr = (
+    Constant | Bound | Data | Matrix | Apply | Builtin | Index | FieldOf | Method | ListOf | Function | FactorTable
+    | TermValue | DeductionRef
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------- programs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrowDraw:
+    """A named arrow applied to arguments; no arguments means the program's input."""
+
+    arrow: Arrow
+    args: tuple[Expr, ...] | None
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyDraw:
+    """A family with its parameters by their canonical names, in the family's order."""
+
+    family: str
+    args: tuple[tuple[str, Expr], ...]
+    origin: Origin
+
+
+DrawModel = ArrowDraw | FamilyDraw
+
+
+class Ascription(Enum):
+    """What `: S` beside a family means, decided once by the checker (docs/reference.md#ascriptions)."""
+
+    NONE = "none"
+    VALUE = "value"  # S ascribes the value
+    VALUE_SET = "value set"  # a discrete family per row: S is the set of values
+    ROW_DRAWS = "draws in each row"  # continuous, an argument per row: |S| draws in each row
+    PLATE = "plate"  # independent draws, or an S-indexed likelihood
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What sample and observe steps share."""
+
+    name: str
+    bound: tuple[tuple[str, Named], ...]
+    ascription: Ascription
+    ascribed: Named | None
+    draw: DrawModel
+    density: Density
+    over: Named | None
+    via: Expr | None
+    mask: Expr | None
+    weight: Expr | None
+    at: Expr | None
+    row_local: bool
+    """True where the draw is made anew in each row of the batch."""
+    origin: Origin
+    iid_over: Named | None = None
+    """The plate in front of a value whose own space is ascribed (`: Latent … [iid_over=Item]`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleModel:
+    site: Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObserveModel:
+    site: Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarginalizeModel:
+    """`over` is the group axis, or None; `rows` the plate of the rows where no group is given."""
+
+    site: Site
+    over: Named | None
+    rows: Named | None
+    body: tuple[StepModel, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetModel:
+    names: tuple[str, ...]
+    value: Expr
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreModel:
+    name: str
+    value: Expr
+    origin: Origin
+
+
+StepModel = SampleModel | ObserveModel | MarginalizeModel | LetModel | ScoreModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """An input of a program: a factor of its domain.  `name` is None where the header names none."""
+
+    name: str | None
+    space: Named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateParameter:
+    """A typed parameter: `kind` is 'FinSet', 'Real', 'Nat', 'Object' or 'Mor'."""
+
+    name: str
+    kind: str
+    mor: tuple[Named, Named] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataName:
+    """A name supplied at run time, with what is known of its shape; `origin` is its first use."""
+
+    name: str
+    type: ValueType
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How an arrow goes through a sequence: `positions` is the longest one that the learned positions of `place` allow
+    (None: any); `scans` where it folds one."""
+
+    positions: int | None = None
+    place: str = ""
+    scans: bool = False
+
+
+ANY_LENGTH = Extent()
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """How many declared arrows an arrow is made of, each counted as often as it is applied; not `sure` where something
+    in it could not be typed."""
+
+    count: int = 1
+    sure: bool = True
+
+    def __add__(self, other: Stages) -> Stages:
+        return Stages(self.count + other.count, self.sure and other.sure)
+
+    def times(self, count: int) -> Stages:
+        return Stages(self.count * count, self.sure)
+
+
+NO_STAGES, ONE_STAGE = Stages(0), Stages()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A typed program.  `domain`/`codomain` are effective (sequence lifting applied), `declared_*` as written."""
+
+    name: str
+    inputs: tuple[Input, ...]
+    template: tuple[TemplateParameter, ...]
+    declared_domain: Named
+    declared_codomain: Named
+    domain: Named
+    codomain: Named
+    sort: Sort
+    steps: tuple[StepModel, ...]
+    returns: tuple[tuple[str | None, str], ...]
+    tupled: bool
+    data: tuple[DataName, ...]
+    uses_input: bool
+    effects: frozenset[str]
+    density: Density
+    origin: Origin
+    lengths: Expr | None = None
+    """How many positions of each row's sequences are valid; None where nothing is padded."""
+    extent: Extent = ANY_LENGTH
+    stages: Stages = ONE_STAGE
+
+
+# ---------------------------------------------------------------- compositions, deductions, the file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composition:
+    """A selected or defined algebra.  `operations` maps 'tensor_op', 'join', 'unit', 'zero', 'negation' to
+    (parameter names, body); empty for a builtin one."""
+
+    name: str
+    kind: str
+    operations: Mapping[str, tuple[tuple[str, ...], Expr]]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class TermModel:
+    """A term: an atom, an integer, a variable, or a constructor with arguments.  kind: 'atom', 'integer', 'variable',
+    'constructor'."""
+
+    kind: str
+    head: str
+    args: tuple[TermModel, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleModel:
+    name: str
+    premises: tuple[TermModel, ...]
+    conclusion: TermModel
+    learnable: bool
+    attributes: tuple[tuple[str, object], ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryModel:
+    word: str
+    category: TermModel
+    form: TermModel | None
+    learnable: bool
+    attributes: tuple[tuple[str, object], ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deduction:
+    name: str
+    domain: Named
+    codomain: Named
+    atoms: tuple[str, ...]
+    binders: tuple[str, ...]
+    rules: tuple[RuleModel, ...]
+    lexicon: tuple[EntryModel, ...]
+    lexicon_files: tuple[str, ...]
+    semiring: str
+    start: str | None
+    depth: int | None
+    tolerance: float
+    max_iterations: int
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectModel:
+    """A declared object.  `alias` is the name it is an alias of."""
+
+    name: str
+    space: Named
+    alias: str | None
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetArrow:
+    """A top-level let: a name for an arrow expression."""
+
+    name: str
+    arrow: Arrow
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replicated:
+    """A declaration with `replicate=k`: the copies are declared arrows of their own, `f_0` … `f_{k-1}`."""
+
+    name: str
+    copies: tuple[str, ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """`name` is the exported declaration, or `export_<n>` for an anonymous expression (then `arrow` holds it)."""
+
+    name: str
+    arrow: Arrow | None
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One file, typed.  `arrows` holds morphisms by name, replicated copies included."""
+
+    objects: Mapping[str, ObjectModel]
+    arrows: Mapping[str, Arrow]
+    replicated: Mapping[str, Replicated]
+    lets: Mapping[str, LetArrow]
+    programs: Mapping[str, Program]
+    compositions: Mapping[str, Composition]
+    deductions: Mapping[str, Deduction]
+    exports: tuple[Export, ...]
+    order: tuple[str, ...]
+    """Names of all declarations in file order."""

@@ -1,0 +1,70 @@
+"""The codes of diagnostics of programs, compositions and deductions.
+
+A code's summary is the first line of its page in docs/diagnostics/.
+"""
+
+from __future__ import annotations
+
+from qvr_core.semantics.types.diagnostics import Code, Severity
+
+_ERROR, _WARNING, _HINT = Severity.ERROR, Severity.WARNING, Severity.HINT
+
+# ---------------------------------------------------------------- names in a program
+UNBOUND_ARGUMENT = Code("unbound-argument", _ERROR, "The argument of an arrow is not bound in the program.")
+USED_BEFORE_BOUND = Code("used-before-bound", _ERROR, "A name is used above the step that binds it.")
+BOUND_TWICE = Code("bound-twice", _ERROR, "A name is bound twice in one program.")
+HIDDEN_GLOBAL = Code("hidden-global", _HINT, "A name of the program hides a declaration of the file.")
+POSSIBLE_TYPO = Code("possible-typo", _WARNING, "A data name looks like a bound name, misspelt.")
+UNUSED_BINDING = Code("unused-binding", _HINT, "A let or an input that nothing uses.", unnecessary=True)
+UNUSED_PLATE = Code("unused-plate", _HINT, "A plate of values is never indexed.")
+UNOBSERVED_SITE = Code("unobserved-site", _HINT, "Nothing observed depends on this draw.")
+
+# ---------------------------------------------------------------- draws and ascriptions
+ANONYMOUS_DRAW = Code("anonymous-draw", _ERROR, "A draw names an arrow or a family, not an expression.")
+ARGUMENT_MISMATCH = Code("argument-mismatch", _ERROR, "The arguments do not fit the arrow's domain.")
+ARGUMENT_SUPPORT = Code(
+    "argument-support", _WARNING, "An argument of a family is drawn from values that it cannot have."
+)
+ASCRIPTION_MISMATCH = Code("ascription-mismatch", _ERROR, "The type after `:` is not what the draw gives.")
+PLATE_MISMATCH = Code("plate-mismatch", _ERROR, "An argument runs over another plate than the draw.")
+PATTERN_MISMATCH = Code("pattern-mismatch", _ERROR, "A pattern has another number of names than the value has parts.")
+NO_DENSITY = Code("no-density", _ERROR, "What has no density cannot be observed.")
+UNSIZED_DRAW = Code("unsized-draw", _ERROR, "Nothing says how long the drawn vector is.")
+STEP_OPTION = Code("step-option", _ERROR, "This kind of step has no such option, or it cannot have this value.")
+INDEX_NOT_INTEGER = Code("index-not-integer", _WARNING, "A real value is used as an index.")
+MISSING_VIA = Code("missing-via", _ERROR, "An observe in a grouped marginalize does not say its rows' groups.")
+CANNOT_MARGINALIZE = Code("cannot-marginalize", _ERROR, "This family can neither be summed out nor integrated.")
+
+# ---------------------------------------------------------------- arithmetic
+ARITHMETIC_MISMATCH = Code("arithmetic-mismatch", _ERROR, "The shapes of two values do not go together.")
+FUNCTION_ARGUMENTS = Code("function-arguments", _ERROR, "A function is called with the wrong arguments.")
+SAMPLED_IN_LET = Code("sampled-in-let", _ERROR, "Arithmetic calls a sampled arrow or a family.")
+NOT_A_VALUE = Code("not-a-value", _ERROR, "The name stands for something that is no value.")
+INDEX_MISMATCH = Code("index-mismatch", _ERROR, "An index does not fit what it indexes.")
+UNKNOWN_VALUE_FIELD = Code("unknown-value-field", _ERROR, "The value has no factor or method of this name.")
+FACTOR_CASES = Code("factor-cases", _ERROR, "A factor's table does not have one case per value of its index.")
+
+# ---------------------------------------------------------------- the program as a whole
+MISSING_RETURN = Code("missing-return", _ERROR, "A program does not say what it returns.")
+WRONG_RETURN = Code("wrong-return", _ERROR, "The returned value does not fit the codomain.")
+RETURN_MISMATCH = Code("return-mismatch", _HINT, "The returned value is shared by all rows and does not fit.")
+PROGRAM_INPUTS = Code("program-inputs", _ERROR, "The inputs do not match the factors of the domain.")
+EFFECT_MISMATCH = Code("effect-mismatch", _ERROR, "The body has an effect that the program does not declare.")
+UNUSED_EFFECT = Code("unused-effect", _HINT, "A declared effect that the body does not have.")
+PROGRAM_OPTION = Code("program-option", _ERROR, "Programs have no such option, or it cannot have this value.")
+TOO_FEW_POSITIONS = Code("too-few-positions", _ERROR, "A sequence may be longer than its learned positions.")
+TEMPLATE_ARGUMENTS = Code("template-arguments", _ERROR, "A template is called with the wrong typed arguments.")
+
+# ---------------------------------------------------------------- compositions and deductions
+UNKNOWN_COMPOSITION = Code("unknown-composition", _ERROR, "There is no such composition.")
+COMPOSITION_RULE = Code("composition-rule", _ERROR, "A composition defines an operation wrongly, or lacks one.")
+DEDUCTION_OPTION = Code("deduction-option", _ERROR, "Deductions have no such option, or it cannot have this value.")
+DUPLICATE_RULE = Code("duplicate-rule", _ERROR, "A rule is named twice in one deduction.")
+UNBOUND_VARIABLE = Code("unbound-variable", _ERROR, "A variable of the conclusion occurs in no premise.")
+ITEM_ARITY = Code("item-arity", _ERROR, "An item has another number of slots than elsewhere.")
+LEXICON_TERM = Code("lexicon-term", _ERROR, "A lexicon entry uses a name that is neither an atom nor bound.")
+RULE_ATTRIBUTE = Code("rule-attribute", _ERROR, "Rules and entries have no such attribute.")
+UNKNOWN_START = Code("unknown-start", _ERROR, "The start symbol is not an atom of the deduction.")
+DUPLICATE_ATOM = Code("duplicate-atom", _HINT, "An atom is listed twice.", unnecessary=True)
+
+OWN: tuple[Code, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Code))
