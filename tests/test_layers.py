@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from tests.patience import HANG
@@ -30,6 +31,14 @@ LAYERS = (
     ("runs",),
     ("cli", "__main__"),
 )
+# The rooms of a layer, lowest first: each knows only those before it.
+ROOMS = {
+    "semantics": ("types", "language", "scope", "arrows", "arithmetic", "deductions", "programs", "file"),
+    "runtime": ("values", "families", "loops", "arrows", "tensors", "programs", "build"),
+    "runs": ("record", "client", "prepare", "figures", "fit", "worker"),
+}
+MOST_MODULES = 25
+"""In one folder."""
 RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}
 FRONT_END = (*(f"qvr_core.{name}" for name in ("syntax", "semantics", "analysis", "ide", "diagrams")), "qvr_lsp")
 HEAVY = ("torch", "numpy")
@@ -138,3 +147,53 @@ def test_no_layer_imports_one_above_it() -> None:
             elif RANK[other] > RANK.get(own, -1):
                 wrong.append(f"{path.relative_to(ROOT)}:{line} ({own}) imports {name}: {other} stands above it")
     assert not wrong, "\n".join(wrong)
+
+
+def room_of(name: str) -> tuple[str, int] | None:
+    """`qvr_core.runs.fit.svi` -> ('runs', 4): the layer and the rank of the room; None for what has no rooms."""
+    parts = name.split(".")
+    if len(parts) < 3 or parts[0] != "qvr_core" or parts[1] not in ROOMS or parts[2] not in ROOMS[parts[1]]:
+        return None
+    return parts[1], ROOMS[parts[1]].index(parts[2])
+
+
+@pytest.mark.parametrize("layer", ROOMS)
+def test_every_module_of_a_layer_has_a_room(layer: str) -> None:
+    folder = ROOT / "qvr_core" / layer
+    assert {path.name for path in folder.iterdir() if path.is_dir() and path.name != "__pycache__"} == {*ROOMS[layer]}
+    assert [path.name for path in folder.glob("*.py")] == ["__init__.py"]
+
+
+def test_no_room_imports_a_higher_one() -> None:
+    wrong: list[str] = []
+    for path in sources("qvr_core"):
+        own = room_of(module_name(path))
+        for line, name in imported(path):
+            other = room_of(name)
+            if own is not None and other is not None and own[0] == other[0] and other[1] > own[1]:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}, a higher room of {own[0]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_circle_of_files() -> None:
+    """Whatever closes it: an import in a function, or one for types alone."""
+    files = {module_name(path): path for path in sources("qvr_core")}
+    graph = nx.DiGraph()
+    for name, path in files.items():
+        for _, target in imported(path):
+            found = target if target in files else target.rpartition(".")[0]
+            # A package's __init__ that gathers names is no part of a circle with its own modules.
+            if found in files and found != name and files[found].name != "__init__.py":
+                graph.add_edge(name, found)
+    circles = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
+    assert not circles, circles
+
+
+def test_no_folder_is_a_hall() -> None:
+    crowded = {
+        str(folder.relative_to(ROOT)): count
+        for package in ("qvr_core", "qvr_lsp")
+        for folder in {path.parent for path in sources(package)}
+        if (count := len([path for path in folder.glob("*.py") if path.name != "__init__.py"])) > MOST_MODULES
+    }
+    assert not crowded, crowded
