@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide import arrows
 from qvr_core.ide.answers import Hover
 from qvr_core.ide.descriptions import value_text
+from qvr_core.ide.edits.refactor import nodes
 from qvr_core.ide.language import code, paragraphs
-from qvr_core.ide.refactor import nodes
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin

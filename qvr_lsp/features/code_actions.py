@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import Action, TextEdit
-from qvr_core.ide.fixes import attempts, fix_all, harmless, mends, quick_fixes
-from qvr_core.ide.refactor import organize, refactorings
+from qvr_core.ide.edits.fixes import attempts, fix_all, harmless, mends, quick_fixes
+from qvr_core.ide.edits.refactor import organize, refactorings
 from qvr_lsp.conversions import one
 from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document

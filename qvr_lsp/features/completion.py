@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
-from qvr_core.ide.completion import complete
-from qvr_core.ide.offers import partial_answer
+from qvr_core.ide.completion.completion import complete
+from qvr_core.ide.completion.offers import partial_answer
 from qvr_lsp.documents import Excerpt, View
 from qvr_lsp.features.resolving import on_part
 from qvr_lsp.rpc import Json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.ide.formatting import edits, indentation
+from qvr_core.ide.edits.formatting import edits, indentation
 from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import CONTENT_MODIFIED, Json, RpcError

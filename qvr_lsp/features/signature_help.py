@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qvr_core.ide.signature import signature
+from qvr_core.ide.completion.signature import signature
 from qvr_lsp.documents import View
 from qvr_lsp.features.resolving import on_part
 from qvr_lsp.rpc import Json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qvr_core.ide.completion import complete
+from qvr_core.ide.completion.completion import complete
 from tests.ide.cases import LM, PROGRAM, at
 
 

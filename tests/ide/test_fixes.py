@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from qvr_core.analysis import Analyzer
-from qvr_core.ide.fixes import actions_of, attempts, fix_all, mends, quick_fixes
-from qvr_core.ide.repairs import MISMATCHES, repairs
+from qvr_core.ide.edits.fixes import actions_of, attempts, fix_all, mends, quick_fixes
+from qvr_core.ide.edits.repairs import MISMATCHES, repairs
 from tests.ide.cases import LM, PROGRAM, applied, between, text_of
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,20 +8,9 @@ from pathlib import Path
 import pytest
 
 from qvr_core.analysis import Analyzer, Snapshot
-from qvr_core.ide import (
-    completion,
-    exchange,
-    fixes,
-    formatting,
-    hover,
-    inlays,
-    navigation,
-    outline,
-    refactor,
-    rename,
-    signature,
-    tokens,
-)
+from qvr_core.ide import exchange, hover, inlays, navigation, outline, tokens
+from qvr_core.ide.completion import completion, signature
+from qvr_core.ide.edits import fixes, formatting, refactor, rename
 from qvr_core.syntax.source import Cursor, Range
 
 ROOT = Path(__file__).resolve().parents[2]

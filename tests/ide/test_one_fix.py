@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qvr_core.analysis import analyse
-from qvr_core.ide.fixes import actions_of
+from qvr_core.ide.edits.fixes import actions_of
 from qvr_core.semantics.types.diagnostics import Severity
 from tests.ide.cases import applied
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from qvr_core.analysis import Analyzer
 from qvr_core.ide.answers import Action
-from qvr_core.ide.formatting import edits, indentation
-from qvr_core.ide.refactor import organize, refactorings
+from qvr_core.ide.edits.formatting import edits, indentation
+from qvr_core.ide.edits.refactor import organize, refactorings
 from qvr_core.syntax.source import Cursor
 from tests.ide.cases import LM, PROGRAM, applied, between, errors, text_of
 

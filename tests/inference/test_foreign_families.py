@@ -8,7 +8,7 @@ from scipy import stats
 
 from qvr_core import dsl
 from qvr_core.analysis import analyse
-from qvr_core.ide.fixes import actions_of
+from qvr_core.ide.edits.fixes import actions_of
 from tests.ide.cases import applied
 
 PROGRAM = """\

@@ -7,13 +7,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
-from qvr_core.ide.context import Bracket, Context
+from qvr_core.ide.completion.context import Bracket, Context
+from qvr_core.ide.completion.snippets import COMBINATOR_SNIPPETS, SPACE_SNIPPETS
+from qvr_core.ide.completion.typing import fits
 from qvr_core.ide.keywords import COMBINATORS, KEYWORDS
 from qvr_core.ide.language import builtin_text, combinator_text, family_text, keyword_text
 from qvr_core.ide.outline import declaration_detail
-from qvr_core.ide.snippets import COMBINATOR_SNIPPETS, SPACE_SNIPPETS
 from qvr_core.ide.symbols import Declared, binding_kind, bindings, lookup
-from qvr_core.ide.typing import fits
 from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES, Family

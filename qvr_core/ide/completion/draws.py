@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
-from qvr_core.ide.context import Context
-from qvr_core.ide.offers import BEST, GOOD, PLAIN, Items, arrow_names
+from qvr_core.ide.completion.context import Context
+from qvr_core.ide.completion.offers import BEST, GOOD, PLAIN, Items, arrow_names
+from qvr_core.ide.completion.typing import codomain_of_text, fits
 from qvr_core.ide.outline import declaration_detail
 from qvr_core.ide.symbols import Declared
-from qvr_core.ide.typing import codomain_of_text, fits
 from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.spaces import Product, Space, factors_of

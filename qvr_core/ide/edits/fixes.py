@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Action, TextEdit
-from qvr_core.ide.repairs import repairs
+from qvr_core.ide.edits.repairs import repairs
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.syntax.source import Range
 

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.arrows import arrow_named
-from qvr_core.ide.context import Bracket, Context, context_at
-from qvr_core.ide.draws import draws_offered, given_by_left, item_of_cell, scans_offered
-from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, KEYWORDS, POSTFIX
-from qvr_core.ide.language import STEP_OPTIONS, family_text, keyword_text, option_text
-from qvr_core.ide.names import VALUE_OPTIONS
-from qvr_core.ide.offers import (
+from qvr_core.ide.completion.context import Bracket, Context, context_at
+from qvr_core.ide.completion.draws import draws_offered, given_by_left, item_of_cell, scans_offered
+from qvr_core.ide.completion.offers import (
     BEST,
     GOOD,
     OTHER,
@@ -29,7 +26,7 @@ from qvr_core.ide.offers import (
     spaces_offered,
     values_offered,
 )
-from qvr_core.ide.snippets import (
+from qvr_core.ide.completion.snippets import (
     ALGEBRAS,
     OPERATIONS,
     SNIPPETS,
@@ -38,7 +35,10 @@ from qvr_core.ide.snippets import (
     STEP_SNIPPETS,
     WORD_VALUES,
 )
-from qvr_core.ide.typing import fits, parsed, role_joins, space_of, space_of_text
+from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of, space_of_text
+from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, KEYWORDS, POSTFIX
+from qvr_core.ide.language import STEP_OPTIONS, family_text, keyword_text, option_text
+from qvr_core.ide.names import VALUE_OPTIONS
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.families import FAMILIES, heads_for
 from qvr_core.semantics.language.roles import ROLES, OptionSpec

@@ -1,0 +1,1 @@
+"""Changes of the text: fixes, refactors, rename, formatting."""
