@@ -109,7 +109,11 @@ def execute(
         return _fresh(file, program, settings, flags, explain)
 
     if "TORCHELASTIC_RUN_ID" in os.environ:
-        raise typer.Exit(_as_one_of_many(make_job, as_json=as_json, device=flags.get("device", "cpu")))
+        status = _as_one_of_many(make_job, as_json=as_json, device=flags.get("device", "cpu"))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Everything is written: threads of torch.distributed may still run, and would abort an orderly end.
+        os._exit(status)
     job = make_job()
     ending = asyncio.run(watch(job, as_json=as_json))
     if plot is not None:

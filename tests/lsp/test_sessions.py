@@ -100,7 +100,8 @@ async def test_settings_file_in_the_editor(folder: Path) -> None:
     assert LM.split("\n")[target[0]["range"]["start"]["line"]].startswith("program vanilla_rnn_lm")
     column = await editor.request("textDocument/definition", at(uri, 6, 3))
     assert "observe next_token" in LM.split("\n")[column[0]["range"]["start"]["line"]]
-    assert await editor.request("textDocument/inlayHint", {"textDocument": {"uri": uri}}) is None
+    line = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}}
+    assert await editor.request("textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": line}) is None
     everything = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
     asked = {"textDocument": {"uri": uri}, "range": everything, "context": {"diagnostics": []}}
     fixes = await editor.request("textDocument/codeAction", asked)

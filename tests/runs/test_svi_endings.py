@@ -178,7 +178,7 @@ async def test_a_fit_that_cannot_begin_points_at_the_operand(tmp_path: Path, alg
     asked = RunConfig.model_validate({"data": "csv:y.csv", "threads": 1, "algorithm": algorithm})
     job = RunStore(tmp_path).create(path="m.qvr", text=text, program=None, config=asked, base=str(tmp_path))
     worker = await start(job, lambda event: None)
-    last = await asyncio.wait_for(worker.wait(), 120)
+    last = await asyncio.wait_for(worker.wait(), HANG)
     assert isinstance(last, Failed) and last.range is not None
     line = text.splitlines()[last.range.start.line]
     assert line[last.range.start.character : last.range.end.character] == "a - 100.0"
