@@ -233,6 +233,8 @@ def export(
                 export_netcdf(run, output)
             case _:
                 stop(f"{output} is neither .csv nor .nc")
-    except (DamagedFile, OSError) as problem:
+    except DamagedFile as problem:
         stop(str(problem), 1)
+    except OSError as problem:
+        stop(f"{problem.filename or output} cannot be written: {problem.strerror or problem}", 1)
     say(f"wrote {output}")

@@ -49,7 +49,7 @@ def sample(
         else:
             for row in sampling.fill(fit, min(count, 20), 8, seed):
                 say(f"{row.before!r} [{row.truth!r}] {row.after!r}: {' '.join(map(repr, row.draws))}")
-    except (Refused, DataProblem, DamagedFile, RuntimeProblem, OSError) as problem:
+    except (Refused, DataProblem, DamagedFile, RuntimeProblem) as problem:
         stop(str(problem), 1)
 
 

@@ -69,6 +69,7 @@ def test_a_template_with_its_parameters(folder: Path) -> None:
         (("--param", "alpha=1"), "s must be given"),
         (("--param", "alpha=1,s=R"), "`s` wants a number"),
         (("--param", "alpha=1,s=1,t=2"), "`t`"),
+        (("--param", "alhpa=1,s=1"), "did you mean `alpha`?"),
         (("--param", "alpha"), "`param` takes pairs such as alpha=1,beta=0.5"),
     ],
 )

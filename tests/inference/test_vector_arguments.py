@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from scipy.stats import multivariate_normal, norm
 from torch import Tensor
 from torch import distributions as d
 
 from qvr_core import dsl
 from qvr_core.analysis import analyse
 from qvr_core.inference.trace import trace
+from qvr_core.runtime.values.errors import RuntimeProblem
 
 HEAD = """\
 object K : FinSet 3
@@ -145,3 +147,20 @@ def test_a_bound_name_hides_a_label() -> None:
     values = {"u": torch.tensor([1.0, 5.0]), "y": torch.zeros(6)}
     expected = d.Normal(0.0, 1.0).log_prob(values["u"]).sum() + d.Normal(1.0, 1.0).log_prob(values["y"]).sum()
     assert model.log_joint(None, values).item() == pytest.approx(expected.item(), abs=1e-4)
+
+
+def test_a_covariance_is_not_taken_for_a_factor() -> None:
+    """Only its lower half would count: refused, while the same matrix as `covariance_matrix` has scipy's density."""
+    source = """
+program p : FinSet 2 -> FinSet 2
+    sample mu <- Normal(0.0, 1.0)
+    observe y <- MultivariateNormal(mu * ones(2), {argument})
+    return mu
+"""
+    sigma, y = torch.tensor([[4.0, 1.0], [1.0, 9.0]]), torch.tensor([1.0, 2.0])
+    values = {"mu": torch.tensor([0.5]), "y": y}
+    with pytest.raises(RuntimeProblem, match="is a Cholesky factor, but it has numbers above its diagonal"):
+        dsl.loads(source.format(argument="sigma"), data={"sigma": sigma}).programs["p"].log_joint(None, values)
+    given = dsl.loads(source.format(argument="covariance_matrix=sigma"), data={"sigma": sigma}).programs["p"]
+    expected = multivariate_normal([0.5, 0.5], sigma.numpy()).logpdf(y.numpy()) + norm.logpdf(0.5)
+    assert float(given.log_joint(None, values)) == pytest.approx(expected, abs=1e-4)

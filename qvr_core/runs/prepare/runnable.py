@@ -66,8 +66,9 @@ def _nothing(model: Model) -> str:
 
 def _instance(text: str, program: Program, parameters: Parameters) -> Program:
     wanted = [f"{parameter.name} : {parameter.kind}" for parameter in program.template]
-    missing = [parameter.name for parameter in program.template if parameter.name not in parameters]
-    if missing:
+    names = [parameter.name for parameter in program.template]
+    missing = [name for name in names if name not in parameters]
+    if missing and set(parameters) <= set(names):
         given = " ".join(f"--param {name}=…" for name in missing)
         message = f"`{program.name}` is a template of {', '.join(wanted)}: {', '.join(missing)} must be given"
         raise Refused("template", message, site=program.name, fixes=(f"Run it with {given}", "Export an instance"))

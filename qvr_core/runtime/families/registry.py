@@ -14,6 +14,8 @@ from qvr_core.runtime.families import multivariate as m
 from qvr_core.runtime.families import standardless as s
 from qvr_core.runtime.families.soundness import TOLERANCE
 from qvr_core.runtime.values.decompositions import cholesky
+from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.semantics.language.families import FAMILIES
 
 Shape = tuple[int, ...]
@@ -130,6 +132,8 @@ def canonical(name: str, arguments: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
                 value = _log_probs(value)
             elif parameter.constraint == "unit" and parameter.alternatives:
                 value = _logit(value)
+            elif parameter.constraint == "lower triangular":
+                _check_factor(name, key, value)
             made.append(value)
             continue
         alternative = next((alt for alt, _ in parameter.alternatives if alt in arguments), None)
@@ -141,6 +145,14 @@ def canonical(name: str, arguments: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
         else:
             raise KeyError(f"{name} needs {key}")
     return tuple(made)
+
+
+def _check_factor(family: str, name: str, value: Tensor) -> None:
+    """Raise `InputProblem` for a matrix with numbers above its diagonal: only its lower half would count."""
+    if recording() or in_transform() or value.ndim < 2 or not bool(torch.triu(value, 1).any()):
+        return
+    covariance = ": a covariance is given as `covariance_matrix=…`" if name == "scale_tril" else ""
+    raise InputProblem(f"`{name}` of {family} is a Cholesky factor, but it has numbers above its diagonal{covariance}")
 
 
 def _alternative(name: str, value: Tensor) -> Tensor:

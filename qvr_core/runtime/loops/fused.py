@@ -23,7 +23,7 @@ from torch import Tensor
 
 from qvr_core.runtime.families.heads import FLOOR, SOFTPLUS_SHIFT
 from qvr_core.runtime.loops.cell_buffers import BackwardScratch, CellBuffers, ForwardScratch, LentCell
-from qvr_core.runtime.values.indices import recording
+from qvr_core.runtime.values.indices import in_transform, recording
 
 MANY = 1024
 """Numbers from which the sigmoid's speed outweighs two more operations."""
@@ -57,11 +57,6 @@ def run_cell(
 def can_fuse() -> bool:
     """False inside torch.func transforms and while compiling, where plain operations are wanted."""
     return not (in_transform() or recording())
-
-
-def in_transform() -> bool:
-    """Whether torch.func looks at every operation."""
-    return torch._C._are_functorch_transforms_active()  # pyright: ignore[reportPrivateUsage]
 
 
 def plain_cell(

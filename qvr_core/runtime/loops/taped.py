@@ -13,12 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from qvr_core.runtime.loops.fused import in_transform
 from qvr_core.runtime.loops.tape import BinaryOp, ChunkOp, LinearOp, MulAddOp, Op, Operand, Tape, UnaryOp, outs_of
 from qvr_core.runtime.loops.tape_backward import backward_of
 from qvr_core.runtime.loops.tape_loop import Loop
 from qvr_core.runtime.loops.tape_ops import parts_of, recorded_backward, recorded_run, run
-from qvr_core.runtime.values.indices import recording
+from qvr_core.runtime.values.indices import in_transform, recording
 
 _UNARY: dict[str, Callable[..., Tensor]] = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu}
 _BINARY: dict[str, Callable[..., Tensor]] = {

@@ -49,3 +49,8 @@ class IndexCheck:
 
     def _problem(self, program: str, expected: str, found: str) -> InputProblem:
         return InputProblem(f"`{program}`, data `{self.name}`: expected {expected}, found {found}", site=self.name)
+
+
+def in_transform() -> bool:
+    """Whether torch.func looks at every operation."""
+    return torch._C._are_functorch_transforms_active()  # pyright: ignore[reportPrivateUsage]

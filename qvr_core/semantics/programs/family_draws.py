@@ -25,7 +25,7 @@ from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Constant, Expr, FamilyDraw, ListOf, ValueType
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Named, Real, Seq, Space, Unknown, add
-from qvr_core.syntax.tree import Arith, ArithArg, Draw, ListArith, Span
+from qvr_core.syntax.tree import Arith, ArithArg, Draw, ListArith, Literal, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,10 @@ def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgum
         _check_rank(family, parameter, name, value, arg.value, ctx)
         if constraint == "ordered":
             _check_order(family, name, value, arg.value, ctx)
+        if constraint == "simplex":
+            _check_sum(family, name, arg.value, ctx)
+        if constraint == "lower triangular":
+            _check_factor(family, parameter, arg, ctx)
         check_support(family, name, constraint, value, arg.value, ctx)
     _check_bounds(family, found, ctx)
     missing = [p.name for p in family.parameters if p.default is None and p.name not in found]
@@ -200,6 +204,44 @@ def _check_order(family: Family, name: str, value: Expr, tree: Arith, ctx: StepC
     distinct = len(set(numbers)) == len(numbers)
     fixes = (Fix("Sort them", (Edit(ctx.scope.origin(tree.span), f"[{ordered}]"),), True),) if distinct else ()
     ctx.scope.report(FAMILY_ARGUMENTS, message, tree.items[wrong].span, fixes=fixes)
+
+
+def _numbers(tree: Arith) -> list[float] | None:
+    """The numbers of a list that is written out; None where something else stands in it."""
+    if not isinstance(tree, ListArith):
+        return None
+    values = [item.value for item in tree.items if isinstance(item, Literal) and not isinstance(item.value, str)]
+    return [float(value) for value in values] if len(values) == len(tree.items) else None
+
+
+def _check_sum(family: Family, name: str, tree: Arith, ctx: StepContext) -> None:
+    """Literal probabilities that do not add up to 1."""
+    numbers = _numbers(tree)
+    if not numbers or any(number < 0 for number in numbers) or abs((total := sum(numbers)) - 1.0) < 1e-6:
+        return
+    shares = ", ".join(f"{number / total:.6g}" for number in numbers) if total else ""
+    fixes = (Fix("Divide them by their sum", (Edit(ctx.scope.origin(tree.span), f"[{shares}]"),)),) if total else ()
+    message = f"{family.name}: `{name}` are probabilities: they must add up to 1, and these to {total:g}"
+    ctx.scope.report(FAMILY_ARGUMENTS, message, tree.span, fixes=fixes)
+
+
+def _check_factor(family: Family, parameter: Parameter, arg: ArithArg, ctx: StepContext) -> None:
+    """A literal matrix with numbers above its diagonal is no Cholesky factor; a symmetric one is a covariance."""
+    rows = [_numbers(row) for row in arg.value.items] if isinstance(arg.value, ListArith) else []
+    size = len(rows)
+    matrix = [row for row in rows if row is not None and len(row) == size]
+    if not size or len(matrix) < size or not any(matrix[i][j] for i in range(size) for j in range(i + 1, size)):
+        return
+    symmetric = all(matrix[i][j] == matrix[j][i] for i in range(size) for j in range(i))
+    covariance = "covariance_matrix" in dict(parameter.alternatives)
+    message = f"{family.name}: `{parameter.name}` is a Cholesky factor, with nothing above its diagonal"
+    if not (symmetric and covariance):
+        ctx.scope.report(FAMILY_ARGUMENTS, message, arg.value.span)
+        return
+    written = f"covariance_matrix={ctx.text[arg.value.span.start : arg.value.span.end]}"
+    place = ctx.scope.origin(arg.span)
+    fix = Fix("Give it as `covariance_matrix=`", (Edit(place, written),), True)
+    ctx.scope.report(FAMILY_ARGUMENTS, f"{message}; this is a covariance", arg.value.span, fixes=(fix,))
 
 
 def _check_rank(family: Family, parameter: Parameter, name: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
