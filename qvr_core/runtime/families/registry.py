@@ -149,7 +149,9 @@ def canonical(name: str, arguments: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
 
 def _check_factor(family: str, name: str, value: Tensor) -> None:
     """Raise `InputProblem` for a matrix with numbers above its diagonal: only its lower half would count."""
-    if recording() or in_transform() or value.ndim < 2 or not bool(torch.triu(value, 1).any()):
+    if recording() or in_transform() or value.ndim < 2:
+        return
+    if not bool((torch.triu(value, 1).abs() > 0).any()):  # NaN stays: a factor that does not exist has no density
         return
     covariance = ": a covariance is given as `covariance_matrix=…`" if name == "scale_tril" else ""
     raise InputProblem(f"`{name}` of {family} is a Cholesky factor, but it has numbers above its diagonal{covariance}")
