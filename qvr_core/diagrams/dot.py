@@ -6,8 +6,7 @@ pointer by the one and paints it in its own colours by the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qvr_core.diagrams.graph import Node, Wire, drawn_box, nodes, sheet, wires
 from qvr_core.diagrams.mermaid import classes, holds
@@ -31,92 +30,100 @@ COLOURS = {
 }
 """Class -> (fill, line, text)."""
 BAD = "#c62828"
+PAGE = {
+    "rankdir": "LR", "bgcolor": "transparent", "pad": "0.2", "nodesep": "0.35", "ranksep": "0.55", "compound": "true",
+    "fontname": FONT,
+}  # fmt: skip
+NODES = {
+    "fontname": FONT, "fontsize": "13", "style": "filled,rounded", "penwidth": "1.2", "height": "0.4",
+    "margin": "0.14,0.07",
+}  # fmt: skip
+EDGES = {"fontname": FONT, "fontsize": "10", "color": "#5b6b80", "fontcolor": "#5b6b80", "arrowsize": "0.7"}
+FRAMES = {
+    "labeljust": "l", "style": "rounded,dashed", "color": "#8a8f98", "fontcolor": "#5b6b80", "fontsize": "11",
+    "fontname": FONT, "margin": "12",
+}  # fmt: skip
 
 
 def to_dot(graph: Diagram) -> str:
-    """The diagram as DOT text."""
+    """The diagram as DOT text; no `dot` program is needed for that."""
+    from graphviz import Digraph  # pyright: ignore[reportMissingTypeStubs]
+
     page = sheet(graph)
-    lines = [
-        f"digraph {quoted(page.name)} {{",
-        f"  tooltip={quoted(f'{page.name} : {page.type}')}",
-        f'  rankdir=LR bgcolor="transparent" pad=0.2 nodesep=0.35 ranksep=0.55 compound=true fontname="{FONT}"',
-        f'  node [fontname="{FONT}" fontsize=13 style="filled,rounded" penwidth=1.2 height=0.4 margin="0.14,0.07"]',
-        f'  edge [fontname="{FONT}" fontsize=10 color="#5b6b80" fontcolor="#5b6b80" arrowsize=0.7]',
-        *frame(graph, None, "  "),
-    ]
+    dot: Any = Digraph(literal(page.name), graph_attr=PAGE, node_attr=NODES, edge_attr=EDGES)
+    dot.attr(tooltip=literal(f"{page.name} : {page.type}"))
+    fill(dot, graph, None)
     ordinal: dict[tuple[str, str], int] = {}
     for source, target, wire in wires(graph):
         ordinal[source, target] = ordinal.get((source, target), -1) + 1
-        lines.append(f"  {edge(source, target, wire, ordinal[source, target])}")
-    return "\n".join([*lines, "}"]) + "\n"
+        dot.edge(source, target, **edge(source, target, wire, ordinal[source, target]))
+    return dot.source
 
 
-def frame(graph: Diagram, box: str | None, indent: str) -> Iterator[str]:
-    """The nodes and frames directly in `box`."""
+def fill(dot: Any, graph: Diagram, box: str | None) -> None:
+    """Add the nodes and frames directly in `box` to the graphviz.Digraph."""
     boxes = {known.id: known for known in sheet(graph).boxes}
     for node in nodes(graph):
         if drawn_box(node.box, boxes) == box:
-            yield f"{indent}{statement(node)}"
+            dot.node(node.id, **attributes(node))
     for inner in boxes.values():
         if inner.drawn and drawn_box(inner.parent, boxes) == box and holds(graph, inner.id, boxes):
-            yield f"{indent}subgraph {quoted('cluster_' + inner.id)} {{"
-            yield (
-                f"{indent}  id={quoted('box:' + inner.id)} class={quoted('frame ' + inner.kind)} "
-                f"label={quoted(inner.label)} tooltip={quoted(inner.label)} labeljust=l "
-                f'style="rounded,dashed" color="#8a8f98" fontcolor="#5b6b80" fontsize=11 fontname="{FONT}" margin=12'
-            )
-            yield from frame(graph, inner.id, indent + "  ")
-            yield f"{indent}}}"
+            with dot.subgraph(name="cluster_" + inner.id) as frame:
+                named = {"id": "box:" + inner.id, "class": "frame " + inner.kind}
+                frame.attr(label=literal(inner.label), tooltip=literal(inner.label), **named, **FRAMES)
+                fill(frame, graph, inner.id)
 
 
-def statement(node: Node) -> str:
+def attributes(node: Node) -> dict[str, str]:
     names = classes(node)
-    fill, line, text = COLOURS[names[0]]
-    attributes = {
-        "id": quoted(f"node:{node.id}"),
-        "class": quoted(" ".join([node.kind, *names])),
+    filling, line, text = COLOURS[names[0]]
+    found = {
+        "id": literal(f"node:{node.id}"),
+        "class": " ".join([node.kind, *names]),
         "label": label(node),
-        "tooltip": quoted(node.detail or node.label),
+        "tooltip": literal(node.detail or node.label),
         "shape": SHAPES[node.kind],
-        "fillcolor": quoted(fill),
-        "color": quoted(line),
-        "fontcolor": quoted(text),
+        "fillcolor": filling,
+        "color": line,
+        "fontcolor": text,
     }
     if node.kind in ("input", "output", "data", "state"):
-        attributes["style"] = '"filled,rounded"' if node.kind in ("input", "output") else "filled"
+        found["style"] = "filled,rounded" if node.kind in ("input", "output") else "filled"
     if node.kind in ("site", "score", "box"):
-        attributes["style"] = "filled"
+        found["style"] = "filled"
     if node.shared:
-        attributes["penwidth"] = "2.6"
+        found["penwidth"] = "2.6"
     if node.returned:
-        attributes["peripheries"] = "2"
-    return f"{quoted(node.id)} [{' '.join(f'{key}={value}' for key, value in attributes.items())}]"
+        found["peripheries"] = "2"
+    return found
 
 
 def label(node: Node) -> str:
     if not node.note:
-        return quoted(node.label)
+        return literal(node.label)
     return f'<{html(node.label)}<br/><font point-size="10">{html(node.note)}</font>>'
 
 
-def edge(source: str, target: str, wire: Wire, ordinal: int) -> str:
-    attributes = {
-        "id": quoted(f"wire:{source}:{target}:{ordinal}"),
-        "class": quoted(" ".join(["wire", wire.kind, *(["mismatch"] if wire.mismatch else [])])),
+def edge(source: str, target: str, wire: Wire, ordinal: int) -> dict[str, str]:
+    found = {
+        "id": literal(f"wire:{source}:{target}:{ordinal}"),
+        "class": " ".join(["wire", wire.kind, *(["mismatch"] if wire.mismatch else [])]),
         # spaces keep the letters off the wire where it runs downwards
-        "label": quoted(f" {wire.label} " if wire.label else "").replace("  ✗", " \\n✗"),
-        "tooltip": quoted(wire.mismatch or wire.label),
+        "label": literal(f" {wire.label} " if wire.label else "").replace("  ✗", " \\n✗"),
+        "tooltip": literal(wire.mismatch or wire.label),
     }
     if wire.kind != "value":
-        attributes |= {"style": "dashed"} | ({"constraint": "false"} if wire.kind == "state" else {})
+        found |= {"style": "dashed"} | ({"constraint": "false"} if wire.kind == "state" else {})
     if wire.mismatch:
-        attributes |= {"color": quoted(BAD), "fontcolor": quoted(BAD), "penwidth": "2.4"}
-    return f"{quoted(source)} -> {quoted(target)} [{' '.join(f'{key}={value}' for key, value in attributes.items())}]"
+        found |= {"color": BAD, "fontcolor": BAD, "penwidth": "2.4"}
+    return found
 
 
-def quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-    return f'"{escaped}"'
+def literal(text: str) -> str:
+    """Text in which nothing is an escape or a tag."""
+    from graphviz import escape  # pyright: ignore[reportMissingTypeStubs]
+
+    return escape(text.replace("\n", " "))
 
 
 def html(text: str) -> str:

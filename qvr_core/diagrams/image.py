@@ -30,7 +30,7 @@ def to_png(graph: Diagram) -> bytes:
 
 
 def drawn(graph: Diagram, output: str) -> bytes:
-    import subprocess
+    import subprocess  # the package graphviz runs `dot` without a limit of time
 
     resolution = ["-Gdpi=144", "-Gbgcolor=white"] if output.startswith("png") else []
     command = ["dot", f"-T{output}", *resolution]
