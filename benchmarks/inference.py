@@ -22,6 +22,7 @@ import torch
 
 from qvr_core.dsl import load, loads
 from qvr_core.inference import ELBO, MCMC, SVI, AutoPriorGuide, NUTSKernel
+from qvr_core.inference.mcmc.mixing import statistic
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -315,11 +316,10 @@ def steps_of(run: Any) -> float:
 
 def smallest_ess(samples: Any) -> float:
     """The smallest bulk ESS of any element."""
-    import arviz
     import numpy as np
 
-    found = [arviz.ess(arviz.convert_to_dataset({"v": np.asarray(value)}))["v"].values for value in samples.values()]
-    return float(min(value.min() for value in found))
+    each = [np.asarray(value, dtype=np.float64) for value in samples.values()]
+    return float(min(statistic("ess", "bulk", value.reshape(*value.shape[:2], -1)).min() for value in each))
 
 
 def nuts(table: Table, quick: bool) -> None:

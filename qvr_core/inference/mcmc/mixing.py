@@ -16,12 +16,12 @@ SHORT, SHORTEST = 100, 20
 
 
 def statistic(name: str, method: str, draws: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A statistic of arviz ('rhat', 'ess') for each element of draws (chains, draws, elements)."""
-    import arviz
+    """A statistic of arviz-stats ('rhat', 'ess', 'mcse') for each element of draws (chains, draws, elements)."""
+    from arviz_stats.base.array import array_stats
 
-    data = arviz.convert_to_dataset({"v": draws})
+    options = {"prob": (0.05, 0.95)} if method == "tail" else {}
     with np.errstate(all="ignore"):
-        return np.asarray(getattr(arviz, name)(data, method=method)["v"])
+        return np.asarray(getattr(array_stats, name)(draws, chain_axis=0, draw_axis=1, method=method, **options))
 
 
 def mixing_warnings(samples: Mapping[str, Tensor], diagnosed: int = DIAGNOSED) -> list[str]:
@@ -37,7 +37,7 @@ def mixing_warnings(samples: Mapping[str, Tensor], diagnosed: int = DIAGNOSED) -
     for name, value in samples.items():
         shape = tuple(value.shape[2:])
         flat = value.reshape(chains, draws, -1)[:, :, ::stride].double().cpu().numpy()
-        names += [_label(name, shape, at * stride) for at in range(flat.shape[2])]
+        names += [label(name, shape, at * stride) for at in range(flat.shape[2])]
         r_hats += statistic("rhat", "rank", flat).tolist()
         sizes += statistic("ess", "bulk", flat).tolist()
     most = 1.05 if draws >= SHORT else 1.2
@@ -66,7 +66,7 @@ def _others(bad: int) -> str:
     return f", and {bad - 1:,} more are like it" if bad > 1 else ""
 
 
-def _label(name: str, shape: tuple[int, ...], at: int) -> str:
+def label(name: str, shape: tuple[int, ...], at: int) -> str:
     """`theta[3]`, or the name alone for a single number."""
     if math.prod(shape) == 1:
         return name

@@ -1,15 +1,19 @@
-"""What a Markov chain run gives, and how well it mixed (by arviz)."""
+"""What a Markov chain run gives, and how well it mixed (by arviz-stats)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from qvr_core.inference.mcmc.mixing import DIAGNOSED, mixing_warnings, statistic
+from qvr_core import __version__
+from qvr_core.inference.mcmc.mixing import DIAGNOSED, label, mixing_warnings, statistic
 
 
 @dataclass(repr=False)
@@ -72,25 +76,46 @@ class MCMCResult:
         return found
 
     def to_arviz(self) -> Any:
-        """As arviz.InferenceData, with the sampler's statistics."""
-        import arviz
+        """As an xarray.DataTree of ArviZ' schema: groups `posterior` and `sample_stats`, dimensions `chain`, `draw`, ….
 
-        return arviz.from_dict(
-            posterior={name: draws.numpy() for name, draws in self.samples.items()},
-            sample_stats={
-                "diverging": self.diverging.numpy(),
-                "acceptance_rate": self.acceptance.numpy(),
-                "tree_depth": self.tree_depths.numpy(),
-                "n_steps": self.leapfrog_steps.numpy(),
-                "lp": self.log_density.numpy(),
-            },
-        )
+        ArviZ 1 takes it as it is, earlier ones through `arviz.from_datatree`.
+        Source: the InferenceData schema specification of ArviZ.
+        """
+        import xarray
+
+        statistics = {
+            "diverging": self.diverging,
+            "acceptance_rate": self.acceptance,
+            "tree_depth": self.tree_depths,
+            "n_steps": self.leapfrog_steps,
+            "lp": self.log_density,
+        }
+        return xarray.DataTree.from_dict({"/posterior": _dataset(self.samples), "/sample_stats": _dataset(statistics)})
 
     def summary(self) -> Any:
-        """Mean, sd, quantiles, R-hat and effective sample sizes of each number: arviz' table, a DataFrame."""
-        import arviz
+        """A polars.DataFrame with a row a number: its name, mean, sd, 94 % interval of highest density, Monte Carlo
+        standard errors of mean and sd, effective sample sizes and R-hat."""
+        import polars
+        from arviz_stats.base.array import array_stats
 
-        return arviz.summary(self.to_arviz())
+        rows: dict[str, list[Any]] = {"name": []}
+        for name, value in self.samples.items():
+            shape = tuple(value.shape[2:])
+            flat = value.reshape(*value.shape[:2], -1).double().numpy()
+            with np.errstate(all="ignore"):
+                low, high = np.moveaxis(
+                    np.asarray(array_stats.hdi(flat.reshape(-1, flat.shape[2]), 0.94, axis=0)), -1, 0
+                )
+                columns = {
+                    "mean": flat.mean((0, 1)), "sd": flat.std((0, 1), ddof=1), "hdi_3%": low, "hdi_97%": high,
+                    "mcse_mean": statistic("mcse", "mean", flat), "mcse_sd": _mcse_sd(flat),
+                    "ess_bulk": self.ess[name].flatten(), "ess_tail": self.ess_tail[name].flatten(),
+                    "r_hat": self.r_hat[name].flatten(),
+                }  # fmt: skip
+            rows["name"] += [label(name, shape, at) for at in range(flat.shape[2])]
+            for column, values in columns.items():
+                rows.setdefault(column, []).extend(values.tolist())
+        return polars.DataFrame(rows)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name} {tuple(draws.shape[2:])}" for name, draws in self.samples.items())
@@ -100,3 +125,25 @@ class MCMCResult:
     def joined(self) -> dict[str, Tensor]:
         """Draws of all chains in a row: {site: (chains · draws, …)}, as `Predictive` takes them."""
         return {name: draws.flatten(0, 1) for name, draws in self.samples.items()}
+
+
+def _mcse_sd(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Monte Carlo standard error of the sd of each element of (chains, draws, elements), by the delta method.
+
+    arviz-stats 0.8 counts with the effective sample size of the draws; what is averaged are their squares.
+    """
+    squares = (draws - draws.mean((0, 1))) ** 2
+    variance = squares.mean((0, 1))
+    return np.sqrt(((squares**2).mean((0, 1)) - variance**2) / statistic("ess", "sd", draws) / variance / 4)
+
+
+def _dataset(values: Mapping[str, Tensor]) -> Any:
+    """An xarray.Dataset of {name: (chains, draws, …)}; further axes of `v` are its own: `v_dim_0`, …"""
+    import xarray
+
+    arrays: dict[str, Any] = {}
+    for name, value in values.items():
+        dimensions = ("chain", "draw", *(f"{name}_dim_{axis}" for axis in range(value.ndim - 2)))
+        numbered = {dimension: range(size) for dimension, size in zip(dimensions, value.shape, strict=True)}
+        arrays[name] = xarray.DataArray(value.numpy(), dims=dimensions, coords=numbered)
+    return xarray.Dataset(arrays, attrs={"inference_library": "qvr", "inference_library_version": __version__})

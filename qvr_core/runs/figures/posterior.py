@@ -66,11 +66,11 @@ def labels(name: str, shape: tuple[int, ...]) -> list[str]:
 
 
 def write_netcdf(path: Path, data: Any) -> None:
-    """Write an arviz.InferenceData whole or not at all."""
+    """Write an xarray.DataTree whole or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        # Compressed, draws are a sixth smaller and take ten times as long.
-        data.to_netcdf(str(partial), engine="h5netcdf", compress=False)
+        # Compressed, draws would be a sixth smaller and take ten times as long.
+        data.to_netcdf(str(partial), engine="h5netcdf")
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

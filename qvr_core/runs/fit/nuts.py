@@ -81,7 +81,7 @@ class Watched:
 
 
 def _load_writers() -> None:
-    for name in ("arviz", "h5netcdf"):
+    for name in ("xarray", "h5netcdf", "arviz_stats"):
         importlib.import_module(name)
 
 

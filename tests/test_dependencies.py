@@ -1,0 +1,54 @@
+"""What the packages import is declared, and what is declared is imported: an install holds nothing else."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("qvr_core", "qvr_lsp")
+PARTS = {"pydantic_core": "pydantic"}
+"""Modules that another distribution documents as its own."""
+DEVELOPMENT = {"qvr_core/syntax/tables.py": {"lark"}}
+"""Files that run in a development checkout only, and what they need there."""
+# HDF5 is chosen by a string: `engine="h5netcdf"`.
+BY_NAME = {"h5netcdf"}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The first name of every absolute import of a file, whatever stands around it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module.partition(".")[0]
+
+
+def declared() -> set[str]:
+    requirements = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    names = {re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0] for requirement in requirements}
+    return {name.replace("-", "_") for name in names}
+
+
+def used() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            place = path.relative_to(ROOT).as_posix()
+            for name in set(imports(path)) - DEVELOPMENT.get(place, set()):
+                if name not in sys.stdlib_module_names and name not in PACKAGES:
+                    found.setdefault(PARTS.get(name, name), set()).add(place)
+    return found
+
+
+def test_every_import_is_declared() -> None:
+    undeclared = {name: sorted(places) for name, places in used().items() if name not in declared()}
+    assert not undeclared
+
+
+def test_every_declared_dependency_is_imported() -> None:
+    assert declared() - BY_NAME <= set(used())
