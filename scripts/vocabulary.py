@@ -13,12 +13,12 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, POSTFIX
 from qvr_core.semantics.arrows.postfix import METHODS
 from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS, OPERATIONS
 from qvr_core.semantics.deductions.deductions import ATTRIBUTES, SEMIRINGS
 from qvr_core.semantics.deductions.deductions import OPTIONS as DEDUCTION_KEYS
 from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES, REAL, Family, Parameter, support_words
 from qvr_core.semantics.language.roles import HEAD_OPTIONS, ROLES, OptionSpec
 from qvr_core.semantics.programs.program_options import EFFECTS
@@ -55,8 +55,8 @@ WORDS: Mapping[str, Iterable[str]] = {
         *PROGRAM_KEYS,
         *DEDUCTION_KEYS,
     ),
-    "call options": (key for _, key in CALL_WORDS),
-    "call values": (word for words in CALL_WORDS.values() for word in words),
+    "call options": (key for one in COMBINATORS.values() for key in one.words),
+    "call values": (word for one in COMBINATORS.values() for words in one.words.values() for word in words),
     "values": (
         *(word for spec in ROLE_OPTIONS for word in spec.words if spec.key != "role"),
         *REDUCTIONS,

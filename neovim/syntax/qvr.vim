@@ -43,7 +43,7 @@ syntax keyword qvrOption contained role scale param_source hidden_dim replicate 
 syntax keyword qvrOption contained max_length bins total components low high over iid_over via mask weight at reduction
 syntax keyword qvrOption contained effects lengths semiring start depth tolerance max_iterations
 syntax keyword qvrCallOption contained emit direction init
-syntax keyword qvrCallValue contained all forward backward learned zeros
+syntax keyword qvrCallValue contained all last final forward backward learned zeros
 syntax keyword qvrOptionValue contained mlp linear default xavier zeros auto normal logsumexp Sample Score Marginal Pure LogProb
 syntax keyword qvrOptionValue contained Viterbi Boolean Counting true false
 syntax keyword qvrAttributeKey contained learnable bounded init weight

@@ -17,7 +17,7 @@ from qvr_core.ide.descriptions import (
     site_text,
     value_text,
 )
-from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, KEYWORDS, POSTFIX
+from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language import (
     STEP_OPTIONS,
     builtin_text,
@@ -31,6 +31,7 @@ from qvr_core.ide.language import (
 from qvr_core.ide.operators import arrow_of, operator_hover
 from qvr_core.ide.symbols import Found, Symbol, place_of, symbol_at
 from qvr_core.ide.view import model_of
+from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types import model as m
@@ -207,7 +208,7 @@ def _keyword_argument(symbol: Symbol) -> str:
     entry = COMBINATORS.get(symbol.of)
     if entry is not None:
         meaning = dict(entry.parameters).get(symbol.name, "")
-        words = CALL_WORDS.get((symbol.of, symbol.name), ())
+        words = entry.words.get(symbol.name, ())
         return paragraphs(
             f"**{symbol.name}** (of `{symbol.of}`): {meaning}", f"One of {', '.join(words)}" if words else ""
         )

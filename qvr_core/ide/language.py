@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from qvr_core.ide.keywords import COMBINATORS, KEYWORDS
+from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES, support_words
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.tree import Name, Span, Unit
@@ -17,8 +18,7 @@ from qvr_core.syntax.tree import Name, Span, Unit
 VALUE_OPTIONS = frozenset(("via", "mask", "weight", "at", "lengths"))
 AXIS_OPTIONS = frozenset(("over", "iid_over"))
 
-CALLS = frozenset(("fan", "scan", "stack", "repeat", "residual", "identity", "from_data"))
-BARE_COMBINATORS = frozenset(("last", "mean_over_time"))
+CALLS = frozenset(one.name for one in COMBINATORS.values() if not one.bare)
 
 # Calls whose arguments name objects, not arrows.
 OBJECT_CALLS = frozenset(("identity", "trace", "marginalize"))
@@ -250,7 +250,7 @@ def _argument(argument: t.ArrowArg, call: str) -> Found:
 
 
 def _arrow_part(name: str) -> str:
-    if name in BARE_COMBINATORS:
+    if name in COMBINATORS and COMBINATORS[name].bare:
         return "combinator"
     return "family" if name in FAMILIES else "arrow"
 

@@ -8,7 +8,8 @@ import pytest
 
 from qvr_core.analysis import Analyzer
 from qvr_core.ide.hover import hover
-from qvr_core.ide.keywords import COMBINATORS, KEYWORDS
+from qvr_core.ide.keywords import KEYWORDS
+from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.syntax.source import Cursor
 from tests.ide.cases import LM, PROGRAM, at

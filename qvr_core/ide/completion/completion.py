@@ -36,10 +36,11 @@ from qvr_core.ide.completion.snippets import (
     WORD_VALUES,
 )
 from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of, space_of_text
-from qvr_core.ide.keywords import CALL_WORDS, COMBINATORS, KEYWORDS, POSTFIX
+from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language import STEP_OPTIONS, family_text, keyword_text, option_text
 from qvr_core.ide.names import VALUE_OPTIONS
 from qvr_core.ide.view import model_of
+from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES, heads_for
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
 from qvr_core.semantics.types import model as m
@@ -302,14 +303,14 @@ def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> 
         return
     call = bracket.before.text if bracket is not None and bracket.kind == "LPAR" and bracket.before is not None else ""
     if last is not None and last.kind == "EQUAL" and bracket is not None and bracket.since:
-        words = CALL_WORDS.get((call, bracket.since[0].text), ())
+        words = COMBINATORS[call].words.get(bracket.since[0].text, ()) if call in COMBINATORS else ()
         yield from (Completion(word, "enum", rank=BEST) for word in words)
         return
     if call == "identity":
         yield from objects_offered(snapshot, place)
         return
     if call in COMBINATORS and bracket is not None and bracket.position > 0 and not bracket.since:
-        for key in (key for owner, key in CALL_WORDS if owner == call):
+        for key in COMBINATORS[call].words:
             yield Completion(key, "property", dict(COMBINATORS[call].parameters)[key], insert=f"{key}=", rank=BEST)
         if call != "fan":
             return
@@ -325,7 +326,7 @@ def _accepts(call: str) -> Callable[[m.Arrow | m.Program], bool]:
     """Which arrows a combinator takes."""
     if call == "scan":
         return lambda arrow: item_of_cell(arrow) is not None
-    if call in ("stack", "repeat", "residual"):
+    if call in COMBINATORS and COMBINATORS[call].endomorphism:
         return lambda arrow: fits(arrow.codomain.space, arrow.domain.space)
     return lambda arrow: True
 

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.context import Bracket, Context
-from qvr_core.ide.completion.snippets import COMBINATOR_SNIPPETS, SPACE_SNIPPETS
+from qvr_core.ide.completion.snippets import SPACE_SNIPPETS
 from qvr_core.ide.completion.typing import fits
-from qvr_core.ide.keywords import COMBINATORS, KEYWORDS
+from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language import builtin_text, combinator_text, family_text, keyword_text
 from qvr_core.ide.outline import declaration_detail
 from qvr_core.ide.symbols import Declared, binding_kind, bindings, lookup
 from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES, Family
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.spaces import Space
@@ -102,7 +103,7 @@ def arrows_offered(
 
 def combinators_offered() -> Items:
     for entry in COMBINATORS.values():
-        text = entry.name if entry.call == entry.name else COMBINATOR_SNIPPETS[entry.name]
+        text = entry.name if entry.bare else entry.snippet
         yield Completion(
             entry.name, "function", entry.rule, combinator_text(entry.name), text, snippet=True, rank=PLAIN
         )

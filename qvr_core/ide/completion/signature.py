@@ -8,10 +8,10 @@ from qvr_core.ide.answers import Signature
 from qvr_core.ide.arrows import arrow_named
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.snippets import STEP_OPTION_KEYS
-from qvr_core.ide.keywords import COMBINATORS
 from qvr_core.ide.language import STEP_OPTIONS
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types import model as m

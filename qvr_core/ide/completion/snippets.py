@@ -61,13 +61,3 @@ STEP_OPTION_KEYS = {
     "observe": ("via", "mask", "weight", "at", "iid_over"),
     "marginalize": ("over", "reduction"),
 }
-
-COMBINATOR_SNIPPETS = {
-    "fan": "fan(${1:f}, ${2:g})",
-    "scan": "scan(${1:cell})",
-    "stack": "stack(${1:f}, ${2:2})",
-    "repeat": "repeat(${1:f}, ${2:2})",
-    "residual": "residual(${1:f})",
-    "identity": "identity(${1:A})",
-    "from_data": 'from_data("${1:name}")',
-}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qvr_core.semantics.arrows.call_arguments import Call, Sorted, bad_call, nothing, sort_arguments, word_of
+from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.scope.bounds import joined
 from qvr_core.semantics.scope.scope import UNKNOWN, ArrowEntry, FamilyEntry, show
 from qvr_core.semantics.scope.sequences import as_sequence
@@ -33,12 +34,12 @@ from qvr_core.syntax.tree import ArrowExpr, ArrowRef, Name, Span
 
 _BACKWARD = ("backward", "bwd", "reverse", "right_to_left")
 _FORWARD = ("forward", "fwd", "left_to_right")
-_OPTIONS = ("emit", "direction", "init")
+_WORDS = COMBINATORS["scan"].words
 
 
 def check_scan(call: Call) -> Arrow:
     """`scan(cell, emit=…, direction=…, init=…)`; of a replicated cell the fan of its scans."""
-    found = sort_arguments(call, words=_OPTIONS)
+    found = sort_arguments(call, words=tuple(_WORDS))
     if found is None:
         return nothing(call)
     if found.arrow is None:
@@ -54,9 +55,9 @@ def check_scan(call: Call) -> Arrow:
 
 def _scan(call: Call, found: Sorted, expr: ArrowExpr, *, hint: bool) -> Arrow:
     cell = call.check(expr, call.scope)
-    emit = word_of(found, "emit", ("all", "last", "final"), call)
-    start = word_of(found, "init", ("learned", "zeros"), call)
-    direction = word_of(found, "direction", ("forward", "backward"), call)
+    emit = word_of(found, "emit", _WORDS["emit"], call)
+    start = word_of(found, "init", _WORDS["init"], call)
+    direction = word_of(found, "direction", _WORDS["direction"], call)
     backward = direction == "backward"
     inferred = "direction" not in found.words and _reads_backward(expr, call.scope.let_name)
     item, state = _split(call, expr, cell)
