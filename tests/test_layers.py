@@ -149,6 +149,17 @@ def test_no_layer_imports_one_above_it() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_no_run_needs_an_editors_answers() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for layer in ("runtime", "dsl", "inference", "data", "runs")
+        for path in sources(f"qvr_core.{layer}")
+        for line, name in imported(path)
+        if layer_of(name) in ("ide", "diagrams")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 def room_of(name: str) -> tuple[str, int] | None:
     """`qvr_core.runs.fit.svi` -> ('runs', 4): the layer and the rank of the room; None for what has no rooms."""
     parts = name.split(".")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model import (
-    Arrow,
-    ArrowBase,
     ArrowDraw,
     Ascription,
     Attention,
@@ -26,6 +24,7 @@ from qvr_core.semantics.types.model import (
     StepModel,
 )
 from qvr_core.semantics.types.spaces import Constrained, Finite, Named, Product, Real, Seq, Space
+from qvr_core.semantics.types.walk import Node, arrow_named, children, sites, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +138,7 @@ def _purposes(program: Program) -> dict[str, tuple[str, str]]:
 
 def observed_sites(steps: tuple[StepModel, ...]) -> Iterator[Site]:
     """All observed sites, those inside `marginalize` blocks included."""
-    for step in steps:
-        if isinstance(step, ObserveModel):
-            yield step.site
-        elif isinstance(step, MarginalizeModel):
-            yield from observed_sites(step.body)
+    return sites(steps, ObserveModel)
 
 
 def _latent_plates(steps: tuple[StepModel, ...]) -> frozenset[str]:
@@ -155,10 +150,10 @@ def _latent_plates(steps: tuple[StepModel, ...]) -> frozenset[str]:
 def reads_both_ways(program: Program, model: Model) -> bool:
     """True where a position sees what follows it: scans in both directions, or attention that is not causal."""
     directions: set[bool] = set()
-    for arrow in _reachable(program, model):
-        if isinstance(arrow, Scan):
-            directions.add(arrow.backward)
-        elif isinstance(arrow, Attention) and not arrow.causal:
+    for node in _reachable(program, model):
+        if isinstance(node, Scan):
+            directions.add(node.backward)
+        elif isinstance(node, Attention) and not node.causal:
             return True
     return len(directions) == 2
 
@@ -245,34 +240,14 @@ def _data_name(name: str, space: Space | None, origin: Origin, labels: Mapping[s
     return _need("data", name, space, "data", origin)
 
 
-def _reachable(program: Program, model: Model) -> Iterator[Arrow]:
-    """Every arrow that the program's steps lead to, each declared name once."""
-    seen: set[str] = {program.name}
-    waiting: list[object] = [program.steps]
+def _reachable(program: Program, model: Model) -> Iterator[Node]:
+    """Every node that the program's steps lead to, each declared name once."""
+    seen = {program.name}
+    waiting: list[Node] = [program]
     while waiting:
-        node = waiting.pop()
-        match node:
-            case tuple():
-                waiting.extend(node)
-            case Ref(name=name):
-                if name not in seen:
-                    seen.add(name)
-                    target = model.arrows.get(name) or model.lets.get(name) or model.programs.get(name)
-                    if target is not None:
-                        waiting.append(target)
-            case ArrowBase():
-                yield node  # pyright: ignore[reportReturnType]
-                waiting.extend(_children(node))
-            case _ if hasattr(node, "__dataclass_fields__"):
-                waiting.extend(_children(node))
-            case _:
-                pass
-
-
-_LEAVES = ("domain", "codomain", "density", "origin", "type", "sort")
-
-
-def _children(node: object) -> Iterator[object]:
-    for item in fields(node):  # pyright: ignore[reportArgumentType]
-        if item.name not in _LEAVES:
-            yield getattr(node, item.name)
+        for node in walk(waiting.pop(), children):
+            yield node
+            if isinstance(node, Ref) and node.name not in seen:
+                seen.add(node.name)
+                target = arrow_named(model, node.name)
+                waiting += [] if target is None else [target]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from qvr_core.ide.arrows import arrow_named, parts, program_arrows
 from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.walk import arrow_named, arrows_of, parts
 
 MOST_NODES = 1000
 """Nodes drawn at once; a frame with more than are left stands shut until it is opened."""
@@ -51,7 +51,7 @@ class Budget:
     def _sum(self, arrow: m.Arrow | m.Program) -> int:
         match arrow:
             case m.Program(steps=steps):
-                return len(steps) + sum(map(self._sum, program_arrows(arrow)))
+                return len(steps) + sum(map(self._sum, arrows_of(arrow)))
             case m.Instance(program=program):
                 return self._sum(program)
             case m.Ref(name=name):
@@ -68,6 +68,6 @@ def _names(arrow: m.Arrow | m.Program) -> Iterator[str]:
             case m.Ref(name=name):
                 yield name
             case m.Instance(program=m.Program() as program) | (m.Program() as program):
-                pending += program_arrows(program)
+                pending += arrows_of(program)
             case other:
                 pending += parts(other)

@@ -14,6 +14,7 @@ from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.spaces import Named, Unknown
+from qvr_core.semantics.types.walk import operands
 
 
 @dataclass(slots=True)
@@ -258,14 +259,14 @@ def read(scope: Scope, expr: m.Expr, hidden: frozenset[str]) -> Iterator[End]:
             yield from expand(drawing, arrow, given, expr.origin)
         case m.Matrix(arrow=arrow):
             yield from expand(drawing, arrow, ())
-        case m.FactorTable(indices=indices, body=body, cases=cases):
+        case m.FactorTable(indices=indices):
             inner = hidden | {name for name, _ in indices}
-            for part in (*(() if body is None else (body,)), *(value for _, value in cases)):
+            for part in operands(expr):
                 yield from read(scope, part, inner)
         case m.Function(parameter=parameter, body=body):
             yield from read(scope, body, hidden | {parameter})
         case _:
-            for part in parts(expr):
+            for part in operands(expr):
                 yield from read(scope, part, hidden)
 
 
@@ -276,27 +277,8 @@ def argument(scope: Scope, expr: m.Expr, hidden: frozenset[str]) -> Iterator[End
         return
     drawing, text, space = scope.drawing, expression(expr), expr.type.space
     node = drawing.add(Node(id="value", kind="let", label=short(text), detail=text, origin=expr.origin))
-    drawing.wire(tuple(dict.fromkeys(end for part in parts(expr) for end in read(scope, part, hidden))), node)
+    drawing.wire(tuple(dict.fromkeys(end for end in read(scope, expr, hidden))), node)
     yield End(node, Named(space, structure(space)))
-
-
-def parts(expr: m.Expr) -> Iterator[m.Expr]:
-    match expr:
-        case m.Builtin(args=args, keywords=keywords):
-            yield from args
-            yield from (value for _, value in keywords)
-        case m.Index(base=base, indices=indices):
-            yield base
-            yield from indices
-        case m.FieldOf(base=base):
-            yield base
-        case m.Method(base=base, args=args):
-            yield base
-            yield from args
-        case m.ListOf(items=items):
-            yield from items
-        case _:
-            return
 
 
 def data(scope: Scope, name: str, origin: Origin) -> End:

@@ -10,9 +10,11 @@ from qvr_core.ide.symbols import Symbol, lookup, references
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.deductions.rule_instances import weight_count
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown, factors_of, item_of
+from qvr_core.semantics.types.walk import all_steps, arrow_named, parts, walk
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -58,12 +60,12 @@ def arrow_text(snapshot: Snapshot, name: str) -> str:
     symbol = Symbol("", name)
     if name in model.replicated:
         return _replicated(snapshot, model.replicated[name])
-    arrow = arrows.arrow_named(model, name)
+    arrow = arrow_named(model, name)
     if arrow is None or isinstance(arrow, m.Damaged):
         return paragraphs(f"`{name}`, which has an error", documentation(snapshot, symbol))
     if isinstance(arrow, m.Program):
         return program_text(snapshot, arrow)
-    count = arrows.parameter_count(model, arrow)
+    count = parameter_count(model, arrow)
     return paragraphs(
         code(f"{name} : {arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"),
         documentation(snapshot, symbol),
@@ -118,7 +120,7 @@ def _pipeline(arrow: m.Arrow) -> str:
     text = ""
     if isinstance(compose, m.Compose):
         text = f"Stages: {arrows.stages_text(compose)}"
-    scans = [part for part in arrows.walk(arrow) if isinstance(part, m.Scan)]
+    scans = [part for part in walk(arrow, parts) if isinstance(part, m.Scan)]
     notes = [scan_note(part) for part in scans]
     return paragraphs(text, *notes)
 
@@ -135,7 +137,7 @@ def _replicated(snapshot: Snapshot, family: m.Replicated) -> str:
     first = model_of(snapshot).arrows.get(family.copies[0]) if family.copies else None
     if first is None:
         return f"`{family.name}`: {len(family.copies)} copies"
-    count = arrows.parameter_count(model_of(snapshot), first)
+    count = parameter_count(model_of(snapshot), first)
     copies = f"{len(family.copies)} independent copies, `{family.copies[0]}` … `{family.copies[-1]}`."
     return paragraphs(
         code(f"{family.name} : {first.domain.written} {first.sort.value} {first.codomain.written}"),
@@ -150,7 +152,7 @@ def _replicated(snapshot: Snapshot, family: m.Replicated) -> str:
 def program_text(snapshot: Snapshot, program: m.Program) -> str:
     """A program: type, sites, data names, parameters, density."""
     sites = {"sample": list[str](), "observe": list[str](), "marginalize": list[str]()}
-    for step in arrows.all_steps(program.steps):
+    for step in all_steps(program.steps):
         match step:
             case m.SampleModel(site=site):
                 sites["sample"].append(site.name)
@@ -167,7 +169,7 @@ def program_text(snapshot: Snapshot, program: m.Program) -> str:
         if names
     ]
     data = ", ".join(f"`{item.name}`" for item in program.data)
-    count = arrows.parameter_count(model_of(snapshot), program)
+    count = parameter_count(model_of(snapshot), program)
     template = ", ".join(f"`{item.name} : {item.kind}`" for item in program.template)
     return paragraphs(
         code(f"program {program.name} : {program.domain.written} {program.sort.value} {program.codomain.written}"),

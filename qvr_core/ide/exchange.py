@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, cast
 
-from qvr_core.ide.arrows import Budget, parameter_count
+from qvr_core.semantics.programs.parameter_count import Budget, parameter_count
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model import Model, Sort
 from qvr_core.semantics.types.spaces import Finite, Product, Space

@@ -38,6 +38,7 @@ from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.spaces import Finite, factors_of, has_seq, item_of, sequence_of
+from qvr_core.semantics.types.walk import all_steps, parts, walk
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree import Placed, Span, Statement
 
@@ -137,7 +138,7 @@ def _bound(snapshot: Snapshot, found: Found) -> str:
             if item.name == name:
                 sides = f"[{item.mor[0].written}, {item.mor[1].written}]" if item.mor else ""
                 return paragraphs(code(f"{name} : {item.kind}{sides}"), "Parameter of the template, given by keyword")
-    for step in arrows.all_steps(program.steps):
+    for step in all_steps(program.steps):
         text = _step(step, name)
         if text:
             return text
@@ -263,7 +264,7 @@ COMBINATOR_NODES: dict[str, tuple[type, ...]] = {
 def _instance(root: m.Arrow, found: Found) -> m.Arrow | None:
     """The node that a combinator's name begins."""
     kinds = COMBINATOR_NODES.get(found.symbol.name, ())
-    for arrow in arrows.walk(root):
+    for arrow in walk(root, parts):
         begins = arrow.origin.unit == found.placed.uid and arrow.origin.span.start == found.occurrence.span.start
         if begins and isinstance(arrow, kinds):
             return arrow

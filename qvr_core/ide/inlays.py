@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.ide import arrows
 from qvr_core.ide.answers import InlayHint, TextEdit
-from qvr_core.ide.symbols import units
 from qvr_core.ide.view import model_of, statements_between
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import space_text
+from qvr_core.semantics.types.walk import parts, walk
 from qvr_core.syntax import tree as t
+from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.tree import Placed, Span, Statement
 
@@ -40,7 +40,7 @@ def statement_inlays(snapshot: Snapshot, statement: Statement) -> Hints:
         case t.LetDecl():
             yield from _let(snapshot, statement)
         case t.ProgramHeader():
-            for placed in units(statement):
+            for placed in units_of(statement):
                 yield from _step(snapshot, placed)
         case _:
             return
@@ -60,7 +60,7 @@ def _let(snapshot: Snapshot, statement: Statement) -> Hints:
     written = f" : {arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"
     widths = f"{space_text(arrow.domain)} to {space_text(arrow.codomain)}"
     yield InlayHint(_cursor(snapshot, uid, node.name.span.end), written, "type", widths)
-    for part in arrows.walk(arrow):
+    for part in walk(arrow, parts):
         match part:
             case m.Compose(stages=stages, operators=operators) if len(stages) >= LONG_PIPELINE:
                 for stage, operator in zip(stages, operators, strict=False):

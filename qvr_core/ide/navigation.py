@@ -17,12 +17,13 @@ from qvr_core.ide.symbols import (
     references,
     symbol_at,
     symbol_of,
-    units,
     writes,
 )
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.spaces import Named
+from qvr_core.semantics.types.walk import all_steps
+from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
 
 if TYPE_CHECKING:
@@ -76,8 +77,6 @@ def _spaces(snapshot: Snapshot, found: Found) -> list[Named]:
 
 
 def _bound_spaces(snapshot: Snapshot, found: Found) -> list[Named]:
-    from qvr_core.ide.arrows import all_steps
-
     names = found.statement.header.unit.declares
     program = model_of(snapshot).programs.get(names[0].text) if names else None
     if program is None:
@@ -156,7 +155,7 @@ def callees(snapshot: Snapshot, name: str) -> list[Call]:
     if held is None:
         return []
     places: dict[str, list[Range]] = {}
-    for placed in units(held.statement):
+    for placed in units_of(held.statement):
         for occurrence in names_of(placed.unit):
             symbol = symbol_of(snapshot, held.statement, placed, occurrence)
             if symbol.kind in GLOBAL_KINDS - {"object"} and occurrence.part != "declare":

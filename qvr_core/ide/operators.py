@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.ide import arrows
 from qvr_core.ide.answers import Hover
 from qvr_core.ide.descriptions import value_text
-from qvr_core.ide.edits.refactor import nodes
 from qvr_core.ide.language import code, paragraphs
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import space_text
+from qvr_core.semantics.types.walk import all_steps, operands, parts, values, walk
+from qvr_core.syntax import walk as tree
 from qvr_core.syntax.tree import (
     Binary,
     ComposeExpr,
@@ -49,7 +49,7 @@ Joined = ComposeExpr | TensorExpr | ProductExpr | CoproductExpr | Binary
 
 def operator_hover(snapshot: Snapshot, statement: Statement, placed: Placed[Any], offset: int) -> Hover | None:
     """What the sign at an offset of a unit means there."""
-    for node in nodes(placed.unit.node):
+    for node in tree.walk(placed.unit.node):
         for span in _signs(node):
             if span.start <= offset <= span.end:
                 return Hover(_text(snapshot, statement, placed, node, span), snapshot.range(Origin(placed.uid, span)))
@@ -82,7 +82,7 @@ def _text(snapshot: Snapshot, statement: Statement, placed: Placed[Any], node: J
 
 
 def _compose(root: m.Arrow | None, unit: int, span: Span) -> str:
-    held = None if root is None else arrows.operator_at(root, unit, span.start)
+    held = None if root is None else _operator_at(root, unit, span.start)
     if held is None:
         return paragraphs(code("f >> g"), "First f, then g: the codomain of f must fit the domain of g.")
     compose, index = held
@@ -94,8 +94,18 @@ def _compose(root: m.Arrow | None, unit: int, span: Span) -> str:
     )
 
 
+def _operator_at(root: m.Arrow, unit: int, offset: int) -> tuple[m.Compose, int] | None:
+    """The composition and the index of its `>>` at an offset."""
+    for arrow in walk(root, parts):
+        if isinstance(arrow, m.Compose):
+            for index, origin in enumerate(arrow.operators):
+                if origin.unit == unit and origin.span.start <= offset <= origin.span.end:
+                    return arrow, index
+    return None
+
+
 def _side_by_side(root: m.Arrow | None, origin: Origin) -> str:
-    for arrow in () if root is None else arrows.walk(root):
+    for arrow in () if root is None else walk(root, parts):
         if isinstance(arrow, m.Tensor) and arrow.origin == origin:
             sides = f"`{arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}`"
             return paragraphs(code("f @ g"), "Side by side: each on its own part of the input.", sides)
@@ -107,9 +117,9 @@ def _arithmetic(snapshot: Snapshot, statement: Statement, node: Binary, origin: 
     program = model_of(snapshot).programs.get(names[0].text) if names else None
     typed = (
         expr
-        for step in (() if program is None else arrows.all_steps(program.steps))
-        for value in arrows.values(step)
-        for expr in arrows.expressions(value)
+        for step in (() if program is None else all_steps(program.steps))
+        for value in values(step)
+        for expr in walk(value, operands)
         if expr.origin == origin
     )
     found = next(typed, None)

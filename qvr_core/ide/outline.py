@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import DocumentSymbol
 from qvr_core.ide.names import Occurrence, names_of
-from qvr_core.ide.symbols import KINDS, units
+from qvr_core.ide.symbols import KINDS
 from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax import tree as t
+from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.tree import Placed, Span, Statement
+from qvr_core.syntax.walk import walk
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -88,7 +90,7 @@ def folds(snapshot: Snapshot) -> list[tuple[int, int, str]]:
     """What may be folded: (first line, last line, '' or 'comment')."""
     found: list[tuple[int, int, str]] = []
     for statement in snapshot.statements:
-        for placed in units(statement):
+        for placed in units_of(statement):
             if placed is statement.header or placed.children:
                 whole = unit_range(snapshot, placed)
                 if whole.end.line > whole.start.line:
@@ -113,7 +115,9 @@ def selections(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
     place = snapshot.unit_at(cursor)
     if place is not None:
         statement, placed, offset = place
-        spans = {occurrence.span for occurrence in names_of(placed.unit)} | set(_spans(placed.unit.node))
+        spans = {occurrence.span for occurrence in names_of(placed.unit)} | {
+            node.span for node in walk(placed.unit.node)
+        }
         ranges += [snapshot.range(Origin(placed.uid, span)) for span in spans if span.start <= offset <= span.end]
         for above in _above(statement.header, placed):
             ranges.append(unit_range(snapshot, above))
@@ -129,21 +133,6 @@ def _nested(ranges: list[Range]) -> list[Range]:
         if not chain or (stretch.start <= chain[-1].start and chain[-1].end <= stretch.end):
             chain.append(stretch)
     return chain
-
-
-def _spans(node: Any) -> Iterator[Span]:
-    """The spans of a tree."""
-    if isinstance(node, tuple):
-        for item in node:  # pyright: ignore[reportUnknownVariableType]
-            yield from _spans(item)
-        return
-    span = getattr(node, "span", None)
-    if isinstance(span, Span):
-        yield span
-    for field in getattr(node, "__dataclass_fields__", ()):
-        value = getattr(node, field)
-        if not isinstance(value, (Span, str, int, float)) and value is not None:
-            yield from _spans(value)
 
 
 def _above(root: Placed[Any], wanted: Placed[Any]) -> list[Placed[Any]]:

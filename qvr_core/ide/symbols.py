@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from qvr_core.ide.view import model_of, statement_named
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax import tree as t
+from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.printable import harmless_markdown
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.tree import Placed, Statement
@@ -73,17 +73,6 @@ class Declared:
         return harmless_markdown(self.statement.doc)
 
 
-def units(statement: Statement) -> Iterator[Placed[Any]]:
-    """Every unit of a statement, in the order of the text."""
-    yield from _below(statement.header)
-
-
-def _below(placed: Placed[Any]) -> Iterator[Placed[Any]]:
-    yield placed
-    for child in placed.children:
-        yield from _below(child)
-
-
 def lookup(snapshot: Snapshot, name: str) -> Declared | None:
     """A top-level name.  The first declaration counts where a name is declared twice."""
     statement = statement_named(snapshot, name)
@@ -113,7 +102,7 @@ def bindings(statement: Statement) -> dict[str, tuple[Placed[Any], Occurrence]]:
 
 def _collected(statement: Statement) -> dict[str, tuple[Placed[Any], Occurrence]]:
     found: dict[str, tuple[Placed[Any], Occurrence]] = {}
-    for placed in units(statement):
+    for placed in units_of(statement):
         for occurrence in names_of(placed.unit):
             if occurrence.part in ("bind", "parameter"):
                 found.setdefault(occurrence.text, (placed, occurrence))
@@ -244,7 +233,7 @@ def references(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
     return [
         Found(symbol, occurrence, placed, statement)
         for statement in _scope(snapshot, symbol)
-        for placed in units(statement)
+        for placed in units_of(statement)
         for occurrence in names_of(placed.unit)
         if _may_name(occurrence.text, symbol) and symbol_of(snapshot, statement, placed, occurrence) == symbol
     ]
@@ -256,7 +245,7 @@ def _scope(snapshot: Snapshot, symbol: Symbol) -> list[Statement]:
     return [
         statement
         for statement in snapshot.statements
-        if statement.uid == symbol.owner or any(placed.uid == symbol.owner for placed in units(statement))
+        if statement.uid == symbol.owner or any(placed.uid == symbol.owner for placed in units_of(statement))
     ]
 
 

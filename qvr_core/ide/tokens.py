@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import SemanticToken
-from qvr_core.ide.arrows import arrow_named
 from qvr_core.ide.names import Occurrence, names_of
-from qvr_core.ide.symbols import Symbol, bindings, symbol_of, units, writes
+from qvr_core.ide.symbols import Symbol, bindings, symbol_of, writes
 from qvr_core.ide.view import model_of, statements_between
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model import Arrow, Model, Program, Sort
+from qvr_core.semantics.types.walk import arrow_named
+from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Range
 from qvr_core.syntax.tree import Statement
 
@@ -63,7 +64,7 @@ def tokens(snapshot: Snapshot, stretch: Range) -> list[SemanticToken]:
 def statement_tokens(snapshot: Snapshot, statement: Statement) -> Iterator[SemanticToken]:
     """The tokens of one statement, in the order of the text."""
     model = model_of(snapshot)
-    for placed in units(statement):
+    for placed in units_of(statement):
         for occurrence in names_of(placed.unit):
             symbol = symbol_of(snapshot, statement, placed, occurrence)
             kind = TOKEN_TYPES.get(symbol.kind)

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from qvr_core.syntax import tree
 from qvr_core.syntax.builder import ACTIONS
@@ -17,6 +17,7 @@ from qvr_core.syntax.problems import problem
 from qvr_core.syntax.recovery import KEYWORDS, balanced, explained, near_word, opener
 from qvr_core.syntax.tables import table
 from qvr_core.syntax.tree import Name, Span, SyntaxProblem, Unit
+from qvr_core.syntax.walk import children
 
 # What a typed parameter of a program may be.
 KINDS = ("FinSet", "Real", "Nat", "Object", "Mor")
@@ -101,14 +102,11 @@ def _with_known_kinds(
 def _depth(node: Any) -> int:
     """How many nodes stand inside each other."""
     deepest = 0
-    pending: list[tuple[Any, int]] = [(node, 0)]
+    pending: list[tuple[Any, int]] = [(node, 1)]
     while pending:
         found, depth = pending.pop()
         deepest = max(deepest, depth)
-        if isinstance(found, tuple):
-            pending += [(item, depth) for item in cast(tuple[Any, ...], found)]
-        elif is_dataclass(found):
-            pending += [(getattr(found, field.name), depth + 1) for field in fields(found)]
+        pending += [(child, depth + 1) for child in children(found)]
     return deepest
 
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qvr_core.ide.arrows import parameter_count
 from qvr_core.runs.record.protocol import Finished
+from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import DeclarationSite
 from qvr_lsp.documents import Document

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qvr_core.analysis import Analyzer
-from qvr_core.ide.arrows import parameter_count
+from qvr_core.semantics.programs.parameter_count import parameter_count
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from qvr_core.analysis import Analyzer
-from qvr_core.ide.arrows import parameter_count
+from qvr_core.semantics.programs.parameter_count import parameter_count
 from tests.patience import calls
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

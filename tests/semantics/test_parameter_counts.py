@@ -9,7 +9,8 @@ import torch
 
 from qvr_core.analysis import analyse
 from qvr_core.dsl import loads
-from qvr_core.ide.arrows import parameter_count
+from qvr_core.semantics.arrows.parameters import parameter_shapes
+from qvr_core.semantics.programs.parameter_count import parameter_count
 
 torch.set_num_threads(1)
 
@@ -79,3 +80,14 @@ def test_each_role_family_and_combinator(name: str) -> None:
     model = analyse(text).model
     arrow = model.lets[name].arrow if name in model.lets else model.arrows[name]
     assert parameter_count(model, arrow) == sum(p.numel() for p in loads(text).morphism.parameters())
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if f"morphism {name} :" in ARROWS])
+def test_names_and_shapes_are_those_of_the_module(name: str) -> None:
+    text = f"{ARROWS}export {name}\n"
+    module = loads(text).morphism
+    wanted = [
+        (key.removeprefix(f"{name}_.").removeprefix(f"{name}."), tuple(weight.shape))
+        for key, weight in module.named_parameters()
+    ]
+    assert list(parameter_shapes(analyse(text).model.arrows[name]).items()) == wanted

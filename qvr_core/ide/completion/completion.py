@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
-from qvr_core.ide.arrows import arrow_named
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.draws import draws_offered, given_by_left, item_of_cell, scans_offered
 from qvr_core.ide.completion.offers import (
@@ -46,6 +45,7 @@ from qvr_core.semantics.language.roles import ROLES, OptionSpec
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.spaces import Product, Space
+from qvr_core.semantics.types.walk import arrow_named
 from qvr_core.syntax.layout import ITEM_WORDS, STEP_WORDS
 from qvr_core.syntax.source import Cursor
 

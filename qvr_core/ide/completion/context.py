@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.ide.symbols import units
 from qvr_core.ide.view import statement_before
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.lalr import Token, acceptable, advance
 from qvr_core.syntax.lexer import CLOSERS, OPENERS, tokenize
+from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tables import table
 from qvr_core.syntax.tree import Placed, Span, Statement
@@ -91,7 +91,7 @@ def _unit_before(snapshot: Snapshot, cursor: Cursor) -> tuple[Statement | None, 
         return None, None, cursor
     best: Placed[Any] | None = None
     at = cursor
-    for placed in units(statement):
+    for placed in units_of(statement):
         begin = snapshot.range(Origin(placed.uid, Span(0, 0))).start
         if begin <= cursor:
             best, at = placed, begin

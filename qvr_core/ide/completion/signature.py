@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Signature
-from qvr_core.ide.arrows import arrow_named
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.snippets import STEP_OPTION_KEYS
 from qvr_core.ide.language import STEP_OPTIONS
@@ -17,6 +16,7 @@ from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.spaces import Product
+from qvr_core.semantics.types.walk import arrow_named
 from qvr_core.syntax.source import Cursor
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qvr_core.ide.arrows import arrow_named
 from qvr_core.semantics.types.model import Model
 from qvr_core.semantics.types.spaces import Finite, Real, Seq, Space, is_finite, item_of, product
 from qvr_core.semantics.types.subspace import fit
+from qvr_core.semantics.types.walk import arrow_named
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.units import parse_unit
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.ide import arrows
 from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.symbols import Found, lookup, place_of, references, symbol_at
 from qvr_core.ide.view import first_line, model_of
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin, Severity
 from qvr_core.semantics.types.spaces import Linear, sizes
+from qvr_core.semantics.types.walk import parts
+from qvr_core.semantics.types.walk import walk as arrow_walk
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.tree import Placed, Span, Statement
+from qvr_core.syntax.walk import walk
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -44,17 +45,6 @@ def refactorings(snapshot: Snapshot, stretch: Range) -> list[Action]:
         *_hole(snapshot, statement, placed, span),
     ]
     return found
-
-
-def nodes(node: Any) -> Iterator[Any]:
-    """A tree's nodes, outermost first."""
-    if isinstance(node, tuple):
-        for item in node:  # pyright: ignore[reportUnknownVariableType]
-            yield from nodes(item)
-    elif is_dataclass(node) and not isinstance(node, type):
-        yield node
-        for field in fields(node):
-            yield from nodes(getattr(node, field.name))
 
 
 def _text(placed: Placed[Any], span: Span) -> str:
@@ -87,7 +77,7 @@ def _extract(snapshot: Snapshot, statement: Statement, placed: Placed[Any], span
         return
     wanted = _trimmed(placed, span)
     whole = node.value.span
-    for part in nodes(node.value):
+    for part in walk(node.value):
         stages = _stages(part, wanted)
         if stages is None or stages == whole:
             continue
@@ -136,7 +126,7 @@ def _inline(snapshot: Snapshot, cursor: Cursor) -> Iterator[Action]:
     in_lets = all(isinstance(use.placed.unit.node, t.LetDecl | t.ExportDecl) for use in uses)
     if not uses or model is None or not in_lets:
         return  # a step draws from a name, not from an expression
-    if len(uses) > 1 and any(isinstance(part, m.Stack) for part in arrows.walk(model.arrow)):
+    if len(uses) > 1 and any(isinstance(part, m.Stack) for part in arrow_walk(model.arrow, parts)):
         return  # the layers of a stack are fresh wherever it is written: two copies would no longer share them
     text = _text(held.statement.header, node.value.span)
     edits = [TextEdit(place_of(snapshot, use), _grouped(node.value, text, use)) for use in uses]
@@ -150,7 +140,7 @@ def _grouped(value: t.ArrowExpr, text: str, use: Found) -> str:
         return text
     node = use.placed.unit.node
     alone = isinstance(node, t.LetDecl | t.ExportDecl) and node.value.span == use.occurrence.span
-    argument = any(isinstance(part, t.ArrowArg) and part.value.span == use.occurrence.span for part in nodes(node))
+    argument = any(isinstance(part, t.ArrowArg) and part.value.span == use.occurrence.span for part in walk(node))
     return text if alone or argument else f"({text})"
 
 
@@ -170,7 +160,7 @@ def _name_space(snapshot: Snapshot, statement: Statement, placed: Placed[Any], s
     """An anonymous space in a type becomes a declared object."""
     if isinstance(placed.unit.node, t.ObjectDecl):
         return
-    for part in nodes(placed.unit.node):
+    for part in walk(placed.unit.node):
         if not isinstance(part, t.SpaceExpr | t.FinSetExpr | t.EnumExpr):
             continue
         if part.span.start <= span.start and span.end <= part.span.end:
@@ -188,7 +178,7 @@ def _hole(snapshot: Snapshot, statement: Statement, placed: Placed[Any], span: S
     node = placed.unit.node
     if not isinstance(node, t.ObjectDecl):
         return
-    written = [part for part in nodes(node.space) if isinstance(part, t.Size)]
+    written = [part for part in walk(node.space) if isinstance(part, t.Size)]
     held = model_of(snapshot).objects.get(node.names[0].text)
     solved = list(sizes(held.space.space)) if held is not None else []
     for index, size in enumerate(written):

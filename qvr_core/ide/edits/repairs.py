@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.names import names_of
-from qvr_core.ide.symbols import lookup, units
+from qvr_core.ide.symbols import lookup
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.tree import Placed, Statement
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def repairs(snapshot: Snapshot, found: LocatedDiagnostic) -> list[Action]:
 def _places(snapshot: Snapshot, statement: Statement, words: list[str]) -> Iterator[tuple[Statement, Placed[Any]]]:
     """The units of the statement, and the declarations that the message or a step that it speaks of mentions."""
     mentioned = dict.fromkeys(words)
-    for placed in units(statement):
+    for placed in units_of(statement):
         yield statement, placed
         names = names_of(placed.unit)
         if any(name.part == "bind" and name.text in words for name in names):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 
-from qvr_core.semantics.types.model import Bound, ExprBase, FamilyDraw, LetModel, Program, SampleModel
+from qvr_core.semantics.types.model import Bound, Expr, FamilyDraw, LetModel, Program, SampleModel
+from qvr_core.semantics.types.walk import operands, walk
 
 
 def advice(program: Program) -> str | None:
@@ -40,16 +40,6 @@ def _centred(program: Program) -> Iterator[tuple[str, str, str]]:
                 pass
 
 
-def _mentioned(value: object) -> Iterator[str]:
+def _mentioned(value: Expr) -> Iterator[str]:
     """The bound names of an expression."""
-    match value:
-        case Bound(name=name):
-            yield name
-        case tuple():
-            for part in value:
-                yield from _mentioned(part)
-        case ExprBase():
-            for item in fields(value):
-                yield from _mentioned(getattr(value, item.name))
-        case _:
-            pass
+    return (part.name for part in walk(value, operands) if isinstance(part, Bound))

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
 from qvr_core.data.limits import in_bytes
 from qvr_core.data.synthetic import SELECTED
-from qvr_core.ide.arrows import parameter_count
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.record.config import RunConfig
+from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types.model import (
     Arrow,
     ArrowDraw,
     Ascription,
-    ExprBase,
-    FamilyDraw,
     Kernel,
-    LetModel,
-    MarginalizeModel,
     Model,
     ObserveModel,
     Program,
     SampleModel,
-    ScoreModel,
     Site,
     StepModel,
 )
 from qvr_core.semantics.types.spaces import Finite, Product, Seq, Space, item_of, width
+from qvr_core.semantics.types.walk import all_steps, operands, sites, values, walk
 
 # torch, the interpreter and their buffers; and what storing chains loads.  Measured, like all numbers here.
 BASE = 360 * 2**20
@@ -68,10 +64,10 @@ def estimate(model: Model, program: Program, config: RunConfig, *, rows: int, se
     declared = sorted(_declared(model), key=lambda item: -item[1])
     positions = rows * (config.sequence_length if sequence else 1)
     particles = config.particles if config.algorithm == "svi" else config.chains
-    values = sum(_values(arrow) for arrow in model.arrows.values())
-    values += sum(_arithmetic(one.steps, config.batch_rows) for one in model.programs.values() if not one.template)
-    logits = LOGIT_COPIES * sum(_logits(site, config) for site in _sites(program.steps))
-    activations = (ACTIVATION_COPIES * values * positions + logits * rows) * particles * number
+    kept = sum(_values(arrow) for arrow in model.arrows.values())
+    kept += sum(_arithmetic(one.steps, config.batch_rows) for one in model.programs.values() if not one.template)
+    logits = LOGIT_COPIES * sum(_logits(site, config) for site in sites(program.steps, SampleModel, ObserveModel))
+    activations = (ACTIVATION_COPIES * kept * positions + logits * rows) * particles * number
     if config.source == "synthetic" and program.uses_input:
         # All rows are drawn at once.
         activations = max(activations, logits * config.rows * number)
@@ -96,18 +92,6 @@ def _latents(step: StepModel) -> int:
     return size
 
 
-def _sites(steps: tuple[StepModel, ...]) -> Iterator[Site]:
-    """The sites that are drawn or scored, those inside `marginalize` blocks included."""
-    for step in steps:
-        match step:
-            case SampleModel(site=site) | ObserveModel(site=site):
-                yield site
-            case MarginalizeModel(body=body):
-                yield from _sites(body)
-            case _:
-                pass
-
-
 def _logits(site: Site, config: RunConfig) -> int:
     """Probabilities that a draw from an arrow into finite sets makes in one row."""
     if not isinstance(site.draw, ArrowDraw):
@@ -124,27 +108,16 @@ def _logits(site: Site, config: RunConfig) -> int:
 def _arithmetic(steps: tuple[StepModel, ...], entries: int) -> int:
     """Numbers that the arithmetic of a program makes in one row, with so many entries in data of unknown length: every
     operation keeps its result."""
-    total = 0
-    waiting: list[object] = [steps]
-    while waiting:
-        match waiting.pop():
-            case tuple() as several:
-                waiting.extend(several)
-            case ExprBase() as node:
-                parts = [getattr(node, item.name) for item in fields(node) if item.name not in ("type", "origin")]
-                waiting.extend(parts)
-                # A name or a number makes nothing.
-                if any(isinstance(part, ExprBase | tuple) and part for part in parts):
-                    total += _width(node.type.space) * prod(
-                        size if isinstance(size, int) else entries for size in node.type.sizes
-                    )
-            case LetModel(value=value) | ScoreModel(value=value):
-                waiting.append(value)
-            case SampleModel(site=site) | ObserveModel(site=site) if isinstance(site.draw, FamilyDraw):
-                waiting.extend(value for _, value in site.draw.args)
-            case _:
-                pass
-    return total
+    made = (
+        expr.type
+        for step in all_steps(steps)
+        for value in values(step)
+        for expr in walk(value, operands)
+        if operands(expr)  # a name or a number makes nothing
+    )
+    return sum(
+        _width(kind.space) * prod(size if isinstance(size, int) else entries for size in kind.sizes) for kind in made
+    )
 
 
 def _width(space: Space | None) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import torch
@@ -21,7 +20,6 @@ from qvr_core.runtime.programs.frame import as_tensor
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.semantics.types.model import (
-    ArrowBase,
     Bound,
     Data,
     LetModel,
@@ -32,6 +30,7 @@ from qvr_core.semantics.types.model import (
     ScoreModel,
     StepModel,
 )
+from qvr_core.semantics.types.walk import all_steps, body, until_arrows, walk
 
 ROWS = 64
 """Rows that are looked at."""
@@ -132,24 +131,15 @@ def _double(value: Any) -> Tensor:
 def reading_data(program: Program) -> Iterator[str]:
     """The steps whose value or density depends on data or on an observed value."""
     read = {DATA}
-    for step in _flat(program.steps):
+    for step in all_steps(program.steps):
         if _observes(step) or not read.isdisjoint(_read(step)):
             names = _names(step)
             read |= names
             yield from names
 
 
-def _flat(steps: tuple[StepModel, ...]) -> Iterator[StepModel]:
-    for step in steps:
-        yield step
-        if isinstance(step, MarginalizeModel):
-            yield from _flat(step.body)
-
-
 def _observes(step: StepModel) -> bool:
-    return isinstance(step, ObserveModel) or (
-        isinstance(step, MarginalizeModel) and any(_observes(inner) for inner in step.body)
-    )
+    return any(isinstance(inner, ObserveModel) for inner in walk(step, body))
 
 
 def _names(step: StepModel) -> frozenset[str]:
@@ -166,20 +156,13 @@ DATA = "data "
 """Stands for any data name among the names that are read."""
 
 
-def _read(node: object) -> Iterator[str]:
-    """The names that an expression or a step mentions; every data name is `DATA`."""
-    match node:
-        case Data():
-            yield DATA
-        case Bound(name=name):
-            yield name
-        case tuple():
-            for part in node:
-                yield from _read(part)
-        case ArrowBase():
-            pass
-        case _ if is_dataclass(node):
-            for item in fields(node):
-                yield from _read(getattr(node, item.name))
-        case _:
-            pass
+def _read(step: StepModel) -> Iterator[str]:
+    """The names that a step mentions; every data name is `DATA`."""
+    for node in walk(step, until_arrows):
+        match node:
+            case Data():
+                yield DATA
+            case Bound(name=name):
+                yield name
+            case _:
+                pass

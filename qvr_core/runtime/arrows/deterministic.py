@@ -13,6 +13,7 @@ from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Value
 from qvr_core.runtime.values.errors import SequenceTooLong
 from qvr_core.runtime.values.padding import valid_lengths, valid_positions
+from qvr_core.semantics.arrows.parameters import Shape, parameter_shapes
 from qvr_core.semantics.types import model
 from qvr_core.semantics.types.spaces import Named
 
@@ -25,8 +26,7 @@ class EmbedArrow(ArrowModule):
     def __init__(self, node: model.Embed) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
-        size, width = layout.total_elements(node.domain.space), layout.width(node.codomain.space)
-        self.weight = nn.Parameter(torch.empty(size, width).normal_(std=EMBED_SPREAD))
+        self.weight = nn.Parameter(torch.empty(parameter_shapes(node)["weight"]).normal_(std=EMBED_SPREAD))
 
     def forward(self, x: Value) -> Value:
         index = x if isinstance(x, Tensor) else layout.flat_index(x, self.domain.space)
@@ -45,16 +45,16 @@ class LinearArrow(ArrowModule):
     def __init__(self, node: model.LinearMap) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
-        inside, out = layout.width(node.domain.space), layout.width(node.codomain.space)
+        shapes = parameter_shapes(node)
         self.rank = node.rank
         if node.rank is None:
-            self.weight = nn.Parameter(_initial(out, inside, node.init))
+            self.weight = nn.Parameter(_initial(shapes["weight"], node.init))
         else:
-            self.in_factor, self.out_factor = (
-                nn.Parameter(factor) for factor in _initial_factors(out, inside, node.rank, node.init)
-            )
+            factors = _initial_factors(shapes["in_factor"], shapes["out_factor"], node.init)
+            self.in_factor, self.out_factor = map(nn.Parameter, factors)
         init = "zeros" if node.rank is not None else node.init
-        self.bias = nn.Parameter(_initial_bias(out, init, inside)) if node.bias else None
+        inside = layout.width(node.domain.space)
+        self.bias = nn.Parameter(_initial_bias(shapes["bias"], init, inside)) if node.bias else None
 
     def forward(self, x: Value) -> Value:
         assert isinstance(x, Tensor)
@@ -66,29 +66,31 @@ class LinearArrow(ArrowModule):
         return layout.dummy(self.codomain.space, layout.lead_shape(x, self.domain.space), layout.parts(x)[0])
 
 
-def _initial_factors(out: int, inside: int, rank: int, init: str) -> tuple[Tensor, Tensor]:
-    """Factors whose product has variance 1 / fan in, or Xavier's: each entry is a sum of `rank` products."""
+def _initial_factors(first: Shape, second: Shape, init: str) -> tuple[Tensor, Tensor]:
+    """Factors (rank, in) and (out, rank) whose product has variance 1 / fan in, or Xavier's: each entry is a sum of
+    `rank` products."""
+    (rank, inside), out = first, second[0]
     variance = 2.0 / (inside + out) if init == "xavier" else 1.0 / inside
     spread = math.sqrt(math.sqrt(variance / rank))
-    factors = [nn.init.trunc_normal_(torch.empty(shape), std=spread) for shape in ((rank, inside), (out, rank))]
+    factors = [nn.init.trunc_normal_(torch.empty(shape), std=spread) for shape in (first, second)]
     if init == "zeros":
         # one factor alone: with both at zero neither would have a gradient
         nn.init.zeros_(factors[1])
     return factors[0], factors[1]
 
 
-def _initial(out: int, inside: int, init: str) -> Tensor:
-    weight = torch.empty(out, inside)
+def _initial(shape: Shape, init: str) -> Tensor:
+    weight = torch.empty(shape)
     if init == "xavier":
         return nn.init.xavier_uniform_(weight)
     if init == "zeros":
         return nn.init.zeros_(weight)
-    bound = 1.0 / math.sqrt(inside)
+    bound = 1.0 / math.sqrt(shape[1])
     return weight.uniform_(-bound, bound)
 
 
-def _initial_bias(out: int, init: str, fan_in: int) -> Tensor:
-    bias = torch.zeros(out)
+def _initial_bias(shape: Shape, init: str, fan_in: int) -> Tensor:
+    bias = torch.zeros(shape)
     return bias if init != "default" else bias.uniform_(-1.0 / math.sqrt(fan_in), 1.0 / math.sqrt(fan_in))
 
 
@@ -100,9 +102,9 @@ class NormArrow(ArrowModule):
     def __init__(self, node: model.Norm) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
-        width = layout.width(node.domain.space)
-        self.weight = nn.Parameter(torch.ones(width))
-        self.bias = nn.Parameter(torch.zeros(width))
+        shapes = parameter_shapes(node)
+        self.weight = nn.Parameter(torch.ones(shapes["weight"]))
+        self.bias = nn.Parameter(torch.zeros(shapes["bias"]))
 
     def forward(self, x: Value) -> Value:
         assert isinstance(x, Tensor)
@@ -121,10 +123,10 @@ class AttentionArrow(ArrowModule):
     def __init__(self, node: model.Attention) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
-        width = layout.width(node.domain.space)
+        shapes = parameter_shapes(node)
         self.heads, self.causal, self.dropout = node.heads, node.causal, node.dropout
-        self.in_proj = linear_layer(width, 3 * width, 1.0)
-        self.out_proj = linear_layer(width, width, 1.0)
+        self.in_proj = linear_layer(shapes["in_proj.weight"], 1.0)
+        self.out_proj = linear_layer(shapes["out_proj.weight"], 1.0)
 
     def forward(self, x: Value) -> Value:
         assert isinstance(x, Tensor)
@@ -155,8 +157,7 @@ class PositionArrow(ArrowModule):
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         self.name = name
-        width = layout.width(node.domain.space)
-        self.weight = nn.Parameter(torch.empty(node.max_length, width).normal_(std=EMBED_SPREAD))
+        self.weight = nn.Parameter(torch.empty(parameter_shapes(node)["weight"]).normal_(std=EMBED_SPREAD))
 
     def forward(self, x: Value) -> Value:
         assert isinstance(x, Tensor)

@@ -9,6 +9,7 @@ from qvr_core.runtime.arrows.network import Network
 from qvr_core.runtime.families.heads import Head, Params
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
+from qvr_core.semantics.arrows.parameters import parameter_shapes
 from qvr_core.semantics.types import model
 
 
@@ -33,9 +34,7 @@ class KernelArrow(ArrowModule):
         self.tabular = all(block.finite for block in layout.blocks(node.codomain.space))
         self.fixed = dict(node.fixed) if node.fixed is not None else None
         if self.fixed is None:
-            net = Network(
-                node.domain.space, self.head.raw_width, node.param_source, node.hidden_dim, self.head.zero_rows()
-            )
+            net = Network(node.domain.space, parameter_shapes(node), self.head.zero_rows())
             # the layers are registered here, so that a weight is called `cell.hidden.weight`
             self._net = (net,)
             for name, layer in net.named_children():

@@ -7,20 +7,25 @@ from torch import Tensor, nn
 
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import Value
+from qvr_core.semantics.arrows.parameters import Shape, Shapes
 from qvr_core.semantics.types.spaces import Space
 
-LOOKUP_WIDTH = 16
-"""Width of the table in which a finite factor of a mixed domain is looked up."""
 TANH_GAIN = 5.0 / 3.0
 EMBED_SPREAD = 0.5
 
 
-def linear_layer(width: int, out: int, gain: float) -> nn.Linear:
-    """A linear layer, Xavier-uniform with `gain`, bias zero."""
-    layer = nn.Linear(width, out)
+def linear_layer(shape: Shape, gain: float) -> nn.Linear:
+    """A linear layer (out, in), Xavier-uniform with `gain`, bias zero."""
+    out, inside = shape
+    layer = nn.Linear(inside, out)
     nn.init.xavier_uniform_(layer.weight, gain=gain)
     nn.init.zeros_(layer.bias)
     return layer
+
+
+def _table(shape: Shape) -> nn.Embedding:
+    rows, width = shape
+    return nn.Embedding(rows, width)
 
 
 class Network(nn.Module):
@@ -28,35 +33,32 @@ class Network(nn.Module):
 
     An all-finite domain is a table over its (joint) elements (`table`); a real one `input` · tanh · `hidden` · tanh ·
     `output`, or `output` alone for `param_source=linear`; in a mixed one each finite factor is looked up in a table of
-    width 16 first (`lookup_0`, …).  `zero_rows` are the raw parameters that start at zero: scales.
+    width 16 first (`lookup_0`, …).  `shapes` are those of `parameter_shapes`; `zero_rows` are the raw parameters that
+    start at zero: scales.
     """
 
-    def __init__(self, domain: Space, out: int, param_source: str, hidden_dim: int, zero_rows: list[int]) -> None:
+    def __init__(self, domain: Space, shapes: Shapes, zero_rows: list[int]) -> None:
         super().__init__()
         self.domain = domain
         self.blocks = layout.blocks(domain)
         self.finite = all(block.finite for block in self.blocks)
         self.mixed = not self.finite and any(block.finite for block in self.blocks)
-        self.tanh = not self.finite and param_source == "mlp"
+        self.tanh = "hidden.weight" in shapes
         if self.finite:
-            self.table = nn.Embedding(layout.total_elements(domain), out)
+            self.table = _table(shapes["table.weight"])
             nn.init.xavier_uniform_(self.table.weight)
             with torch.no_grad():
                 self.table.weight[:, zero_rows] = 0.0
             return
-        width = 0
-        self.lookups: list[str] = []
-        for block in self.blocks:
-            width += LOOKUP_WIDTH if block.finite else block.size
-            if block.finite:
-                lookup = nn.Embedding(block.size, LOOKUP_WIDTH)
-                nn.init.normal_(lookup.weight, std=EMBED_SPREAD)
-                self.lookups.append(f"lookup_{len(self.lookups)}")
-                self.add_module(self.lookups[-1], lookup)
+        self.lookups = [name.removesuffix(".weight") for name in shapes if name.startswith("lookup_")]
+        for name in self.lookups:
+            lookup = _table(shapes[f"{name}.weight"])
+            nn.init.normal_(lookup.weight, std=EMBED_SPREAD)
+            self.add_module(name, lookup)
         if self.tanh:
-            self.input = linear_layer(width, hidden_dim, TANH_GAIN)
-            self.hidden = linear_layer(hidden_dim, hidden_dim, TANH_GAIN)
-        self.output = linear_layer(hidden_dim if self.tanh else width, out, 1.0)
+            self.input = linear_layer(shapes["input.weight"], TANH_GAIN)
+            self.hidden = linear_layer(shapes["hidden.weight"], TANH_GAIN)
+        self.output = linear_layer(shapes["output.weight"], 1.0)
         with torch.no_grad():
             self.output.weight[zero_rows] = 0.0
         # attribute access on modules costs a microsecond; this is the way to a layer's current weights without it

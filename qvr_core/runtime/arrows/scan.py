@@ -12,6 +12,7 @@ from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, 
 from qvr_core.runtime.values.drawing import plus, require_innovations
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.leaves import adopt
+from qvr_core.semantics.arrows.parameters import parameter_shapes
 from qvr_core.semantics.types import model
 
 LAST = "@last"
@@ -21,9 +22,9 @@ LAST = "@last"
 class StartState(nn.Module):
     """A learned start state (`init=learned`), zero at the beginning."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, node: model.Scan) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.zeros(width))
+        self.weight = nn.Parameter(torch.zeros(parameter_shapes(node)["weight"]))
 
 
 class ScanArrow(ArrowModule):

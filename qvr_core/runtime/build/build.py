@@ -34,7 +34,7 @@ from qvr_core.runtime.loops.tape_loop import Loop, loop_of
 from qvr_core.runtime.tensors.algebras import Algebra
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem, TooLarge
-from qvr_core.runtime.values.layout import factors, width
+from qvr_core.runtime.values.layout import factors
 from qvr_core.semantics.types import model as m
 
 ProgramFactory = Callable[[m.Program, "Builder"], ArrowModule]
@@ -163,7 +163,7 @@ class Builder:
         start, name = None, ""
         if node.learned_init:
             name = self._unique(f"{_name_of(node.cell) or 'scan'}_start")
-            start = StartState(width(node.state.space))
+            start = StartState(node)
         if isinstance(cell, KernelArrow) and fusible(cell):
             return FusedScan(node, cell, start, name)
         if (loop := self._loop(node)) is not None:

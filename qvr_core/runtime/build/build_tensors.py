@@ -24,8 +24,8 @@ from qvr_core.runtime.tensors.tensors import (
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem
-from qvr_core.semantics.scope.inherited import parts
 from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.walk import arrow_named, parts
 
 DEFAULT_ALGEBRA = "product_fuzzy"
 
@@ -109,8 +109,6 @@ def _algebra_name(node: m.Arrow, model: m.Model, seen: set[str]) -> str | None:
         if node.name in seen:
             return None
         seen.add(node.name)
-        declared = model.arrows.get(node.name)
-        if declared is None and node.name in model.lets:
-            declared = model.lets[node.name].arrow
-        return None if declared is None else _algebra_name(declared, model, seen)
+        declared = arrow_named(model, node.name)
+        return None if declared is None or isinstance(declared, m.Program) else _algebra_name(declared, model, seen)
     return next((name for part in parts(node) if (name := _algebra_name(part, model, seen)) is not None), None)

@@ -19,6 +19,7 @@ from qvr_core.runtime.values.arrow import ArrowModule, Value
 from qvr_core.runtime.values.errors import InputProblem, MissingData
 from qvr_core.runtime.values.leaves import adopt
 from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.arrows.parameters import Shape, parameter_shapes
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types import model
 from qvr_core.semantics.types.spaces import Named, Space
@@ -71,7 +72,7 @@ class LatentTensor(TensorArrow):
         super().__init__(node.domain, node.codomain, algebra)
         self.prior = node.prior
         self.scale = node.scale
-        self.weight = nn.Parameter(_initial(self.shape, node.init, node.scale))
+        self.weight = nn.Parameter(_initial(parameter_shapes(node)["weight"], node.init, node.scale))
 
     def flat(self) -> Tensor:
         return self.algebra.value(self.weight)
@@ -98,7 +99,7 @@ class LatentTensor(TensorArrow):
         return 0.0 if constraint == "real" else self.scale or 1.0
 
 
-def _initial(shape: tuple[int, int], init: str, scale: float | None) -> Tensor:
+def _initial(shape: Shape, init: str, scale: float | None) -> Tensor:
     weight = torch.empty(shape)
     if init == "zeros":
         return nn.init.zeros_(weight)

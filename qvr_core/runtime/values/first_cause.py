@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -11,7 +10,8 @@ from torch import Tensor
 
 from qvr_core.runtime.values.cells import Cell, align
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import Bound, Builtin, Constant, Data, Expr, ExprBase, FieldOf, Index, ListOf
+from qvr_core.semantics.types.model import Bound, Builtin, Constant, Data, Expr, FieldOf, Index, ListOf
+from qvr_core.semantics.types.walk import operands
 
 _SIGNS: Mapping[str, tuple[str, int]] = {
     "lt": ("<", 1), "le": ("<=", 1), "gt": (">", 1), "ge": (">=", 1), "eq": ("==", 1), "ne": ("!=", 1),
@@ -45,26 +45,18 @@ class Computed:
             behind = self.lets.get(expr.name)
             return None if behind is None else self.cause(behind, expr.name)
         if id(expr) not in self.values:
-            return next(filter(None, (self.cause(part, step) for part in _parts(expr))), None)
-        operands, result = self.values[id(expr)]
+            return next(filter(None, (self.cause(part, step) for part in operands(expr))), None)
+        given, result = self.values[id(expr)]
         if _finite(result):
             return None
         assert isinstance(expr, Builtin)
-        for part, operand in zip(expr.args, operands, strict=False):
+        for part, operand in zip(expr.args, given, strict=False):
             if not _finite(operand) and (found := self.cause(part, step)) is not None:
                 return found
-        if not all(map(_finite, operands)):
+        if not all(map(_finite, given)):
             return None
         blamed = next((part for part in expr.args if not isinstance(part, Constant)), expr)
-        return Cause(_words(expr, operands, result), step, blamed.origin)
-
-
-def _parts(expr: Expr) -> Iterator[Expr]:
-    for item in dataclasses.fields(expr):
-        value = getattr(expr, item.name)
-        for part in value if isinstance(value, tuple) else (value,):  # pyright: ignore[reportUnknownVariableType]
-            if isinstance(part, ExprBase):
-                yield part  # pyright: ignore[reportReturnType]
+        return Cause(_words(expr, given, result), step, blamed.origin)
 
 
 def _finite(cell: Cell) -> bool:

@@ -27,10 +27,7 @@ from qvr_core.semantics.types.model import (
     Builtin,
     Constant,
     Expr,
-    FactorTable,
-    FieldOf,
     Index,
-    ListOf,
     Method,
     Sort,
     TermValue,
@@ -44,6 +41,7 @@ from qvr_core.semantics.types.program_codes import (
     UNKNOWN_VALUE_FIELD,
 )
 from qvr_core.semantics.types.spaces import Unknown, item_of, product
+from qvr_core.semantics.types.walk import operands
 from qvr_core.syntax.tree import (
     Arith,
     ArithArg,
@@ -219,7 +217,7 @@ def reached(expr: Expr, ctx: StepContext) -> frozenset[str]:
     if isinstance(expr, Bound):
         binding = ctx.find(expr.name)
         return frozenset() if binding is None else binding.reaches
-    return union(reached(child, ctx) for child in children(expr))
+    return union(reached(child, ctx) for child in operands(expr))
 
 
 def union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
@@ -227,25 +225,6 @@ def union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
     for each in sets:
         joined |= each
     return frozenset(joined)
-
-
-def children(expr: Expr) -> tuple[Expr, ...]:
-    """The direct subexpressions that carry values."""
-    match expr:
-        case Apply() | Builtin():
-            return expr.args
-        case Index():
-            return (expr.base, *expr.indices)
-        case Method():
-            return (expr.base, *expr.args)
-        case FieldOf():
-            return (expr.base,)
-        case ListOf():
-            return expr.items
-        case FactorTable():
-            return (*(() if expr.body is None else (expr.body,)), *(value for _, value in expr.cases))
-        case _:
-            return ()
 
 
 def result_type(arrow: Arrow, args: Sequence[Expr]) -> ValueType:

@@ -2,74 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
 from qvr_core.syntax import tree
-from qvr_core.syntax.tree import Name, Placed, Size, Span, Statement, Unit, Word
+from qvr_core.syntax.placing import units_of
+from qvr_core.syntax.tree import Name, Size, Span, Statement, Unit, Word
+from qvr_core.syntax.walk import children
 
-# The children of each node that may mention a name; keys, labels, kinds and fields are none.
-_CHILDREN: dict[type[object], tuple[str, ...]] = {
-    tree.Option: ("value",),
-    tree.Options: ("items",),
-    tree.ListValue: ("items",),
-    tree.FinSetExpr: ("size",),
-    tree.SpaceExpr: ("sizes",),
-    tree.SeqExpr: ("item",),
-    tree.ObjectRef: ("name",),
-    tree.ParenObject: ("inner",),
-    tree.ProductExpr: ("factors",),
-    tree.CoproductExpr: ("parts",),
-    tree.ArrowRef: ("name",),
-    tree.ArrowArg: ("value",),
-    tree.ArrowCall: ("func", "args"),
-    tree.ComposeExpr: ("stages",),
-    tree.TensorExpr: ("factors",),
-    tree.PostfixExpr: ("base", "args"),
-    tree.ParenArrow: ("inner",),
-    tree.Variable: ("name",),
-    tree.Unary: ("operand",),
-    tree.Binary: ("left", "right"),
-    tree.ArithArg: ("value",),
-    tree.ArithCall: ("func", "args"),
-    tree.Gather: ("base", "indices"),
-    tree.Field: ("base",),
-    tree.MethodCall: ("base", "args"),
-    tree.ListArith: ("items",),
-    tree.Lambda: ("body",),
-    tree.FactorIndex: ("space",),
-    tree.FactorCase: ("value",),
-    tree.FactorExpr: ("indices", "body"),
-    tree.ParenArith: ("inner",),
-    tree.Draw: ("name", "args", "expression"),
-    tree.SampleStep: ("space", "draw", "options"),
-    tree.ObserveStep: ("space", "draw", "options"),
-    tree.MarginalizeStep: ("space", "draw", "options"),
-    tree.LetStep: ("value",),
-    tree.ScoreStep: ("value",),
-    tree.ReturnItem: ("name",),
-    tree.ReturnStep: ("items",),
-    tree.CompositionRule: ("body",),
-    tree.ObjectDecl: ("space",),
-    tree.MorphismDecl: ("domain", "codomain", "options", "init"),
-    tree.LetDecl: ("value",),
-    tree.ExportDecl: ("value",),
-    tree.Parameter: ("mor",),
-    tree.ProgramHeader: ("parameters", "domain", "codomain", "options"),
-    tree.DeductionHeader: ("domain", "codomain", "options"),
+# The name of something else that a node is.
+_NAMES: dict[type[Any], Callable[[Any], Name]] = {
+    tree.ObjectRef: lambda node: node.name,
+    tree.ArrowRef: lambda node: node.name,
+    tree.ArrowCall: lambda node: node.func,
+    tree.Variable: lambda node: node.name,
+    tree.ArithCall: lambda node: node.func,
+    tree.Draw: lambda node: node.name,
+    tree.ReturnItem: lambda node: node.name,
 }
 
-_BINDERS: dict[type[object], str] = {
-    tree.SampleStep: "pattern",
-    tree.LetStep: "pattern",
-    tree.ObserveStep: "name",
-    tree.MarginalizeStep: "name",
-    tree.ScoreStep: "name",
-    tree.Parameter: "name",
-    tree.Lambda: "parameter",
-    tree.FactorIndex: "name",
+_BINDERS: dict[type[Any], Callable[[Any], tuple[Name, ...]]] = {
+    tree.SampleStep: lambda node: node.pattern.names,
+    tree.LetStep: lambda node: node.pattern.names,
+    tree.ObserveStep: lambda node: (node.name,),
+    tree.MarginalizeStep: lambda node: (node.name,),
+    tree.ScoreStep: lambda node: (node.name,),
+    tree.Parameter: lambda node: (node.name,),
+    tree.Lambda: lambda node: (node.parameter,),
+    tree.FactorIndex: lambda node: (node.name,),
 }
+
+_CLOSED = (tree.AtomsItem, tree.RuleItem, tree.LexiconItem, tree.LexiconEntry)
+"""Lines whose names are their deduction's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +85,7 @@ def statement_references(statement: Statement) -> References:
         return References(own.names | own.binds, own.names - own.binds if own.binds else own.names)
     names, binds = set(own.names), set(own.binds)
     if not isinstance(header.unit.node, tree.DeductionHeader):
-        for placed in _below(header):
+        for placed in units_of(statement):
             found = unit_references(placed.unit)
             names |= found.names
             binds |= found.binds
@@ -128,15 +93,9 @@ def statement_references(statement: Statement) -> References:
     return References(frozenset(names | binds), frozenset(names - binds))
 
 
-def _below(placed: Placed[Any]) -> Iterator[Placed[Any]]:
-    for child in placed.children:
-        yield child
-        yield from _below(child)
-
-
 def mentions(statement: Statement, name: str) -> Iterator[tuple[int, Span]]:
     """(unit, span) of every place where a statement mentions a name."""
-    for placed in (statement.header, *_below(statement.header)):
+    for placed in units_of(statement):
         for text, span in unit_references(placed.unit).mentions:
             if text == name:
                 yield placed.uid, span
@@ -145,24 +104,21 @@ def mentions(statement: Statement, name: str) -> Iterator[tuple[int, Span]]:
 def _walk(node: Any) -> UnitReferences:
     found: list[tuple[str, Span]] = []
     binds: set[str] = set()
-    pending: list[Any] = [node]
+    pending: list[Any] = [] if isinstance(node, _CLOSED) else [node]
     while pending:
         item = pending.pop()
-        kind = cast("type[object]", type(item))
-        if isinstance(item, Name):
-            found.append((item.text, item.span))
-        elif isinstance(item, Size):
-            if isinstance(item.value, str):
-                found.append((item.value, item.span))
-        elif isinstance(item, Word):
-            found.append((item.text, item.span))
-        elif isinstance(item, tuple):
-            pending.extend(reversed(item))  # pyright: ignore[reportUnknownArgumentType]
-        elif (children := _CHILDREN.get(kind)) is not None:
-            if isinstance(item, tree.Option) and item.key.text == "role":
-                continue
-            pending.extend(getattr(item, child) for child in reversed(children))
+        kind = cast("type[Any]", type(item))
+        if kind is Name:
+            continue  # the node that it stands in says what it is
+        if kind is Word or (kind is Size and isinstance(item.value, str)):
+            found.append((item.text if kind is Word else item.value, item.span))
+        elif kind is tree.SpaceExpr:
+            pending += reversed(item.sizes)
+        elif kind is not tree.Option or item.key.text != "role":
+            if (name := _NAMES.get(kind)) is not None:
+                named = name(item)
+                found.append((named.text, named.span))
             if (binder := _BINDERS.get(kind)) is not None:
-                bound = getattr(item, binder)
-                binds.update((bound.text,) if isinstance(bound, Name) else (name.text for name in bound.names))
+                binds.update(name.text for name in binder(item))
+            pending += reversed(children(item))
     return UnitReferences(tuple(found), frozenset(text for text, _ in found), frozenset(binds))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import LetModel, MarginalizeModel, Program, ScoreModel, StepModel
+from qvr_core.semantics.types.model import LetModel, Program, ScoreModel, StepModel
+from qvr_core.semantics.types.walk import all_steps
 
 
 def site_origins(program: Program) -> dict[str, Origin]:
@@ -19,7 +20,7 @@ def site_origins(program: Program) -> dict[str, Origin]:
 
 
 def _bound(steps: Sequence[StepModel]) -> Iterator[tuple[str, Origin]]:
-    for step in steps:
+    for step in all_steps(steps):
         match step:
             case LetModel(names=names, origin=origin):
                 yield from ((name, origin) for name in names)
@@ -28,5 +29,3 @@ def _bound(steps: Sequence[StepModel]) -> Iterator[tuple[str, Origin]]:
             case _:
                 yield step.site.name, step.site.origin
                 yield from ((name, step.site.origin) for name, _ in step.site.bound)
-                if isinstance(step, MarginalizeModel):
-                    yield from _bound(step.body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from qvr_core.semantics.scope.scope import ArrowEntry, Scope
@@ -12,43 +12,22 @@ from qvr_core.semantics.types.model import (
     ONE_STAGE,
     Arrow,
     Compose,
-    Dagger,
     Damaged,
-    DropFactors,
     Extent,
-    Fan,
     Freeze,
     Instance,
     Latent,
     Lift,
     Observed,
-    PartialTrace,
     Position,
     Ref,
     Repeat,
-    Residual,
     Scan,
     Stack,
     Stages,
     TakeFactor,
-    Tensor,
 )
-
-
-def parts(arrow: Arrow) -> Iterator[Arrow]:
-    """The arrows that a combinator is made of, in order; none for a declared arrow or a name."""
-    match arrow:
-        case Compose(stages=inner) | Tensor(factors=inner) | Fan(branches=inner):
-            yield from inner
-        case Lift(arrow=inner) | Scan(cell=inner) | Stack(body=inner) | Repeat(body=inner) | Residual(body=inner):
-            yield inner
-        case (
-            TakeFactor(base=inner) | Dagger(base=inner) | PartialTrace(base=inner) | DropFactors(base=inner)
-            | Freeze(base=inner)
-        ):  # fmt: skip
-            yield inner
-        case _:
-            return
+from qvr_core.semantics.types.walk import fold, parts
 
 
 def algebra_of(arrow: Arrow, scope: Scope) -> str | None:
@@ -75,34 +54,42 @@ def scanned_direction(arrow: Arrow, scope: Scope) -> str | None:
 
 def extent_of(arrow: Arrow, scope: Scope) -> Extent:
     """How an arrow goes through a sequence, all that it is made of included."""
-    match arrow:
-        case Position(name=name, max_length=count):
-            return Extent(count, name)
-        case Instance(program=program):
-            return program.extent
-        case Ref(name=name):
-            entry = scope.lookup(name)
-            return entry.extent if isinstance(entry, ArrowEntry) else ANY_LENGTH
-        case _:
-            inner = joint_extent(extent_of(part, scope) for part in parts(arrow))
-            return replace(inner, scans=True) if isinstance(arrow, Scan) else inner
+
+    def of(part: Arrow, inner: list[Extent]) -> Extent:
+        match part:
+            case Position(name=name, max_length=count):
+                return Extent(count, name)
+            case Instance(program=program):
+                return program.extent
+            case Ref(name=name):
+                entry = scope.lookup(name)
+                return entry.extent if isinstance(entry, ArrowEntry) else ANY_LENGTH
+            case Scan():
+                return replace(joint_extent(inner), scans=True)
+            case _:
+                return joint_extent(inner)
+
+    return fold(arrow, parts, of)
 
 
 def stages_of(arrow: Arrow, scope: Scope) -> Stages:
     """How many declared arrows an arrow is made of, each counted as often as it is applied."""
-    match arrow:
-        case Instance(program=program):
-            return program.stages
-        case Ref(name=name):
-            entry = scope.lookup(name)
-            return entry.stages if isinstance(entry, ArrowEntry) else ONE_STAGE
-        case Damaged():
-            return Stages(sure=False)
-        case Stack(body=body, count=count) | Repeat(body=body, count=int(count)):
-            return stages_of(body, scope).times(count)
-        case _:
-            inner = [stages_of(part, scope) for part in parts(arrow)]
-            return sum(inner, NO_STAGES) if inner else ONE_STAGE
+
+    def of(part: Arrow, inner: list[Stages]) -> Stages:
+        match part:
+            case Instance(program=program):
+                return program.stages
+            case Ref(name=name):
+                entry = scope.lookup(name)
+                return entry.stages if isinstance(entry, ArrowEntry) else ONE_STAGE
+            case Damaged():
+                return Stages(sure=False)
+            case Stack(count=count) | Repeat(count=int(count)):
+                return inner[0].times(count)
+            case _:
+                return sum(inner, NO_STAGES) if inner and not isinstance(part, Observed) else ONE_STAGE
+
+    return fold(arrow, parts, of)
 
 
 def joint_extent(extents: Iterable[Extent]) -> Extent:

@@ -1,0 +1,121 @@
+"""The parameters of every declared arrow: their names and shapes, said once (docs/reference.md#roles).
+
+The runtime's modules are built from them; hovers, lenses and the estimate of a run's memory count them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+from qvr_core.semantics.language.families import FAMILIES, raw_width
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.spaces import Dim, Finite, Linear, Space, factors_of, item_of, width
+
+LOOKUP_WIDTH = 16
+"""Width of the table in which a finite factor of a mixed domain is looked up."""
+
+Shape = tuple[int, ...]
+Shapes = dict[str, Shape]
+
+
+class UnknownSize(Exception):
+    """A size that a shape needs is not known, or the arrow has an error."""
+
+
+def parameter_shapes(arrow: m.Arrow) -> Shapes:
+    """The learned tensors of one arrow by name, in the order of its module; none where it has none of its own.
+
+    A layer has `weight` (out, in) and `bias` (out,), a table `weight` (elements, width).  Raises `UnknownSize`.
+    """
+    match arrow:
+        case m.Embed():
+            return {"weight": (_elements(arrow.domain.space), _width(arrow.codomain.space))}
+        case m.LinearMap():
+            return _linear_map(arrow)
+        case m.Norm():
+            size = _width(arrow.codomain.space)
+            return {"weight": (size,), "bias": (size,)}
+        case m.Attention():
+            size = _width(arrow.codomain.space)
+            return _layer("in_proj", size, 3 * size) | _layer("out_proj", size, size)
+        case m.Position(max_length=length):
+            return {"weight": (length, _width(arrow.codomain.space))}
+        case m.Latent():
+            return {"weight": (_elements(arrow.domain.space), _elements(arrow.codomain.space))}
+        case m.Kernel():
+            return _network(arrow)
+        case m.Scan(learned_init=True, state=state):
+            return {"weight": (_width(state.space),)}
+        case _:
+            return {}
+
+
+def own_count(arrow: m.Arrow) -> int:
+    """Learned numbers of one arrow, without those of its parts.  Raises `UnknownSize`."""
+    return sum(map(prod, parameter_shapes(arrow).values()))
+
+
+def _layer(name: str, inside: int, out: int) -> Shapes:
+    return {f"{name}.weight": (out, inside), f"{name}.bias": (out,)}
+
+
+def _linear_map(arrow: m.LinearMap) -> Shapes:
+    inside, out, rank = _width(arrow.domain.space), _width(arrow.codomain.space), arrow.rank
+    shapes: Shapes = {"weight": (out, inside)}
+    if rank is not None:
+        shapes = {"in_factor": (rank, inside), "out_factor": (out, rank)}
+    return {**shapes, "bias": (out,)} if arrow.bias else shapes
+
+
+def _network(kernel: m.Kernel) -> Shapes:
+    """A table over an all-finite domain; else `input`, `hidden` and `output`, or `output` alone, behind a `lookup_0` …
+    for each finite factor (docs/reference.md#kernel-networks)."""
+    raw = _raw_width(kernel)
+    if raw is None:
+        return {}
+    factors = factors_of(item_of(kernel.domain.space))
+    finite = [_size(factor.size) for factor in factors if isinstance(factor, Finite)]
+    if len(finite) == len(factors):
+        return {"table.weight": (prod(finite), raw)}
+    shapes: Shapes = {f"lookup_{i}.weight": (size, LOOKUP_WIDTH) for i, size in enumerate(finite)}
+    inside = LOOKUP_WIDTH * len(finite) + sum(_width(f) for f in factors if not isinstance(f, Finite))
+    hidden = kernel.hidden_dim
+    if kernel.param_source == "mlp":
+        shapes |= _layer("input", inside, hidden) | _layer("hidden", hidden, hidden)
+        inside = hidden
+    return shapes | _layer("output", inside, raw)
+
+
+def _raw_width(kernel: m.Kernel) -> int | None:
+    """Numbers that the network of a kernel gives; None where it has no network."""
+    codomain = item_of(kernel.codomain.space)
+    if kernel.fixed is not None:
+        return None
+    if kernel.family is None:
+        return _elements(codomain)
+    if kernel.family not in FAMILIES:
+        return None
+    try:
+        return raw_width(FAMILIES[kernel.family], codomain, dict(kernel.options))
+    except (TypeError, ValueError):
+        raise UnknownSize from None  # the family does not fit its codomain, which is a diagnostic of its own
+
+
+def _elements(space: Space) -> int:
+    return _product(factor.size for factor in factors_of(item_of(space)) if isinstance(factor, Finite))
+
+
+def _product(sizes: Iterable[Dim]) -> int:
+    return prod(map(_size, sizes))
+
+
+def _width(space: Space) -> int:
+    """Numbers in one element, at one position of a sequence."""
+    return _size(width(item_of(space)))
+
+
+def _size(dim: Dim) -> int:
+    if isinstance(dim, Linear):
+        raise UnknownSize
+    return int(dim)

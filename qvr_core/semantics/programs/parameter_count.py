@@ -1,0 +1,76 @@
+"""How many numbers an arrow or a program learns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qvr_core.semantics.arrows.parameters import UnknownSize, own_count
+from qvr_core.semantics.deductions.rule_instances import weight_count
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model import Arrow, Model
+from qvr_core.semantics.types.walk import arrow_named, parts, until_arrows, walk
+
+MOST_VISITED = 1_000_000
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many arrows may still be looked at."""
+
+    left: int
+
+
+class _UsedUp(Exception):
+    pass
+
+
+def parameter_count(model: Model, arrow: Arrow | m.Program, budget: Budget | None = None) -> int | None:
+    """Learned numbers in an arrow; None while a size is unknown, or the weights of a deduction are (`weight_count`),
+    and where the budget is used up.
+
+    A name used twice counts once; each layer of a `stack` counts for itself.
+    """
+    try:
+        return _count(model, arrow, set(), budget or Budget(MOST_VISITED))
+    except (UnknownSize, _UsedUp):
+        return None
+
+
+def _count(model: Model, root: Arrow | m.Program, seen: set[str], budget: Budget) -> int:
+    total = 0
+    pending = [root]
+    while pending:
+        budget.left -= 1
+        if budget.left < 0:
+            raise _UsedUp
+        match pending.pop():
+            case m.Program() as program:
+                for node in walk(program, until_arrows):
+                    if isinstance(node, m.ArrowBase):
+                        pending.append(node)
+                    elif isinstance(node, m.DeductionRef):
+                        total += _weights(model, node.name, seen)
+            case m.Ref(name=name):
+                target = None if name in seen else arrow_named(model, name)
+                seen.add(name)
+                pending += [] if target is None else [target]
+            case m.Instance(program=program):
+                pending.append(program)
+            case m.Stack(body=body, count=count):
+                # Fresh copies: what is shared inside one layer counts once in it, and once more in the next.
+                total += count * _count(model, body, set(), budget)
+            case arrow:
+                total += own_count(arrow)
+                pending += parts(arrow)
+    return total
+
+
+def _weights(model: Model, deduction: str, seen: set[str]) -> int:
+    found = model.deductions.get(deduction)
+    if found is None or deduction in seen:
+        return 0
+    seen.add(deduction)
+    count = weight_count(found)
+    if count is None:
+        raise UnknownSize
+    return count
