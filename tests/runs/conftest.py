@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from qvr_core.runs.client import client
+from qvr_core.runs.client.client import CANCEL_LADDER
 from tests.patience import HANG
+from tests.runs.jobs import SENTENCE
 
 
 def workers() -> set[int]:
@@ -42,3 +45,16 @@ def no_orphans(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             return
         time.sleep(0.05)
     assert not left, f"worker processes {sorted(left)} are still alive"
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    file = tmp_path / "t.txt"
+    file.write_bytes(SENTENCE * 200)
+    return file
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cancelled worker has all the time that a busy machine needs before it is sent a signal."""
+    monkeypatch.setattr(client, "CANCEL_LADDER", tuple((after + HANG, rung) for after, rung in CANCEL_LADDER))

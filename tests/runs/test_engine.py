@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import itertools
 import os
 import random
@@ -13,15 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
-from qvr_core.inference.mcmc import MCMCResult
-from qvr_core.runs.client import client
-from qvr_core.runs.client.client import CANCEL_LADDER, WorkerProcess, start
-from qvr_core.runs.figures.posterior import chain_table
-from qvr_core.runs.fit.chains import together
-from qvr_core.runs.record.config import RunConfig
-from qvr_core.runs.record.exports import export_csv, losses_of
+from qvr_core.runs.client.client import WorkerProcess, start
+from qvr_core.runs.record.exports import losses_of
 from qvr_core.runs.record.protocol import (
     Cancelled,
     CheckpointWritten,
@@ -37,42 +30,9 @@ from qvr_core.runs.record.protocol import (
 )
 from qvr_core.runs.record.store import RunDirectory, RunStore, wait_gone
 from tests.patience import HANG
+from tests.runs.jobs import MODEL, make_job, watched
 
-MODEL = """\
-object Token : FinSet 256
-object Embedded : Real 8
-object Hidden : Real 12
-morphism embed : Token -> Embedded [role=embed]
-morphism cell : Embedded * Hidden -> Hidden [role=kernel, scale=0.1, hidden_dim=16] ~ Normal
-morphism head : Hidden -> Token [role=kernel, hidden_dim=16] ~ Categorical
-
-program small_lm : Token -> Token
-    sample h <- states
-    observe next_token : Token <- head(h)
-    return next_token
-
-let states = embed >> scan(cell)
-export small_lm
-"""
-SENTENCE = b"the quick brown fox jumps over the lazy dog and then it sleeps; "
-
-
-@pytest.fixture
-def text(tmp_path: Path) -> Path:
-    file = tmp_path / "t.txt"
-    file.write_bytes(SENTENCE * 200)
-    return file
-
-
-def make_job(folder: Path, model: str = MODEL, program: str | None = None, **config: object) -> Job:
-    asked = RunConfig.model_validate({"data": "text:t.txt", "batch_size": 16, "threads": 1, **config})
-    return RunStore(folder).create(path="m.qvr", text=model, program=program, config=asked, base=str(folder))
-
-
-async def watched(job: Job) -> tuple[list[Event], Event]:
-    events: list[Event] = []
-    worker = await start(job, events.append)
-    return events, await asyncio.wait_for(worker.wait(), HANG)
+pytestmark = pytest.mark.usefixtures("patient")
 
 
 async def test_text_run_learns_and_leaves_a_whole_directory(tmp_path: Path, text: Path) -> None:
@@ -160,12 +120,6 @@ async def test_twenty_kills(tmp_path: Path, text: Path) -> None:
     random.seed(0)
     for _ in range(20):
         assert await killed_and_resumed(tmp_path, [random.uniform(0, 1)]) == whole
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cancelled worker has all the time that a busy machine needs before it is sent a signal."""
-    monkeypatch.setattr(client, "CANCEL_LADDER", tuple((after + HANG, rung) for after, rung in CANCEL_LADDER))
 
 
 async def after_first(job: Job, kind: type) -> tuple[WorkerProcess, list[Event]]:
@@ -324,126 +278,3 @@ async def test_synthetic_data_come_from_the_program(tmp_path: Path) -> None:
     assert last.losses.mean_of_last < last.losses.first
     started = events[0]
     assert isinstance(started, Started) and started.data.startswith("synthetic: 64 rows")
-
-
-LATENTS = """\
-object Row : FinSet 64
-program normal_of_data : Row -> Row
-    sample mu <- Normal(0.0, 5.0)
-    sample tau <- HalfCauchy(5.0)
-    sample z : Row <- Normal(mu, tau)
-    observe y : Row <- Normal(z, 1.0)
-    return y
-"""
-
-
-async def test_cancelled_chains_keep_their_draws(tmp_path: Path) -> None:
-    job = make_job(
-        tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=20, samples=1_000_000, chains=2, max_tree_depth=4
-    )
-    sampling = asyncio.Event()
-    events: list[Event] = []
-
-    def take(event: Event) -> None:
-        events.append(event)
-        if isinstance(event, Progress) and event.step > 40:
-            sampling.set()
-
-    worker = await start(job, take)
-    await asyncio.wait_for(sampling.wait(), HANG)
-    last = await worker.cancel()
-    assert isinstance(last, Cancelled), last
-    assert {row.name for row in last.posterior} >= {"mu", "tau"}
-    assert any(isinstance(event, Message) and "of 1000000 draws each" in event.text for event in events)
-    run = RunDirectory.of(job)
-    assert run.status() == "cancelled"
-    export_csv(run, tmp_path / "draws.csv")
-    rows = (tmp_path / "draws.csv").read_text().splitlines()
-    assert rows[0].startswith("chain,draw,mu,tau,z[0]") and len(rows) > 3
-    assert len(rows) % 2 == 1  # both chains have as many
-
-
-async def test_chains_at_their_time_limit_say_what_they_have(tmp_path: Path) -> None:
-    job = make_job(
-        tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=5, samples=1_000_000, chains=2,
-        max_tree_depth=2, time_limit=2.0,
-    )  # fmt: skip
-    _, last = await watched(job)
-    assert isinstance(last, Finished) and last.posterior
-    assert last.reason is not None and last.reason.startswith("the time limit of 2 s: 2 of 2 chains, ")
-
-
-async def test_chains_of_parameters_that_have_not_mixed_are_told_at_the_end(tmp_path: Path) -> None:
-    job = make_job(
-        tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=0, samples=60, chains=2, max_tree_depth=1,
-        step_size=0.01,
-    )  # fmt: skip
-    events, last = await watched(job)
-    assert isinstance(last, Finished)
-    (warning,) = [text for text in last.warnings if text.startswith("the chains have not mixed")]
-    assert [event.text for event in events if isinstance(event, Message)].count(warning) == 1
-
-
-def result_of(draws: int, chains: int) -> MCMCResult:
-    """Chains whose draws are their numbers."""
-    numbers = torch.arange(draws).expand(chains, draws)
-    return MCMCResult(
-        {"mu": numbers.double()}, torch.ones(chains), torch.zeros(chains), torch.ones(chains), numbers, numbers,
-        numbers < 0, numbers.double(), torch.ones(chains, draws),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("lengths", "shape"), [((50, 50, 3), (2, 50)), ((50, 40), (2, 40)), ((3,), (1, 3)), ((5, 5), (2, 5))]
-)
-def test_chains_that_ended_early_cost_as_few_draws_as_can_be(lengths: tuple[int, ...], shape: tuple[int, int]) -> None:
-    kept = together([result_of(draws, 1) for draws in lengths])
-    assert kept is not None
-    assert tuple(kept.samples["mu"].shape) == shape == tuple(kept.acceptance.shape)
-    assert together([]) is None
-
-
-WORDS = MODEL.replace("FinSet 256", "FinSet 10000").replace("scan(cell)", "scan(cell, emit=all)")
-"""Most of its memory are the logits of a large vocabulary."""
-LSTM = (Path(__file__).resolve().parents[2] / "examples" / "lstm_lm.qvr").read_text()
-
-
-@pytest.mark.parametrize(
-    ("model", "config"),
-    [
-        (LSTM, {"sequence_length": 256, "batch_size": 256, "steps": 2, "held_out": 0}),
-        (MODEL.replace("Real 12", "Real 3000"), {"batch_size": 8, "steps": 2, "held_out": 0}),
-        (WORDS, {"data": "synthetic", "rows": 64, "batch_size": 64, "sequence_length": 32, "steps": 2}),
-        (WORDS, {"data": "synthetic", "rows": 256, "batch_size": 8, "sequence_length": 16, "steps": 2}),
-        (LATENTS.replace("64", "20000"), {"algorithm": "nuts", "data": "synthetic", "warmup": 2, "samples": 150,
-                                          "max_tree_depth": 1}),
-    ],
-)  # fmt: skip
-async def test_memory_is_foretold_within_a_factor_of_two(
-    model: str, config: dict[str, object], tmp_path: Path, text: Path
-) -> None:
-    foretold = peak = 0
-
-    def look(event: Event) -> None:
-        nonlocal foretold
-        if isinstance(event, Started):
-            foretold = event.memory or 0
-
-    text.write_bytes(SENTENCE * 2000)
-    worker = await start(make_job(tmp_path, model, **config), look)
-    done = asyncio.create_task(worker.wait())
-    while not done.done():
-        with contextlib.suppress(OSError):
-            lines = Path(f"/proc/{worker.pid}/status").read_text().splitlines()
-            peak = max([peak, *(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))])
-        await asyncio.sleep(0.02)
-    assert isinstance(done.result(), Finished), done.result()
-    assert peak / 2 < foretold < peak * 2, (foretold / 2**20, peak / 2**20)
-
-
-def test_a_table_in_a_hurry_leaves_out_what_takes_long() -> None:
-    draws = torch.randn(2, 100_000, 8)
-    result = dataclasses.replace(result_of(100_000, 2), samples={"mu": draws[:, :, 0], "z": draws})
-    hurried = {row.name: row for row in chain_table(result, {"mu", "z"}, hurry=True)}
-    assert hurried["mu"].r_hat is not None and hurried["mu"].ess is not None
-    assert hurried["z[7]"].ess is None and hurried["z[7]"].sd == pytest.approx(1, abs=0.02)
