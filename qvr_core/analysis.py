@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -44,7 +45,7 @@ class Analyzer:
         self._snapshot: Snapshot | None = None
         self._remembered: Remembered = {}
         uids = tuple(statement.uid for statement in self.document.statements)
-        self._take((), uids, ())
+        deque(self._taking((), uids, ()), maxlen=0)
 
     @property
     def text(self) -> str:
@@ -52,9 +53,14 @@ class Analyzer:
 
     def edit(self, start: Cursor, end: Cursor, new_text: str) -> None:
         """Replace the text between two places (columns in code points); places past an end count as that end."""
-        self._take(*self.document.edit(start, end, new_text))
+        deque(self.editing(start, end, new_text), maxlen=0)
 
-    def _take(self, removed: tuple[int, ...], added: tuple[int, ...], changed: tuple[int, ...]) -> None:
+    def editing(self, start: Cursor, end: Cursor, new_text: str) -> Iterator[int]:
+        """The same in steps, each with the number of lines of code that were checked: there are few or many, and the
+        caller may go on elsewhere.  Nothing may be asked between the steps."""
+        yield from self._taking(*self.document.edit(start, end, new_text))
+
+    def _taking(self, removed: tuple[int, ...], added: tuple[int, ...], changed: tuple[int, ...]) -> Iterator[int]:
         for uid in removed:
             self._syntax.pop(uid, None)
         for uid in (*added, *changed):
@@ -63,8 +69,8 @@ class Analyzer:
                 self._syntax[uid] = problems
             else:
                 self._syntax.pop(uid, None)
-        self._checker.update(removed, added, changed)
         self._snapshot = None
+        yield from self._checker.updating(removed, added, changed)
 
     def snapshot(self) -> Snapshot:
         """The document as it is now; later edits do not touch it."""

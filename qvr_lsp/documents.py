@@ -1,26 +1,35 @@
 """Open documents: LSP's edits in, snapshots out.
 
-Edits are applied as they come; the analysis of a burst of edits is made once, after the last of them.  A large text is
-analysed the first time in a thread, so that other requests are answered meanwhile; edits that come until then wait.
+Edits are applied as they come, and published once, after the last of a burst.  A large text, and an edit that turns out
+to be much work, are analysed in a thread, so that other requests are answered meanwhile; edits that come until then
+wait.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-import re
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.analysis import Analyzer, Snapshot
+from qvr_core.analysis import Snapshot
 from qvr_core.ide.answers import TextEdit
 from qvr_core.syntax.source import Cursor, Range, split_lines
 from qvr_lsp import positions
 from qvr_lsp.conversions import Conversions
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
+from qvr_lsp.updates import (
+    MUCH,
+    OF_FOUND,
+    Analysing,
+    Work,
+    analyzer_of,
+    applied,
+    done_at_once,
+    finished,
+    statement_work,
+    thaw,
+)
 
 if TYPE_CHECKING:
     from qvr_core.ide.excerpt import Excerpts
@@ -28,17 +37,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qvr.documents")
 
-# Characters above which the first analysis goes to a thread: some 30 ms of work.
-LARGE = 20_000
-
 # Lines above which whole-file answers are made in a thread.
 MANY_LINES = 1000
-
-# Seconds that a thread may hold the interpreter before another one that waits gets it (Python's default is 5 ms).
-FAIR_SWITCH, ORDINARY_SWITCH = 0.0005, 0.005
-
-# The first character of each line that is not blank.
-COMMENTED = re.compile(r"^[^\S\r\n]*[^\s#]", re.MULTILINE)
 
 
 class View:
@@ -88,71 +88,76 @@ class Document(View):
 
     def __init__(self, server: Server, uri: str, version: int | None, text: str) -> None:
         super().__init__(server, uri, version)
+        self._analyzer = analyzer_of("")
         self._waiting: list[Any] = []
+        self._working: asyncio.Task[None] | None = None
+        self._large = False
         self._dirty = False
         self._closed = False
-        self._analyzer: Analyzer | None = None
-        self._starting: asyncio.Task[None] | None = None
-        self._text = text
+        self._before: Snapshot | None = None
+        self._text: str | None = None
+        """The whole text that is being analysed."""
         self._excerpts: Excerpts | None = None
         self.conversions = Conversions()
         self.tokens: tuple[str, list[int]] | None = None
         """The semantic tokens sent last, with their result id."""
-        self._started_large = len(text) >= LARGE
-        if not self._started_large:
-            self._analyzer = analyzer_of(text)
-            self._text = ""
-            self._changed()
-        else:
-            self._starting = asyncio.ensure_future(self._first_analysis())
+        self._take([{"text": text}])
 
     # ------------------------------------------------------------ reading
 
     @property
     def ready(self) -> bool:
-        return self._analyzer is not None
+        return self._working is None
 
     @property
     def large(self) -> bool:
         """Whether going through all of the text takes long."""
-        return self._started_large or len(self.lines) > MANY_LINES
+        return self._large or len(self.lines) > MANY_LINES
+
+    def long_at(self, first: int, last: int) -> bool:
+        """Whether going through the statements between two lines takes long."""
+        return statement_work(self._analyzer.document, first, last) > MUCH / 2
 
     def still(self) -> Excerpt:
         """The text as it is now, for a thread: later edits do not touch it."""
         return Excerpt(self._server, self, self.snapshot)
 
     async def wait_ready(self) -> None:
-        """Until the first analysis is there.  Cancelling the waiter does not stop the analysis."""
-        if self._starting is not None:
-            await asyncio.shield(self._starting)
+        """Until all changes are analysed.  Cancelling the waiter does not stop the analysis."""
+        while self._working is not None:
+            await asyncio.shield(self._working)
+
+    @property
+    def known(self) -> Snapshot | None:
+        """The analysis of the text; while a change is analysed, that before it, None before the first."""
+        return self.snapshot if self.ready else self._before
 
     @property
     def snapshot(self) -> Snapshot:
         """The analysis of the current text; only on a document that is ready."""
-        assert self._analyzer is not None, "the first analysis is not done"
+        assert self.ready, "the analysis is not done"
         return self._analyzer.snapshot()
 
     @property
     def lines(self) -> Sequence[str]:
-        """The text's lines without their ends."""
-        assert self._analyzer is not None, "the first analysis is not done"
+        """The text's lines without their ends; only on a document that is ready."""
+        assert self.ready, "the analysis is not done"
         return self._analyzer.document.lines
 
     @property
     def text(self) -> str:
-        if self._analyzer is None:
-            return self._text
-        return self._analyzer.text
+        """The text, without the changes that are under way."""
+        return self._analyzer.text if self._text is None else self._text
 
     def excerpt(self, first: int, last: int) -> Excerpt | None:
-        """Some lines with what they need, while the first analysis is under way; None where they are too many, and once
-        the text has been edited."""
+        """Some lines with what they need, while a whole text is analysed; None where they are too many, and once
+        it has been edited."""
         from qvr_core.ide.excerpt import Excerpts
 
-        if self._waiting:
+        if self._waiting or self._text is None:
             return None
         if self._excerpts is None:
-            self._excerpts = Excerpts(lines_of(self._text))
+            self._excerpts = Excerpts(split_lines(self._text)[0])
         snapshot = self._excerpts.around(first, last)
         return Excerpt(self._server, self, snapshot) if snapshot is not None else None
 
@@ -161,28 +166,41 @@ class Document(View):
     def change(self, version: int | None, changes: list[Any]) -> None:
         """Apply `contentChanges`, in order."""
         self.version = version
-        if self._analyzer is None:
+        if self.ready:
+            if not self._dirty:
+                self._before = self.snapshot
+            self._take(changes)
+        else:
             self._waiting += changes
-            return
-        for change in changes:
-            self._apply(change)
-        self._changed()
 
-    def _apply(self, change: Any) -> None:
-        text = change.get("text") if isinstance(change, dict) else None
-        if not isinstance(text, str):
-            raise RpcError(INVALID_PARAMS, "a change needs `text`")
-        assert self._analyzer is not None
-        if change.get("range") is None:
-            self._analyzer = analyzer_of(text)
+    def _take(self, changes: list[Any]) -> None:
+        """Apply changes at once where that is little work."""
+        work = applied(self._analyzer, changes, self._server.encoding)
+        found = len(self._before.diagnostics()) if self._before is not None else 0
+        analyzer = done_at_once(work) if found * OF_FOUND <= MUCH else None
+        if analyzer is not None:
+            self._analyzer = analyzer
+            self._changed()
             return
-        start, end = self.stretch(change["range"])
-        try:
-            self._analyzer.edit(start, end, text)
-        except Exception:
-            # A bug: the analysis of an edit never fails. The text itself is right; start again from it.
-            log.exception("an edit could not be analysed")
-            self._analyzer = analyzer_of(self._analyzer.text)
+        self._large = True
+        if len(changes) == 1 and changes[0].get("range") is None:
+            self._text = changes[0]["text"]
+        self._working = asyncio.ensure_future(self._go_on(work))
+
+    async def _go_on(self, work: Work) -> None:
+        """Finish work in a thread, and what has come meanwhile."""
+        loop = asyncio.get_running_loop()
+        with Analysing.one():
+            self._analyzer = await loop.run_in_executor(None, finished, work)
+            self._text, self._excerpts = None, None
+            while self._waiting and not self._closed:
+                waiting, self._waiting = self._waiting, []
+                work = applied(self._analyzer, waiting, self._server.encoding)
+                self._analyzer = await loop.run_in_executor(None, finished, work)
+            snapshot = self._analyzer.snapshot()
+            await loop.run_in_executor(None, self.conversions.of, self._server, self.uri, snapshot)
+        self._working = None
+        self._changed()
 
     def _changed(self) -> None:
         """Publish once after everything that is queued has been handled."""
@@ -192,27 +210,17 @@ class Document(View):
 
     def _settled(self) -> None:
         self._dirty = False
+        if self.ready:
+            self._before = None
         if not self._closed and self.ready:
             try:
                 self._server.documents.settled(self)
             except Exception:
                 log.exception("diagnostics could not be published")
 
-    async def _first_analysis(self) -> None:
-        text = self._text
-        with Analysing.one():
-            analyzer = await asyncio.get_running_loop().run_in_executor(None, analysed, text)
-        self._analyzer = analyzer
-        self._text, self._excerpts = "", None
-        waiting, self._waiting = self._waiting, []
-        for change in waiting:
-            self._apply(change)
-        self._changed()
-
     def trial(self, edits: Sequence[TextEdit]) -> Snapshot:
         """The analysis of the text as it would be after edits that do not overlap; the document stays as it is."""
         analyzer = self._analyzer
-        assert analyzer is not None, "the first analysis is not done"
         text, undo = analyzer.text, list[tuple[Cursor, Cursor, str]]()
         for (start, end), new in sorted(((edit.range, edit.text) for edit in edits), reverse=True):
             old = analyzer.document.source.slice(start, end)
@@ -229,75 +237,9 @@ class Document(View):
 
     def close(self) -> None:
         self._closed = True
-        if self._starting is not None:
-            # What was set aside by the first analysis is garbage now.
-            self._analyzer, self._starting = None, None
+        if self._large:
+            # What was set aside by its analyses is garbage now.
             asyncio.get_running_loop().call_later(1, thaw)
-
-
-class Fair:
-    """Threads that compute.  Meanwhile the event loop gets its turn soon."""
-
-    count = 0
-
-    @classmethod
-    @contextmanager
-    def turns(cls) -> Iterator[None]:
-        cls.count += 1
-        sys.setswitchinterval(FAIR_SWITCH)
-        try:
-            yield
-        finally:
-            cls.count -= 1
-            if cls.count == 0:
-                sys.setswitchinterval(ORDINARY_SWITCH)
-
-
-class Analysing:
-    """First analyses that are under way.  Meanwhile the event loop gets its turn soon, and no garbage collection goes
-    through trees that are still growing.  What has been built is then set aside: later ones need not either."""
-
-    count = 0
-
-    @classmethod
-    @contextmanager
-    def one(cls) -> Iterator[None]:
-        cls.count += 1
-        gc.disable()
-        try:
-            with Fair.turns():
-                yield
-        finally:
-            cls.count -= 1
-            if cls.count == 0:
-                gc.freeze()
-                gc.enable()
-
-
-def analyzer_of(text: str) -> Analyzer:
-    """An analyser of a text.  Where a bug stops it, one of the same lines as comments: the session goes on."""
-    try:
-        return Analyzer(text)
-    except Exception:
-        log.exception("a text could not be analysed")
-        return Analyzer(COMMENTED.sub("#", text))
-
-
-def analysed(text: str) -> Analyzer:
-    """An analyser whose first analysis is done."""
-    analyzer = analyzer_of(text)
-    analyzer.snapshot().diagnostics()
-    return analyzer
-
-
-def thaw() -> None:
-    """Collect what was set aside and is no longer used, when no analysis is under way; set the rest aside again."""
-    if Analysing.count:
-        asyncio.get_running_loop().call_later(1, thaw)
-        return
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
 
 
 class Documents:
@@ -345,8 +287,3 @@ class Documents:
         document = self._open.get(uri)
         if document is not None and document.ready:
             self.settled(document)
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines of a text as LSP counts them."""
-    return split_lines(text)[0]

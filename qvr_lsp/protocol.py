@@ -21,7 +21,19 @@ from pygls.protocol.json_rpc import (
     JsonRPCResponseMessage,
 )
 
-from qvr_lsp.rpc import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, Handler, Headers, Received, RpcError, frame
+from qvr_lsp.rpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Encoded,
+    Handler,
+    Headers,
+    Received,
+    RpcError,
+    encoded,
+    frame,
+    framed,
+)
 
 log = logging.getLogger("qvr.rpc")
 
@@ -88,7 +100,10 @@ class Protocol(JsonRPCProtocol):
         return {name: value for name, value in fields.items() if value is not None or name in ("id", "result")}
 
     def _send_data(self, data: Any) -> None:
-        self._write(frame(data, self._serialize_message))
+        if isinstance(result := getattr(data, "result", None), Encoded):
+            self._write(framed(f'{{"jsonrpc":"2.0","id":{encoded(data.id)},"result":{result}}}'))
+        else:
+            self._write(frame(data, self._serialize_message))
 
     def _unreadable(self, error: Exception, source: Any) -> None:
         """Answer what is no message."""

@@ -45,6 +45,10 @@ class Received(dict[str, Any]):
         raise RpcError(INVALID_PARAMS, f"`{key}` is missing")
 
 
+class Encoded(str):
+    """An answer that is JSON already."""
+
+
 def frame(message: Any, default: Callable[[Any], Any] | None = None) -> bytes:
     """A message with its header."""
     return framed(encoded(message, default))
@@ -76,6 +80,27 @@ def finite(value: Any, default: Callable[[Any], Any] | None) -> Any:
             return value
         case _:
             return finite(default(value), default) if default is not None else value
+
+
+# Numbers or words of a list that are encoded at once, and the depth below which everything is.
+AT_ONCE, DEEP = 2000, 12
+
+
+def in_pieces(value: Any, depth: int = 0) -> Encoded:
+    """The same as `encoded`, for a thread: encoding one large value would hold the interpreter all the while."""
+    if depth < DEEP:
+        match value:
+            case dict() if any(isinstance(item, dict | list | tuple) for item in value.values()):
+                inner = (f"{encoded(str(key))}:{in_pieces(item, depth + 1)}" for key, item in value.items())
+                return Encoded(f"{{{','.join(inner)}}}")
+            case [dict() | list() | tuple(), *_]:
+                return Encoded(f"[{','.join(in_pieces(item, depth + 1) for item in value)}]")
+            case list() if len(value) > AT_ONCE:
+                parts = (value[start : start + AT_ONCE] for start in range(0, len(value), AT_ONCE))
+                return Encoded(f"[{','.join(encoded(part)[1:-1] for part in parts)}]")
+            case _:
+                pass
+    return Encoded(encoded(value))
 
 
 class Bytes(TypingProtocol):

@@ -208,9 +208,10 @@ class Server:
 
     def _warm(self) -> None:
         """Load what the first file needs, while the editor is still busy."""
-        from qvr_lsp.documents import analysed
+        from qvr_lsp.updates import analyzer_of, with_diagnostics
 
-        analysed(FIRST_TEXT)
+        import_module("qvr_lsp.documents")
+        with_diagnostics(analyzer_of(FIRST_TEXT))
         self.load_soon(LOAD_AFTER_START)
 
     def load_soon(self, seconds: float = LOAD_AFTER_FILE) -> None:

@@ -41,6 +41,7 @@ async def run(server: Server, argument: Json) -> Json:
     document = server.documents.find(uri)
     path = path_of(uri) or Path.cwd() / "untitled.qvr"
     if document is not None:
+        await document.wait_ready()
         text = document.text
     else:
         try:
@@ -60,10 +61,8 @@ def main_program(source: Document | str) -> str | None:
     """What runs where nothing is named: the first export, else the last program."""
     if isinstance(source, str):
         model = Analyzer(source).snapshot().model
-    elif source.ready:
-        model = source.snapshot.model
     else:
-        return None
+        model = source.snapshot.model
     return settings.main_program(model)
 
 

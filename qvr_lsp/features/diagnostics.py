@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.syntax.source import Range
 from qvr_lsp.capabilities import pull_only
 from qvr_lsp.conversions import convert
 from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.features.resolving import elsewhere, on_document
 from qvr_lsp.positions import from_range, to_range
 from qvr_lsp.rpc import Json, encoded
 from qvr_lsp.uris import uri_of
@@ -83,9 +83,7 @@ async def workspace_diagnostic(server: Server, params: Json) -> Json:
         result = report(items(server, document), known.get(document.uri))
         reports.append({**result, "uri": document.uri, "version": document.version})
     for path in list(server.workspace.closed_files()):
-        # A turn of the loop per file: others are answered meanwhile, and a cancelled request stops here.
-        await asyncio.sleep(0)
-        snapshot = server.workspace.closed_snapshot(path)
+        snapshot = await elsewhere(partial(server.workspace.closed_snapshot, path))
         if snapshot is not None:
             uri = uri_of(path)
             reports.append({**report(convert(server, uri, snapshot), known.get(uri)), "uri": uri, "version": None})

@@ -9,7 +9,7 @@ from qvr_core.diagrams import NoDiagram, NoDot, build, drawable, main_name, to_d
 from qvr_core.ide.outline import drawable_at
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import in_thread, on_document
+from qvr_lsp.features.resolving import elsewhere, guarded, on_document
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def diagram(server: Server, document: Document, params: Json) -> Any:
 
 async def drawn(server: Server, document: View, params: Json) -> Json:
     """The answer, made in a thread; SVG by the program `dot`, for which another one only waits."""
-    graph, answer = await in_thread(described, server, document, params)
+    graph, answer = await elsewhere(lambda: guarded(described, server, document, params))
     if answer["format"] == "graph":
         return answer
     if answer["format"] != "svg":

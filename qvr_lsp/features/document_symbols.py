@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import DocumentSymbol
-from qvr_core.ide.outline import outline, statement_symbols
+from qvr_core.ide.outline import outline
 from qvr_core.syntax.source import Range
-from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import in_slices, on_document
+from qvr_lsp.documents import View
+from qvr_lsp.features.resolving import aside, elsewhere, on_document
 from qvr_lsp.positions import to_range
 from qvr_lsp.rpc import Json
 from qvr_lsp.uris import uri_of
@@ -36,11 +35,9 @@ MAX_SYMBOLS = 500
 
 
 @on_document
-async def document_symbols(server: Server, document: Document, params: Json) -> list[Json]:
-    snapshot = document.snapshot
-    found = tuple(await in_slices(snapshot.statements, lambda statement: statement_symbols(snapshot, statement)))
-    # Places of this snapshot: the text may have been edited meanwhile.
-    where = partial(to_range, snapshot.lines, encoding=server.encoding)
+@aside
+def document_symbols(server: Server, document: View, params: Json) -> list[Json]:
+    found, where = outline(document.snapshot), document.range
     if server.client.has("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"):
         return [tree(where, symbol) for symbol in found]
     return [
@@ -50,7 +47,7 @@ async def document_symbols(server: Server, document: Document, params: Json) -> 
             "location": {"uri": document.uri, "range": where(symbol.range)},
             **({"containerName": container} if container else {}),
         }
-        for symbol, container in flat(found)
+        for symbol, container in flat(tuple(found))
     ]
 
 
@@ -77,12 +74,11 @@ async def workspace_symbols(server: Server, params: Json) -> list[Json]:
     found: list[Json] = []
     for document in list(server.documents):
         await document.wait_ready()
-        found += _matching(server, document.uri, document.snapshot, query)
+        found += await elsewhere(partial(_matching, server, document.uri, document.snapshot, query))
     for path in list(server.workspace.closed_files()):
-        await asyncio.sleep(0)
-        snapshot = server.workspace.closed_snapshot(path)
+        snapshot = await elsewhere(partial(server.workspace.closed_snapshot, path))
         if snapshot is not None:
-            found += _matching(server, uri_of(path), snapshot, query)
+            found += await elsewhere(partial(_matching, server, uri_of(path), snapshot, query))
         if len(found) > MAX_SYMBOLS:
             break
     return found[:MAX_SYMBOLS]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.edits.formatting import edits, indentation
-from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.documents import Document, View
+from qvr_lsp.features.resolving import elsewhere, on_document
 from qvr_lsp.rpc import CONTENT_MODIFIED, Json, RpcError
 
 if TYPE_CHECKING:
@@ -15,27 +14,24 @@ if TYPE_CHECKING:
     from qvr_lsp.server import Server
 
 
-LONG = 1000
-
-
-def made(document: Document, found: list[TextEdit]) -> list[Json]:
+def made(document: View, found: list[TextEdit]) -> list[Json]:
     return [{"range": document.range(item.range), "newText": item.text} for item in found]
 
 
 @on_document
 def whole(server: Server, document: Document, params: Json) -> Any:
-    if len(document.lines) < LONG:
+    if not document.large:
         return made(document, edits(document.snapshot))
-    return elsewhere(document)
+    return of_large(document)
 
 
-async def elsewhere(document: Document) -> list[Json]:
-    """The edits of a long file, made in a thread: a snapshot is never changed."""
-    version = document.version
-    found = await asyncio.to_thread(edits, document.snapshot)
-    if document.version != version:
+async def of_large(document: Document) -> list[Json]:
+    """The edits of a large file, made in a thread: a snapshot is never changed."""
+    still = document.still()
+    found = await elsewhere(lambda: made(still, edits(still.snapshot)))
+    if document.version != still.version:
         raise RpcError(CONTENT_MODIFIED, "the text was edited meanwhile")
-    return made(document, found)
+    return found
 
 
 @on_document

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.navigation import linked
 from qvr_core.ide.outline import folds, selections
 from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import on_document, on_part
+from qvr_lsp.features.resolving import aside, on_document, on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 @on_document
-def folding(server: Server, document: Document, params: Json) -> list[Json]:
+@aside
+def folding(server: Server, document: View, params: Json) -> list[Json]:
     limit = server.client.get("textDocument.foldingRange.rangeLimit") or 5000
     return [
         {"startLine": first, "endLine": last, **({"kind": kind} if kind else {})}

@@ -10,8 +10,8 @@ from qvr_core.ide.edits.rename import prepare as ask_prepare
 from qvr_core.ide.edits.rename import rename as ask
 from qvr_core.ide.symbols import symbol_at
 from qvr_core.syntax.source import Cursor
-from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
+from qvr_lsp.documents import Document, View
+from qvr_lsp.features.resolving import aside, on_document
 from qvr_lsp.rpc import REQUEST_FAILED, Json, RpcError
 from qvr_lsp.uris import path_of
 
@@ -28,7 +28,8 @@ def prepare(server: Server, document: Document, params: Json) -> Json | None:
 
 
 @on_document
-def rename(server: Server, document: Document, params: Json) -> Json:
+@aside
+def rename(server: Server, document: View, params: Json) -> Json:
     cursor = document.cursor(params["position"])
     answer = ask(document.snapshot, cursor, str(params["newName"]))
     if isinstance(answer, Refusal):
@@ -40,7 +41,7 @@ def rename(server: Server, document: Document, params: Json) -> Json:
     return {"changes": changes}
 
 
-def in_settings(server: Server, document: Document, path: Path, cursor: Cursor, new: str) -> dict[str, list[Json]]:
+def in_settings(server: Server, document: View, path: Path, cursor: Cursor, new: str) -> dict[str, list[Json]]:
     """What the renaming changes in qvr.toml: the tables of a program, the columns of a site or data name."""
     from qvr_lsp.features.settings_file import rename_column, rename_table
 

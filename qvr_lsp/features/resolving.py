@@ -1,17 +1,17 @@
-"""What handlers of one document share: wait for its first analysis, then answer."""
+"""What handlers of one document share: wait until it is analysed, then answer."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from qvr_core.syntax.tree import Statement
-from qvr_lsp.documents import Document, Fair, View
+from qvr_lsp.documents import Document, View
 from qvr_lsp.positions import number
-from qvr_lsp.rpc import REQUEST_FAILED, Json, RpcError
+from qvr_lsp.rpc import REQUEST_FAILED, Encoded, Json, RpcError, in_pieces
+from qvr_lsp.updates import Fair
 
 if TYPE_CHECKING:
     from qvr_lsp.server import Server
@@ -19,20 +19,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Answer = Callable[["Server", Any, Json], Any]
 Handler = Callable[["Server", Json], Any]
-
-
-# Statements that are gone through in one turn of the event loop: some ten milliseconds.
-SLICE = 200
-
-
-async def in_slices(statements: Sequence[Statement], each: Callable[[Statement], Iterable[T]]) -> list[T]:
-    """What `each` finds in every statement.  Between the slices others are answered, and a cancelled request stops."""
-    found: list[T] = []
-    for index, statement in enumerate(statements):
-        if index % SLICE == SLICE - 1:
-            await asyncio.sleep(0)
-        found += each(statement)
-    return found
 
 
 def on_document(answer: Answer) -> Handler:
@@ -60,6 +46,8 @@ def on_part(answer: Answer) -> Handler:
             excerpt = document.excerpt(*asked_lines(params))
             if excerpt is not None:
                 return guarded(answer, server, excerpt, params)
+        elif document.long_at(*asked_lines(params)):
+            return in_thread(answer, server, document.still(), params)
         return whole(server, params)
 
     return handler
@@ -76,21 +64,27 @@ def asked_lines(params: Json) -> tuple[int, int]:
     return (min(lines), max(lines)) if lines else (0, 0)
 
 
-def aside(answer: Answer, *, always: bool = False) -> Answer:
-    """The same answer, made in a thread where the document is large (or `always`): others are answered meanwhile."""
+def aside(answer: Answer) -> Answer:
+    """The same answer, made in a thread where the document is large: others are answered meanwhile."""
 
     @wraps(answer)
     def made(server: Server, document: View, params: Json) -> Any:
-        if not isinstance(document, Document) or not (always or document.large):
+        if not isinstance(document, Document) or not document.large:
             return answer(server, document, params)
         return in_thread(answer, server, document.still(), params)
 
     return made
 
 
-async def in_thread(answer: Answer, server: Server, view: View, params: Json) -> Any:
+async def in_thread(answer: Answer, server: Server, view: View, params: Json) -> Encoded:
+    """An answer, made and encoded in a thread."""
+    return await elsewhere(lambda: in_pieces(guarded(answer, server, view, params)))
+
+
+async def elsewhere(work: Callable[[], T]) -> T:
+    """What some work gives that is done in a thread.  A request that is cancelled does not wait for it."""
     with Fair.turns():
-        return await asyncio.get_running_loop().run_in_executor(None, guarded, answer, server, view, params)
+        return await asyncio.get_running_loop().run_in_executor(None, work)
 
 
 async def later(answer: Answer, server: Server, document: Document, params: Json) -> Any:

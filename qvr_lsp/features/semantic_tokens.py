@@ -1,6 +1,6 @@
 """textDocument/semanticTokens: full, delta, range.
 
-The tokens of a large file are made a stretch at a time, so that other requests are answered between.
+The tokens of a large file are made in a thread, so that other requests are answered meanwhile.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from qvr_core.ide.tokens import statement_tokens, tokens
 from qvr_core.syntax.source import column_to_units
 from qvr_lsp.capabilities import TOKEN_MODIFIERS, TOKEN_TYPES
 from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import aside, in_slices, on_document, on_part
+from qvr_lsp.features.resolving import aside, elsewhere, on_document, on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
     from qvr_lsp.server import Server
 
 TYPES = {name: number for number, name in enumerate(TOKEN_TYPES)}
@@ -30,7 +31,13 @@ async def full(server: Server, document: Document, params: Json) -> Json:
 
 async def _all(server: Server, document: Document) -> list[int]:
     snapshot = document.snapshot
-    found = await in_slices(snapshot.statements, lambda statement: statement_tokens(snapshot, statement))
+    if not document.large:
+        return numbers(server, snapshot)
+    return await elsewhere(lambda: numbers(server, snapshot))
+
+
+def numbers(server: Server, snapshot: Snapshot) -> list[int]:
+    found = [token for statement in snapshot.statements for token in statement_tokens(snapshot, statement)]
     return encoded(found, snapshot.lines, server.encoding)
 
 

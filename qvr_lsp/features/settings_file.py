@@ -43,8 +43,8 @@ def programs(server: Server) -> dict[str, tuple[str, Snapshot]]:
 
 def snapshots(server: Server) -> Iterator[tuple[str, Snapshot]]:
     for document in server.documents:
-        if document.ready:
-            yield document.uri, document.snapshot
+        if (known := document.known) is not None:
+            yield document.uri, known
     for path in server.workspace.closed_files():
         snapshot = server.workspace.closed_snapshot(path)
         if snapshot is not None:

@@ -38,6 +38,9 @@ from qvr_core.syntax.tree import Statement
 MOST_ROUNDS = 12
 """Rounds of solving and checking again; two are the rule."""
 
+DECLARATION = 5
+"""A declaration is as much work as so many lines of a program."""
+
 Key = tuple[int, int]
 
 
@@ -104,8 +107,9 @@ class FileChecker:
 
     # ---------------------------------------------------------------- edits
 
-    def update(self, removed: Iterable[int], added: Iterable[int], changed: Iterable[int]) -> None:
-        """Take over an edit: statements that are gone, new, or have another text (`syntax.statements.ChangeSet`)."""
+    def updating(self, removed: Iterable[int], added: Iterable[int], changed: Iterable[int]) -> Iterator[int]:
+        """Take over an edit: statements that are gone, new, or have another text (`syntax.statements.ChangeSet`).
+        Gives, after each statement, about how many lines were checked; nothing is settled before the end."""
         changed = tuple(changed)
         self._state = None
         touched: set[str] = set()
@@ -122,7 +126,7 @@ class FileChecker:
         dirty |= self._damage_circles()
         dirty |= self._algebras_changed(touched)
         for _ in range(MOST_ROUNDS):
-            self._evaluate(dirty)
+            yield from self._evaluate(dirty)
             moved = self.holes.solve(self._position)
             dirty = {uid for variable in moved for uid in self.holes.owners.get(variable, ())}
             if not dirty:
@@ -190,7 +194,7 @@ class FileChecker:
 
     # ---------------------------------------------------------------- checking
 
-    def _evaluate(self, dirty: set[int]) -> None:
+    def _evaluate(self, dirty: set[int]) -> Iterator[int]:
         """Check `dirty` statements and, as signatures change, those that mention them; declarations before users."""
         budget = 50 * (len(dirty) + len(self.records))
         while dirty and budget > 0:
@@ -198,6 +202,7 @@ class FileChecker:
                 dirty.discard(uid)
                 dirty |= self._check(uid) - {uid}
                 budget -= 1
+                yield DECLARATION + len(self.records[uid].statement.header.children)
 
     def _in_order(self, start: int, dirty: set[int]) -> list[int]:
         """`start` behind all dirty statements that it depends on."""

@@ -1,0 +1,177 @@
+"""Edits and first analyses as work that is counted: little of it is done at once, much of it in a thread.
+
+Work is counted in the checks of single lines of a program, some 10 µs each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import re
+import sys
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from qvr_core.analysis import Analyzer
+from qvr_core.syntax.placing import units_of
+from qvr_core.syntax.source import Encoding, Range
+from qvr_core.syntax.statements import Layout
+from qvr_lsp import positions
+from qvr_lsp.rpc import RpcError
+
+log = logging.getLogger("qvr.documents")
+
+# Above it, work goes to a thread: some 20 ms.
+MUCH = 2000
+
+# Characters of a text, and of one line of code, whose first analysis is one unit of work.
+OF_TEXT, OF_LINE = 10, 3
+
+# A bracket is as much work as so many characters: one that is never closed is looked for to the end.
+BRACKET = 20
+
+# The work of placing and converting one diagnostic.
+OF_FOUND = 1.5
+
+# Seconds that a thread may hold the interpreter before another one that waits gets it (Python's default is 5 ms).
+FAIR_SWITCH, ORDINARY_SWITCH = 0.0005, 0.005
+
+# The first character of each line that is not blank.
+COMMENTED = re.compile(r"^[^\S\r\n]*[^\s#]", re.MULTILINE)
+
+Work = Generator[float, None, Analyzer]
+
+
+def length(text: str) -> int:
+    """Characters, brackets counted as the work that they are."""
+    return len(text) + BRACKET * (text.count("(") + text.count("["))
+
+
+def text_work(text: str) -> float:
+    """The work of analysing a whole text."""
+    return length(text) / OF_TEXT
+
+
+def statement_work(layout: Layout, first: int, last: int) -> float:
+    """The work of reading again the statements that lie between two lines."""
+    work = longest = 0
+    for statement in layout.statements[max(0, layout.index_at(first)) : layout.index_at(last) + 1]:
+        for placed in units_of(statement):
+            work += 1
+            longest = max(longest, length(placed.unit.text))
+        if work > MUCH:
+            break
+    return work + longest / OF_LINE
+
+
+def applied(analyzer: Analyzer, changes: Sequence[Any], encoding: Encoding) -> Work:
+    """Apply `contentChanges` in order.  Gives how much work comes next, or was done; ends with the analyser."""
+    for change in changes:
+        text = change["text"]
+        try:
+            if change.get("range") is None:
+                yield text_work(text)
+                analyzer = analyzer_of(text)
+                continue
+            start, end = stretch_of(analyzer, change["range"], encoding)
+            yield statement_work(analyzer.document, start.line, end.line) + text_work(text)
+            yield from analyzer.editing(start, end, text)
+        except RpcError as error:
+            log.warning("a change is left out: %s", error)
+        except Exception:
+            # A bug: the analysis of an edit never fails. The text itself is right; start again from it.
+            log.exception("an edit could not be analysed")
+            analyzer = analyzer_of(analyzer.text)
+    return analyzer
+
+
+def stretch_of(analyzer: Analyzer, given: Any, encoding: Encoding) -> Range:
+    return positions.from_range(analyzer.document.lines, given, encoding)
+
+
+def done_at_once(work: Work) -> Analyzer | None:
+    """What little work ends with; None where it is much, which is then still to be finished."""
+    left = float(MUCH)
+    try:
+        while left >= 0:
+            left -= next(work)
+    except StopIteration as ended:
+        return ended.value
+    return None
+
+
+def finished(work: Work) -> Analyzer:
+    """What work ends with, its diagnostics found."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as ended:
+            return with_diagnostics(ended.value)
+
+
+def with_diagnostics(analyzer: Analyzer) -> Analyzer:
+    analyzer.snapshot().diagnostics()
+    return analyzer
+
+
+def analyzer_of(text: str) -> Analyzer:
+    """An analyser of a text.  Where a bug stops it, one of the same lines as comments: the session goes on."""
+    try:
+        return Analyzer(text)
+    except Exception:
+        log.exception("a text could not be analysed")
+        return Analyzer(COMMENTED.sub("#", text))
+
+
+# ---------------------------------------------------------------- threads
+
+
+class Fair:
+    """Threads that compute.  Meanwhile the event loop gets its turn soon."""
+
+    count = 0
+
+    @classmethod
+    @contextmanager
+    def turns(cls) -> Iterator[None]:
+        cls.count += 1
+        sys.setswitchinterval(FAIR_SWITCH)
+        try:
+            yield
+        finally:
+            cls.count -= 1
+            if cls.count == 0:
+                sys.setswitchinterval(ORDINARY_SWITCH)
+
+
+class Analysing:
+    """Analyses that are under way.  Meanwhile the event loop gets its turn soon, and no garbage collection goes
+    through trees that are still growing.  What has been built is then set aside: later ones need not either."""
+
+    count = 0
+
+    @classmethod
+    @contextmanager
+    def one(cls) -> Iterator[None]:
+        cls.count += 1
+        gc.disable()
+        try:
+            with Fair.turns():
+                yield
+        finally:
+            cls.count -= 1
+            if cls.count == 0:
+                gc.freeze()
+                gc.enable()
+
+
+def thaw() -> None:
+    """Collect what was set aside and is no longer used, when no analysis is under way; set the rest aside again."""
+    if Analysing.count:
+        asyncio.get_running_loop().call_later(1, thaw)
+        return
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
