@@ -9,18 +9,22 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import json
 import os
 import re
 import statistics
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
 from tests.lsp.editor import EXAMPLES, Editor, at
 
+LONG_ANSWER = re.compile(rb'\{"jsonrpc":"2.0","id":(\d+),"result":')
+OTHER = "file:///bench/other.qvr"
 NAME = re.compile(r"\b([A-Za-z_]\w*)\b")
 KEPT = {*keyword_kinds(), *COMBINATORS, *FAMILIES, *ROLES, *(key for role in ROLES.values() for key in role.options)}
 
@@ -122,6 +126,67 @@ async def first_analysis(editor: Editor, uri: str, text: str) -> tuple[float, fl
     return time.perf_counter() - begun, longest
 
 
+HEAD = "object X : Real 4\nmorphism x0 : X -> X [role=linear]\n"
+CHAIN = HEAD + "".join(f"let x{n} = x{n - 1} >> x0\n" for n in range(1, 5001))
+EXPRESSION = HEAD + "let y = " + " >> ".join(["x0"] * 5000) + "\n"
+UNKNOWN = HEAD + "".join(f"let known{n} = unknown{n} >> x0\n" for n in range(5000))
+BRACKETS = HEAD + "let y = " + "(" * 10_000 + "\n"
+
+
+def short_messages(data: bytes) -> Any:
+    """A message, a long answer without what it says: while it is read, no wait could be measured."""
+    begun = LONG_ANSWER.match(data) if len(data) > 200_000 else None
+    return {"id": int(begun[1]), "result": None} if begun else json.loads(data)
+
+
+async def waits(editor: Editor, work: Awaitable[object]) -> float:
+    """The longest wait of a hover in another file, in seconds, while some work is done."""
+    doing = asyncio.ensure_future(work)
+    await asyncio.sleep(0)
+    longest = await timed(lambda: editor.hover(OTHER, 1, 9))
+    while not doing.done():
+        await asyncio.sleep(0.001)
+        longest = max(longest, await timed(lambda: editor.hover(OTHER, 1, 9)))
+    await doing
+    return longest
+
+
+async def meanwhile(count: int) -> list[Figure]:
+    """The longest hover in another file while one is edited or asked about as a whole."""
+    uri = "file:///bench/big.qvr"
+
+    async def opened(editor: Editor, text: str) -> None:
+        editor.open(uri, text)
+        await editor.published(uri)
+
+    figures: list[Figure] = []
+    for what, size, text, strokes, asked in (
+        ("chain edit", "5,000 lets", CHAIN, (0, 17), None),
+        ("edit above mistakes", "5,000 unknown names", UNKNOWN, (0, 17), None),
+        ("expression edit", "5,000 stages", EXPRESSION, (2, 10), None),
+        ("model", "5,000 lets", CHAIN, None, "qvr/model"),
+        ("symbols", "5,000 lets", CHAIN, None, "textDocument/documentSymbol"),
+        ("brackets opened", "10,000 brackets", BRACKETS, None, None),
+        ("completion in brackets", "10,000 brackets", BRACKETS, None, "textDocument/completion"),
+    ):
+        editor = await Editor.start(read=short_messages)
+        await editor.initialize()
+        editor.open(OTHER, "object A : Real 3\nmorphism f : A -> A [role=linear]\n")
+        await editor.published(OTHER)
+        await asyncio.sleep(1)
+        longest = await waits(editor, opened(editor, text))
+        for _ in range(count if strokes or asked else 0):
+            work: Awaitable[object]
+            if strokes:
+                work = keystrokes(editor, uri, *strokes, 2, "1")
+            else:
+                work = editor.request(str(asked), at(uri, 2, 9000))
+            longest = max(longest, await waits(editor, work))
+        figures.append(Figure(f"longest hover meanwhile: {what}", size, (longest * 1e3,), (50,)))
+        await editor.stop()
+    return figures
+
+
 BUDGETS = {
     60: ((3, 8), (2, 6), 30, 90),
     1000: ((4, 10), (3, 10), 300, 110),
@@ -194,7 +259,7 @@ async def measure(quick: bool) -> list[Figure]:
         times = await keystrokes(editor, uri, line, column, count, "1")
         figures.append(Figure(what, size, spread(times), budget))
         await editor.stop()
-    return figures
+    return figures + await meanwhile(4 if quick else 10)
 
 
 def table(figures: list[Figure]) -> str:

@@ -89,6 +89,8 @@ class Document(View):
     def __init__(self, server: Server, uri: str, version: int | None, text: str) -> None:
         super().__init__(server, uri, version)
         self._analyzer = analyzer_of("")
+        self.edits = 0
+        """How often it was changed."""
         self._waiting: list[Any] = []
         self._working: asyncio.Task[None] | None = None
         self._large = False
@@ -166,6 +168,7 @@ class Document(View):
     def change(self, version: int | None, changes: list[Any]) -> None:
         """Apply `contentChanges`, in order."""
         self.version = version
+        self.edits += 1
         if self.ready:
             if not self._dirty:
                 self._before = self.snapshot

@@ -129,7 +129,8 @@ def analyzer_of(text: str) -> Analyzer:
 
 
 class Fair:
-    """Threads that compute.  Meanwhile the event loop gets its turn soon."""
+    """Threads that compute.  Meanwhile the event loop gets its turn soon, and no garbage collection goes through what
+    is still growing: nobody else would get a turn until it ends."""
 
     count = 0
 
@@ -137,6 +138,7 @@ class Fair:
     @contextmanager
     def turns(cls) -> Iterator[None]:
         cls.count += 1
+        gc.disable()
         sys.setswitchinterval(FAIR_SWITCH)
         try:
             yield
@@ -144,11 +146,11 @@ class Fair:
             cls.count -= 1
             if cls.count == 0:
                 sys.setswitchinterval(ORDINARY_SWITCH)
+                gc.enable()
 
 
 class Analysing:
-    """Analyses that are under way.  Meanwhile the event loop gets its turn soon, and no garbage collection goes
-    through trees that are still growing.  What has been built is then set aside: later ones need not either."""
+    """Analyses that are under way.  What has been built is then set aside: no garbage collection goes through it."""
 
     count = 0
 
@@ -156,15 +158,13 @@ class Analysing:
     @contextmanager
     def one(cls) -> Iterator[None]:
         cls.count += 1
-        gc.disable()
         try:
             with Fair.turns():
                 yield
+                if cls.count == 1:
+                    gc.freeze()
         finally:
             cls.count -= 1
-            if cls.count == 0:
-                gc.freeze()
-                gc.enable()
 
 
 def thaw() -> None:

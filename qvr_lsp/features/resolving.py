@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from qvr_lsp.documents import Document, View
 from qvr_lsp.positions import number
-from qvr_lsp.rpc import REQUEST_FAILED, Encoded, Json, RpcError, in_pieces
+from qvr_lsp.rpc import CONTENT_MODIFIED, REQUEST_FAILED, Encoded, Json, RpcError, in_pieces
 from qvr_lsp.updates import Fair
 
 if TYPE_CHECKING:
@@ -88,7 +88,11 @@ async def elsewhere(work: Callable[[], T]) -> T:
 
 
 async def later(answer: Answer, server: Server, document: Document, params: Json) -> Any:
+    edits = document.edits
     await document.wait_ready()
+    if document.edits != edits:
+        # What was asked about may stand elsewhere now; editors ask again.
+        raise RpcError(CONTENT_MODIFIED, "the text was edited meanwhile")
     found = guarded(answer, server, document, params)
     return await found if isawaitable(found) else found
 

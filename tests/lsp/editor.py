@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,9 @@ class ResponseError(Exception):
 class Editor:
     """One server process and what it has said."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, read: Callable[[bytes], Any] = json.loads) -> None:
         self.process = process
+        self._decode = read
         self.notifications: deque[Json] = deque(maxlen=10_000)
         self.diagnostics: dict[str, Json] = {}
         self.requests: list[str] = []
@@ -45,7 +47,13 @@ class Editor:
         self._version: dict[str, int] = {}
 
     @classmethod
-    async def start(cls, *arguments: str, env: dict[str, str] | None = None, cwd: Path = ROOT) -> Editor:
+    async def start(
+        cls,
+        *arguments: str,
+        env: dict[str, str] | None = None,
+        cwd: Path = ROOT,
+        read: Callable[[bytes], Any] = json.loads,
+    ) -> Editor:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -63,7 +71,7 @@ class Editor:
                 **(env or {}),
             },
         )
-        return cls(process)
+        return cls(process, read)
 
     @property
     def pid(self) -> int:
@@ -86,7 +94,7 @@ class Editor:
             while True:
                 header = await stdout.readuntil(b"\r\n\r\n")
                 length = int(header.split(b":")[1])
-                self._take(json.loads(await stdout.readexactly(length)))
+                self._take(self._decode(await stdout.readexactly(length)))
         for future in self._pending.values():
             if not future.done():
                 future.set_exception(ConnectionError("the server has ended"))

@@ -1,0 +1,160 @@
+"""While an edit or an answer is much work, others are answered; what comes out is that of the text as it is then."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from qvr_core.analysis import Analyzer
+from qvr_lsp.rpc import encoded, in_pieces
+from tests.lsp.editor import Editor, ResponseError, at
+
+OTHER = "file:///tmp/large_edits/other.qvr"
+COUNT = 5000
+HEAD = "object X : Real 4\nmorphism x0 : X -> X [role=linear]\n"
+PROGRAM = "program p : X -> X\n    sample y <- Normal(0.0, 1.0)\n"
+
+
+def lines(line: str) -> str:
+    return "".join(line.format(n=n, before=n - 1) + "\n" for n in range(1, COUNT + 1))
+
+
+CHAIN = HEAD + lines("let x{n} = x{before} >> x0")
+EXPRESSION = HEAD + "let y = " + " >> ".join(["x0"] * COUNT) + "\n"
+UNKNOWN = HEAD + lines("let known{n} = unknown{n} >> x0")
+STEPS = HEAD + PROGRAM + lines("    let known{n}x = y + data{n}y") + "    return y\n"
+BRACKETS = HEAD + "let y = " + "(" * 10_000 + "\n"
+
+
+def replaced(line: int, start: int, end: int, text: str) -> dict[str, Any]:
+    places = [{"line": line, "character": column} for column in (start, end)]
+    return {"range": {"start": places[0], "end": places[1]}, "text": text}
+
+
+EDITS = {
+    "the head of a chain": (CHAIN, replaced(0, 16, 17, "5")),
+    "one of many stages": (EXPRESSION, replaced(2, 8, 10, "x0 >> x0")),
+    "above many mistakes": (UNKNOWN, replaced(0, 0, 0, "\n")),
+    "one of many steps": (STEPS, replaced(20, 8, 8, "q")),
+    "among open brackets": (BRACKETS, replaced(2, 9, 9, "(" * 5000)),
+    "the whole text": (HEAD, {"text": CHAIN}),
+    "a long insertion": (HEAD, replaced(2, 0, 0, CHAIN[len(HEAD) :])),
+}
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module", autouse=True)
+async def other(editor: Editor) -> AsyncIterator[None]:
+    editor.open(OTHER, "object A : Real 3\nmorphism f : A -> A [role=linear]\n")
+    await editor.published(OTHER)
+    yield
+
+
+async def opened(editor: Editor, name: str, text: str) -> str:
+    uri = f"file:///tmp/large_edits/{name.replace(' ', '_')}.qvr"
+    editor.open(uri, text)
+    await editor.published(uri)
+    return uri
+
+
+def found_in(text: str) -> list[tuple[int, str]]:
+    found = Analyzer(text).snapshot().diagnostics()
+    return [(item.range.start.line, item.message) for item in found[:100]]
+
+
+def shown(published: list[Any]) -> list[tuple[int, str]]:
+    return [(item["range"]["start"]["line"], item["message"]) for item in published[:100]]
+
+
+def edited(text: str, change: dict[str, Any]) -> str:
+    if "range" not in change:
+        return change["text"]
+    start, end = change["range"]["start"], change["range"]["end"]
+    rows = text.split("\n")
+    row = rows[start["line"]]
+    rows[start["line"]] = row[: start["character"]] + change["text"] + row[end["character"] :]
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize("name", EDITS)
+async def test_another_file_is_answered_while_an_edit_is_much_work(editor: Editor, name: str) -> None:
+    text, change = EDITS[name]
+    uri = await opened(editor, name, text)
+    version = editor.change(uri, change)
+    assert await editor.hover(OTHER, 1, 9) is not None
+    assert editor.diagnostics[uri]["version"] < version, "the answer came behind the edit"
+    assert shown(await editor.published(uri, version)) == found_in(edited(text, change))
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+@pytest.mark.parametrize("method", ["qvr/model", "textDocument/documentSymbol", "textDocument/semanticTokens/full"])
+async def test_another_file_is_answered_while_a_large_answer_is_made(editor: Editor, method: str) -> None:
+    uri = await opened(editor, "chain", CHAIN)
+    _, large = editor.ask(method, {"textDocument": {"uri": uri}})
+    assert await editor.hover(OTHER, 1, 9) is not None
+    assert not large.done(), "the answer came behind the large one"
+    assert await large
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+@pytest.mark.parametrize("method", ["completion", "signatureHelp"])
+async def test_another_file_is_answered_while_brackets_are_gone_through(editor: Editor, method: str) -> None:
+    uri = await opened(editor, "brackets", BRACKETS)
+    _, asked = editor.ask(f"textDocument/{method}", at(uri, 2, 9000))
+    assert await editor.hover(OTHER, 1, 9) is not None
+    assert not asked.done(), "the answer came behind that about the brackets"
+    await asked
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+async def test_what_is_asked_and_typed_meanwhile_is_about_the_text_as_it_is_then(editor: Editor) -> None:
+    uri = await opened(editor, "typed", CHAIN)
+    text = CHAIN
+    version = 0
+    asked: list[asyncio.Future[Any]] = []
+    for number, change in enumerate(
+        (replaced(0, 16, 17, "5"), replaced(0, 16, 17, "67"), replaced(0, 0, 0, "# a\n"), replaced(9, 15, 17, "q"))
+    ):
+        version = editor.change(uri, change)
+        text = edited(text, change)
+        below = COUNT + 1 + (number >= 2)
+        asked.append(editor.ask("textDocument/hover", at(uri, below, 4))[1])
+    *early, last = await asyncio.gather(*asked, return_exceptions=True)
+    assert all(isinstance(error, ResponseError) and error.code == -32801 for error in early)
+    assert f"x{COUNT}" in last["contents"]["value"]
+    assert shown(await editor.published(uri, version)) == found_in(text)
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+async def test_a_file_closed_and_opened_again_while_it_is_analysed(editor: Editor) -> None:
+    uri = await opened(editor, "closed", CHAIN)
+    editor.change(uri, replaced(0, 16, 17, "5"))
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    editor.open(uri, HEAD + "let y = nothing\n")
+    await editor.until(lambda: any("nothing" in item["message"] for item in editor.diagnostics[uri]["diagnostics"]))
+    assert await editor.hover(uri, 1, 9) is not None
+    assert len(editor.diagnostics[uri]["diagnostics"]) == len(found_in(HEAD + "let y = nothing\n"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        {},
+        {"a": [], "b": {"c": [1, "é", None, float("nan")]}},
+        [{"x": [{"y": [[1], [2, [3]]]}]}, 4],
+        list(range(5001)),
+        {"data": list(range(4000)), "": ({"k": (1, 2)}, "t")},
+    ],
+)
+def test_in_pieces_says_the_same(value: Any) -> None:
+    assert in_pieces(value) == encoded(value)
+    deep = value
+    for _ in range(30):
+        deep = [{"in": deep}]
+    assert json.loads(in_pieces(deep)) == json.loads(encoded(deep))
