@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ class Editor:
         self._decode = read
         self.notifications: deque[Json] = deque(maxlen=10_000)
         self.diagnostics: dict[str, Json] = {}
+        self.arrived: deque[Any] = deque(maxlen=10_000)
+        """The ids of answers, and the file and version of published diagnostics, in the order of their arrival."""
         self.requests: list[str] = []
         self.answers: dict[str, Any] = {"workspace/configuration": [{}]}
         self._pending: dict[int, asyncio.Future[Any]] = {}
@@ -83,6 +85,17 @@ class Editor:
         assert self.process.stdin is not None
         self.process.stdin.write(data)
 
+    @contextlib.contextmanager
+    def in_one_write(self) -> Iterator[None]:
+        """What is sent meanwhile reaches the server at once."""
+        raw, sent = self.raw, list[bytes]()
+        self.raw = sent.append
+        try:
+            yield
+        finally:
+            self.raw = raw
+            raw(b"".join(sent))
+
     def send(self, message: Any) -> None:
         body = json.dumps(message).encode()
         self.raw(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
@@ -109,8 +122,10 @@ class Editor:
             self.notifications.append(message)
             if message["method"] == "textDocument/publishDiagnostics":
                 self.diagnostics[message["params"]["uri"]] = message["params"]
+                self.arrived.append((message["params"]["uri"], message["params"].get("version")))
         elif message.get("id") in self._pending:
             future = self._pending.pop(message["id"])
+            self.arrived.append(message["id"])
             if future.done():
                 pass
             elif "error" in message:

@@ -20,14 +20,14 @@ HEAD = "object X : Real 4\nmorphism x0 : X -> X [role=linear]\n"
 PROGRAM = "program p : X -> X\n    sample y <- Normal(0.0, 1.0)\n"
 
 
-def lines(line: str) -> str:
-    return "".join(line.format(n=n, before=n - 1) + "\n" for n in range(1, COUNT + 1))
+def lines(line: str, count: int = COUNT) -> str:
+    return "".join(line.format(n=n, before=n - 1) + "\n" for n in range(1, count + 1))
 
 
 CHAIN = HEAD + lines("let x{n} = x{before} >> x0")
-EXPRESSION = HEAD + "let y = " + " >> ".join(["x0"] * COUNT) + "\n"
-UNKNOWN = HEAD + lines("let known{n} = unknown{n} >> x0")
-STEPS = HEAD + PROGRAM + lines("    let known{n}x = y + data{n}y") + "    return y\n"
+EXPRESSION = HEAD + "let y = " + " >> ".join(["x0"] * 4 * COUNT) + "\n"
+UNKNOWN = HEAD + lines("let known{n} = unknown{n} >> x0", 2 * COUNT)
+STEPS = HEAD + PROGRAM + lines("    let known{n}x = y + data{n}y", 2 * COUNT) + "    return y\n"
 BRACKETS = HEAD + "let y = " + "(" * 10_000 + "\n"
 
 
@@ -80,34 +80,43 @@ def edited(text: str, change: dict[str, Any]) -> str:
     return "\n".join(rows)
 
 
+def in_order(editor: Editor, first: Any, second: Any) -> bool:
+    return editor.arrived.index(first) < editor.arrived.index(second)
+
+
 @pytest.mark.parametrize("name", EDITS)
 async def test_another_file_is_answered_while_an_edit_is_much_work(editor: Editor, name: str) -> None:
     text, change = EDITS[name]
     uri = await opened(editor, name, text)
     version = editor.change(uri, change)
-    assert await editor.hover(OTHER, 1, 9) is not None
-    assert editor.diagnostics[uri]["version"] < version, "the answer came behind the edit"
+    small, answer = editor.ask("textDocument/hover", at(OTHER, 1, 9))
     assert shown(await editor.published(uri, version)) == found_in(edited(text, change))
+    assert await answer is not None
+    assert in_order(editor, small, (uri, version)), "the answer came behind the edit"
     editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
 
 @pytest.mark.parametrize("method", ["qvr/model", "textDocument/documentSymbol", "textDocument/semanticTokens/full"])
 async def test_another_file_is_answered_while_a_large_answer_is_made(editor: Editor, method: str) -> None:
     uri = await opened(editor, "chain", CHAIN)
-    _, large = editor.ask(method, {"textDocument": {"uri": uri}})
-    assert await editor.hover(OTHER, 1, 9) is not None
-    assert not large.done(), "the answer came behind the large one"
-    assert await large
+    with editor.in_one_write():
+        large, made = editor.ask(method, {"textDocument": {"uri": uri}})
+        small, answer = editor.ask("textDocument/hover", at(OTHER, 1, 9))
+    assert await made
+    assert await answer is not None
+    assert in_order(editor, small, large), "the answer came behind the large one"
     editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
 
 @pytest.mark.parametrize("method", ["completion", "signatureHelp"])
 async def test_another_file_is_answered_while_brackets_are_gone_through(editor: Editor, method: str) -> None:
     uri = await opened(editor, "brackets", BRACKETS)
-    _, asked = editor.ask(f"textDocument/{method}", at(uri, 2, 9000))
-    assert await editor.hover(OTHER, 1, 9) is not None
-    assert not asked.done(), "the answer came behind that about the brackets"
-    await asked
+    with editor.in_one_write():
+        asked, made = editor.ask(f"textDocument/{method}", at(uri, 2, 9000))
+        small, answer = editor.ask("textDocument/hover", at(OTHER, 1, 9))
+    await made
+    assert await answer is not None
+    assert in_order(editor, small, asked), "the answer came behind that about the brackets"
     editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
 
