@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.analysis import Snapshot
@@ -96,6 +96,8 @@ class Document(View):
         self._large = False
         self._dirty = False
         self._closed = False
+        self._found = 0
+        """Diagnostics of the text that was published last."""
         self._before: Snapshot | None = None
         self._text: str | None = None
         """The whole text that is being analysed."""
@@ -179,8 +181,7 @@ class Document(View):
     def _take(self, changes: list[Any]) -> None:
         """Apply changes at once where that is little work."""
         work = applied(self._analyzer, changes, self._server.encoding)
-        found = len(self._before.diagnostics()) if self._before is not None else 0
-        analyzer = done_at_once(work) if found * OF_FOUND <= MUCH else None
+        analyzer = done_at_once(work) if self._found * OF_FOUND <= MUCH else None
         if analyzer is not None:
             self._analyzer = analyzer
             self._changed()
@@ -196,12 +197,15 @@ class Document(View):
         with Analysing.one():
             self._analyzer = await loop.run_in_executor(None, finished, work)
             self._text, self._excerpts = None, None
-            while self._waiting and not self._closed:
+            while self._waiting:
                 waiting, self._waiting = self._waiting, []
                 work = applied(self._analyzer, waiting, self._server.encoding)
                 self._analyzer = await loop.run_in_executor(None, finished, work)
-            snapshot = self._analyzer.snapshot()
-            await loop.run_in_executor(None, self.conversions.of, self._server, self.uri, snapshot)
+            try:
+                snapshot = self._analyzer.snapshot()
+                await loop.run_in_executor(None, self.conversions.of, self._server, self.uri, snapshot)
+            except Exception:
+                log.exception("diagnostics could not be converted")
         self._working = None
         self._changed()
 
@@ -218,6 +222,7 @@ class Document(View):
         if not self._closed and self.ready:
             try:
                 self._server.documents.settled(self)
+                self._found = len(self.snapshot.diagnostics())
             except Exception:
                 log.exception("diagnostics could not be published")
 
@@ -252,8 +257,8 @@ class Documents:
         self._server = server
         self._open: dict[str, Document] = {}
 
-    def __iter__(self) -> Any:
-        return iter(self._open.values())
+    def __iter__(self) -> Iterator[Document]:
+        return iter(list(self._open.values()))
 
     def open(self, uri: str, version: int | None, text: str) -> None:
         self.drop(uri)

@@ -112,7 +112,11 @@ def finished(work: Work) -> Analyzer:
 
 
 def with_diagnostics(analyzer: Analyzer) -> Analyzer:
-    analyzer.snapshot().diagnostics()
+    """The same, its diagnostics found.  Where a bug stops that, whoever asks for them next is told."""
+    try:
+        analyzer.snapshot().diagnostics()
+    except Exception:
+        log.exception("the diagnostics of a text could not be found")
     return analyzer
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
@@ -36,28 +37,34 @@ KINDS = {
     "type": 25,
 }
 
-# What a client that resolves gets later: the long texts.
-_documentation: dict[str, str] = {}
+# What a client that resolves gets later: the long texts of the last answers, by their numbers; one may be under way in
+# a thread while others are given.
+KEPT = 8
+_numbers = count()
+_documentation: dict[int, dict[str, str]] = {}
 
 
 @on_part
 def completion(server: Server, document: View, params: Json) -> Json:
     snippets = server.settings.snippets and server.client.has("textDocument.completion.completionItem.snippetSupport")
     found = complete(document.snapshot, document.cursor(params["position"]))
-    _documentation.clear()
+    number = next(_numbers)
+    _documentation[number] = {made.label: made.documentation for made in found if made.documentation}
+    _documentation.pop(number - KEPT, None)
     return {
         "isIncomplete": partial_answer(document.snapshot) or isinstance(document, Excerpt),
-        "items": [item(proposal, number, snippets=snippets) for number, proposal in enumerate(found)],
+        "items": [item(proposal, (number, place), snippets=snippets) for place, proposal in enumerate(found)],
     }
 
 
-def item(proposal: Completion, number: int, *, snippets: bool) -> Json:
-    """A completion item; its documentation waits for `resolve`."""
+def item(proposal: Completion, at: tuple[int, int], *, snippets: bool) -> Json:
+    """A completion item, of an answer and at a place in it; its documentation waits for `resolve`."""
+    number, place = at
     made: Json = {
         "label": proposal.label,
         "kind": KINDS.get(proposal.kind, 1),
         # Editors sort by this text; the rank comes first, then our order.
-        "sortText": f"{proposal.rank}{number:05d}",
+        "sortText": f"{proposal.rank}{place:05d}",
     }
     if proposal.detail:
         made["detail"] = proposal.detail
@@ -65,11 +72,14 @@ def item(proposal: Completion, number: int, *, snippets: bool) -> Json:
         made["insertText"] = proposal.insert
         made["insertTextFormat"] = 2 if proposal.snippet else 1
     if proposal.documentation:
-        _documentation[proposal.label] = proposal.documentation
-        made["data"] = proposal.label
+        made["data"] = [number, proposal.label]
     return made
 
 
 def resolve(server: Server, params: Json) -> Json:
-    text = _documentation.get(str(params.get("data", "")))
+    match params.get("data"):
+        case [int(number), str(label)]:
+            text = _documentation.get(number, {}).get(label)
+        case _:
+            text = None
     return {**params, "documentation": {"kind": "markdown", "value": text}} if text else params

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qvr_core.ide.edits.formatting import edits, indentation
 from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import elsewhere, on_document
-from qvr_lsp.rpc import CONTENT_MODIFIED, Json, RpcError
+from qvr_lsp.features.resolving import edits_aside, on_document
+from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
     from qvr_core.ide.answers import TextEdit
@@ -19,19 +19,9 @@ def made(document: View, found: list[TextEdit]) -> list[Json]:
 
 
 @on_document
-def whole(server: Server, document: Document, params: Json) -> Any:
-    if not document.large:
-        return made(document, edits(document.snapshot))
-    return of_large(document)
-
-
-async def of_large(document: Document) -> list[Json]:
-    """The edits of a large file, made in a thread: a snapshot is never changed."""
-    still = document.still()
-    found = await elsewhere(lambda: made(still, edits(still.snapshot)))
-    if document.version != still.version:
-        raise RpcError(CONTENT_MODIFIED, "the text was edited meanwhile")
-    return found
+@edits_aside
+def whole(server: Server, document: View, params: Json) -> list[Json]:
+    return made(document, edits(document.snapshot))
 
 
 @on_document

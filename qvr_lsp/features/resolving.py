@@ -20,6 +20,9 @@ T = TypeVar("T")
 Answer = Callable[["Server", Any, Json], Any]
 Handler = Callable[["Server", Json], Any]
 
+# Parameters that say where in a text something is asked.
+PLACES = frozenset(("position", "positions", "range"))
+
 
 def on_document(answer: Answer) -> Handler:
     """A handler from a function on an open, analysed document.  Answers at once where the analysis is there."""
@@ -76,6 +79,23 @@ def aside(answer: Answer) -> Answer:
     return made
 
 
+def edits_aside(answer: Answer) -> Answer:
+    """The same for an answer of edits, which only fit the text that they were made for."""
+
+    @wraps(answer)
+    def made(server: Server, document: Document, params: Json) -> Any:
+        return fitting(answer, server, document, params) if document.large else answer(server, document, params)
+
+    return made
+
+
+async def fitting(answer: Answer, server: Server, document: Document, params: Json) -> Encoded:
+    edits = document.edits
+    found = await in_thread(answer, server, document.still(), params)
+    still_at(document, edits)
+    return found
+
+
 async def in_thread(answer: Answer, server: Server, view: View, params: Json) -> Encoded:
     """An answer, made and encoded in a thread."""
     return await elsewhere(lambda: in_pieces(guarded(answer, server, view, params)))
@@ -90,11 +110,17 @@ async def elsewhere(work: Callable[[], T]) -> T:
 async def later(answer: Answer, server: Server, document: Document, params: Json) -> Any:
     edits = document.edits
     await document.wait_ready()
-    if document.edits != edits:
-        # What was asked about may stand elsewhere now; editors ask again.
-        raise RpcError(CONTENT_MODIFIED, "the text was edited meanwhile")
+    if not PLACES.isdisjoint(params):
+        # It may stand elsewhere now; editors ask again.
+        still_at(document, edits)
     found = guarded(answer, server, document, params)
     return await found if isawaitable(found) else found
+
+
+def still_at(document: Document, edits: int) -> None:
+    """Raise ContentModified where a document was changed since it had been so many times."""
+    if document.edits != edits:
+        raise RpcError(CONTENT_MODIFIED, "the text was edited meanwhile")
 
 
 def guarded(answer: Answer, server: Server, document: View, params: Json) -> Any:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from qvr_core.analysis import Analyzer
+from qvr_core.analysis import Analyzer, Snapshot
 from qvr_lsp.rpc import encoded, in_pieces
+from qvr_lsp.server import Server
 from tests.lsp.editor import Editor, ResponseError, at
 
 OTHER = "file:///tmp/large_edits/other.qvr"
@@ -125,18 +126,50 @@ async def test_what_is_asked_and_typed_meanwhile_is_about_the_text_as_it_is_then
     text = CHAIN
     version = 0
     asked: list[asyncio.Future[Any]] = []
-    for number, change in enumerate(
-        (replaced(0, 16, 17, "5"), replaced(0, 16, 17, "67"), replaced(0, 0, 0, "# a\n"), replaced(9, 15, 17, "q"))
-    ):
-        version = editor.change(uri, change)
-        text = edited(text, change)
-        below = COUNT + 1 + (number >= 2)
-        asked.append(editor.ask("textDocument/hover", at(uri, below, 4))[1])
+    with editor.in_one_write():
+        for number, change in enumerate(
+            (replaced(0, 16, 17, "5"), replaced(0, 16, 17, "67"), replaced(0, 0, 0, "# a\n"), replaced(9, 15, 17, "q"))
+        ):
+            version = editor.change(uri, change)
+            text = edited(text, change)
+            below = COUNT + 1 + (number >= 2)
+            asked.append(editor.ask("textDocument/hover", at(uri, below, 4))[1])
+            if number == 0:
+                _, whole = editor.ask("textDocument/documentSymbol", {"textDocument": {"uri": uri}})
     *early, last = await asyncio.gather(*asked, return_exceptions=True)
     assert all(isinstance(error, ResponseError) and error.code == -32801 for error in early)
     assert f"x{COUNT}" in last["contents"]["value"]
+    assert (await whole)[0]["range"]["start"]["line"] == 1
     assert shown(await editor.published(uri, version)) == found_in(text)
     editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+async def test_a_renaming_of_a_text_that_has_changed_meanwhile_is_refused(editor: Editor) -> None:
+    uri = await opened(editor, "renamed", CHAIN)
+    with editor.in_one_write():
+        _, renamed = editor.ask("textDocument/rename", {**at(uri, 1, 9), "newName": "first"})
+        editor.change(uri, replaced(0, 0, 0, "\n"))
+    with pytest.raises(ResponseError) as refused:
+        await renamed
+    assert refused.value.code == -32801
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+async def test_a_text_whose_diagnostics_fail_is_answered_and_edited(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: Snapshot) -> tuple[Any, ...]:
+        raise ValueError("a bug")
+
+    session = Server(lambda data: None, lambda: None)
+    with monkeypatch.context() as bug:
+        bug.setattr(Snapshot, "diagnostics", fails)
+        session.documents.open("file:///tmp/bug.qvr", 1, CHAIN)
+        document = session.documents.get("file:///tmp/bug.qvr")
+        document.change(2, [replaced(0, 0, 0, "# a\n")])
+        await document.wait_ready()
+    assert document.lines[0] == "# a"
+    document.change(3, [{"text": HEAD}])
+    await document.wait_ready()
+    assert [found.code.name for found in document.snapshot.diagnostics()] == ["unused"]
 
 
 async def test_a_file_closed_and_opened_again_while_it_is_analysed(editor: Editor) -> None:
