@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from qvr_core.analysis import Analyzer
+from qvr_core.semantics.scope.bounds import MOST_COPIES
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Encoding, Range
 from qvr_core.syntax.statements import Layout
@@ -32,6 +33,9 @@ OF_TEXT, OF_LINE = 10, 3
 # A bracket is as much work as so many characters: one that is never closed is looked for to the end.
 BRACKET = 20
 
+# What declares copies of an arrow, each as much work as a bracket.
+REPLICATED = re.compile(r"\breplicate\s*=\s*(\d{1,9})")
+
 # The work of placing and converting one diagnostic.
 OF_FOUND = 1.5
 
@@ -45,8 +49,9 @@ Work = Generator[float, None, Analyzer]
 
 
 def length(text: str) -> int:
-    """Characters, brackets counted as the work that they are."""
-    return len(text) + BRACKET * (text.count("(") + text.count("["))
+    """Characters, brackets and copies counted as the work that they are."""
+    copies = sum(min(int(count), MOST_COPIES) for count in REPLICATED.findall(text))
+    return len(text) + BRACKET * (text.count("(") + text.count("[") + min(copies, MOST_COPIES))
 
 
 def text_work(text: str) -> float:

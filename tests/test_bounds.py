@@ -50,6 +50,7 @@ TEXTS = {
     "a long composite": HEAD + "let y = " + " >> ".join(["x0"] * CHAIN) + "\n",
     "a wide tensor": HEAD + "let y = " + " @ ".join(["x0"] * CHAIN) + "\n",
     "a wide fan": HEAD + "let y = fan(" + ", ".join(["x0"] * CHAIN) + ")\n",
+    "copies": HEAD + repeated(lambda i: f"morphism y{i} : X -> X [role=linear, replicate=4096]", CHAIN),
     "open brackets": HEAD + "let y = " + "(" * 10_000 + "\n",
     "closing brackets": HEAD + "let y = x0" + ")" * 10_000 + "\n",
 }

@@ -128,6 +128,28 @@ def test_incremental_equals_fresh(seed: int) -> None:
         assert told(analyzer.snapshot()) == told(Analyzer(text).snapshot()), f"step {step}\n{text}"
 
 
+REPLICATED = [
+    "object A : Real 2",
+    *(f"morphism f{n} : A -> A [role=linear, replicate={n + 2}]" for n in range(5)),
+    "morphism g, h : A -> A [role=linear, replicate=3]",
+    "let a = fan(f0) @ f1_2 @ f3_9 >> f4_0",
+    "let b = fan(g) @ h_1",
+    "export a @ fan(f2)",
+]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_bound_of_copies_is_the_same_under_edits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qvr_core.semantics.file.copies.MOST_COPIES", 8)
+    rng = random.Random(seed)
+    analyzer = Analyzer("\n".join(REPLICATED))
+    for step in range(30):
+        at, kept = rng.randrange(analyzer.text.count("\n") + 1), rng.random() < 0.5
+        line = rng.choice(REPLICATED).replace("=3", f"={rng.randrange(9)}")
+        analyzer.edit(Cursor(at, 0), Cursor(at + (not kept), 0), line + "\n")
+        assert told(analyzer.snapshot()) == told(Analyzer(analyzer.text).snapshot()), f"step {step}\n{analyzer.text}"
+
+
 def test_an_old_snapshot_says_what_it_said() -> None:
     analyzer = Analyzer(SEEDS[0])
     before = analyzer.snapshot()

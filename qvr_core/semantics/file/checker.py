@@ -13,6 +13,7 @@ from fractions import Fraction
 from qvr_core.semantics.file import file_rules
 from qvr_core.semantics.file.blame import File, explain
 from qvr_core.semantics.file.circles import Circles
+from qvr_core.semantics.file.copies import Copies
 from qvr_core.semantics.file.declarations import Checked, check_statement, declared_names, signature
 from qvr_core.semantics.file.references import References, statement_references
 from qvr_core.semantics.programs.programs import check_program
@@ -40,6 +41,9 @@ MOST_ROUNDS = 12
 
 DECLARATION = 5
 """A declaration is as much work as so many lines of a program."""
+
+COPY = 2
+"""And each of its copies as so many."""
 
 Key = tuple[int, int]
 
@@ -82,6 +86,7 @@ class FileChecker:
         self.holes = Holes(self.system)
         self.circles = Circles(self)
         self.rules = file_rules.FileRules(self)
+        self.copies = Copies(layout)
         self.wrong: set[Key] = set()
         self.flagged: set[int] = set()
         self._compositions: list[tuple[int, str]] = []
@@ -110,15 +115,17 @@ class FileChecker:
     def updating(self, removed: Iterable[int], added: Iterable[int], changed: Iterable[int]) -> Iterator[int]:
         """Take over an edit: statements that are gone, new, or have another text (`syntax.statements.ChangeSet`).
         Gives, after each statement, about how many lines were checked; nothing is settled before the end."""
-        changed = tuple(changed)
+        removed, added, changed = tuple(removed), tuple(added), tuple(changed)
         self._state = None
         touched: set[str] = set()
-        fresh: set[int] = set()
+        bounded = self.copies.update((*removed, *changed), (*added, *changed))
+        changed += tuple(sorted(bounded - {*removed, *added, *changed}))
+        fresh = {*added, *changed}
+        yield COPY * self.copies.count(fresh)
         for uid in (*removed, *changed):
             touched |= self._forget(uid)
         for uid in (*added, *changed):
             touched |= self._register(self.layout.statement_of(uid))
-            fresh.add(uid)
         dirty = {uid for uid in fresh if uid in self.records}
         touched |= self.rules.duplicated
         dirty |= self._settle_owners(touched)
@@ -154,7 +161,8 @@ class FileChecker:
 
     def _register(self, statement: Statement) -> set[str]:
         uid = statement.uid
-        record = Record(statement, tuple(dict.fromkeys(declared_names(statement))), statement_references(statement))
+        names = declared_names(statement, copied=uid not in self.copies.beyond)
+        record = Record(statement, tuple(dict.fromkeys(names)), statement_references(statement))
         self.records[uid] = record
         self.rules.register(statement)
         for name in record.references.reads:
@@ -227,7 +235,8 @@ class FileChecker:
         record = self.records[uid]
         self._retract(uid, record)
         self._checking = record.names
-        record.checked = self.checked[uid] = checked = check_statement(record.statement, self, self._algebra_at(uid))
+        checked = check_statement(record.statement, self, self._algebra_at(uid), self.copies.beyond.get(uid))
+        record.checked = self.checked[uid] = checked
         self._checking = ()
         self._assert(uid, record)
         dirty: set[int] = set()

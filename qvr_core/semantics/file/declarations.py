@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from qvr_core.semantics.arrows.combinators import check_arrow_expr, damaged
 from qvr_core.semantics.arrows.morphisms import check_morphism
 from qvr_core.semantics.arrows.objects import alias_of, declared_space, written
+from qvr_core.semantics.file.copies import copies_of, replicas, replicate_number
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.scope.bounds import too_many_stages
+from qvr_core.semantics.scope.bounds import too_many_copies, too_many_stages
 from qvr_core.semantics.scope.inherited import algebra_of, extent_of, scanned_direction, stages_of
 from qvr_core.semantics.scope.scope import (
     ArrowEntry,
@@ -52,7 +53,6 @@ from qvr_core.syntax.tree import (
     LetDecl,
     MorphismDecl,
     Name,
-    Number,
     ObjectDecl,
     ParenArrow,
     ProgramHeader,
@@ -82,32 +82,21 @@ class Checked:
     algebra: str = ""
 
 
-def declared_names(statement: Statement) -> tuple[str, ...]:
-    """The names that a statement adds to the file's namespace, copies of `replicate=` included."""
+def declared_names(statement: Statement, *, copied: bool = True) -> tuple[str, ...]:
+    """The names that a statement adds to the file's namespace, copies of `replicate=` included unless not `copied`."""
     node = statement.header.unit.node
     names = tuple(name.text for name in statement.header.unit.declares)
     if statement.header.unit.keyword == "composition":
         # a namespace of their own: an algebra may be selected again further down
         return tuple(f"{COMPOSITION}{name}" for name in names)
-    if isinstance(node, MorphismDecl) and (copies := _replicas(node)) is not None:
-        return (*names, *(copy for name in names for copy in _copies(name, copies)))
+    if copied and isinstance(node, MorphismDecl) and (copies := replicas(node)) is not None:
+        return (*names, *(copy for name in names for copy in copies_of(name, copies)))
     return names
 
 
-def _replicas(decl: MorphismDecl) -> int | None:
-    for option in decl.options.items if decl.options is not None else ():
-        if option.key.text == "replicate" and isinstance(option.value, Number):
-            value = option.value.value
-            return value if isinstance(value, int) and 1 <= value <= 4096 else None
-    return None
-
-
-def _copies(name: str, count: int) -> tuple[str, ...]:
-    return tuple(f"{name}_{index}" for index in range(count))
-
-
-def check_statement(statement: Statement, file: Globals, algebra: str) -> Checked:
-    """Check one statement against what the other names of its file mean.  Never raises, whatever the tree."""
+def check_statement(statement: Statement, file: Globals, algebra: str, beyond: int | None = None) -> Checked:
+    """Check one statement against what the other names of its file mean.  Never raises, whatever the tree.  `beyond`:
+    what `copies.Copies` says of a statement that declares too many copies."""
     node = statement.header.unit.node
     if node is None:
         return Checked({name: DamagedEntry(name) for name in declared_names(statement)}, algebra=algebra)
@@ -121,7 +110,7 @@ def check_statement(statement: Statement, file: Globals, algebra: str) -> Checke
         case ObjectDecl():
             _objects(node, scope, entries, nodes)
         case MorphismDecl():
-            _morphisms(node, scope, entries, nodes)
+            _morphisms(node, scope, entries, nodes, beyond)
         case LetDecl():
             _let(node, scope, entries, nodes)
         case ExportDecl():
@@ -217,26 +206,32 @@ def _objects(decl: ObjectDecl, scope: Scope, entries: dict[str, Entry], nodes: d
         )
 
 
-def _morphisms(decl: MorphismDecl, scope: Scope, entries: dict[str, Entry], nodes: dict[str, Node]) -> None:
-    copies = _replicas(decl)
+def _morphisms(
+    decl: MorphismDecl, scope: Scope, entries: dict[str, Entry], nodes: dict[str, Node], beyond: int | None
+) -> None:
+    count = replicas(decl)
+    if beyond and (number := replicate_number(decl)) is not None:
+        too_many_copies(beyond, number.span, scope)
     for name, own in _owners(decl.names, scope):
         arrow = replace(check_morphism(decl, own), origin=own.origin(name.span))
-        if copies is None:
-            _add_morphism(name.text, arrow, own, entries, nodes)
+        if beyond is not None:
+            arrow = damaged(arrow.origin)
+        entry = _morphism_entry(name.text, arrow, own)
+        if count is None or beyond is not None:
+            entries[name.text], nodes[name.text] = entry, arrow
             continue
-        for copy in _copies(name.text, copies):
-            named = arrow if isinstance(arrow, Damaged) else replace(arrow, name=copy)
-            _add_morphism(copy, named, own, entries, nodes)
-        entries[name.text] = FamilyEntry(name.text, _copies(name.text, copies))
-        nodes[name.text] = Replicated(name=name.text, copies=_copies(name.text, copies), origin=own.origin(name.span))
+        names = copies_of(name.text, count)
+        for copy in names:
+            entries[copy] = replace(entry, name=copy)
+            nodes[copy] = arrow if isinstance(arrow, Damaged) else replace(arrow, name=copy)
+        entries[name.text] = FamilyEntry(name.text, names)
+        nodes[name.text] = Replicated(name=name.text, copies=names, origin=own.origin(name.span))
 
 
-def _add_morphism(name: str, arrow: Arrow, scope: Scope, entries: dict[str, Entry], nodes: dict[str, Node]) -> None:
-    nodes[name] = arrow
+def _morphism_entry(name: str, arrow: Arrow, scope: Scope) -> ArrowEntry | DamagedEntry:
     if isinstance(arrow, Damaged) or scope.doubtful:
-        entries[name] = DamagedEntry(name)
-    else:
-        entries[name] = arrow_entry(name, "morphism", arrow, scope, type(arrow).__name__.lower())
+        return DamagedEntry(name)
+    return arrow_entry(name, "morphism", arrow, scope, type(arrow).__name__.lower())
 
 
 def arrow_entry(name: str, kind: str, arrow: Arrow, scope: Scope, role: str = "") -> ArrowEntry:

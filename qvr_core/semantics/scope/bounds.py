@@ -24,6 +24,8 @@ from qvr_core.syntax.tree import Span
 MOST_FACTORS = 10_000
 MOST_ENTRIES = 10**12
 MOST_STAGES = 100_000
+MOST_COPIES = 10_000
+"""Of replicated arrows, in one file."""
 
 MOST_OPERATIONS = 10_000
 """In the arithmetic of one step, with the functions that it calls written out."""
@@ -70,6 +72,13 @@ def too_many_stages(stages: Stages, domain: Named, codomain: Named, span: Span, 
         message = f"this is made of {_many(stages.count)} arrows, and nothing may be made of more than {MOST_STAGES:,}"
         scope.report(TOO_LARGE, message, span)
     return True
+
+
+def too_many_copies(total: int, span: Span, scope: Scope) -> None:
+    """Report the declaration with which the replicated arrows of a file become too many."""
+    most = f"{MOST_COPIES:,}"
+    message = f"with these, the file has {_many(total)} copies of arrows, and no file may have more than {most}"
+    scope.report(TOO_LARGE, message, span)
 
 
 def too_many_operations(span: Span, scope: Scope) -> None:
