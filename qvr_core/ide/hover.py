@@ -248,25 +248,12 @@ def _combinator(snapshot: Snapshot, found: Found) -> str:
     return paragraphs(typed, note, shapes, general)
 
 
-COMBINATOR_NODES: dict[str, tuple[type, ...]] = {
-    "fan": (m.Fan,),
-    "scan": (m.Scan,),
-    "stack": (m.Stack,),
-    "repeat": (m.Repeat,),
-    "residual": (m.Residual,),
-    "identity": (m.Identity,),
-    "last": (m.Last,),
-    "mean_over_time": (m.MeanOverTime,),
-    "from_data": (m.FromData,),
-}
-
-
 def _instance(root: m.Arrow, found: Found) -> m.Arrow | None:
     """The node that a combinator's name begins."""
-    kinds = COMBINATOR_NODES.get(found.symbol.name, ())
+    kind = COMBINATORS[found.symbol.name].node if found.symbol.name in COMBINATORS else ()
     for arrow in walk(root, parts):
         begins = arrow.origin.unit == found.placed.uid and arrow.origin.span.start == found.occurrence.span.start
-        if begins and isinstance(arrow, kinds):
+        if begins and isinstance(arrow, kind):
             return arrow
     return None
 

@@ -8,14 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from qvr_core.semantics.types import model as m
+
 
 @dataclass(frozen=True, slots=True)
 class Combinator:
-    """A combinator: how it is called, what it requires, what it gives, how weights are shared, and what completion
-    writes.  `words` are its keyword arguments with the words that each takes; an `endomorphism` takes an arrow from a
-    space to itself."""
+    """A combinator: its node of the model, how it is called, what it requires, what it gives, how weights are shared,
+    and what completion writes.
+
+    `words` are its keyword arguments with the words that each takes; an `endomorphism` takes an arrow from a space to
+    itself.
+    """
 
     name: str
+    node: type[m.Arrow]
     call: str
     summary: str
     rule: str
@@ -36,6 +42,7 @@ COMBINATORS: Mapping[str, Combinator] = {
     for combinator in (
         Combinator(
             "fan",
+            m.Fan,
             "fan(f1, …, fn)",
             "Feeds one input to every branch and puts their results side by side.",
             "f_i : A ~ B_i give A ~ B_1 * … * B_n",
@@ -45,6 +52,7 @@ COMBINATORS: Mapping[str, Combinator] = {
         ),
         Combinator(
             "scan",
+            m.Scan,
             "scan(cell, emit=all, direction=backward, init=learned)",
             "Folds a cell over a sequence: the final state, or with `emit=all` every state.",
             "cell : A * S ~ S gives Seq A ~ S",
@@ -60,6 +68,7 @@ COMBINATORS: Mapping[str, Combinator] = {
         ),
         Combinator(
             "stack",
+            m.Stack,
             "stack(f, n)",
             "n fresh copies of an arrow, one after the other.",
             "f : A ~ A gives A ~ A",
@@ -70,6 +79,7 @@ COMBINATORS: Mapping[str, Combinator] = {
         ),
         Combinator(
             "repeat",
+            m.Repeat,
             "repeat(f, n)",
             "The same arrow n times; without n the count comes at run time as `n_steps=`.",
             "f : A ~ A gives A ~ A",
@@ -80,6 +90,7 @@ COMBINATORS: Mapping[str, Combinator] = {
         ),
         Combinator(
             "residual",
+            m.Residual,
             "residual(f)",
             "Adds the input to the result: x + f(x).",
             "f : A => A gives A => A",
@@ -90,6 +101,7 @@ COMBINATORS: Mapping[str, Combinator] = {
         ),
         Combinator(
             "identity",
+            m.Identity,
             "identity(A)",
             "Gives its input back.",
             "A => A",
@@ -97,10 +109,13 @@ COMBINATORS: Mapping[str, Combinator] = {
             (("A", "an object"),),
             "identity(${1:A})",
         ),
-        Combinator("last", "last", "The last element of a sequence.", "Seq A => A", "none"),
-        Combinator("mean_over_time", "mean_over_time", "The mean over the length axis.", "Seq A => A", "none"),
+        Combinator("last", m.Last, "last", "The last element of a sequence.", "Seq A => A", "none"),
+        Combinator(
+            "mean_over_time", m.MeanOverTime, "mean_over_time", "The mean over the length axis.", "Seq A => A", "none"
+        ),
         Combinator(
             "from_data",
+            m.FromData,
             'from_data("name")',
             "A tensor that is supplied at run time under a name.",
             "a tensor arrow",
