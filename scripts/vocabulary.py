@@ -19,7 +19,8 @@ from qvr_core.semantics.deductions.deductions import ATTRIBUTES, SEMIRINGS
 from qvr_core.semantics.deductions.deductions import OPTIONS as DEDUCTION_KEYS
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
-from qvr_core.semantics.language.families import FAMILIES, REAL, Family, Parameter, support_words
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import Family, Parameter, support_words
 from qvr_core.semantics.language.roles import HEAD_OPTIONS, ROLES, OptionSpec
 from qvr_core.semantics.programs.program_options import EFFECTS
 from qvr_core.semantics.programs.program_options import KEYS as PROGRAM_KEYS
@@ -166,7 +167,7 @@ def _parameter(parameter: Parameter) -> str:
 def _draws(family: Family) -> str:
     if family.bounded_by:
         return "numbers from {} to {}".format(*(f"`{name}`" for name in family.bounded_by))
-    return "any real matrix" if family.support == REAL and family.event == 2 else support_words(family)
+    return support_words(family) if family.event < 2 or family.support.kind != "real" else "any real matrix"
 
 
 def parameters() -> Iterator[str]:

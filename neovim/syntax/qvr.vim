@@ -20,12 +20,12 @@ syntax match qvrMethod "\.\@1<=\%(dagger\|freeze\|trace\|marginalize\)\>"
 syntax match qvrOperation "^\s\+\%(tensor_op\|join\|unit\|zero\|negation\)\>"
 syntax keyword qvrSpace FinSet Real Simplex CholeskyFactor Covariance Correlation Seq Nat Object Mor
 syntax keyword qvrCombinator fan scan stack repeat residual identity last mean_over_time from_data
-syntax keyword qvrFamily Normal LogNormal LogitNormal HalfNormal HalfCauchy Cauchy StudentT HalfStudentT Laplace
-syntax keyword qvrFamily Gumbel Uniform Exponential Gamma InverseGamma Beta Kumaraswamy Chi2 Weibull Pareto
-syntax keyword qvrFamily VonMises TruncatedNormal Bernoulli ContinuousBernoulli Binomial Categorical Geometric
-syntax keyword qvrFamily Poisson NegativeBinomial ZeroInflatedPoisson OrderedLogistic Dirichlet LogisticNormal
-syntax keyword qvrFamily MultivariateNormal LowRankMultivariateNormal MatrixNormal Wishart InverseWishart
-syntax keyword qvrFamily LKJCholesky Horseshoe MixtureNormal
+syntax keyword qvrFamily Normal LogNormal LogitNormal HalfNormal TruncatedNormal HalfCauchy Cauchy StudentT
+syntax keyword qvrFamily HalfStudentT Laplace Gumbel Horseshoe MixtureNormal Exponential Gamma InverseGamma Chi2
+syntax keyword qvrFamily Weibull Pareto Uniform Beta Kumaraswamy ContinuousBernoulli VonMises Bernoulli Binomial
+syntax keyword qvrFamily Geometric Poisson NegativeBinomial ZeroInflatedPoisson Categorical OrderedLogistic
+syntax keyword qvrFamily Dirichlet LogisticNormal MultivariateNormal LowRankMultivariateNormal MatrixNormal Wishart
+syntax keyword qvrFamily InverseWishart LKJCholesky
 syntax keyword qvrBuiltin contained abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos tan asin acos
 syntax keyword qvrBuiltin contained atan sinh cosh tanh asinh acosh atanh erf erfc erfinv sigmoid lgamma digamma ceil floor
 syntax keyword qvrBuiltin contained logsigmoid relu relu6 gelu silu mish softsign tanhshrink hardsigmoid hardswish selu

@@ -206,8 +206,8 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
             size = count
         elif count is not None:
             plate = (site.ascribed.written, count)
-    if site.draw.family == "Bernoulli":
-        size = 2
+    if support.size is not None:
+        size = support.size
     kind = support.kind if support.kind in ("finite", "count") else "real"
     return Need(
         "observed",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
-from qvr_core.semantics.language.families import FAMILIES, support_words
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import support_words
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
 
 

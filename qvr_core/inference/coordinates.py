@@ -15,11 +15,9 @@ from torch import Tensor
 
 from qvr_core.runtime.families.bijectors import Support, constrain, unconstrain, unconstrained_shape
 from qvr_core.runtime.programs.execution import Execution, SiteInfo
-from qvr_core.runtime.programs.family_site import family_support
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import NoiseSpec
 from qvr_core.runtime.values.errors import DiscreteLatent, NoDensity, RuntimeProblem
-from qvr_core.semantics.language.families import FAMILIES
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -146,7 +144,7 @@ def _arrow_coordinate(model: ProgramModule, site: str, spec: NoiseSpec, purpose:
         head = getattr(leaf, "head", None)
         if head is None:
             raise NoDensity(f"`{site}`: {purpose} cannot move `{spec.path}`", site=site)
-        support = family_support(FAMILIES[head.name], ())
+        support = head.family.support(())
     shape = tuple(spec.shape)
     if spec.base == "value":
         shape = unconstrained_shape(support.kind, shape)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import math
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +13,10 @@ import scipy.stats
 import torch
 import torch.distributions as D
 
-from qvr_core.runtime.families import RUNTIME_FAMILIES, canonical
+from qvr_core.runtime.families import RUNTIME_FAMILIES, table
 from qvr_core.runtime.families.heads import Head
-from qvr_core.semantics.language.families import FAMILIES, head_problem
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family_heads import head_problem
 from qvr_core.semantics.types.spaces import Constrained, Finite, Real
 
 t = torch.tensor
@@ -69,17 +73,12 @@ WITHOUT = {"HalfStudentT", "TruncatedNormal", "ZeroInflatedPoisson", "OrderedLog
 WITHOUT |= {"MatrixNormal", "InverseWishart", "Horseshoe", "MixtureNormal"}
 
 
-def draws(name: str, params: tuple[torch.Tensor, ...], count: int, event: tuple[int, ...]) -> torch.Tensor:
+def draws(name: str, arguments: dict[str, torch.Tensor], count: int, event: tuple[int, ...]) -> torch.Tensor:
     family = RUNTIME_FAMILIES[name]
-    lead = (count, *event)
-    if family.transform is None:
-        return family.draw(lead, None, *params)
-    noise = torch.randn if family.noise == "normal" else torch.rand
-    if name == "LowRankMultivariateNormal":
-        lead = (*lead[:-1], lead[-1] + params[1].shape[-1])
-    if name == "LogisticNormal":
-        lead = (*lead[:-1], lead[-1] - 1)
-    return family.transform(noise(lead, dtype=torch.float64), *params)
+    params = family.canonical(arguments)
+    batch = len(event) - family.event
+    shape = (count, *event[:batch], *family.noise_event(params, event[batch:]))
+    return family.value_of(family.fresh_noise(shape, None, params), params)
 
 
 def test_every_family_is_covered():
@@ -90,7 +89,7 @@ def test_every_family_is_covered():
 def test_log_prob_equals_torch(name):
     arguments, reference = REFERENCE[name]
     value = reference.sample((20,))
-    ours = RUNTIME_FAMILIES[name].log_prob(value, *canonical(name, arguments))
+    ours = RUNTIME_FAMILIES[name].log_prob(value, *RUNTIME_FAMILIES[name].canonical(arguments))
     assert torch.allclose(ours, reference.log_prob(value), rtol=1e-6, atol=1e-7)
 
 
@@ -103,7 +102,7 @@ def test_float32_log_prob_is_close_to_float64(name):
         value = value.clamp(1e-3, 1.0 - 1e-3)
     single = RUNTIME_FAMILIES[name].log_prob(
         value.float() if value.is_floating_point() else value,
-        *canonical(name, {key: argument.float() for key, argument in arguments.items()}),
+        *RUNTIME_FAMILIES[name].canonical({key: argument.float() for key, argument in arguments.items()}),
     )
     assert torch.allclose(single.double(), reference.log_prob(value), rtol=2e-3, atol=2e-3)
 
@@ -113,7 +112,7 @@ def test_draws_follow_the_distribution(name):
     """Two-sample Kolmogorov–Smirnov against torch's own sampler, per coordinate; p above 1e-4 at this seed."""
     arguments, reference = REFERENCE[name]
     theirs = reference.sample((4000,)).flatten(1)
-    ours = draws(name, canonical(name, arguments), 4000, reference.batch_shape + reference.event_shape).flatten(1)
+    ours = draws(name, arguments, 4000, reference.batch_shape + reference.event_shape).flatten(1)
     assert ours.shape == theirs.shape
     for column in range(ours.shape[1]):
         assert scipy.stats.ks_2samp(ours[:, column].numpy(), theirs[:, column].numpy()).pvalue > 1e-4
@@ -122,7 +121,7 @@ def test_draws_follow_the_distribution(name):
 def test_lkj_correlations_are_exchangeable_with_the_known_variance():
     """Each correlation is Beta(η − 1 + d/2) on (−1, 1): variance 1 / (2η + d − 1).  (torch's sampler misses this.)"""
     eta = t([0.7, 2.0]).double()
-    sample = draws("LKJCholesky", (eta,), 20000, (2, 4, 4))
+    sample = draws("LKJCholesky", {"concentration": eta}, 20000, (2, 4, 4))
     correlations = sample @ sample.mT
     expected = (1 / (2 * eta + 3)).expand(6, 2).T
     rows, columns = torch.tril_indices(4, 4, -1)
@@ -133,7 +132,7 @@ def test_lkj_correlations_are_exchangeable_with_the_known_variance():
 def test_draws_of_matrices_and_simplices_have_the_right_moments(name):
     arguments, reference = REFERENCE[name]
     theirs = reference.sample((8000,)).flatten(1)
-    ours = draws(name, canonical(name, arguments), 8000, reference.batch_shape + reference.event_shape).flatten(1)
+    ours = draws(name, arguments, 8000, reference.batch_shape + reference.event_shape).flatten(1)
     for moment in (1, 2):
         gap = (ours.pow(moment).mean(0) - theirs.pow(moment).mean(0)).abs()
         spread = theirs.pow(moment).std(0) + ours.pow(moment).std(0)
@@ -142,7 +141,7 @@ def test_draws_of_matrices_and_simplices_have_the_right_moments(name):
 
 def test_categorical_frequencies():
     arguments, reference = REFERENCE["Categorical"]
-    sample = draws("Categorical", canonical("Categorical", arguments), 20000, (2,))
+    sample = draws("Categorical", arguments, 20000, (2,))
     frequency = torch.stack([(sample == k).double().mean(0) for k in range(3)], -1)
     assert torch.allclose(frequency, reference.probs, atol=0.015)
 
@@ -152,7 +151,7 @@ def test_draws_carry_gradients():
         if not RUNTIME_FAMILIES[name].reparameterised:
             continue
         leaves = {key: value.clone().requires_grad_() for key, value in arguments.items()}
-        draws(name, canonical(name, leaves), 50, reference.batch_shape + reference.event_shape).pow(2).sum().backward()
+        draws(name, leaves, 50, reference.batch_shape + reference.event_shape).pow(2).sum().backward()
         for key, leaf in leaves.items():
             assert leaf.grad is not None and torch.isfinite(leaf.grad).all(), (name, key)
 
@@ -182,7 +181,7 @@ def test_truncated_normal(low, high):
 
 def test_zero_inflated_poisson():
     family = RUNTIME_FAMILIES["ZeroInflatedPoisson"]
-    params = canonical("ZeroInflatedPoisson", {"gate": t(0.3).double(), "rate": t(2.0).double()})
+    params = RUNTIME_FAMILIES["ZeroInflatedPoisson"].canonical({"gate": t(0.3).double(), "rate": t(2.0).double()})
     value = torch.arange(8).double()
     expected = 0.7 * scipy.stats.poisson(2.0).pmf(value) + 0.3 * (value.numpy() == 0)
     assert np.allclose(family.log_prob(value, *params).exp(), expected)
@@ -250,7 +249,7 @@ def test_horseshoe_density_integrates_to_one_and_matches_draws():
 
 def test_mixture_normal():
     family = RUNTIME_FAMILIES["MixtureNormal"]
-    params = canonical("MixtureNormal", {"weights": V3[0] / V3[0].sum(), "locs": L, "scales": A})
+    params = RUNTIME_FAMILIES["MixtureNormal"].canonical({"weights": V3[0] / V3[0].sum(), "locs": L, "scales": A})
     reference = D.MixtureSameFamily(D.Categorical(V3[0]), D.Normal(L, A))
     value = reference.sample((10,))
     assert torch.allclose(family.log_prob(value, *params), reference.log_prob(value))
@@ -260,11 +259,12 @@ def test_mixture_normal():
 
 def test_alternative_arguments():
     logits = t([0.3, -1.0, 2.0])
-    by_logits = RUNTIME_FAMILIES["Categorical"].log_prob(t(2), *canonical("Categorical", {"logits": logits}))
+    categorical = RUNTIME_FAMILIES["Categorical"]
+    by_logits = categorical.log_prob(t(2), *categorical.canonical({"logits": logits}))
     assert by_logits == pytest.approx(D.Categorical(logits=logits).log_prob(t(2)).item())
     covariance = TRIL @ TRIL.T
     for key, matrix in (("covariance_matrix", covariance), ("precision_matrix", torch.linalg.inv(covariance))):
-        tril = canonical("MultivariateNormal", {"loc": L, key: matrix})[1]
+        tril = RUNTIME_FAMILIES["MultivariateNormal"].canonical({"loc": L, key: matrix})[1]
         assert torch.allclose(tril @ tril.T, covariance)
 
 
@@ -319,3 +319,46 @@ def test_finite_value_is_an_index_and_a_product_a_tuple():
     assert torch.allclose(
         head.log_prob(value, params), params[0].log_softmax(-1)[torch.arange(4), value[0] * 3 + value[1]]
     )
+
+
+# ---------------------------------------------------------------- one home
+
+
+def test_the_table_of_the_front_end_is_fresh():
+    """`python -m qvr_core.runtime.families.table` brings it up to date."""
+    assert table.PATH.read_text(encoding="utf-8") == table.table()
+    assert repr([*FAMILIES.values()]) == repr([family.facts for family in RUNTIME_FAMILIES.values()])
+
+
+ROOT = Path(__file__).resolve().parents[2]
+HOMES = (ROOT / "qvr_core" / "runtime" / "families", ROOT / "qvr_core" / "semantics" / "language")
+
+
+def asked_by_name(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Names of families that something is compared with, matched with, or looked up by."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare(left=left, comparators=others):
+                asked = [left, *others]
+            case ast.MatchValue(value=value):
+                asked = [value]
+            case ast.Dict(keys=keys):
+                asked = [key for key in keys if key is not None]
+            case ast.Subscript(slice=index):
+                asked = [index]
+            case _:
+                continue
+        inside = (found for part in asked for found in ast.walk(part))
+        yield from (one for one in inside if isinstance(one, ast.Constant) and one.value in FAMILIES)
+
+
+def test_nothing_outside_asks_for_a_family_by_its_name():
+    """What differs from family to family is a field of the family."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{name.lineno} asks for {name.value}"
+        for package in ("qvr_core", "qvr_lsp")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if not any(home in path.parents for home in HOMES)
+        for name in asked_by_name(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert not wrong, "\n".join(wrong)

@@ -136,8 +136,9 @@ def _after_operand(snapshot: Snapshot, place: Context) -> Items:
         text = f"[role=${{1|{','.join(roles)}|}}]"
         yield Completion("[role=…]", "property", "what kind of arrow this is", insert=text, snippet=True, rank=BEST)
     if "TILDE" in accepted and codomain is not None and _role(place) == "kernel":
-        for name in (name for name in ("Normal", "Categorical") if name in heads_for(codomain)):
-            yield Completion(f"~ {name}", "class", FAMILIES[name].summary, family_text(name), rank=GOOD)
+        for family in map(FAMILIES.__getitem__, heads_for(codomain)):
+            if family.common:
+                yield Completion(f"~ {family.name}", "class", family.summary, family_text(family.name), rank=GOOD)
 
 
 # ---------------------------------------------------------------- statements
@@ -195,7 +196,7 @@ def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) ->
     fitting = heads_for(codomain) if codomain is not None else ()
     for family in FAMILIES.values():
         if codomain is None or role != "kernel" or family.name in fitting:
-            first = BEST if family.name in ("Normal", "Categorical") else GOOD
+            first = BEST if family.common else GOOD
             yield Completion(family.name, "class", family.summary, family_text(family.name), rank=first)
 
 

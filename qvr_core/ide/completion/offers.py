@@ -17,7 +17,8 @@ from qvr_core.ide.symbols import Declared, binding_kind, bindings, lookup
 from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
-from qvr_core.semantics.language.families import FAMILIES, Family
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.spaces import Space
 

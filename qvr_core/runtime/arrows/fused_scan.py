@@ -13,7 +13,7 @@ from qvr_core.runtime.arrows.deterministic import EmbedArrow
 from qvr_core.runtime.arrows.gaussian_chain import standard_density
 from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.arrows.scan import LAST, ScanArrow, StartState
-from qvr_core.runtime.families.continuous import LOG_SQRT_2PI
+from qvr_core.runtime.families.densities import LOG_SQRT_2PI
 from qvr_core.runtime.loops.fused import CellRun, run_cell
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, Value
@@ -25,7 +25,7 @@ from qvr_core.semantics.types.spaces import Named, sequence_of
 
 def fusible(cell: ArrowModule) -> bool:
     """True for a kernel with a tanh network and a Normal head whose state is the last columns of its input."""
-    if not isinstance(cell, KernelArrow) or cell.fixed is not None or cell.head.name != "Normal":
+    if not isinstance(cell, KernelArrow) or cell.fixed is not None or not cell.head.family.affine:
         return False
     return cell.net.tanh and not layout.blocks(cell.domain.space)[-1].finite
 

@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.arrows.network import Network
-from qvr_core.runtime.families.continuous import LOG_SQRT_2PI
+from qvr_core.runtime.families.densities import LOG_SQRT_2PI
 from qvr_core.runtime.loops.gaussian import ChainShape, StageShape, run_chain
 from qvr_core.runtime.values.arrow import ArrowModule, Noise
 
@@ -26,7 +26,7 @@ class GaussianStage:
 
 def gaussian_kernel(arrow: ArrowModule) -> StageShape | None:
     """The shape of a kernel that can be part of a chain: tanh network, Normal head, real domain and codomain."""
-    if not isinstance(arrow, KernelArrow) or arrow.fixed is not None or arrow.head.name != "Normal":
+    if not isinstance(arrow, KernelArrow) or arrow.fixed is not None or not arrow.head.family.affine:
         return None
     if not arrow.net.tanh or arrow.net.mixed:
         return None

@@ -6,10 +6,12 @@ import torch
 from torch import Generator, Tensor
 
 from qvr_core.runtime.arrows.network import Network
-from qvr_core.runtime.families.heads import Head, Params
+from qvr_core.runtime.families.heads import Head
+from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.semantics.arrows.parameters import parameter_shapes
+from qvr_core.semantics.language.families import TABULAR
 from qvr_core.semantics.types import model
 
 
@@ -29,8 +31,7 @@ class KernelArrow(ArrowModule):
         self.domain, self.codomain = node.domain, node.codomain
         self.path = path
         self.paths = (path,)
-        family = node.family or "Categorical"
-        self.head = Head(family, node.codomain.space, node.scale, dict(node.options))
+        self.head = Head(node.family or TABULAR, node.codomain.space, node.scale, dict(node.options))
         self.tabular = all(block.finite for block in layout.blocks(node.codomain.space))
         self.fixed = dict(node.fixed) if node.fixed is not None else None
         if self.fixed is None:
@@ -79,7 +80,7 @@ class KernelArrow(ArrowModule):
         if want_log_prob:
             drawn.log_prob = rows_sum(head.log_prob_of_draw(given, value, params))
             drawn.log_noise = rows_sum(head.log_prob_of_noise(given, params))
-        if not head.runtime.reparameterised and torch.is_grad_enabled():
+        if not head.family.reparameterised and torch.is_grad_enabled():
             drawn.score_log_prob = rows_sum(head.log_prob_of_noise(given.detach(), params))
         return drawn
 

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from qvr_core.runtime.families.heads import FLOOR, SOFTPLUS_SHIFT
+from qvr_core.runtime.families.links import FLOOR, SOFTPLUS_SHIFT
 from qvr_core.runtime.loops.cell_buffers import BackwardScratch, CellBuffers, ForwardScratch, LentCell
 from qvr_core.runtime.values.indices import in_transform, recording
 

@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from qvr_core.runtime.families.heads import FLOOR, SOFTPLUS_SHIFT
+from qvr_core.runtime.families.links import FLOOR, SOFTPLUS_SHIFT
 from qvr_core.runtime.loops.fused import below_autograd, can_fuse, number, softplus_into, tanh_in_place
 from qvr_core.runtime.values.workspace import Buffers, Loan
 

@@ -5,13 +5,13 @@ An argument is (rows?, *batch, *parameter).  Batch axes broadcast from the right
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from qvr_core.runtime.families import canonical
+from qvr_core.runtime.families import RUNTIME_FAMILIES, RuntimeFamily
 from qvr_core.runtime.families.soundness import asked, unsound
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.frame import Frame
@@ -20,10 +20,8 @@ from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.indices import IndexCheck
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import Parameter
 from qvr_core.semantics.types.model import Constant, Data, Expr, FamilyDraw, Site
-
-_RANKS: Mapping[str, int] = {"element": 0, "vector": 1, "matrix": 2}
 
 
 def joint_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -42,16 +40,9 @@ def joint_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 class Argument:
     """One argument: its parameter's rank and how it is computed."""
 
-    def __init__(self, family: str, name: str, expr: Expr, parts: Parts) -> None:
+    def __init__(self, parameter: Parameter, name: str, expr: Expr, parts: Parts) -> None:
         self.name = name
-        self.rank = next(
-            (
-                _RANKS[p.shape]
-                for p in FAMILIES[family].parameters
-                if p.name == name or name in (alternative for alternative, _ in p.alternatives)
-            ),
-            0,
-        )
+        self.rank = parameter.rank
         self.expr = expr
         self.indexed = expr.type.indexed
         self.evaluate = compile_expr(expr, parts)
@@ -77,7 +68,7 @@ class Argument:
 class Aligned:
     """Arguments on one frame.  `batch` is their joint batch shape, `rows` whether any differs from row to row."""
 
-    family: str
+    family: RuntimeFamily
     cells: dict[str, tuple[Cell, int]]
     rows: bool
     batch: tuple[int, ...]
@@ -89,8 +80,7 @@ class Aligned:
 
     def canonical(self, rank: int) -> tuple[Tensor, ...]:
         """The parameters in the runtime's form, with `rank` batch axes after the row axis where they have rows."""
-        return canonical(
-            self.family,
+        return self.family.canonical(
             {
                 name: lead(cell.value, rank + own) if cell.rows else cell.value
                 for name, (cell, own) in self.cells.items()
@@ -102,11 +92,12 @@ class Arguments:
     """All arguments of one site."""
 
     def __init__(self, draw: FamilyDraw, site: Site, where: Where, parts: Parts) -> None:
-        self.family = draw.family
+        self.family = RUNTIME_FAMILIES[draw.family]
         self.where = where
         self.plate = getattr(site.ascribed.space, "nominal", None) if site.ascribed is not None else None
-        self.items = [Argument(draw.family, name, expr, parts) for name, expr in draw.args if name != "dim"]
-        self.constraints = {p.name: p.constraint for p in FAMILIES[draw.family].parameters}
+        named = [(_parameter(self.family, name), name, expr) for name, expr in draw.args]
+        self.items = [Argument(p, name, expr, parts) for p, name, expr in named if not p.sizes]
+        self.constraints = {p.name: p.constraint for p in self.family.facts.parameters}
         self.by_data = any(expr.type.space is None for _, expr in draw.args)
         """True where only data tell the shape of an argument."""
         self.literal = all(isinstance(expr, Constant) for _, expr in draw.args)
@@ -156,6 +147,11 @@ class Arguments:
         if self._made is None or self._made_as != like:
             self._made, self._made_as = aligned.canonical(rank), like
         return self._made
+
+
+def _parameter(family: RuntimeFamily, name: str) -> Parameter:
+    """The parameter that an argument of this name gives, be it by another parametrisation."""
+    return next(p for p in family.facts.parameters if name == p.name or name in dict(p.alternatives))
 
 
 def take_groups(cell: Cell, groups: Cell) -> Cell:

@@ -6,14 +6,13 @@ A draw has the joint batch shape of its arguments, which an ascription may widen
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from qvr_core.runtime.families import RUNTIME_FAMILIES, standard_noise
+from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.runtime.families.bijectors import Support, constrain
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs.arguments import Aligned, Arguments
@@ -27,15 +26,9 @@ from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.padding import valid_positions
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.language.families import FAMILIES, Family
+from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.types.model import Ascription, FamilyDraw, Site
 from qvr_core.semantics.types.spaces import Constrained, Finite, Product, Real, Seq, Space
-
-_CATEGORIES: Mapping[str, Callable[[tuple[Tensor, ...]], int]] = {
-    "Categorical": lambda parameters: parameters[0].shape[-1],
-    "OrderedLogistic": lambda parameters: parameters[1].shape[-1] + 1,
-}
-_SUPPORTS: Mapping[str, str] = {"Simplex": "simplex", "CholeskyFactor": "correlation", "Covariance": "covariance"}
 
 
 @dataclass(slots=True)
@@ -62,7 +55,7 @@ class FamilySite:
         self.kind: SiteKind = kind
         self.name = site.name
         self.family = RUNTIME_FAMILIES[draw.family]
-        self.table = FAMILIES[draw.family]
+        self.facts = self.family.facts
         self.where = Where(program, f"site `{site.name}`", site.name)
         self.arguments = Arguments(draw, site, self.where, parts)
         self.via, self.at, self.mask, self.weight = (
@@ -71,8 +64,8 @@ class FamilySite:
         )
         self.plate = plate_shape(site)
         self.space = site.bound[0][1].space if site.bound else None
-        self.event = event_shape(self.table.event, site, self.space)
-        self.discrete = self.table.discrete
+        self.event = event_shape(self.facts.event, site, self.space)
+        self.discrete = self.facts.discrete
         # draws without a reparameterised gradient carry the score function's
         self.by_score = not self.family.reparameterised
         self._literal_support: dict[torch.dtype, Support] = {}
@@ -85,7 +78,7 @@ class FamilySite:
         batch = self._widened(()) if self.via is None and self.at is None else None
         shape = None if self.event is None or batch is None else (*batch, *self.event)
         spec = NoiseSpec("", shape or (), self.family.noise, True)
-        kind = "discrete" if self.discrete else family_support(self.table, ()).kind
+        kind = "discrete" if self.discrete else self.family.support(()).kind
         observed = self.kind == "observe"
         return SiteInfo(self.name, self.kind, observed, False, shape, kind, (spec,), self.discrete, self.site.density)
 
@@ -138,7 +131,7 @@ class FamilySite:
 
     def _widened(self, batch: tuple[int, ...]) -> tuple[int, ...]:
         site = self.site
-        if site.ascription is Ascription.VALUE and event_free(self.table, self.space):
+        if site.ascription is Ascription.VALUE and event_free(self.facts, self.space):
             shape = sizes(site.ascribed.space) if site.ascribed is not None else ()
             if shape != (1,) and all(size == 1 for size in batch):
                 batch = shape
@@ -171,17 +164,11 @@ class FamilySite:
         if free is not None:
             value, log_jacobian = constrain(free, self._support(parameters))
             noise = None
-        elif family.transform is not None:
+        else:
             if noise is None:
                 shape = (frame.rows, *batch, *self._noise_event(parameters))
-                noise = standard_noise(family.noise, shape, _like(parameters), request.generator)
-            value = family.transform(noise, *parameters)
-        elif noise is not None:
-            value = noise
-        else:
-            assert family.draw is not None
-            shape = (frame.rows, *batch, *self._noise_event(parameters))
-            value = noise = family.draw(shape, request.generator, *map(_at_least_float, parameters))
+                noise = family.fresh_noise(shape, request.generator, parameters)
+            value = family.value_of(noise, parameters)
         if self.discrete:
             value = value.long()
         record = self._record(False, value, {} if noise is None else {"": noise})
@@ -197,10 +184,10 @@ class FamilySite:
     def _support(self, parameters: tuple[Tensor, ...]) -> Support:
         """Where the draws live; bounds that literal arguments give are plain numbers, known once and for all."""
         if not self.arguments.literal:
-            return family_support(self.table, parameters)
+            return self.family.support(parameters)
         made = self._literal_support.get(precision())
         if made is None:
-            found = family_support(self.table, parameters)
+            found = self.family.support(parameters)
             low, high = (float(end) if isinstance(end, Tensor) else end for end in (found.low, found.high))
             made = self._literal_support[precision()] = Support(found.kind, low, high)
         return made
@@ -210,13 +197,13 @@ class FamilySite:
         if self.arguments.literal:
             aligned = self.arguments.align(frame, self.event, None)
             return self._support(self.arguments.canonical(aligned, len(aligned.batch)))
-        if self.table.bounded_by is not None or self.table.name == "Pareto":
+        if self.facts.bounded_by is not None or self.facts.above is not None:
             raise NoDensity(
                 f"{self.where.program}: site `{self.name}` is drawn inside `marginalize` between bounds that are "
                 "computed; write the bounds as numbers, or use AutoPriorGuide",
                 site=self.name,
             )
-        return family_support(self.table, ())
+        return self.family.support(())
 
     def draw_value(self, frame: Frame, plate: tuple[int, ...]) -> Tensor:
         """A draw for every element of a plate, without a record."""
@@ -224,30 +211,16 @@ class FamilySite:
         batch = aligned.batch
         wide = batch if batch[: len(plate)] == plate else (*plate, *batch)
         parameters = self.arguments.canonical(aligned, len(wide))
-        family, generator = self.family, frame.request.generator
         shape = (frame.rows, *wide, *self._noise_event(parameters))
-        if family.transform is not None:
-            return family.transform(standard_noise(family.noise, shape, _like(parameters), generator), *parameters)
-        assert family.draw is not None
-        value = family.draw(shape, generator, *map(_at_least_float, parameters))
+        noise = self.family.fresh_noise(shape, frame.request.generator, parameters)
+        value = self.family.value_of(noise, parameters)
         return value.long() if self.discrete else value
 
     def _noise_event(self, parameters: tuple[Tensor, ...]) -> tuple[int, ...]:
-        match self.family.name:
-            case "LogisticNormal" | "Dirichlet":
-                return (max(p.shape[-1] for p in parameters),)
-            case "LowRankMultivariateNormal":
-                return (parameters[1].shape[-2] + parameters[1].shape[-1],)
-            case "MultivariateNormal" | "Wishart" | "InverseWishart":
-                return (parameters[1].shape[-1],) * self.table.event
-            case "MatrixNormal":
-                return (parameters[1].shape[-1], parameters[2].shape[-1])
-            case "LKJCholesky":
-                if not self.event:
-                    raise self.where.misfit("a size, as in `: CholeskyFactor 3` or `dim=3`", "none")
-                return self.event
-            case _:
-                return ()
+        shape = self.family.noise_event(parameters, self.event)
+        if shape is None:
+            raise self.where.misfit("a size, as in `: CholeskyFactor 3` or `dim=3`", "none")
+        return shape
 
     # ------------------------------------------------------------ densities
 
@@ -261,10 +234,10 @@ class FamilySite:
 
     def terms(self, frame: Frame, value: Cell, aligned: Aligned, groups: Cell | None) -> Terms:
         """Elementwise log densities of a fitted value."""
-        rank = value.rank - self.table.event
+        rank = value.rank - self.facts.event
         parameters = self.arguments.canonical(aligned, rank)
-        if self.family.name in _CATEGORIES:
-            self._check_categories(value.value, _CATEGORIES[self.family.name](parameters))
+        if self.facts.support.categories and self.family.categories is not None:
+            self._check_categories(value.value, self.family.categories(*parameters))
         density = self.family.log_prob(value.value, *parameters)
         terms = Terms(density, value.rows or aligned.rows)
         return self.weighted(self._valid(terms) if isinstance(self.space, Seq) else terms, frame, groups)
@@ -291,7 +264,7 @@ class FamilySite:
     ) -> Cell:
         """A given value in the shape of the likelihood, checked; `rows_of` is the plate of a summed-out latent that
         has a value for each row."""
-        cell, event, batch = as_one(given), self.table.event, aligned.batch
+        cell, event, batch = as_one(given), self.facts.event, aligned.batch
         value: Tensor = cell.value
         if not self.discrete and not value.is_floating_point():
             value = value.to(precision())
@@ -316,7 +289,7 @@ class FamilySite:
     def _one_draw(self, value: Tensor, batch: tuple[int, ...], rows_of: tuple[int, ...]) -> Tensor:
         """A value as drawn, with the one row of a program that reads none, as that row.  Rows of data meet rows of
         arguments, so any other axis in front of them is refused."""
-        own = tuple(value.shape[: value.ndim - self.table.event])
+        own = tuple(value.shape[: value.ndim - self.facts.event])
         plate = (self.plate if self.kind == "observe" and self.site.ascription is Ascription.PLATE else ()) or rows_of
         rank = max(len(plate), len(batch))
         if not plate or len(own) <= rank:
@@ -345,7 +318,7 @@ class FamilySite:
         fits = len(batch) <= len(own) and all(b in (1, o) for b, o in zip(reversed(batch), reversed(own), strict=False))
         if not fits:
             raise self.where.misfit(f"values of shape {batch}, as the arguments have", f"shape {own}")
-        if self.site.ascription is Ascription.VALUE and event_free(self.table, self.space) and len(own) > 1:
+        if self.site.ascription is Ascription.VALUE and event_free(self.facts, self.space) and len(own) > 1:
             wanted = sizes(self.space) if self.space is not None else ()
             if all(size == 1 for size in batch) and own[-len(wanted) :] != wanted:
                 raise self.where.misfit(f"rows of {wanted}, as `: {self._plate_name}` says", f"shape {own}")
@@ -440,29 +413,6 @@ def event_shape(rank: int, site: Site, space: Space | None) -> tuple[int, ...] |
     return None
 
 
-def family_support(table: Family, parameters: tuple[Tensor, ...]) -> Support:
-    """Where a family's draws live, given its arguments (none: only the kind is right)."""
-    if table.bounded_by is not None:
-        names = [parameter.name for parameter in table.parameters]
-        low, high = (parameters[names.index(name)] if parameters else None for name in table.bounded_by)
-        return Support("bounded", low, high)
-    if table.name == "Pareto" and parameters:
-        return Support("bounded", parameters[0], None)
-    support = table.support
-    if support.kind == "real":
-        bounded = support.low is not None or support.high is not None
-        return Support("bounded", support.low, support.high) if bounded else Support("real")
-    return Support(_SUPPORTS.get(support.kind, "discrete"))
-
-
 def event_free(table: Family, space: Space | None) -> bool:
     """True for a family of numbers whose site names a real space: the value has that shape."""
     return table.event == 0 and isinstance(space, Real)
-
-
-def _like(parameters: tuple[Tensor, ...]) -> Tensor:
-    return next((p for p in parameters if p.is_floating_point()), torch.zeros((), dtype=precision()))
-
-
-def _at_least_float(parameter: Tensor) -> Tensor:
-    return parameter if parameter.is_floating_point() else parameter.to(precision())

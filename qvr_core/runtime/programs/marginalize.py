@@ -18,7 +18,7 @@ from qvr_core.runtime.families.bijectors import constrain
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.execution import SiteRecord
-from qvr_core.runtime.programs.family_site import FamilySite, Terms, family_support, sizes
+from qvr_core.runtime.programs.family_site import FamilySite, Terms, sizes
 from qvr_core.runtime.programs.frame import Frame, as_tensor
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity, RuntimeProblem
@@ -188,7 +188,7 @@ class Marginalize:
         parameters = latent.arguments.canonical(aligned, len(aligned.batch))
         if latent.discrete:
             return torch.arange(_cardinality(latent, parameters)), None, False
-        support = family_support(latent.table, parameters)
+        support = latent.family.support(parameters)
         if support.low is None or support.high is None:
             raise NoDensity(
                 f"site `{self.name}`: {latent.family.name} is not on a bounded interval, so it cannot be integrated "
@@ -312,16 +312,10 @@ def _as_rows(values: Tensor, has_rows: bool, rows: int) -> Tensor:
 
 
 def _cardinality(site: FamilySite, parameters: tuple[Tensor, ...]) -> int:
-    match site.family.name:
-        case "Categorical":
-            return parameters[0].shape[-1]
-        case "OrderedLogistic":
-            return parameters[1].shape[-1] + 1
-        case "Bernoulli":
-            return 2
-        case "Binomial":
-            return int(parameters[0].max()) + 1
-        case name:
-            raise NoDensity(
-                f"site `{site.name}`: {name} has infinitely many values and cannot be summed out", site=site.name
-            )
+    count = site.family.categories
+    if count is None:
+        raise NoDensity(
+            f"site `{site.name}`: {site.family.name} has infinitely many values and cannot be summed out",
+            site=site.name,
+        )
+    return count(*parameters)

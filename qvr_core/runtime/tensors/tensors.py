@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from qvr_core.runtime.arrows.repetition import wanted_steps
-from qvr_core.runtime.families import RUNTIME_FAMILIES, canonical
+from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.runtime.tensors.algebras import Algebra
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Value
@@ -20,7 +20,6 @@ from qvr_core.runtime.values.errors import InputProblem, MissingData
 from qvr_core.runtime.values.leaves import adopt
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.arrows.parameters import Shape, parameter_shapes
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types import model
 from qvr_core.semantics.types.spaces import Named, Space
 
@@ -82,18 +81,18 @@ class LatentTensor(TensorArrow):
         if self.prior is None:
             return self.weight.new_zeros(())
         name, literal = self.prior
+        family = RUNTIME_FAMILIES[name]
         given = {key: self.weight.new_tensor(value) for key, value in literal}
         if not given:
             # a prior without arguments: centred, `scale` wide
             given = {
                 parameter.name: self.weight.new_tensor(self._default(parameter.constraint))
-                for parameter in FAMILIES[name].parameters
+                for parameter in family.facts.parameters
             }
-        family = RUNTIME_FAMILIES[name]
         value = self.flat()
         if family.event == 1:
             given = {key: entry.expand(value.shape[-1]) for key, entry in given.items()}
-        return family.log_prob(value, *canonical(name, given)).sum()
+        return family.log_prob(value, *family.canonical(given)).sum()
 
     def _default(self, constraint: str) -> float:
         return 0.0 if constraint == "real" else self.scale or 1.0

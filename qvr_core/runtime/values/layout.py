@@ -19,7 +19,7 @@ from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.language.families import event_width
+from qvr_core.semantics.language.family_heads import event_width
 from qvr_core.semantics.types.spaces import Constrained, Finite, Product, Real, Seq, Space
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from qvr_core.semantics.language.families import FAMILIES, Family, Parameter
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.language.family_spelling import Foreign, foreign_family, likely_family
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.scope import Scope

@@ -7,7 +7,9 @@ from qvr_core.semantics.arrows.heads import Head, family_name, read_head
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.options import Settings, read_options, removal
 from qvr_core.semantics.arrows.role_doubt import Marks, settle_role
-from qvr_core.semantics.language.families import FAMILIES, Family, head_problem, heads_for, support_words
+from qvr_core.semantics.language.families import FAMILIES, suggested_head
+from qvr_core.semantics.language.family import Family, support_words
+from qvr_core.semantics.language.family_heads import head_problem
 from qvr_core.semantics.scope.scope import Scope, show
 from qvr_core.semantics.scope.sequences import as_sequence
 from qvr_core.semantics.types.arrow_text import arrow_text
@@ -169,7 +171,7 @@ def _tabular(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -
         return True
     if is_finite(domain.space) and is_finite(codomain.space):
         return True
-    family = "Categorical" if is_finite(codomain.space) else next(iter(heads_for(codomain.space)), "Normal")
+    family = suggested_head(codomain.space) or next(iter(FAMILIES))
     what = "into" if not is_finite(codomain.space) else "from"
     space = codomain if what == "into" else domain
     scope.report(
@@ -185,8 +187,7 @@ def _check_head(head: Head, codomain: Named, decl: MorphismDecl, scope: Scope) -
     problem = head_problem(head.family, codomain.space)
     if problem is None:
         return True
-    others = [name for name in heads_for(codomain.space) if name != head.family.name]
-    preferred = "Categorical" if "Categorical" in others else others[0] if others else None
+    preferred = suggested_head(codomain.space, instead_of=head.family.name)
     fixes = () if preferred is None else (
         Fix(f"Change to `{preferred}`", (Edit(scope.origin(head.name.span), preferred),)),
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from qvr_core.semantics.language.families import Family
+from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.roles import HEAD_OPTIONS, ROLES, OptionSpec, Role
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.scope import Scope, respelt

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
-from qvr_core.semantics.language.families import FAMILIES, raw_width
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family_heads import raw_width
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.spaces import Dim, Finite, Linear, Space, factors_of, item_of, width
 

@@ -5,7 +5,8 @@ Only what is certain counts: the value as it was drawn, from a family whose supp
 
 from __future__ import annotations
 
-from qvr_core.semantics.language.families import FAMILIES, Family
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
 from qvr_core.semantics.types.model import Bound, Expr

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import named_value, words
-from qvr_core.semantics.language.families import head_problem
+from qvr_core.semantics.language.family_heads import head_problem
 from qvr_core.semantics.programs.family_draws import FamilyArgument, TypedFamily
 from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.scope.environment import StepContext
@@ -161,9 +161,10 @@ def _names_values(drawn: TypedFamily, space: Named, options: StepOptions) -> boo
 
 def _is_row_name(drawn: TypedFamily, space: Named) -> bool:
     """True where S can only name the rows: 0 or 1 is drawn in each row, and S is a set of another size."""
-    if drawn.family.name != "Bernoulli" or not isinstance(space.space, Finite):
+    own = drawn.family.support.size
+    if own is None or not isinstance(space.space, Finite):
         return False
-    return space.space.labels is None and isinstance(space.space.size, int) and int(space.space.size) != 2
+    return space.space.labels is None and isinstance(space.space.size, int) and int(space.space.size) != own
 
 
 def is_value_set(drawn: TypedFamily, space: Named) -> bool:

@@ -17,7 +17,7 @@ from qvr_core.semantics.arrows.heads import (
     named_parameter,
     signature,
 )
-from qvr_core.semantics.language.families import Family, Parameter
+from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.argument_support import check_support
 from qvr_core.semantics.scope.environment import StepContext
@@ -264,18 +264,17 @@ def _event_size(family: Family, arguments: Sequence[FamilyArgument], over: Named
         return over.space.size
     for argument in arguments:
         shape = axes(argument.value.type)
-        if argument.parameter.shape == "element" or not shape or family.name == "MixtureNormal":
+        if argument.parameter.shape == "element" or not shape or not (family.event or family.support.categories):
             continue
         last = shape[-1][0]
         if last is not None:
-            # cutpoints lie between categories; the last logit of a simplex is fixed
-            return add((last, 1)) if family.name in ("OrderedLogistic", "LogisticNormal") else last
+            return add((last, argument.parameter.fewer)) if argument.parameter.fewer else last
     return _matrix_side(arguments)
 
 
 def _matrix_side(arguments: Sequence[FamilyArgument]) -> Dim | None:
     for argument in arguments:
-        if argument.name == "dim" and isinstance(argument.value, Constant) and isinstance(argument.value.value, int):
+        if argument.parameter.sizes and isinstance(argument.value, Constant) and isinstance(argument.value.value, int):
             return argument.value.value
     return None
 
@@ -338,8 +337,8 @@ def _event_space(family: Family, args: Mapping[str, Expr], size: Dim | None, eve
         return None if size is None or family.event == 2 else Real((size,))
     if support.kind == "count":
         return Real((1,), low=0.0)
-    if family.name == "Bernoulli":
-        return Finite(2)
+    if support.size is not None:
+        return Finite(support.size)
     if size is None:
         return None
     return Finite(size, event) if support.kind == "finite" else Constrained(support.kind, size)

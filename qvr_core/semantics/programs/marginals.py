@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.broadcasting import with_axes
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.language.families import FAMILIES, Family, head_problem, support_words
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import Family, support_words
+from qvr_core.semantics.language.family_heads import head_problem
 from qvr_core.semantics.programs.ascriptions import is_value_set
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.sites import TypedSite, check_site
@@ -126,7 +128,7 @@ def _check_summable(drawn: TypedFamily, before: int, step: MarginalizeStep, ctx:
     reason = None
     if family.event > 0:
         reason = "draws a vector or a matrix"
-    elif family.support.kind == "count" and family.name != "Binomial":
+    elif family.support.kind == "count" and family.counts_to is None:
         reason = f"draws {support_words(family)} without end"
     elif family.support.kind == "real" and not _bounded(drawn.model, family):
         reason = "is not bounded to an interval"

@@ -1,4 +1,4 @@
-"""Discrete families, elementwise, in their logit forms.  Draws carry no gradient."""
+"""Families of counts, and 0 or 1, elementwise, in their logit forms.  Draws carry no gradient."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from qvr_core.runtime.families.continuous import inside
-from qvr_core.runtime.families.standardless import open_uniforms, standard_gamma
-
-Shape = tuple[int, ...]
+from qvr_core.runtime.families.densities import inside
+from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.runtime.families.links import HeadPlan, Params
+from qvr_core.runtime.families.noise import Shape, open_uniforms, standard_gamma
+from qvr_core.runtime.families.parameters import COUNT, PROBS, RATE, positive_parameter
+from qvr_core.semantics.language.family import Family, Parameter, Support
+from qvr_core.semantics.types.spaces import Finite
 
 
 def _whole(value: Tensor) -> Tensor:
@@ -25,6 +28,15 @@ def bernoulli_log_prob(value: Tensor, logits: Tensor) -> Tensor:
     return inside((y == 0) | (y == 1), y * logits - F.softplus(logits))
 
 
+BERNOULLI = RuntimeFamily(
+    Family("Bernoulli", (PROBS,), Support("finite", 0.0, 1.0), "discrete", "0 or 1"),
+    bernoulli_log_prob,
+    draw=bernoulli_draw,
+    reparameterised=False,
+    categories=lambda logits: 2,
+)
+
+
 def binomial_draw(shape: Shape, generator: Generator | None, total: Tensor, logits: Tensor) -> Tensor:
     probs = logits.detach().sigmoid().expand(shape).contiguous()
     return torch.binomial(total.to(probs.dtype).expand(shape).contiguous(), probs, generator=generator)
@@ -38,23 +50,32 @@ def binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
     return inside(ok, choose + y * logits - n * F.softplus(logits))
 
 
-def categorical_draw(shape: Shape, generator: Generator | None, logits: Tensor) -> Tensor:
-    """Inverse cdf, one uniform per draw.  `shape` is without the class axis."""
-    cdf = logits.detach().softmax(-1).cumsum(-1)
-    u = open_uniforms((*shape, 1), cdf, generator) * cdf[..., -1:]
-    return (u > cdf).sum(-1).clamp_(max=logits.shape[-1] - 1)
+def _binomial_link(head: HeadPlan, raw: Tensor) -> Params:
+    logits = head.pieces(raw)["probs"]
+    total, space = head.options.get("total"), head.codomain
+    if not isinstance(total, int):
+        total = head.family.head_options["total"]
+        if isinstance(space, Finite) and isinstance(space.size, int):
+            total = space.size - 1
+    return torch.full_like(logits, float(total)), logits
 
 
-def categorical_log_prob(value: Tensor, logits: Tensor) -> Tensor:
-    """`logits` (…, K) need not be normalised."""
-    count = logits.shape[-1]
-    if value.shape == logits.shape[:-1]:
-        flat = F.cross_entropy(logits.reshape(-1, count), value.reshape(-1).long(), reduction="none")
-        return -flat.view(value.shape)
-    normalised = torch.log_softmax(logits, -1)
-    lead = torch.broadcast_shapes(value.shape, logits.shape[:-1])
-    index = value.long().expand(lead).unsqueeze(-1)
-    return normalised.expand(*lead, count).gather(-1, index).squeeze(-1)
+BINOMIAL = RuntimeFamily(
+    Family(
+        "Binomial",
+        (Parameter("total", constraint="natural", aliases=("total_count", "n"), raw="none"), PROBS),
+        COUNT,
+        "discrete",
+        "successes in total trials",
+        counts_to="total",
+        head_options={"total": 1},
+    ),
+    binomial_log_prob,
+    draw=binomial_draw,
+    reparameterised=False,
+    link=_binomial_link,
+    categories=lambda total, logits: int(total.max()) + 1,
+)
 
 
 def geometric_draw(shape: Shape, generator: Generator | None, logits: Tensor) -> Tensor:
@@ -68,6 +89,14 @@ def geometric_log_prob(value: Tensor, logits: Tensor) -> Tensor:
     return inside(_whole(y), -F.softplus(-logits) - y * F.softplus(logits))
 
 
+GEOMETRIC = RuntimeFamily(
+    Family("Geometric", (PROBS,), COUNT, "discrete", "failures before the first success"),
+    geometric_log_prob,
+    draw=geometric_draw,
+    reparameterised=False,
+)
+
+
 def poisson_draw(shape: Shape, generator: Generator | None, rate: Tensor) -> Tensor:
     return torch.poisson(rate.detach().expand(shape), generator=generator)
 
@@ -77,6 +106,14 @@ def poisson_log_prob(value: Tensor, rate: Tensor) -> Tensor:
     ok = _whole(y)
     y = torch.where(ok, y, 0.0)
     return inside(ok, torch.xlogy(y, rate) - rate - torch.lgamma(y + 1.0))
+
+
+POISSON = RuntimeFamily(
+    Family("Poisson", (RATE,), COUNT, "discrete", "a count with mean rate"),
+    poisson_log_prob,
+    draw=poisson_draw,
+    reparameterised=False,
+)
 
 
 def negative_binomial_draw(shape: Shape, generator: Generator | None, total: Tensor, logits: Tensor) -> Tensor:
@@ -93,6 +130,20 @@ def negative_binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> 
     return inside(ok, choose + y * F.logsigmoid(logits) + n * F.logsigmoid(-logits))
 
 
+NEGATIVE_BINOMIAL = RuntimeFamily(
+    Family(
+        "NegativeBinomial",
+        (positive_parameter("total", "total_count", "concentration", "r"), PROBS),
+        COUNT,
+        "discrete",
+        "an overdispersed count",
+    ),
+    negative_binomial_log_prob,
+    draw=negative_binomial_draw,
+    reparameterised=False,
+)
+
+
 def zero_inflated_poisson_draw(shape: Shape, generator: Generator | None, gate_logits: Tensor, rate: Tensor) -> Tensor:
     closed = bernoulli_draw(shape, generator, gate_logits)
     return (1.0 - closed) * poisson_draw(shape, generator, rate)
@@ -103,20 +154,15 @@ def zero_inflated_poisson_log_prob(value: Tensor, gate_logits: Tensor, rate: Ten
     return torch.where(value == 0, torch.logaddexp(F.logsigmoid(gate_logits), open_), open_)
 
 
-def ordered_logistic_logits(predictor: Tensor, cutpoints: Tensor) -> Tensor:
-    """Log-probabilities (…, K) of the categories: log(σ(c_k − η) − σ(c_{k−1} − η)), exact in both tails."""
-    z = cutpoints - predictor.unsqueeze(-1)
-    first, last = F.logsigmoid(z[..., :1]), F.logsigmoid(-z[..., -1:])
-    upper, lower = z[..., 1:], z[..., :-1]
-    # σ(u) − σ(l) = σ(u) σ(−l) (1 − e^{l−u})
-    gap = (lower - upper).clamp(max=-torch.finfo(z.dtype).eps)
-    middle = F.logsigmoid(upper) + F.logsigmoid(-lower) + torch.log(-torch.expm1(gap))
-    return torch.cat([first, middle, last], dim=-1)
-
-
-def ordered_logistic_draw(shape: Shape, generator: Generator | None, predictor: Tensor, cutpoints: Tensor) -> Tensor:
-    return categorical_draw(shape, generator, ordered_logistic_logits(predictor, cutpoints))
-
-
-def ordered_logistic_log_prob(value: Tensor, predictor: Tensor, cutpoints: Tensor) -> Tensor:
-    return categorical_log_prob(value, ordered_logistic_logits(predictor, cutpoints))
+ZERO_INFLATED_POISSON = RuntimeFamily(
+    Family(
+        "ZeroInflatedPoisson",
+        (Parameter("gate", constraint="unit", alternatives=(("gate_logits", "real"),)), RATE),
+        COUNT,
+        "discrete",
+        "a Poisson, or zero with probability gate",
+    ),
+    zero_inflated_poisson_log_prob,
+    draw=zero_inflated_poisson_draw,
+    reparameterised=False,
+)

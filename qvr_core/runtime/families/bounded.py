@@ -1,0 +1,171 @@
+"""Families on an interval, and angles."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from qvr_core.runtime.families.densities import clamped_unit, inside
+from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.runtime.families.links import FLOOR, HeadPlan, Params, positive
+from qvr_core.runtime.families.noise import Shape, log_gamma_draw, open_uniforms
+from qvr_core.runtime.families.parameters import HIGH, LOC, LOW, PROBS, REAL, UNIT, positive_parameter
+from qvr_core.semantics.language.family import Family, Support
+
+
+def uniform_transform(noise: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    return low + (high - low) * noise
+
+
+def uniform_log_prob(value: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    return inside((value >= low) & (value <= high), -(high - low).log().expand_as(value + low))
+
+
+def _uniform_link(head: HeadPlan, raw: Tensor) -> Params:
+    pieces = head.pieces(raw)
+    low, high = head.bounds
+    if low is None and high is None:
+        return pieces["low"], pieces["low"] + positive(pieces["high"])
+    if low is not None and high is not None:
+        # both ends inside the codomain, the upper above the lower
+        start = low + (high - low) * 0.999 * pieces["low"].sigmoid()
+        return start, start + (high - start) * (FLOOR + (1.0 - FLOOR) * pieces["high"].sigmoid())
+    if low is not None:
+        start = low + positive(pieces["low"])
+        return start, start + positive(pieces["high"])
+    end = torch.full_like(pieces["high"], 0.0 if high is None else high) - positive(pieces["high"])
+    return end - positive(pieces["low"]), end
+
+
+UNIFORM = RuntimeFamily(
+    Family("Uniform", (LOW, HIGH), REAL, "uniform", "flat between low and high", bounded_by=("low", "high")),
+    uniform_log_prob,
+    uniform_transform,
+    link=_uniform_link,
+)
+
+
+def beta_draw(shape: Shape, generator: Generator | None, a: Tensor, b: Tensor) -> Tensor:
+    logit = log_gamma_draw(shape, a, generator) - log_gamma_draw(shape, b, generator)
+    eps = torch.finfo(logit.dtype).eps
+    return logit.sigmoid().clamp(torch.finfo(logit.dtype).tiny, 1.0 - eps)
+
+
+def beta_log_prob(value: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    ok = (value >= 0.0) & (value <= 1.0)
+    y = value.clamp(torch.finfo(value.dtype).tiny, 1.0 - 0.5 * torch.finfo(value.dtype).eps)
+    normaliser = torch.lgamma(a) + torch.lgamma(b) - torch.lgamma(a + b)
+    return inside(ok, (a - 1.0) * y.log() + (b - 1.0) * torch.log1p(-y) - normaliser)
+
+
+BETA = RuntimeFamily(
+    Family(
+        "Beta",
+        (positive_parameter("a", "alpha", "concentration1"), positive_parameter("b", "beta", "concentration0")),
+        UNIT,
+        "value",
+        "a probability; a and b count successes and failures",
+    ),
+    beta_log_prob,
+    draw=beta_draw,
+)
+
+
+def kumaraswamy_transform(noise: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    # 1 - (1 - u)^(1/b), then the a-th root, in logarithms
+    log_inner = torch.log(-torch.expm1(torch.log1p(-noise) / b).clamp(max=-torch.finfo(noise.dtype).tiny))
+    return clamped_unit((log_inner / a).exp())[0]
+
+
+def kumaraswamy_log_prob(value: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    y, ok = clamped_unit(value)
+    log_y = y.log()
+    log_rest = torch.log(-torch.expm1(a * log_y).clamp(max=-torch.finfo(y.dtype).tiny))
+    return inside(ok, a.log() + b.log() + (a - 1.0) * log_y + (b - 1.0) * log_rest)
+
+
+KUMARASWAMY = RuntimeFamily(
+    Family(
+        "Kumaraswamy",
+        (positive_parameter("a", "concentration1", "alpha"), positive_parameter("b", "concentration0", "beta")),
+        UNIT,
+        "uniform",
+        "like Beta, with a closed-form inverse cdf",
+    ),
+    kumaraswamy_log_prob,
+    kumaraswamy_transform,
+)
+
+
+_FLAT = 1e-2
+"""Below this logit a continuous Bernoulli is computed by its series, which is exact to float32 there."""
+
+
+def continuous_bernoulli_transform(noise: Tensor, logits: Tensor) -> Tensor:
+    flat = logits.abs() < _FLAT
+    size = torch.where(flat, 1.0, logits.abs())
+    # for a positive logit the mirrored draw: 1 − x has logit −λ
+    u = torch.where(logits > 0.0, 1.0 - noise, noise)
+    x = -torch.log1p(u * torch.expm1(-size)) / size
+    steep = torch.where(logits > 0.0, 1.0 - x, x)
+    return torch.where(flat, noise + 0.5 * logits * noise * (1.0 - noise), steep).clamp(0.0, 1.0)
+
+
+def continuous_bernoulli_log_prob(value: Tensor, logits: Tensor) -> Tensor:
+    flat = logits.abs() < _FLAT
+    size = torch.where(flat, 1.0, logits.abs())
+    steep = F.relu(logits) + torch.log(-torch.expm1(-size)) - size.log()
+    log_normaliser = torch.where(flat, 0.5 * logits + logits.square() / 24.0, steep)
+    return inside((value >= 0.0) & (value <= 1.0), logits * value - log_normaliser)
+
+
+CONTINUOUS_BERNOULLI = RuntimeFamily(
+    Family("ContinuousBernoulli", (PROBS,), UNIT, "uniform", "Bernoulli for values between 0 and 1"),
+    continuous_bernoulli_log_prob,
+    continuous_bernoulli_transform,
+)
+
+
+def von_mises_draw(shape: Shape, generator: Generator | None, loc: Tensor, concentration: Tensor) -> Tensor:
+    """Best & Fisher (1979), wrapped to [−π, π); in double precision, since small concentrations cancel."""
+    kappa = concentration.detach().double().expand(shape).clamp(min=1e-6)
+    tau = 1.0 + (1.0 + 4.0 * kappa.square()).sqrt()
+    rho = (tau - (2.0 * tau).sqrt()) / (2.0 * kappa)
+    # 1/κ + κ is the limit of (1 + ρ²) / (2ρ) where ρ loses its digits
+    r = torch.where(kappa < 1e-3, 1.0 / kappa + kappa, (1.0 + rho.square()) / (2.0 * rho))
+    angle = torch.zeros_like(kappa)
+    todo = torch.ones(shape, dtype=torch.bool, device=kappa.device)
+    while bool(todo.any()):
+        u1, u2, u3 = open_uniforms((3, *shape), kappa, generator)
+        z = torch.cos(math.pi * u1)
+        f = (1.0 + r * z) / (r + z)
+        c = kappa * (r - f)
+        accept = ((c * (2.0 - c) - u2) > 0.0) | ((c / u2).log() + 1.0 - c >= 0.0)
+        fresh = torch.sign(u3 - 0.5) * torch.acos(f.clamp(-1.0, 1.0))
+        angle = torch.where(todo & accept, fresh, angle)
+        todo &= ~accept
+    turned = angle.to(loc.dtype) + loc.detach()
+    return torch.remainder(turned + math.pi, 2.0 * math.pi) - math.pi
+
+
+def von_mises_log_prob(value: Tensor, loc: Tensor, concentration: Tensor) -> Tensor:
+    # log I0(κ) = log(i0e(κ)) + κ
+    log_i0 = torch.special.i0e(concentration).log() + concentration
+    return concentration * torch.cos(value - loc) - math.log(2.0 * math.pi) - log_i0
+
+
+VON_MISES = RuntimeFamily(
+    Family(
+        "VonMises",
+        (LOC, positive_parameter("concentration", "kappa")),
+        Support("real", -math.pi, math.pi),
+        "value",
+        "an angle around loc",
+    ),
+    von_mises_log_prob,
+    draw=von_mises_draw,
+    reparameterised=False,  # by rejection
+)

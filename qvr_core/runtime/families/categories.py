@@ -1,0 +1,100 @@
+"""Families of categories, as many as their parameters say.  Draws carry no gradient."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.runtime.families.links import HeadPlan, Params, positive
+from qvr_core.runtime.families.noise import Shape, open_uniforms
+from qvr_core.runtime.families.parameters import CATEGORIES, CLASS_PROBS
+from qvr_core.semantics.language.family import Family, Parameter
+
+
+def categorical_draw(shape: Shape, generator: Generator | None, logits: Tensor) -> Tensor:
+    """Inverse cdf, one uniform per draw.  `shape` is without the class axis."""
+    cdf = logits.detach().softmax(-1).cumsum(-1)
+    u = open_uniforms((*shape, 1), cdf, generator) * cdf[..., -1:]
+    return (u > cdf).sum(-1).clamp_(max=logits.shape[-1] - 1)
+
+
+def categorical_log_prob(value: Tensor, logits: Tensor) -> Tensor:
+    """`logits` (…, K) need not be normalised."""
+    count = logits.shape[-1]
+    if value.shape == logits.shape[:-1]:
+        flat = F.cross_entropy(logits.reshape(-1, count), value.reshape(-1).long(), reduction="none")
+        return -flat.view(value.shape)
+    normalised = torch.log_softmax(logits, -1)
+    lead = torch.broadcast_shapes(value.shape, logits.shape[:-1])
+    index = value.long().expand(lead).unsqueeze(-1)
+    return normalised.expand(*lead, count).gather(-1, index).squeeze(-1)
+
+
+CATEGORICAL = RuntimeFamily(
+    Family(
+        "Categorical",
+        (CLASS_PROBS,),
+        CATEGORIES,
+        "discrete",
+        "one of k values with probabilities probs",
+        common=True,
+    ),
+    categorical_log_prob,
+    draw=categorical_draw,
+    reparameterised=False,
+    link=lambda head, raw: (raw,),
+    categories=lambda logits: logits.shape[-1],
+    log_table=lambda logits: torch.log_softmax(logits, -1),
+)
+
+
+def ordered_logistic_logits(predictor: Tensor, cutpoints: Tensor) -> Tensor:
+    """Log-probabilities (…, K) of the categories: log(σ(c_k − η) − σ(c_{k−1} − η)), exact in both tails."""
+    z = cutpoints - predictor.unsqueeze(-1)
+    first, last = F.logsigmoid(z[..., :1]), F.logsigmoid(-z[..., -1:])
+    upper, lower = z[..., 1:], z[..., :-1]
+    # σ(u) − σ(l) = σ(u) σ(−l) (1 − e^{l−u})
+    gap = (lower - upper).clamp(max=-torch.finfo(z.dtype).eps)
+    middle = F.logsigmoid(upper) + F.logsigmoid(-lower) + torch.log(-torch.expm1(gap))
+    return torch.cat([first, middle, last], dim=-1)
+
+
+def ordered_logistic_draw(shape: Shape, generator: Generator | None, predictor: Tensor, cutpoints: Tensor) -> Tensor:
+    return categorical_draw(shape, generator, ordered_logistic_logits(predictor, cutpoints))
+
+
+def ordered_logistic_log_prob(value: Tensor, predictor: Tensor, cutpoints: Tensor) -> Tensor:
+    return categorical_log_prob(value, ordered_logistic_logits(predictor, cutpoints))
+
+
+def _ordered_logistic_link(head: HeadPlan, raw: Tensor) -> Params:
+    pieces = head.pieces(raw)
+    first, steps = pieces["cutpoints"][..., :1], pieces["cutpoints"][..., 1:]
+    return pieces["predictor"].squeeze(-1), torch.cat([first, first + positive(steps).cumsum(-1)], dim=-1)
+
+
+def _ordered_logistic_table(predictor: Tensor, cutpoints: Tensor) -> Tensor:
+    index = torch.arange(cutpoints.shape[-1] + 1, device=predictor.device)
+    return ordered_logistic_log_prob(index, predictor.unsqueeze(-1), cutpoints.unsqueeze(-2))
+
+
+ORDERED_LOGISTIC = RuntimeFamily(
+    Family(
+        "OrderedLogistic",
+        (
+            Parameter("predictor", aliases=("eta",), raw="one"),
+            Parameter("cutpoints", "vector", "ordered", ("cuts",), fewer=1),
+        ),
+        CATEGORIES,
+        "discrete",
+        "an ordered category by the interval of cutpoints that predictor plus noise falls into",
+    ),
+    ordered_logistic_log_prob,
+    draw=ordered_logistic_draw,
+    reparameterised=False,
+    link=_ordered_logistic_link,
+    categories=lambda predictor, cutpoints: cutpoints.shape[-1] + 1,
+    log_table=_ordered_logistic_table,
+)

@@ -1,0 +1,170 @@
+"""The Normal and what is made of it by a function or a cut; parameter-free noise, normal or uniform."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.families.densities import LOG_2, LOG_SQRT_2PI, clamped_unit, inside, normal_log_prob
+from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.runtime.families.links import HeadPlan, Params, positive
+from qvr_core.runtime.families.parameters import HIGH, LOC, LOW, POSITIVE, REAL, SCALE, UNIT
+from qvr_core.semantics.language.family import Family
+
+
+def normal_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    return loc + scale * noise
+
+
+def _normal_link(head: HeadPlan, raw: Tensor) -> Params:
+    loc, scale = raw.chunk(2, dim=-1)
+    return loc, positive(scale) * head.scale
+
+
+NORMAL = RuntimeFamily(
+    Family("Normal", (LOC, SCALE), REAL, "normal", "bell curve around loc with standard deviation scale", common=True),
+    normal_log_prob,
+    normal_transform,
+    link=_normal_link,
+    affine=True,
+)
+
+
+def log_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    return (loc + scale * noise).exp()
+
+
+def log_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    ok = value > 0.0
+    log = torch.where(ok, value, 1.0).log()
+    return inside(ok, normal_log_prob(log, loc, scale) - log)
+
+
+LOG_NORMAL = RuntimeFamily(
+    Family("LogNormal", (LOC, SCALE), POSITIVE, "normal", "exp of a Normal"),
+    log_normal_log_prob,
+    log_normal_transform,
+)
+
+
+def logit_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    return (loc + scale * noise).sigmoid()
+
+
+def logit_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    y, ok = clamped_unit(value)
+    log_y, log_1y = y.log(), torch.log1p(-y)
+    return inside(ok, normal_log_prob(log_y - log_1y, loc, scale) - log_y - log_1y)
+
+
+LOGIT_NORMAL = RuntimeFamily(
+    Family("LogitNormal", (LOC, SCALE), UNIT, "normal", "sigmoid of a Normal"),
+    logit_normal_log_prob,
+    logit_normal_transform,
+)
+
+
+def half_normal_transform(noise: Tensor, scale: Tensor) -> Tensor:
+    # (1 - u) / 2 keeps its precision in the upper tail, (1 + u) / 2 does not
+    return -scale * torch.special.ndtri(0.5 * (1.0 - noise))
+
+
+def half_normal_log_prob(value: Tensor, scale: Tensor) -> Tensor:
+    return inside(value >= 0.0, LOG_2 - LOG_SQRT_2PI - scale.log() - 0.5 * (value / scale).square())
+
+
+HALF_NORMAL = RuntimeFamily(
+    Family("HalfNormal", (SCALE,), POSITIVE, "uniform", "absolute value of a centred Normal"),
+    half_normal_log_prob,
+    half_normal_transform,
+)
+
+
+# ---------------------------------------------------------------- cut off
+
+_FAR = 40.0
+"""Standard deviations beyond the other bound at which an infinite bound is put: its mass is zero in any precision."""
+
+
+def _standard_bounds(loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """The bounds in standard deviations from loc, finite, so that an infinite bound has no gradient."""
+    open_low, open_high = torch.isinf(low), torch.isinf(high)
+    a = (torch.where(open_low, 0.0, low) - loc) / scale
+    b = (torch.where(open_high, 0.0, high) - loc) / scale
+    top = torch.where(open_high, 0.0, b).detach().clamp(max=0.0)
+    bottom = torch.where(open_low, 0.0, a).detach().clamp(min=0.0)
+    return torch.where(open_low, top - _FAR, a), torch.where(open_high, bottom + _FAR, b)
+
+
+def _mirrored(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The bounds turned to the left tail, where Φ keeps its digits, and where they were turned."""
+    flip = a > 0.0
+    return torch.where(flip, -b, a), torch.where(flip, -a, b), flip
+
+
+def truncated_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    left, right, flip = _mirrored(*_standard_bounds(loc, scale, low, high))
+    u = torch.where(flip, 1.0 - noise, noise)
+    # p = Φ(left) + u (Φ(right) − Φ(left)) relative to Φ(right), which may underflow
+    log_right = torch.special.log_ndtr(right)
+    ratio = (torch.special.log_ndtr(left) - log_right).exp()
+    z = _log_ndtri(log_right + torch.log(ratio + u * (1.0 - ratio)))
+    value = loc + scale * torch.where(flip, -z, z)
+    return torch.minimum(torch.maximum(value, low), high)
+
+
+def _log_ndtri(log_p: Tensor) -> Tensor:
+    """Φ⁻¹(exp(log_p)): in the far tail by Newton's method on log Φ, elsewhere directly."""
+    far = log_p < -15.0
+    near = torch.special.ndtri(torch.where(far, -15.0, log_p).exp().clamp(max=1.0 - torch.finfo(log_p.dtype).eps))
+    target = torch.where(far, log_p, -15.0)
+    z = -(-2.0 * target).sqrt()
+    for _ in range(6):
+        log_cdf = torch.special.log_ndtr(z)
+        # d log Φ / dz = φ / Φ
+        slope = (-0.5 * z.square() - LOG_SQRT_2PI - log_cdf).exp()
+        z = z - (log_cdf - target) / slope
+    return torch.where(far, z, near)
+
+
+def truncated_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    left, right, _ = _mirrored(*_standard_bounds(loc, scale, low, high))
+    log_left, log_right = torch.special.log_ndtr(left), torch.special.log_ndtr(right)
+    gap = (log_left - log_right).clamp(max=-torch.finfo(log_right.dtype).eps)
+    mass = log_right + torch.log1p(-gap.exp())
+    return inside((value >= low) & (value <= high), normal_log_prob(value, loc, scale) - mass)
+
+
+def _truncated_normal_link(head: HeadPlan, raw: Tensor) -> Params:
+    """The bounds are those of the codomain."""
+    pieces = head.pieces(raw)
+    loc, (low, high) = pieces["loc"], head.bounds
+    return (
+        loc,
+        positive(pieces["scale"]) * head.scale,
+        torch.full_like(loc, -math.inf if low is None else low),
+        torch.full_like(loc, math.inf if high is None else high),
+    )
+
+
+TRUNCATED_NORMAL = RuntimeFamily(
+    Family(
+        "TruncatedNormal",
+        (
+            LOC,
+            SCALE,
+            replace(LOW, default=-math.inf, raw="none"),
+            replace(HIGH, default=math.inf, raw="none"),
+        ),
+        REAL,
+        "uniform",
+        "Normal cut off at low and high",
+        bounded_by=("low", "high"),
+    ),
+    truncated_normal_log_prob,
+    truncated_normal_transform,
+    link=_truncated_normal_link,
+)

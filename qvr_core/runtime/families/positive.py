@@ -1,0 +1,143 @@
+"""Families of positive numbers.  Gamma draws carry torch's implicit gradients."""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor
+
+from qvr_core.runtime.families.densities import inside
+from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.runtime.families.noise import Shape, log_gamma_draw, standard_gamma
+from qvr_core.runtime.families.parameters import DF, POSITIVE, RATE, SCALE, positive_parameter
+from qvr_core.semantics.language.family import Family
+
+
+def exponential_transform(noise: Tensor, rate: Tensor) -> Tensor:
+    return -torch.log1p(-noise) / rate
+
+
+def exponential_log_prob(value: Tensor, rate: Tensor) -> Tensor:
+    return inside(value >= 0.0, rate.log() - rate * value)
+
+
+EXPONENTIAL = RuntimeFamily(
+    Family("Exponential", (RATE,), POSITIVE, "uniform", "waiting time at a constant rate"),
+    exponential_log_prob,
+    exponential_transform,
+)
+
+
+def _gamma(shape: Shape, concentration: Tensor, generator: Generator | None) -> Tensor:
+    draw = standard_gamma(concentration.expand(shape), generator)
+    return draw.clamp(min=torch.finfo(draw.dtype).tiny)
+
+
+def gamma_draw(shape: Shape, generator: Generator | None, concentration: Tensor, rate: Tensor) -> Tensor:
+    return _gamma(shape, concentration, generator) / rate
+
+
+def gamma_log_prob(value: Tensor, concentration: Tensor, rate: Tensor) -> Tensor:
+    ok = value > 0.0
+    y = torch.where(ok, value, 1.0)
+    density = concentration * rate.log() + (concentration - 1.0) * y.log() - rate * y - torch.lgamma(concentration)
+    return inside(ok, density)
+
+
+GAMMA = RuntimeFamily(
+    Family(
+        "Gamma",
+        (positive_parameter("concentration", "alpha", "shape"), positive_parameter("rate", "beta")),
+        POSITIVE,
+        "value",
+        "mean concentration / rate",
+    ),
+    gamma_log_prob,
+    draw=gamma_draw,
+)
+
+
+def inverse_gamma_draw(shape: Shape, generator: Generator | None, concentration: Tensor, rate: Tensor) -> Tensor:
+    return rate * (-log_gamma_draw(shape, concentration, generator)).clamp(max=80.0).exp()
+
+
+def inverse_gamma_log_prob(value: Tensor, concentration: Tensor, rate: Tensor) -> Tensor:
+    ok = value > 0.0
+    y = torch.where(ok, value, 1.0)
+    density = concentration * rate.log() - (concentration + 1.0) * y.log() - rate / y - torch.lgamma(concentration)
+    return inside(ok, density)
+
+
+INVERSE_GAMMA = RuntimeFamily(
+    Family(
+        "InverseGamma",
+        (positive_parameter("concentration", "alpha", "shape"), positive_parameter("rate", "beta", "scale")),
+        POSITIVE,
+        "value",
+        "1 over a Gamma",
+    ),
+    inverse_gamma_log_prob,
+    draw=inverse_gamma_draw,
+)
+
+
+def chi2_draw(shape: Shape, generator: Generator | None, df: Tensor) -> Tensor:
+    return 2.0 * _gamma(shape, 0.5 * df, generator)
+
+
+def chi2_log_prob(value: Tensor, df: Tensor) -> Tensor:
+    return gamma_log_prob(value, 0.5 * df, torch.full_like(df, 0.5))
+
+
+CHI2 = RuntimeFamily(
+    Family("Chi2", (DF,), POSITIVE, "value", "sum of df squared standard Normals"),
+    chi2_log_prob,
+    draw=chi2_draw,
+)
+
+
+def weibull_transform(noise: Tensor, scale: Tensor, concentration: Tensor) -> Tensor:
+    return scale * ((-torch.log1p(-noise)).log() / concentration).exp()
+
+
+def weibull_log_prob(value: Tensor, scale: Tensor, concentration: Tensor) -> Tensor:
+    ok = value > 0.0
+    log_z = torch.where(ok, value, 1.0).log() - scale.log()
+    density = concentration.log() - scale.log() + (concentration - 1.0) * log_z - (concentration * log_z).exp()
+    return inside(ok, density)
+
+
+WEIBULL = RuntimeFamily(
+    Family(
+        "Weibull",
+        (SCALE, positive_parameter("concentration", "shape", "k")),
+        POSITIVE,
+        "uniform",
+        "survival time with a rate that rises or falls",
+    ),
+    weibull_log_prob,
+    weibull_transform,
+)
+
+
+def pareto_transform(noise: Tensor, scale: Tensor, alpha: Tensor) -> Tensor:
+    return scale * (-torch.log1p(-noise) / alpha).exp()
+
+
+def pareto_log_prob(value: Tensor, scale: Tensor, alpha: Tensor) -> Tensor:
+    ok = value >= scale
+    safe = torch.where(ok, value, scale)
+    return inside(ok, alpha.log() + alpha * scale.log() - (alpha + 1.0) * safe.log())
+
+
+PARETO = RuntimeFamily(
+    Family(
+        "Pareto",
+        (SCALE, positive_parameter("alpha", "shape")),
+        POSITIVE,
+        "uniform",
+        "power law above scale",
+        above="scale",
+    ),
+    pareto_log_prob,
+    pareto_transform,
+)

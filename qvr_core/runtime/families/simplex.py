@@ -1,0 +1,81 @@
+"""Families of probability vectors, on the last axis."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Generator, Tensor
+
+from qvr_core.runtime.families.densities import inside, normal_log_prob
+from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.runtime.families.links import Params
+from qvr_core.runtime.families.noise import Shape, log_gamma_draw
+from qvr_core.runtime.families.parameters import LOC_VECTOR
+from qvr_core.semantics.language.family import Family, Parameter, Support
+
+SIMPLEX = Support("Simplex")
+
+
+def _longest(parameters: Params, event: Shape | None) -> Shape:
+    return (max(p.shape[-1] for p in parameters),)
+
+
+def dirichlet_draw(shape: Shape, generator: Generator | None, concentration: Tensor) -> Tensor:
+    """Normalised Gammas in logarithms; `shape` includes the event axis."""
+    drawn = log_gamma_draw(shape, concentration, generator).softmax(-1)
+    return drawn.clamp(min=torch.finfo(drawn.dtype).tiny)
+
+
+def dirichlet_log_prob(value: Tensor, concentration: Tensor) -> Tensor:
+    ok = (value >= 0.0).all(-1) & ((value.sum(-1) - 1.0).abs() < 1e-4)
+    y = value.clamp(min=torch.finfo(value.dtype).tiny)
+    concentration = concentration.expand_as(y) if concentration.shape[-1] != y.shape[-1] else concentration
+    normaliser = torch.lgamma(concentration.sum(-1)) - torch.lgamma(concentration).sum(-1)
+    return inside(ok, ((concentration - 1.0) * y.log()).sum(-1) + normaliser)
+
+
+DIRICHLET = RuntimeFamily(
+    Family(
+        "Dirichlet",
+        (Parameter("concentration", "vector", "positive vector", ("alpha",)),),
+        SIMPLEX,
+        "value",
+        "a probability vector",
+        event=1,
+    ),
+    dirichlet_log_prob,
+    draw=dirichlet_draw,
+    noise_event=_longest,
+)
+
+
+def logistic_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    z = loc + scale * noise
+    return torch.cat([z, torch.zeros_like(z[..., :1])], dim=-1).softmax(-1)
+
+
+def logistic_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    """Density of the first k − 1 coordinates (Aitchison & Shen 1980)."""
+    ok = (value >= 0.0).all(-1) & ((value.sum(-1) - 1.0).abs() < 1e-4)
+    log_y = value.clamp(min=torch.finfo(value.dtype).tiny).log()
+    z = log_y[..., :-1] - log_y[..., -1:]
+    return inside(ok, normal_log_prob(z, loc, scale).sum(-1) - log_y.sum(-1))
+
+
+LOGISTIC_NORMAL = RuntimeFamily(
+    Family(
+        "LogisticNormal",
+        (
+            replace(LOC_VECTOR, fewer=1),
+            Parameter("scale", "vector", "positive vector", ("sigma", "std", "sd", "stddev"), fewer=1),
+        ),
+        SIMPLEX,
+        "normal",
+        "a probability vector: softmax of Normals, the last logit fixed at 0",
+        event=1,
+    ),
+    logistic_normal_log_prob,
+    logistic_normal_transform,
+    noise_event=_longest,
+)

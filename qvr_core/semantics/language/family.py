@@ -1,0 +1,116 @@
+"""What the language knows of a family of distributions, whatever computes with it (docs/reference.md#families).
+
+A *head* is a family on a kernel (`~ Normal`): a network gives its raw parameters.  A *step* names a family with
+arguments (`sample mu <- Normal(0.0, 1.0)`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a family.
+
+    `shape` is 'element' (broadcasts with the value), 'vector' (over a last axis of its own) or 'matrix'.  `constraint`
+    is 'real', 'positive', 'unit' (0 to 1), 'natural', 'simplex', 'ordered', 'positive vector' or 'lower triangular'.
+    `alternatives` are other parametrisations under their own names (`logits` for `probs`): an argument so named stands
+    in the model under that name, with the constraint given here.
+
+    `fewer` is by how much a vector is shorter than what is drawn: cutpoints lie between categories.  A parameter that
+    `sizes` says only how large a draw is.  `raw` is how many numbers of a head's raw output become the parameter:
+    'none'; 'one'; 'width', one per number of a draw or per category; 'triangle', 'row triangle' or 'column triangle',
+    a lower triangular matrix of that side of a draw; or a head option, as many times the width as it says.
+    """
+
+    name: str
+    shape: str = "element"
+    constraint: str = "real"
+    aliases: tuple[str, ...] = ()
+    default: float | None = None
+    alternatives: tuple[tuple[str, str], ...] = ()
+    fewer: int = 0
+    sizes: bool = False
+    raw: str = "width"
+
+    @property
+    def rank(self) -> int:
+        """How many of an argument's last axes are its own: 0, 1 or 2."""
+        return ("element", "vector", "matrix").index(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Where the draws live.  `kind` is 'real', 'count' (0, 1, 2, …), 'finite', 'Simplex', 'CholeskyFactor' or
+    'Covariance'; the bounds are those of a real or finite support that no argument changes."""
+
+    kind: str
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def size(self) -> int | None:
+        """How many values a finite support has; None where arguments say, or it is not finite."""
+        if self.kind != "finite" or self.low is None or self.high is None:
+            return None
+        return int(self.high - self.low) + 1
+
+    @property
+    def categories(self) -> bool:
+        """True for a finite set as large as the arguments say."""
+        return self.kind == "finite" and self.size is None
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family.
+
+    `event` is the rank of one draw (0 scalar, 1 vector, 2 matrix).  `noise` is the base of its standardised noise:
+    'normal', 'uniform', 'value' (the value itself) or 'discrete' (`qvr_core.runtime.values.arrow.NoiseSpec`).
+    `bounded_by` are the parameters that bound the support (Uniform), `above` is one that draws lie above (Pareto),
+    `counts_to` one that a count does not exceed (Binomial).  `head_options` are whole-number options that only a head
+    of this family takes, with their defaults.  A `common` family is offered before others.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    support: Support
+    noise: str
+    summary: str
+    event: int = 0
+    bounded_by: tuple[str, str] | None = None
+    above: str | None = None
+    counts_to: str | None = None
+    head_options: Mapping[str, int] = field(default_factory=dict[str, int])
+    common: bool = False
+
+    @property
+    def discrete(self) -> bool:
+        return self.support.kind in ("finite", "count")
+
+    @property
+    def has_scale(self) -> bool:
+        """True where the option `scale=` of a kernel has an effect."""
+        spread = {"scale", "scales", "row_scale_tril", "scale_tril"}
+        return self.support.kind != "Covariance" and any(p.name in spread for p in self.parameters)
+
+
+def support_words(family: Family) -> str:
+    """The support in words, for hovers and messages: 'any real number', 'counts 0, 1, 2, …'."""
+    support = family.support
+    if support.kind == "real":
+        if support.low is None and support.high is None:
+            return "any real number" if family.event == 0 else "any real vector"
+        return f"numbers from {interval(support.low, support.high)}"
+    if support.kind == "count":
+        return "counts 0, 1, 2, …"
+    return "from a finite set" if support.kind == "finite" else f"from `{support.kind}`"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """'0 to ∞'."""
+    left = "-∞" if low is None else f"{low:g}"
+    right = "∞" if high is None else f"{high:g}"
+    return f"{left} to {right}"
