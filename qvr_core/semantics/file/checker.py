@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from qvr_core.semantics.file import file_rules
+from qvr_core.semantics.file.algebras import Algebras
 from qvr_core.semantics.file.blame import File, explain
 from qvr_core.semantics.file.circles import Circles
 from qvr_core.semantics.file.copies import Copies
@@ -86,10 +87,10 @@ class FileChecker:
         self.holes = Holes(self.system)
         self.circles = Circles(self)
         self.rules = file_rules.FileRules(self)
+        self.algebras = Algebras(self)
         self.copies = Copies(layout)
         self.wrong: set[Key] = set()
         self.flagged: set[int] = set()
-        self._compositions: list[tuple[int, str]] = []
         self._state: State | None = None
         self._checking: tuple[str, ...] = ()
         """Names that the statement being checked declares itself: it cannot be said what they are."""
@@ -114,7 +115,7 @@ class FileChecker:
 
     def updating(self, removed: Iterable[int], added: Iterable[int], changed: Iterable[int]) -> Iterator[int]:
         """Take over an edit: statements that are gone, new, or have another text (`syntax.statements.ChangeSet`).
-        Gives, after each statement, about how many lines were checked; nothing is settled before the end."""
+        Gives, after each statement, about how many lines were checked; nothing is final before the end."""
         removed, added, changed = tuple(removed), tuple(added), tuple(changed)
         self._state = None
         touched: set[str] = set()
@@ -128,10 +129,10 @@ class FileChecker:
             touched |= self._register(self.layout.statement_of(uid))
         dirty = {uid for uid in fresh if uid in self.records}
         touched |= self.rules.duplicated
-        dirty |= self._settle_owners(touched)
+        dirty |= self._choose_owners(touched)
         dirty |= self.circles.update(fresh, touched)
         dirty |= self._damage_circles()
-        dirty |= self._algebras_changed(touched)
+        dirty |= self.algebras.update()
         for _ in range(MOST_ROUNDS):
             yield from self._evaluate(dirty)
             moved = self.holes.solve(self._position)
@@ -173,7 +174,7 @@ class FileChecker:
             self.owners.setdefault(name, []).append(uid)
         return {*record.names, *record.references.uses}
 
-    def _settle_owners(self, touched: set[str]) -> set[int]:
+    def _choose_owners(self, touched: set[str]) -> set[int]:
         """Who declares each name now; the statements to check again since the one that counts is another."""
         dirty: set[int] = set()
         for name in touched:
@@ -235,7 +236,7 @@ class FileChecker:
         record = self.records[uid]
         self._retract(uid, record)
         self._checking = record.names
-        checked = check_statement(record.statement, self, self._algebra_at(uid), self.copies.beyond.get(uid))
+        checked = check_statement(record.statement, self, self.algebras.at(uid), self.copies.beyond.get(uid))
         record.checked = self.checked[uid] = checked
         self._checking = ()
         self._assert(uid, record)
@@ -305,36 +306,6 @@ class FileChecker:
         self.wrong.update(wrong)
         if checked.equations or checked.size_values:
             self._explained = None
-
-    # ---------------------------------------------------------------- compositions in force
-
-    def _algebras_changed(self, touched: set[str]) -> set[int]:
-        """Statements that see another composition above them than when they were checked."""
-        found = sorted(
-            (self.layout.start_line(uid), record.statement.header.unit.declares[0].text)
-            for uid, record in self._composition_records()
-        )
-        if not found and not self._compositions:
-            return set()
-        self._compositions = found
-        return {
-            uid
-            for uid, record in self.records.items()
-            if record.checked.algebra and record.checked.algebra != self._algebra_at(uid)
-        }
-
-    def _composition_records(self) -> Iterator[tuple[int, Record]]:
-        for uid in self.rules.compositions:
-            record = self.records.get(uid)
-            if record is not None and record.statement.header.unit.declares:
-                yield uid, record
-
-    def _algebra_at(self, uid: int) -> str:
-        if not self._compositions:
-            return "product_fuzzy"
-        line = self.layout.start_line(uid)
-        above = [name for start, name in self._compositions if start < line]
-        return above[-1] if above else "product_fuzzy"
 
     # ---------------------------------------------------------------- findings
 
