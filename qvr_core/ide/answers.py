@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from qvr_core.ide.prose import Prose
 from qvr_core.syntax.source import Cursor, Range
 
 
 @dataclass(frozen=True, slots=True)
 class Hover:
-    """Markdown about the text at `range`."""
+    """What is said about the text at `range`."""
 
-    markdown: str
+    content: Prose
     range: Range
 
 
@@ -30,7 +31,7 @@ class Completion:
     label: str
     kind: str
     detail: str = ""
-    documentation: str = ""
+    documentation: Prose = ()
     insert: str = ""
     snippet: bool = False
     rank: int = 0
@@ -41,8 +42,8 @@ class Signature:
     """A call's signature; `parameters` are the labels inside `label` with their documentation."""
 
     label: str
-    documentation: str
-    parameters: tuple[tuple[str, str], ...]
+    documentation: Prose
+    parameters: tuple[tuple[str, Prose], ...]
     active: int
 
 

@@ -1,11 +1,12 @@
-"""What declared things are: objects, arrows, programs, sites.  As Markdown."""
+"""What declared things are: objects, arrows, programs, sites."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from qvr_core.ide import arrows
-from qvr_core.ide.language import code, paragraphs, sentence, support_text
+from qvr_core.ide.language import sentence, support_text
+from qvr_core.ide.prose import Code, Comment, Prose, prose
 from qvr_core.ide.symbols import Symbol, lookup, references
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.deductions.rule_instances import weight_count
@@ -22,22 +23,22 @@ if TYPE_CHECKING:
 SHOWN_USES = 8
 
 
-def documentation(snapshot: Snapshot, symbol: Symbol) -> str:
+def documentation(snapshot: Snapshot, symbol: Symbol) -> Comment:
     held = lookup(snapshot, symbol.name)
-    return held.doc if held is not None else ""
+    return Comment(held.doc if held is not None else "")
 
 
-def object_text(snapshot: Snapshot, symbol: Symbol) -> str:
+def object_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
     """An object: its space, size, and where it is used."""
     held = model_of(snapshot).objects.get(symbol.name)
     if held is None:
-        return paragraphs(f"object `{symbol.name}`, which has an error", documentation(snapshot, symbol))
+        return prose(f"object `{symbol.name}`, which has an error", documentation(snapshot, symbol))
     lines = [f"object {held.name} : {structure(held.space.space)}"]
     alias = f"Another name of `{held.alias}`." if held.alias else ""
     shape = f"Values have shape `{arrows.shape_text(held.space.space)}`."
     written = held.space.written
     composed = f"Written `{written}`." if written not in (held.name, structure(held.space.space)) else ""
-    return paragraphs(code(lines[0]), documentation(snapshot, symbol), alias, composed, shape, _uses(snapshot, symbol))
+    return prose(Code(lines[0]), documentation(snapshot, symbol), alias, composed, shape, _uses(snapshot, symbol))
 
 
 def _uses(snapshot: Snapshot, symbol: Symbol) -> str:
@@ -54,7 +55,7 @@ def _uses(snapshot: Snapshot, symbol: Symbol) -> str:
     return f"Used by {shown}{more}."
 
 
-def arrow_text(snapshot: Snapshot, name: str) -> str:
+def arrow_text(snapshot: Snapshot, name: str) -> Prose:
     """A morphism, let or program: type, sort, shapes, parameters, density, doc."""
     model = model_of(snapshot)
     symbol = Symbol("", name)
@@ -62,12 +63,12 @@ def arrow_text(snapshot: Snapshot, name: str) -> str:
         return _replicated(snapshot, model.replicated[name])
     arrow = arrow_named(model, name)
     if arrow is None or isinstance(arrow, m.Damaged):
-        return paragraphs(f"`{name}`, which has an error", documentation(snapshot, symbol))
+        return prose(f"`{name}`, which has an error", documentation(snapshot, symbol))
     if isinstance(arrow, m.Program):
         return program_text(snapshot, arrow)
     count = parameter_count(model, arrow)
-    return paragraphs(
-        code(f"{name} : {arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"),
+    return prose(
+        Code(f"{name} : {arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"),
         documentation(snapshot, symbol),
         _kind(arrow),
         _widths(arrow.domain, arrow.codomain),
@@ -110,19 +111,19 @@ def _kind(arrow: m.Arrow) -> str:
             return sort
 
 
-def _widths(domain: Named, codomain: Named) -> str:
+def _widths(domain: Named, codomain: Named) -> Prose:
     shapes = f"`{arrows.shape_text(domain.space)} -> {arrows.shape_text(codomain.space)}`"
-    return f"{space_text(domain)} to {space_text(codomain)}\n\nShapes: {shapes}"
+    return prose(f"{space_text(domain)} to {space_text(codomain)}", f"Shapes: {shapes}")
 
 
-def _pipeline(arrow: m.Arrow) -> str:
+def _pipeline(arrow: m.Arrow) -> Prose:
     compose = arrow.arrow if isinstance(arrow, m.Lift) else arrow
     text = ""
     if isinstance(compose, m.Compose):
         text = f"Stages: {arrows.stages_text(compose)}"
     scans = [part for part in walk(arrow, parts) if isinstance(part, m.Scan)]
     notes = [scan_note(part) for part in scans]
-    return paragraphs(text, *notes)
+    return prose(text, *notes)
 
 
 def scan_note(scan: m.Scan) -> str:
@@ -133,14 +134,14 @@ def scan_note(scan: m.Scan) -> str:
     return f"`{cell}` reads the sequence {way}{why} and gives {gives}, {space_text(scan.state)}."
 
 
-def _replicated(snapshot: Snapshot, family: m.Replicated) -> str:
+def _replicated(snapshot: Snapshot, family: m.Replicated) -> Prose:
     first = model_of(snapshot).arrows.get(family.copies[0]) if family.copies else None
     if first is None:
-        return f"`{family.name}`: {len(family.copies)} copies"
+        return prose(f"`{family.name}`: {len(family.copies)} copies")
     count = parameter_count(model_of(snapshot), first)
     copies = f"{len(family.copies)} independent copies, `{family.copies[0]}` … `{family.copies[-1]}`."
-    return paragraphs(
-        code(f"{family.name} : {first.domain.written} {first.sort.value} {first.codomain.written}"),
+    return prose(
+        Code(f"{family.name} : {first.domain.written} {first.sort.value} {first.codomain.written}"),
         documentation(snapshot, Symbol("", family.name)),
         _kind(first),
         copies,
@@ -149,7 +150,7 @@ def _replicated(snapshot: Snapshot, family: m.Replicated) -> str:
     )
 
 
-def program_text(snapshot: Snapshot, program: m.Program) -> str:
+def program_text(snapshot: Snapshot, program: m.Program) -> Prose:
     """A program: type, sites, data names, parameters, density."""
     sites = {"sample": list[str](), "observe": list[str](), "marginalize": list[str]()}
     for step in all_steps(program.steps):
@@ -171,12 +172,12 @@ def program_text(snapshot: Snapshot, program: m.Program) -> str:
     data = ", ".join(f"`{item.name}`" for item in program.data)
     count = parameter_count(model_of(snapshot), program)
     template = ", ".join(f"`{item.name} : {item.kind}`" for item in program.template)
-    return paragraphs(
-        code(f"program {program.name} : {program.domain.written} {program.sort.value} {program.codomain.written}"),
+    return prose(
+        Code(f"program {program.name} : {program.domain.written} {program.sort.value} {program.codomain.written}"),
         documentation(snapshot, Symbol("", program.name)),
         f"Template over {template}." if template else "",
-        _widths(program.domain, program.codomain) if program.uses_input else _rows(program),
-        "  \n".join(listed),
+        _widths(program.domain, program.codomain) if program.uses_input else prose(_rows(program)),
+        "\n".join(listed),
         f"Data: {data}" if data else "",
         arrows.memory_text(count) if count else "",
         sentence(arrows.density_text(program.density)) if program.uses_input else "",
@@ -188,13 +189,13 @@ def _rows(program: m.Program) -> str:
     return f"Never uses its input: the declared type names its rows. Returns {gives or 'nothing'}."
 
 
-def deduction_text(snapshot: Snapshot, symbol: Symbol) -> str:
+def deduction_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
     held = model_of(snapshot).deductions.get(symbol.name)
     if held is None:
-        return f"deduction `{symbol.name}`"
+        return prose(f"deduction `{symbol.name}`")
     learnable = sum(rule.learnable for rule in held.rules) + sum(entry.learnable for entry in held.lexicon)
-    return paragraphs(
-        code(f"deduction {held.name} : {held.domain.written} -> {held.codomain.written}"),
+    return prose(
+        Code(f"deduction {held.name} : {held.domain.written} -> {held.codomain.written}"),
         documentation(snapshot, symbol),
         f"{len(held.rules)} rules, {len(held.lexicon)} lexicon entries, {learnable} of them learnable.",
         f"Semiring {held.semiring}" + (f", start `{held.start}`" if held.start else ""),
@@ -202,7 +203,7 @@ def deduction_text(snapshot: Snapshot, symbol: Symbol) -> str:
     )
 
 
-def site_text(site: m.Site, name: str, role: str) -> str:
+def site_text(site: m.Site, name: str, role: str) -> Prose:
     """A site: shape, support, latent or observed, density."""
     space = next((space for bound, space in site.bound if bound == name), None)
     if space is not None and isinstance(space.space, Unknown):
@@ -216,8 +217,8 @@ def site_text(site: m.Site, name: str, role: str) -> str:
             support = ""
     plate = site.ascribed if site.ascription in (m.Ascription.PLATE, m.Ascription.ROW_DRAWS) else None
     shape = f"Shape: `{arrows.plate_shape(plate, space)}`" if space is not None or plate is not None else ""
-    return paragraphs(
-        code(f"{name} : {space.written}" if space is not None else name),
+    return prose(
+        Code(f"{name} : {space.written}" if space is not None else name),
         f"{role} · {drawn}" + (f" · {space_text(space)}" if space is not None else ""),
         shape,
         f"One draw per element of {space_text(plate)}." if plate is not None else "",

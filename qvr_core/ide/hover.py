@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qvr_core.ide import arrows
 from qvr_core.ide.answers import Hover
@@ -21,50 +20,53 @@ from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language import (
     STEP_OPTIONS,
     builtin_text,
-    code,
     combinator_text,
     family_text,
     keyword_text,
     option_text,
-    paragraphs,
 )
-from qvr_core.ide.operators import arrow_of, operator_hover
-from qvr_core.ide.symbols import Found, Symbol, place_of, symbol_at
+from qvr_core.ide.operators import arrow_of, operator_text, sign_text
+from qvr_core.ide.prose import Code, Heading, Prose, prose
+from qvr_core.ide.symbols import Found, Symbol
+from qvr_core.ide.target import Keyword, Operator, Sign, Target, range_of, target_at
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types import model as m
-from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.spaces import Finite, factors_of, has_seq, item_of, sequence_of
 from qvr_core.semantics.types.walk import all_steps, parts, walk
 from qvr_core.syntax.source import Cursor
-from qvr_core.syntax.tree import Placed, Span, Statement
+from qvr_core.syntax.tree import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
-WORD = re.compile(r"[A-Za-z_]\w*")
-
 
 def hover(snapshot: Snapshot, cursor: Cursor) -> Hover | None:
     """What stands at the cursor; None where there is nothing to say."""
-    found = symbol_at(snapshot, cursor)
-    if found is not None:
-        markdown = _symbol(snapshot, found)
-        return Hover(markdown, place_of(snapshot, found)) if markdown else None
-    place = snapshot.unit_at(cursor)
-    if place is None:
-        return None
-    statement, placed, offset = place
-    return operator_hover(snapshot, statement, placed, offset) or _word(snapshot, placed, offset)
+    target = target_at(snapshot, cursor)
+    content = _content(snapshot, target) if target is not None else ()
+    return Hover(content, range_of(snapshot, target)) if target is not None and content else None
+
+
+def _content(snapshot: Snapshot, target: Target) -> Prose:
+    match target:
+        case Found():
+            return _symbol(snapshot, target)
+        case Operator():
+            return operator_text(snapshot, target)
+        case Sign():
+            return sign_text(target)
+        case Keyword(text=word):
+            return keyword_text(word)
 
 
 # ---------------------------------------------------------------- names
 
 
-def _symbol(snapshot: Snapshot, found: Found) -> str:
+def _symbol(snapshot: Snapshot, found: Found) -> Prose:
     symbol = found.symbol
     match symbol.kind:
         case "object":
@@ -72,8 +74,8 @@ def _symbol(snapshot: Snapshot, found: Found) -> str:
         case "morphism" | "let" | "program":
             return arrow_text(snapshot, found.occurrence.text if symbol.kind == "morphism" else symbol.name)
         case "composition":
-            return paragraphs(
-                code(f"composition {symbol.name}"), KEYWORDS["composition"].summary, documentation(snapshot, symbol)
+            return prose(
+                Code(f"composition {symbol.name}"), KEYWORDS["composition"].summary, documentation(snapshot, symbol)
             )
         case "deduction":
             return deduction_text(snapshot, symbol)
@@ -98,19 +100,17 @@ def _symbol(snapshot: Snapshot, found: Found) -> str:
         case "attribute":
             return _attribute(symbol.name)
         case "size":
-            return paragraphs(
-                f"`{symbol.name}`: a size, the same wherever the file names it", _size_value(snapshot, found)
-            )
+            return prose(f"`{symbol.name}`: a size, the same wherever the file names it", _size_value(snapshot, found))
         case "local":
-            return f"`{symbol.name}`: bound here"
+            return prose(f"`{symbol.name}`: bound here")
         case "label":
-            return f"`{symbol.name}`: an element, or the name of a factor"
+            return prose(f"`{symbol.name}`: an element, or the name of a factor")
         case "atom" | "rule":
-            return f"`{symbol.name}`: {symbol.kind} of this deduction"
+            return prose(f"`{symbol.name}`: {symbol.kind} of this deduction")
         case "kind" if symbol.name in KEYWORDS:
             return keyword_text(symbol.name)
         case _:
-            return ""
+            return ()
 
 
 # ---------------------------------------------------------------- names of a program
@@ -121,31 +121,29 @@ def _program_of(snapshot: Snapshot, statement: Statement) -> m.Program | None:
     return model_of(snapshot).programs.get(names[0].text) if names else None
 
 
-def _bound(snapshot: Snapshot, found: Found) -> str:
+def _bound(snapshot: Snapshot, found: Found) -> Prose:
     program = _program_of(snapshot, found.statement)
     name = found.symbol.name
     if program is None:
-        return f"`{name}`: {found.symbol.kind}"
+        return prose(f"`{name}`: {found.symbol.kind}")
     if found.symbol.kind == "input":
         for item in program.inputs:
             if item.name == name:
                 shape = arrows.shape_text(item.space.space)
-                return paragraphs(
-                    code(f"{name} : {item.space.written}"), f"Input · {space_text(item.space)} · `{shape}`"
-                )
+                return prose(Code(f"{name} : {item.space.written}"), f"Input · {space_text(item.space)} · `{shape}`")
     if found.symbol.kind == "template":
         for item in program.template:
             if item.name == name:
                 sides = f"[{item.mor[0].written}, {item.mor[1].written}]" if item.mor else ""
-                return paragraphs(code(f"{name} : {item.kind}{sides}"), "Parameter of the template, given by keyword")
+                return prose(Code(f"{name} : {item.kind}{sides}"), "Parameter of the template, given by keyword")
     for step in all_steps(program.steps):
         text = _step(step, name)
         if text:
             return text
-    return f"`{name}`: {found.symbol.kind}"
+    return prose(f"`{name}`: {found.symbol.kind}")
 
 
-def _step(step: m.StepModel, name: str) -> str:
+def _step(step: m.StepModel, name: str) -> Prose:
     match step:
         case m.SampleModel(site=site) if name == site.name or name in (bound for bound, _ in site.bound):
             return site_text(site, name, "latent")
@@ -154,11 +152,11 @@ def _step(step: m.StepModel, name: str) -> str:
         case m.MarginalizeModel(site=site) if name == site.name:
             return site_text(site, name, "summed out exactly")
         case m.LetModel(names=names, value=value) if name in names:
-            return paragraphs(code(f"let {name}"), value_text(_part(value.type, names.index(name), len(names))))
+            return prose(Code(f"let {name}"), value_text(_part(value.type, names.index(name), len(names))))
         case m.ScoreModel(name=own) if own == name:
-            return paragraphs(code(f"score {name}"), "Added to the log joint density")
+            return prose(Code(f"score {name}"), "Added to the log joint density")
         case _:
-            return ""
+            return ()
 
 
 def _part(kind: m.ValueType, index: int, count: int) -> m.ValueType:
@@ -172,16 +170,16 @@ def _part(kind: m.ValueType, index: int, count: int) -> m.ValueType:
     return replace(kind, space=sequence_of(own) if has_seq(kind.space) else own)
 
 
-def _data(snapshot: Snapshot, found: Found) -> str:
+def _data(snapshot: Snapshot, found: Found) -> Prose:
     name = found.symbol.name
     users = [program for program in snapshot.model.programs.values() if any(item.name == name for item in program.data)]
     sets = [] if users else [each.name for each in snapshot.model.objects.values() if name in _labels(each)]
     if sets:
-        return f"`{name}`: an element of {' and of '.join(f'`{each}`' for each in sets)}"
+        return prose(f"`{name}`: an element of {' and of '.join(f'`{each}`' for each in sets)}")
     kinds = [value_text(item.type) for program in users for item in program.data if item.name == name]
     names = ", ".join(f"`{program.name}`" for program in users)
-    return paragraphs(
-        code(name),
+    return prose(
+        Code(name),
         f"Data: supplied at run time{f' to {names}' if names else ''}.",
         kinds[0] if kinds else "",
     )
@@ -195,34 +193,36 @@ def _labels(declared: m.ObjectModel) -> tuple[str, ...]:
 # ---------------------------------------------------------------- the language
 
 
-def _option_word(found: Found) -> str:
+def _option_word(found: Found) -> Prose:
     symbol = found.symbol
     if symbol.of == "role" and symbol.name in ROLES:
         role = ROLES[symbol.name]
-        return paragraphs(
-            f"**{symbol.name}** (a role): {role.summary}", f"{role.between}, {arrows.sort_word(role.sort)}"
+        return prose(
+            Heading(symbol.name, f" (a role): {role.summary}"), f"{role.between}, {arrows.sort_word(role.sort)}"
         )
-    return option_text(symbol.of, "") if symbol.of in STEP_OPTIONS else f"`{symbol.name}`: value of `{symbol.of}`"
+    if symbol.of in STEP_OPTIONS:
+        return option_text(symbol.of, "")
+    return prose(f"`{symbol.name}`: value of `{symbol.of}`")
 
 
-def _keyword_argument(symbol: Symbol) -> str:
+def _keyword_argument(symbol: Symbol) -> Prose:
     entry = COMBINATORS.get(symbol.of)
     if entry is not None:
         meaning = dict(entry.parameters).get(symbol.name, "")
         words = entry.words.get(symbol.name, ())
-        return paragraphs(
-            f"**{symbol.name}** (of `{symbol.of}`): {meaning}", f"One of {', '.join(words)}" if words else ""
+        return prose(
+            Heading(symbol.name, f" (of `{symbol.of}`): {meaning}"), f"One of {', '.join(words)}" if words else ""
         )
     if symbol.of in FAMILIES:
         return family_text(symbol.of)
-    return ""
+    return ()
 
 
-def _attribute(name: str) -> str:
+def _attribute(name: str) -> Prose:
     if name in POSTFIX:
         call, summary = POSTFIX[name]
-        return paragraphs(code(call), summary)
-    return f"`.{name}`: a factor of the value, or a method"
+        return prose(Code(call), summary)
+    return prose(f"`.{name}`: a factor of the value, or a method")
 
 
 def _size_value(snapshot: Snapshot, found: Found) -> str:
@@ -234,7 +234,7 @@ def _size_value(snapshot: Snapshot, found: Found) -> str:
 # ---------------------------------------------------------------- words
 
 
-def _combinator(snapshot: Snapshot, found: Found) -> str:
+def _combinator(snapshot: Snapshot, found: Found) -> Prose:
     general = combinator_text(found.symbol.name)
     root = arrow_of(snapshot, found.statement)
     if root is None:
@@ -242,10 +242,10 @@ def _combinator(snapshot: Snapshot, found: Found) -> str:
     here = _instance(root, found)
     if here is None:
         return general
-    typed = code(f"{found.symbol.name} : {here.domain.written} {here.sort.value} {here.codomain.written}")
+    typed = Code(f"{found.symbol.name} : {here.domain.written} {here.sort.value} {here.codomain.written}")
     note = scan_note(here) if isinstance(here, m.Scan) else ""
     shapes = f"Shapes: `{arrows.shape_text(here.domain.space)} -> {arrows.shape_text(here.codomain.space)}`"
-    return paragraphs(typed, note, shapes, general)
+    return prose(typed, note, shapes, general)
 
 
 def _instance(root: m.Arrow, found: Found) -> m.Arrow | None:
@@ -255,12 +255,4 @@ def _instance(root: m.Arrow, found: Found) -> m.Arrow | None:
         begins = arrow.origin.unit == found.placed.uid and arrow.origin.span.start == found.occurrence.span.start
         if begins and isinstance(arrow, kind):
             return arrow
-    return None
-
-
-def _word(snapshot: Snapshot, placed: Placed[Any], offset: int) -> Hover | None:
-    for match in WORD.finditer(placed.unit.text):
-        if match.start() <= offset <= match.end() and match[0] in KEYWORDS:
-            stretch = snapshot.range(Origin(placed.uid, Span(match.start(), match.end())))
-            return Hover(keyword_text(match[0]), stretch)
     return None

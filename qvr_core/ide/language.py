@@ -1,8 +1,9 @@
-"""What the words of the language are: families, builtins, combinators, keywords, options.  As Markdown."""
+"""What the words of the language are: families, builtins, combinators, keywords, options."""
 
 from __future__ import annotations
 
 from qvr_core.ide.keywords import KEYWORDS
+from qvr_core.ide.prose import Code, Heading, Listing, Prose, prose
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
@@ -10,58 +11,50 @@ from qvr_core.semantics.language.family import support_words
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
 
 
-def code(text: str) -> str:
-    return f"```qvr\n{text}\n```"
-
-
-def paragraphs(*parts: str) -> str:
-    return "\n\n".join(part for part in parts if part)
-
-
 def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "." if text else ""
 
 
-def family_text(name: str) -> str:
+def family_text(name: str) -> Prose:
     """A family: parameters, constraints, support."""
     family = FAMILIES[name]
     signature = ", ".join(
         item.name if item.default is None else f"{item.name}={item.default:g}" for item in family.parameters
     )
     rows = [
-        f"- `{item.name}`: {item.constraint}"
+        f"`{item.name}`: {item.constraint}"
         + (f" ({item.shape})" if item.shape != "element" else "")
         + (f", also called {', '.join(f'`{alias}`' for alias in item.aliases)}" if item.aliases else "")
         + (f", or given as {', '.join(f'`{other}`' for other, _ in item.alternatives)}" if item.alternatives else "")
         for item in family.parameters
     ]
-    return paragraphs(
-        code(f"{name}({signature})"), sentence(family.summary), "\n".join(rows), f"Support: {support_text(name)}"
+    return prose(
+        Code(f"{name}({signature})"), sentence(family.summary), Listing(tuple(rows)), f"Support: {support_text(name)}"
     )
 
 
-def builtin_text(name: str) -> str:
+def builtin_text(name: str) -> Prose:
     function = BUILTINS[name]
-    return paragraphs(code(f"{name}({', '.join(function.parameters)})"), sentence(function.summary))
+    return prose(Code(f"{name}({', '.join(function.parameters)})"), sentence(function.summary))
 
 
-def combinator_text(name: str) -> str:
+def combinator_text(name: str) -> Prose:
     entry = COMBINATORS[name]
-    return paragraphs(code(entry.call), entry.summary, f"`{entry.rule}`", f"Weights: {entry.weights}.")
+    return prose(Code(entry.call), entry.summary, f"`{entry.rule}`", f"Weights: {entry.weights}.")
 
 
-def keyword_text(word: str) -> str:
+def keyword_text(word: str) -> Prose:
     entry = KEYWORDS[word]
-    return paragraphs(f"**{word}**: {entry.summary}", code(entry.example))
+    return prose(Heading(word, f": {entry.summary}"), Code(entry.example))
 
 
-def option_text(key: str, owner: str) -> str:
+def option_text(key: str, owner: str) -> Prose:
     """An option: meaning, default, legal values."""
     spec = ROLES[owner].options.get(key) if owner in ROLES else None
     if spec is not None:
-        return paragraphs(f"**{key}** (option of `{owner}`)", sentence(spec.meaning), _legal(spec))
+        return prose(Heading(key, f" (option of `{owner}`)"), sentence(spec.meaning), _legal(spec))
     text = STEP_OPTIONS.get(key)
-    return paragraphs(f"**{key}**", text) if text else ""
+    return prose(Heading(key), text) if text else ()
 
 
 def _legal(spec: OptionSpec) -> str:

@@ -255,6 +255,14 @@ def _arrow_part(name: str) -> str:
     return "family" if name in FAMILIES else "arrow"
 
 
+def called_part(name: str, *, arithmetic: bool) -> str:
+    """The part that a name plays in front of the parentheses of a call."""
+    if name in CALLS:
+        return "combinator"
+    part = _arrow_part(name)
+    return "callee" if arithmetic and part == "arrow" else part
+
+
 def _arith(expr: t.Arith, local: dict[str, Span]) -> Found:
     match expr:
         case t.Variable(name=name):

@@ -15,10 +15,10 @@ from qvr_core.ide.symbols import (
     lookup,
     place_of,
     references,
-    symbol_at,
     symbol_of,
     writes,
 )
+from qvr_core.ide.target import symbol_at
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.spaces import Named

@@ -1,24 +1,23 @@
-"""Hover on an operator: what it joins here, read off the tree."""
+"""What an operator or a sign means where it stands."""
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from qvr_core.ide.answers import Hover
 from qvr_core.ide.descriptions import value_text
-from qvr_core.ide.language import code, paragraphs
+from qvr_core.ide.prose import Code, Prose, prose
+from qvr_core.ide.target import Operator, Sign
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import space_text
 from qvr_core.semantics.types.walk import all_steps, operands, parts, values, walk
-from qvr_core.syntax import walk as tree
 from qvr_core.syntax.tree import (
     Binary,
     ComposeExpr,
     CoproductExpr,
-    Placed,
+    FactorCase,
+    Lambda,
     ProductExpr,
     Span,
     Statement,
@@ -27,8 +26,6 @@ from qvr_core.syntax.tree import (
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
-
-SIGN = re.compile(r"~|<-|->")
 
 SIGNS = {
     "~": ("morphism f : A -> B ~ Family", "What the kernel draws from; a prior or a value for tensor arrows."),
@@ -44,51 +41,43 @@ ARITHMETIC = {
     "^": "The power",
 }
 
-Joined = ComposeExpr | TensorExpr | ProductExpr | CoproductExpr | Binary
+
+def sign_text(sign: Sign) -> Prose:
+    """What a sign means where it stands."""
+    match sign.node:
+        case Lambda() if sign.text == "->":
+            shown, meaning = "x -> e", "A function: what e is for each x."
+        case FactorCase():
+            shown, meaning = "0 -> e", "The value of the factor at this element."
+        case _:
+            shown, meaning = SIGNS[sign.text]
+    return prose(Code(shown), meaning)
 
 
-def operator_hover(snapshot: Snapshot, statement: Statement, placed: Placed[Any], offset: int) -> Hover | None:
-    """What the sign at an offset of a unit means there."""
-    for node in tree.walk(placed.unit.node):
-        for span in _signs(node):
-            if span.start <= offset <= span.end:
-                return Hover(_text(snapshot, statement, placed, node, span), snapshot.range(Origin(placed.uid, span)))
-    for match in SIGN.finditer(placed.unit.text):
-        if match.start() <= offset <= match.end():
-            stretch = snapshot.range(Origin(placed.uid, Span(match.start(), match.end())))
-            return Hover(paragraphs(code(SIGNS[match[0]][0]), SIGNS[match[0]][1]), stretch)
-    return None
-
-
-def _signs(node: Any) -> tuple[Span, ...]:
-    if isinstance(node, Binary):
-        return (node.operator_span,)
-    listed = isinstance(node, ComposeExpr | TensorExpr | ProductExpr | CoproductExpr)
-    return node.operators if listed else ()
-
-
-def _text(snapshot: Snapshot, statement: Statement, placed: Placed[Any], node: Joined, span: Span) -> str:
-    match node:
+def operator_text(snapshot: Snapshot, operator: Operator) -> Prose:
+    """What an operator joins here."""
+    statement, uid, span = operator.statement, operator.placed.uid, operator.span
+    match operator.node:
         case ComposeExpr():
-            return _compose(arrow_of(snapshot, statement), placed.uid, span)
-        case TensorExpr():
-            return _side_by_side(arrow_of(snapshot, statement), Origin(placed.uid, node.span))
+            return _compose(arrow_of(snapshot, statement), uid, span)
+        case TensorExpr(span=whole):
+            return _side_by_side(arrow_of(snapshot, statement), Origin(uid, whole))
         case ProductExpr():
-            return paragraphs(code("A * B"), "The product: both values side by side. Widths of real spaces add.")
+            return prose(Code("A * B"), "The product: both values side by side. Widths of real spaces add.")
         case CoproductExpr():
-            return paragraphs(code("A + B"), "The disjoint union: an element of either set. Sizes add.")
-        case Binary():
-            return _arithmetic(snapshot, statement, node, Origin(placed.uid, node.span))
+            return prose(Code("A + B"), "The disjoint union: an element of either set. Sizes add.")
+        case Binary(span=whole) as node:
+            return _arithmetic(snapshot, statement, node, Origin(uid, whole))
 
 
-def _compose(root: m.Arrow | None, unit: int, span: Span) -> str:
+def _compose(root: m.Arrow | None, unit: int, span: Span) -> Prose:
     held = None if root is None else _operator_at(root, unit, span.start)
     if held is None:
-        return paragraphs(code("f >> g"), "First f, then g: the codomain of f must fit the domain of g.")
+        return prose(Code("f >> g"), "First f, then g: the codomain of f must fit the domain of g.")
     compose, index = held
     left, right = compose.stages[index], compose.stages[index + 1]
-    return paragraphs(
-        code("f >> g"),
+    return prose(
+        Code("f >> g"),
         f"Left gives {space_text(left.codomain)}, right wants {space_text(right.domain)}.",
         f"`{compose.domain.written} {compose.sort.value} {compose.codomain.written}`",
     )
@@ -104,15 +93,15 @@ def _operator_at(root: m.Arrow, unit: int, offset: int) -> tuple[m.Compose, int]
     return None
 
 
-def _side_by_side(root: m.Arrow | None, origin: Origin) -> str:
+def _side_by_side(root: m.Arrow | None, origin: Origin) -> Prose:
     for arrow in () if root is None else walk(root, parts):
         if isinstance(arrow, m.Tensor) and arrow.origin == origin:
             sides = f"`{arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}`"
-            return paragraphs(code("f @ g"), "Side by side: each on its own part of the input.", sides)
-    return paragraphs(code("f @ g"), "Side by side: dom f * dom g to cod f * cod g.")
+            return prose(Code("f @ g"), "Side by side: each on its own part of the input.", sides)
+    return prose(Code("f @ g"), "Side by side: dom f * dom g to cod f * cod g.")
 
 
-def _arithmetic(snapshot: Snapshot, statement: Statement, node: Binary, origin: Origin) -> str:
+def _arithmetic(snapshot: Snapshot, statement: Statement, node: Binary, origin: Origin) -> Prose:
     names = statement.header.unit.declares
     program = model_of(snapshot).programs.get(names[0].text) if names else None
     typed = (
@@ -125,7 +114,7 @@ def _arithmetic(snapshot: Snapshot, statement: Statement, node: Binary, origin: 
     found = next(typed, None)
     meaning = ARITHMETIC.get(node.operator, "1 where it holds, 0 elsewhere")
     gives = "" if found is None else f"Gives {value_text(found.type)}."
-    return paragraphs(code(f"x {node.operator} y"), f"{meaning}, element by element.", gives)
+    return prose(Code(f"x {node.operator} y"), f"{meaning}, element by element.", gives)
 
 
 def arrow_of(snapshot: Snapshot, statement: Statement) -> m.Arrow | None:

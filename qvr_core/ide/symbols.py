@@ -11,9 +11,8 @@ from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.placing import units_of
-from qvr_core.syntax.printable import harmless_markdown
-from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Placed, Statement
+from qvr_core.syntax.source import Range
+from qvr_core.syntax.tree import Placed, Span, Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -58,6 +57,10 @@ class Found:
     placed: Placed[Any]
     statement: Statement
 
+    @property
+    def span(self) -> Span:
+        return self.occurrence.span
+
 
 @dataclass(frozen=True, slots=True)
 class Declared:
@@ -69,8 +72,8 @@ class Declared:
 
     @property
     def doc(self) -> str:
-        """The comment above it, as Markdown that ends where it ends and loads nothing."""
-        return harmless_markdown(self.statement.doc)
+        """The comment above it."""
+        return self.statement.doc
 
 
 def lookup(snapshot: Snapshot, name: str) -> Declared | None:
@@ -212,20 +215,6 @@ def _owner_role(placed: Placed[Any]) -> str:
 
 
 # ---------------------------------------------------------------- questions
-
-
-def symbol_at(snapshot: Snapshot, cursor: Cursor) -> Found | None:
-    """The symbol whose name the cursor touches."""
-    place = snapshot.unit_at(cursor)
-    if place is None:
-        return None
-    statement, placed, offset = place
-    touched = [found for found in names_of(placed.unit) if found.span.start <= offset <= found.span.end]
-    if not touched:
-        return None
-    # Where two names touch, the one that begins at the cursor is meant.
-    occurrence = touched[-1]
-    return Found(symbol_of(snapshot, statement, placed, occurrence), occurrence, placed, statement)
 
 
 def references(snapshot: Snapshot, symbol: Symbol) -> list[Found]:

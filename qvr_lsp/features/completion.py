@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.completion import complete
 from qvr_core.ide.completion.offers import partial_answer
+from qvr_core.ide.prose import Prose
 from qvr_lsp.documents import Excerpt, View
 from qvr_lsp.features.resolving import on_part
+from qvr_lsp.markup import COMPLETION, markup
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ KINDS = {
 # a thread while others are given.
 KEPT = 8
 _numbers = count()
-_documentation: dict[int, dict[str, str]] = {}
+_documentation: dict[int, dict[str, Prose]] = {}
 
 
 @on_part
@@ -82,4 +84,4 @@ def resolve(server: Server, params: Json) -> Json:
             text = _documentation.get(number, {}).get(label)
         case _:
             text = None
-    return {**params, "documentation": {"kind": "markdown", "value": text}} if text else params
+    return {**params, "documentation": markup(server.client, COMPLETION, text)} if text else params

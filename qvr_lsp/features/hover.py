@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.hover import hover as ask
 from qvr_lsp.documents import View
 from qvr_lsp.features.resolving import on_part
+from qvr_lsp.markup import HOVER, markup
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -19,6 +20,6 @@ def hover(server: Server, document: View, params: Json) -> Json | None:
     if answer is None:
         return None
     return {
-        "contents": {"kind": "markdown", "value": answer.markdown},
+        "contents": markup(server.client, HOVER, answer.content),
         "range": document.range(answer.range),
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qvr_core.ide import navigation as ask
-from qvr_core.ide.symbols import symbol_at
+from qvr_core.ide.target import symbol_at
 from qvr_core.syntax.source import Range
 from qvr_lsp.documents import View
 from qvr_lsp.features.resolving import aside, on_document, on_part

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Refusal
 from qvr_core.ide.edits.rename import prepare as ask_prepare
 from qvr_core.ide.edits.rename import rename as ask
-from qvr_core.ide.symbols import symbol_at
+from qvr_core.ide.target import symbol_at
 from qvr_core.syntax.source import Cursor
 from qvr_lsp.documents import Document, View
 from qvr_lsp.features.resolving import edits_aside, on_document

@@ -9,6 +9,7 @@ from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from qvr_core.ide.prose import Heading, Prose, prose
 from qvr_core.ide.symbols import Symbol, declarations, place_of
 from qvr_core.ide.view import statement_named
 from qvr_core.runs.record.config import RunConfig, Settings
@@ -17,6 +18,7 @@ from qvr_core.semantics.types.model import ObserveModel
 from qvr_core.syntax.printable import printable
 from qvr_core.syntax.source import Cursor, Range, SourceText
 from qvr_lsp import positions
+from qvr_lsp.markup import COMPLETION, HOVER, markup
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
 from qvr_lsp.uris import path_of, uri_of
 from qvr_lsp.workspace import SettingsDocument
@@ -82,21 +84,21 @@ def hover(server: Server, params: Json) -> Json | None:
     )
     match = KEY.match(line)
     if match and match[1] == word[0] and word[0] in RunConfig.model_fields:
-        return {"contents": {"kind": "markdown", "value": key_text(word[0])}, "range": stretch}
+        return {"contents": markup(server.client, HOVER, key_text(word[0])), "range": stretch}
     if TABLE.match(line) and word[0] in (held := programs(server)):
         uri, _ = held[word[0]]
         text = f"Settings of the runs of `{word[0]}` ({uri.rpartition('/')[2]})"
-        return {"contents": {"kind": "markdown", "value": printable(text)}, "range": stretch}
+        return {"contents": markup(server.client, HOVER, prose(printable(text))), "range": stretch}
     del table
     return None
 
 
-def key_text(key: str) -> str:
+def key_text(key: str) -> Prose:
     field = RunConfig.model_fields[key]
     default = "none" if field.default is None else json.dumps(field.default, default=str, ensure_ascii=False)
-    choices = values_of(key)
-    listed = f"\n\nOne of {', '.join(f'`{value}`' for value in choices)}." if choices else ""
-    return f"**{key}**: {field.description}\n\nDefault: `{default}`{listed}"
+    choices = ", ".join(f"`{value}`" for value in values_of(key))
+    listed = f"One of {choices}." if choices else ""
+    return prose(Heading(key, f": {field.description}"), f"Default: `{default}`", listed)
 
 
 def values_of(key: str) -> tuple[str, ...]:
@@ -174,7 +176,7 @@ def _items(server: Server, document: SettingsDocument, table: str, before: str, 
                     "label": key,
                     "kind": 10,
                     "detail": f"default {default}" if default else "",
-                    "documentation": {"kind": "markdown", "value": key_text(key)},
+                    "documentation": markup(server.client, COMPLETION, key_text(key)),
                     "insertText": f"{key} = ",
                 }
     elif not table:

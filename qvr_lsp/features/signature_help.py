@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.completion.signature import signature
 from qvr_lsp.documents import View
 from qvr_lsp.features.resolving import on_part
+from qvr_lsp.markup import SIGNATURE, markup
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -19,9 +20,10 @@ def signature_help(server: Server, document: View, params: Json) -> Json | None:
     if found is None:
         return None
     parameters = [
-        {"label": label, "documentation": text} if text else {"label": label} for label, text in found.parameters
+        {"label": label, "documentation": markup(server.client, SIGNATURE, text)} if text else {"label": label}
+        for label, text in found.parameters
     ]
     made: Json = {"label": found.label, "parameters": parameters, "activeParameter": found.active}
     if found.documentation:
-        made["documentation"] = found.documentation
+        made["documentation"] = markup(server.client, SIGNATURE, found.documentation)
     return {"signatures": [made], "activeSignature": 0, "activeParameter": found.active}

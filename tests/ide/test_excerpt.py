@@ -28,7 +28,7 @@ def test_names_have_their_types_and_places(excerpts: Excerpts) -> None:
         assert part is not None
         assert not part.diagnostics() or {item.code.name for item in part.diagnostics()} <= {"unused-declaration"}
         name = Cursor(number, 5)
-        heading = [hover(snapshot, name).markdown.split("\n\n")[0] for snapshot in (whole, part)]
+        heading = [hover(snapshot, name).content[0] for snapshot in (whole, part)]
         assert heading[0] == heading[1]
         used = Cursor(number, LINES[number].rindex("_") + 1)
         assert definition(part, used) == definition(whole, used) != []

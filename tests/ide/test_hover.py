@@ -9,6 +9,7 @@ import pytest
 from qvr_core.analysis import Analyzer
 from qvr_core.ide.hover import hover
 from qvr_core.ide.keywords import KEYWORDS
+from qvr_core.ide.prose import markdown as rendered
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.syntax.source import Cursor
@@ -24,7 +25,7 @@ BIDIRECTIONAL = LM + (
 def markdown(text: str) -> str:
     answer = hover(*at(text))
     assert answer is not None
-    return answer.markdown
+    return rendered(answer.content)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_every_place_has_an_answer_or_none() -> None:
         for column in range(len(text) + 1):
             answer = hover(snapshot, Cursor(line, column))
             if answer is not None:
-                assert answer.markdown
+                assert rendered(answer.content)
                 assert answer.range.start <= Cursor(line, column) <= answer.range.end
 
 

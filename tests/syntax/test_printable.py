@@ -11,6 +11,7 @@ import pytest
 
 from qvr_core.analysis import Analyzer, Cursor
 from qvr_core.ide.hover import hover
+from qvr_core.ide.prose import markdown
 from qvr_core.syntax.printable import harmless_markdown, printable
 
 HEADER = "x,\x1b[2J\x1b]0;title\x07y\x9b31m\u202ez\n1.0,2.0\n3.0,1.0\n"
@@ -46,7 +47,7 @@ def test_a_comment_ends_in_the_hover_where_it_ends() -> None:
     text = "# An open fence:\n# ```qvr\n# let x = 1\nobject A : Real 3\n"
     found = hover(Analyzer(text).snapshot(), Cursor(3, 7))
     assert found is not None
-    assert found.markdown.count("```") % 2 == 0
+    assert markdown(found.content).count("```") % 2 == 0
 
 
 def test_a_comment_loads_nothing() -> None:

@@ -38,6 +38,7 @@ from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of, s
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language import STEP_OPTIONS, family_text, keyword_text, option_text
 from qvr_core.ide.names import VALUE_OPTIONS
+from qvr_core.ide.prose import prose
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES, heads_for
@@ -278,7 +279,7 @@ def _option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
         sides = _sides(snapshot, place)
         for role in ROLES.values():
             rank = BEST if role_joins(role.name, *sides) else OTHER
-            yield Completion(role.name, "enum", role.summary, role.between, rank=rank)
+            yield Completion(role.name, "enum", role.summary, prose(role.between), rank=rank)
         return
     if place.start == "step" and key in VALUE_OPTIONS:
         yield from values_offered(snapshot, place)

@@ -10,6 +10,7 @@ from qvr_core.ide.completion.context import Context
 from qvr_core.ide.completion.offers import BEST, GOOD, PLAIN, Items, arrow_names
 from qvr_core.ide.completion.typing import codomain_of_text, fits
 from qvr_core.ide.outline import declaration_detail
+from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import Declared
 from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.types import model as m
@@ -42,7 +43,7 @@ def draws_offered(snapshot: Snapshot, place: Context) -> Items:
             rank, insert = GOOD if values else BEST, name
         else:
             rank, insert = PLAIN, f"{name}({_placeholders(_words(arrow, len(wanted)))})"
-        yield Completion(name, held.kind, detail, held.doc, insert, snippet="$" in insert, rank=rank)
+        yield Completion(name, held.kind, detail, prose(Comment(held.doc)), insert, snippet="$" in insert, rank=rank)
 
 
 def values_above(snapshot: Snapshot, program: m.Program, line: int) -> Iterator[tuple[str, Space]]:

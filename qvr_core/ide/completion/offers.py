@@ -13,6 +13,7 @@ from qvr_core.ide.completion.typing import fits
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language import builtin_text, combinator_text, family_text, keyword_text
 from qvr_core.ide.outline import declaration_detail
+from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import Declared, binding_kind, bindings, lookup
 from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.language.builtins import BUILTINS
@@ -76,7 +77,7 @@ def objects_offered(snapshot: Snapshot, place: Context) -> Items:
     for name, held in _names(snapshot, place):
         if held.kind == "object" and name != own:
             detail = declaration_detail(snapshot, name)
-            yield Completion(name, "object", detail, held.doc, rank=BEST)
+            yield Completion(name, "object", detail, prose(Comment(held.doc)), rank=BEST)
 
 
 def spaces_offered() -> Items:
@@ -96,7 +97,7 @@ def arrows_offered(
         detail = declaration_detail(snapshot, name)
         arrow = arrow_of(snapshot, name)
         fitting = arrow is not None and accepts(arrow) and (given is None or fits(given, arrow.domain.space))
-        yield Completion(name, held.kind, detail, held.doc, rank=BEST if fitting else OTHER)
+        yield Completion(name, held.kind, detail, prose(Comment(held.doc)), rank=BEST if fitting else OTHER)
         node = snapshot.node(name)
         for copy in node.copies if isinstance(node, m.Replicated) else ():
             yield Completion(copy, "morphism", detail, rank=OTHER)

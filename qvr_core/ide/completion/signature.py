@@ -8,6 +8,9 @@ from qvr_core.ide.answers import Signature
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.snippets import STEP_OPTION_KEYS
 from qvr_core.ide.language import STEP_OPTIONS
+from qvr_core.ide.prose import prose
+from qvr_core.ide.symbols import Symbol
+from qvr_core.ide.target import called
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
@@ -34,28 +37,41 @@ def signature(snapshot: Snapshot, cursor: Cursor) -> Signature | None:
 
 
 def _signature(snapshot: Snapshot, place: Context, bracket: Bracket) -> Signature | None:
-    name = bracket.before.text if bracket.before is not None else ""
     if bracket.kind == "LPAR":
-        if name in FAMILIES:
-            return _family(name, bracket)
-        if name in COMBINATORS:
-            return _combinator(name, bracket)
-        arrow = arrow_named(model_of(snapshot), name)
-        if arrow is not None:
-            return _arrow(name, arrow, bracket)
-        if name in BUILTINS:
-            function = BUILTINS[name]
-            parameters = tuple((parameter, "") for parameter in function.parameters)
-            return _made(name, function.summary, parameters, bracket)
-        return None
+        symbol = called(snapshot, place, bracket)
+        return None if symbol is None else _call(snapshot, symbol, bracket)
     if bracket.kind == "LSQB" and len(place.brackets) == 1:
         return _options(place, bracket)
     return None
 
 
+def _call(snapshot: Snapshot, symbol: Symbol, bracket: Bracket) -> Signature | None:
+    name = bracket.before.text if bracket.before is not None else ""
+    match symbol.kind:
+        case "family":
+            return _family(name, bracket)
+        case "combinator":
+            return _combinator(name, bracket)
+        case "morphism" | "let" | "program":
+            arrow = arrow_named(model_of(snapshot), name)
+            return None if arrow is None else _arrow(name, arrow, bracket)
+        case "builtin":
+            function = BUILTINS[name]
+            return _made(name, function.summary, tuple((item, "") for item in function.parameters), bracket)
+        case _:
+            return None
+
+
 def _made(name: str, documentation: str, parameters: tuple[tuple[str, str], ...], bracket: Bracket) -> Signature:
     label = f"{name}({', '.join(text for text, _ in parameters)})"
-    return Signature(label, documentation, parameters, _active(parameters, bracket))
+    return _signature_of(label, documentation, parameters, bracket)
+
+
+def _signature_of(
+    label: str, documentation: str, parameters: tuple[tuple[str, str], ...], bracket: Bracket
+) -> Signature:
+    described = tuple((name, prose(text)) for name, text in parameters)
+    return Signature(label, prose(documentation), described, _active(parameters, bracket))
 
 
 def _active(parameters: tuple[tuple[str, str], ...], bracket: Bracket) -> int:
@@ -122,4 +138,4 @@ def _default(value: object) -> str:
 
 def _listed(title: str, documentation: str, keys: tuple[tuple[str, str], ...], bracket: Bracket) -> Signature:
     label = f"{title} [{', '.join(key for key, _ in keys)}]"
-    return Signature(label, documentation, keys, _active(keys, bracket))
+    return _signature_of(label, documentation, keys, bracket)

@@ -7,7 +7,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import Action, TextEdit
-from qvr_core.ide.symbols import Found, lookup, place_of, references, symbol_at
+from qvr_core.ide.symbols import Found, lookup, place_of, references
+from qvr_core.ide.target import symbol_at
 from qvr_core.ide.view import first_line, model_of
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin, Severity

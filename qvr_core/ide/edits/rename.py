@@ -14,8 +14,8 @@ from qvr_core.ide.symbols import (
     lookup,
     place_of,
     references,
-    symbol_at,
 )
+from qvr_core.ide.target import symbol_at
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
