@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from qvr_core.syntax.source import Encoding
+from qvr_lsp.methods import METHODS
 from qvr_lsp.rpc import Json
 from qvr_lsp.settings import Settings
 
@@ -34,15 +36,7 @@ TOKEN_MODIFIERS = (
     "defaultLibrary",
 )
 
-COMMANDS = ("qvr.run", "qvr.cancelRun", "qvr.runs", "qvr.diagram", "qvr.exportDiagram", "qvr.restartWorker")
-CODE_ACTION_KINDS = (
-    "quickfix",
-    "refactor.extract",
-    "refactor.inline",
-    "refactor.rewrite",
-    "source.fixAll",
-    "source.organize",
-)
+LEGEND = {"tokenTypes": list(TOKEN_TYPES), "tokenModifiers": list(TOKEN_MODIFIERS)}
 
 # Which encoding is cheapest for us, where the editor leaves us the choice: ours counts code points.
 ENCODINGS: tuple[Encoding, ...] = ("utf-32", "utf-8", "utf-16")
@@ -85,48 +79,40 @@ def pull_only(client: ClientCapabilities, settings: Settings) -> bool:
 
 
 def server_capabilities(client: ClientCapabilities, encoding: str, settings: Settings) -> Json:
-    """The answer to `initialize`."""
+    """The answer to `initialize`: what each method announces, and what belongs to no single one."""
     capabilities: Json = {
         "positionEncoding": encoding,
-        "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
-        "hoverProvider": True,
-        "completionProvider": {
-            "triggerCharacters": [">", "~", "[", "=", ",", "(", ".", "@", ":", "-"],
-            "resolveProvider": True,
-        },
-        "signatureHelpProvider": {"triggerCharacters": ["(", ",", "["], "retriggerCharacters": [")"]},
-        "definitionProvider": True,
-        "declarationProvider": True,
-        "typeDefinitionProvider": True,
-        "referencesProvider": True,
-        "documentHighlightProvider": True,
-        "documentSymbolProvider": {"label": "QVR"},
-        "workspaceSymbolProvider": True,
-        "codeActionProvider": {"codeActionKinds": list(CODE_ACTION_KINDS), "resolveProvider": False},
-        "codeLensProvider": {"resolveProvider": False},
-        "documentLinkProvider": {"resolveProvider": False},
-        "documentFormattingProvider": True,
-        "documentRangeFormattingProvider": True,
-        "documentOnTypeFormattingProvider": {"firstTriggerCharacter": "\n"},
-        "renameProvider": {"prepareProvider": True} if client.has("textDocument.rename.prepareSupport") else True,
-        "foldingRangeProvider": True,
-        "selectionRangeProvider": True,
-        "linkedEditingRangeProvider": True,
-        "callHierarchyProvider": True,
-        "inlayHintProvider": {"resolveProvider": False},
-        "semanticTokensProvider": {
-            "legend": {"tokenTypes": list(TOKEN_TYPES), "tokenModifiers": list(TOKEN_MODIFIERS)},
-            "full": {"delta": True},
-            "range": True,
-        },
-        "executeCommandProvider": {"commands": list(COMMANDS), "workDoneProgress": True},
-        "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
-        "experimental": {"qvr": {"diagram": True, "model": True, "runs": True}},
+        "semanticTokensProvider": {"legend": LEGEND},
+        "workspace": {"workspaceFolders": {"supported": True}},
     }
-    if pull_only(client, settings):
-        capabilities["diagnosticProvider"] = {
-            "identifier": "qvr",
-            "interFileDependencies": False,
-            "workspaceDiagnostics": True,
-        }
+    for method in METHODS.values():
+        if method.capability and UNDER.get(method.name, always)(client, settings):
+            announce(capabilities, method.capability.split("."), method.value)
     return capabilities
+
+
+def always(client: ClientCapabilities, settings: Settings) -> bool:
+    return True
+
+
+def prepares(client: ClientCapabilities, settings: Settings) -> bool:
+    return client.has("textDocument.rename.prepareSupport")
+
+
+# Methods that are announced to some editors only; they are answered to all.
+UNDER: dict[str, Callable[[ClientCapabilities, Settings], bool]] = {
+    "textDocument/diagnostic": pull_only,
+    "workspace/diagnostic": pull_only,
+    "textDocument/prepareRename": prepares,
+}
+
+
+def announce(capabilities: Json, path: list[str], value: Any) -> None:
+    """Put a value at a path; an object is added to what stands there, and stands for true."""
+    *above, last = path
+    for key in above:
+        held = capabilities.get(key)
+        capabilities[key] = held if isinstance(held, dict) else {}
+        capabilities = capabilities[key]
+    held = capabilities.get(last)
+    capabilities[last] = {**held, **value} if isinstance(held, dict) and isinstance(value, dict) else value

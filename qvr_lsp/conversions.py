@@ -14,7 +14,7 @@ from qvr_lsp.uris import uri_of
 
 if TYPE_CHECKING:
     from qvr_core.analysis import LocatedDiagnostic, Snapshot
-    from qvr_lsp.server import Server
+    from qvr_lsp.client import Client
 
 # Where the pages of the codes are: beside the sources in a checkout.
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "diagnostics"
@@ -42,29 +42,29 @@ class Conversions:
     def __init__(self) -> None:
         self._known: dict[int, Converted] = {}
 
-    def of(self, server: Server, uri: str, snapshot: Snapshot) -> list[Converted]:
+    def of(self, client: Client, uri: str, snapshot: Snapshot) -> list[Converted]:
         """Diagnostics as LSP wants them, at most `diagnostics.maximum` and then one that says so."""
         located, lines = snapshot.diagnostics(), snapshot.lines
-        limit = server.settings.diagnostics_maximum
+        limit = client.settings.diagnostics_maximum
         found: list[Converted] = []
         for source in located[:limit]:
             known = self._known.get(id(source))
-            if known is None or known.source is not source or not known.holds(lines, server.encoding):
-                item = one(server, uri, lines, source)
+            if known is None or known.source is not source or not known.holds(lines, client.encoding):
+                item = one(client, uri, lines, source)
                 ranges = (source.range, *(related.range for related in source.related))
                 touched = tuple(place.line for stretch in ranges for place in stretch)
                 known = Converted(source, touched, item, encoded(item))
             found.append(known)
         self._known = {id(item.source): item for item in found}
         if len(located) > limit:
-            rest = more(server, lines, located[limit:])
+            rest = more(client, lines, located[limit:])
             found.append(Converted(located[limit], (), rest, encoded(rest)))
         return found
 
 
-def more(server: Server, lines: Sequence[str], left_out: Sequence[LocatedDiagnostic]) -> Json:
+def more(client: Client, lines: Sequence[str], left_out: Sequence[LocatedDiagnostic]) -> Json:
     return {
-        "range": to_range(lines, left_out[0].range, server.encoding),
+        "range": to_range(lines, left_out[0].range, client.encoding),
         "severity": 3,
         "code": "too-many-problems",
         "source": "qvr",
@@ -72,16 +72,16 @@ def more(server: Server, lines: Sequence[str], left_out: Sequence[LocatedDiagnos
     }
 
 
-def convert(server: Server, uri: str, snapshot: Snapshot) -> list[Json]:
+def convert(client: Client, uri: str, snapshot: Snapshot) -> list[Json]:
     """The diagnostics of a text that is not open."""
-    return [item.item for item in Conversions().of(server, uri, snapshot)]
+    return [item.item for item in Conversions().of(client, uri, snapshot)]
 
 
-def one(server: Server, uri: str, lines: Sequence[str], located: LocatedDiagnostic) -> Json:
+def one(client: Client, uri: str, lines: Sequence[str], located: LocatedDiagnostic) -> Json:
     """One diagnostic as a dict."""
     code = located.code
     result: Json = {
-        "range": to_range(lines, located.range, server.encoding),
+        "range": to_range(lines, located.range, client.encoding),
         "severity": code.severity.value,
         "code": code.name,
         "source": "qvr",
@@ -95,7 +95,7 @@ def one(server: Server, uri: str, lines: Sequence[str], located: LocatedDiagnost
     if located.related:
         result["relatedInformation"] = [
             {
-                "location": {"uri": uri, "range": to_range(lines, related.range, server.encoding)},
+                "location": {"uri": uri, "range": to_range(lines, related.range, client.encoding)},
                 "message": related.message,
             }
             for related in located.related

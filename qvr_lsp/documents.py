@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.analysis import Snapshot
 from qvr_core.ide.answers import TextEdit
-from qvr_core.syntax.source import Cursor, Range, split_lines
+from qvr_core.syntax.source import Cursor, Encoding, Range, split_lines
 from qvr_lsp import positions
 from qvr_lsp.conversions import Conversions
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
@@ -33,7 +33,8 @@ from qvr_lsp.updates import (
 
 if TYPE_CHECKING:
     from qvr_core.ide.excerpt import Excerpts
-    from qvr_lsp.server import Server
+    from qvr_core.runs.record.protocol import Failed
+    from qvr_lsp.client import Client
 
 log = logging.getLogger("qvr.documents")
 
@@ -41,13 +42,16 @@ log = logging.getLogger("qvr.documents")
 MANY_LINES = 1000
 
 
+Publish = Callable[["Document"], None]
+
+
 class View:
     """A text and its analysis, in the editor's positions."""
 
-    def __init__(self, server: Server, uri: str, version: int | None) -> None:
+    def __init__(self, encoding: Encoding, uri: str, version: int | None) -> None:
         self.uri = uri
         self.version = version
-        self._server = server
+        self._encoding: Encoding = encoding
 
     @property
     def snapshot(self) -> Snapshot:
@@ -59,23 +63,23 @@ class View:
         return self.snapshot.lines
 
     def cursor(self, position: Any) -> Cursor:
-        return positions.to_cursor(self.lines, position, self._server.encoding)
+        return positions.to_cursor(self.lines, position, self._encoding)
 
     def position(self, cursor: Cursor) -> Json:
-        return positions.to_position(self.lines, cursor, self._server.encoding)
+        return positions.to_position(self.lines, cursor, self._encoding)
 
     def range(self, stretch: Range) -> Json:
-        return positions.to_range(self.lines, stretch, self._server.encoding)
+        return positions.to_range(self.lines, stretch, self._encoding)
 
     def stretch(self, given: Any) -> Range:
-        return positions.from_range(self.lines, given, self._server.encoding)
+        return positions.from_range(self.lines, given, self._encoding)
 
 
 class Excerpt(View):
     """An analysis that stays what it is: some lines of a text whose first one is under way, or a text at one moment."""
 
-    def __init__(self, server: Server, document: Document, snapshot: Snapshot) -> None:
-        super().__init__(server, document.uri, document.version)
+    def __init__(self, encoding: Encoding, document: Document, snapshot: Snapshot) -> None:
+        super().__init__(encoding, document.uri, document.version)
         self._snapshot = snapshot
 
     @property
@@ -86,8 +90,10 @@ class Excerpt(View):
 class Document(View):
     """One open text and its analysis."""
 
-    def __init__(self, server: Server, uri: str, version: int | None, text: str) -> None:
-        super().__init__(server, uri, version)
+    def __init__(self, client: Client, publish: Publish, uri: str, version: int | None, text: str) -> None:
+        super().__init__(client.encoding, uri, version)
+        self._client = client
+        self._publish = publish
         self._analyzer = analyzer_of("")
         self.edits = 0
         """How often it was changed."""
@@ -124,7 +130,7 @@ class Document(View):
 
     def still(self) -> Excerpt:
         """The text as it is now, for a thread: later edits do not touch it."""
-        return Excerpt(self._server, self, self.snapshot)
+        return Excerpt(self._encoding, self, self.snapshot)
 
     async def wait_ready(self) -> None:
         """Until all changes are analysed.  Cancelling the waiter does not stop the analysis."""
@@ -163,7 +169,7 @@ class Document(View):
         if self._excerpts is None:
             self._excerpts = Excerpts(split_lines(self._text)[0])
         snapshot = self._excerpts.around(first, last)
-        return Excerpt(self._server, self, snapshot) if snapshot is not None else None
+        return Excerpt(self._encoding, self, snapshot) if snapshot is not None else None
 
     # ------------------------------------------------------------ writing
 
@@ -180,7 +186,7 @@ class Document(View):
 
     def _take(self, changes: list[Any]) -> None:
         """Apply changes at once where that is little work."""
-        work = applied(self._analyzer, changes, self._server.encoding)
+        work = applied(self._analyzer, changes, self._encoding)
         analyzer = done_at_once(work) if self._found * OF_FOUND <= MUCH else None
         if analyzer is not None:
             self._analyzer = analyzer
@@ -199,11 +205,11 @@ class Document(View):
             self._text, self._excerpts = None, None
             while self._waiting:
                 waiting, self._waiting = self._waiting, []
-                work = applied(self._analyzer, waiting, self._server.encoding)
+                work = applied(self._analyzer, waiting, self._encoding)
                 self._analyzer = await loop.run_in_executor(None, finished, work)
             try:
                 snapshot = self._analyzer.snapshot()
-                await loop.run_in_executor(None, self.conversions.of, self._server, self.uri, snapshot)
+                await loop.run_in_executor(None, self.conversions.of, self._client, self.uri, snapshot)
             except Exception:
                 log.exception("diagnostics could not be converted")
         self._working = None
@@ -213,15 +219,16 @@ class Document(View):
         """Publish once after everything that is queued has been handled."""
         if not self._dirty:
             self._dirty = True
-            asyncio.get_running_loop().call_soon(self._settled)
+            asyncio.get_running_loop().call_soon(self._ended)
 
-    def _settled(self) -> None:
+    def _ended(self) -> None:
+        """A burst of edits is over."""
         self._dirty = False
         if self.ready:
             self._before = None
         if not self._closed and self.ready:
             try:
-                self._server.documents.settled(self)
+                self._publish(self)
                 self._found = len(self.snapshot.diagnostics())
             except Exception:
                 log.exception("diagnostics could not be published")
@@ -251,18 +258,21 @@ class Document(View):
 
 
 class Documents:
-    """The open documents of a session, by URI."""
+    """The open documents of a session, by URI.  `publish` is called with each whose text or findings have changed."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, client: Client, publish: Publish) -> None:
+        self._client = client
+        self._publish = publish
         self._open: dict[str, Document] = {}
+        self.failures: dict[str, tuple[str, Failed]] = {}
+        """The last failed run of each document, with the text that failed."""
 
     def __iter__(self) -> Iterator[Document]:
         return iter(list(self._open.values()))
 
     def open(self, uri: str, version: int | None, text: str) -> None:
         self.drop(uri)
-        self._open[uri] = Document(self._server, uri, version, text)
+        self._open[uri] = Document(self._client, self._publish, uri, version, text)
 
     def find(self, uri: str) -> Document | None:
         return self._open.get(uri)
@@ -284,14 +294,7 @@ class Documents:
             document.close()
         return document is not None
 
-    def settled(self, document: Document) -> None:
-        """A burst of edits is over: publish what was found."""
-        from qvr_lsp.features.diagnostics import publish
-
-        publish(self._server, document)
-        self._server.load_soon()
-
     def republish(self, uri: str) -> None:
         document = self._open.get(uri)
         if document is not None and document.ready:
-            self.settled(document)
+            self._publish(document)

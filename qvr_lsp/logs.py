@@ -7,7 +7,7 @@ import os
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from qvr_lsp.rpc import Connection
+from qvr_lsp.client import Client
 
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
@@ -43,24 +43,24 @@ def to_file() -> None:
 class EditorHandler(logging.Handler):
     """Sends records as `window/logMessage`."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, client: Client) -> None:
         super().__init__()
-        self._connection = connection
+        self._client = client
 
     def emit(self, record: logging.LogRecord) -> None:
         kind = next((number for level, number in MESSAGE_TYPES if record.levelno >= level), 4)
         try:
-            self._connection.notify("window/logMessage", {"type": kind, "message": self.format(record)})
+            self._client.notify("window/logMessage", {"type": kind, "message": self.format(record)})
         except Exception:
             self.handleError(record)
 
 
-def to_editor(connection: Connection, level: str) -> None:
+def to_editor(client: Client, level: str) -> None:
     """Also log to this editor."""
     root = logging.getLogger("qvr")
     for handler in [old for old in root.handlers if isinstance(old, EditorHandler)]:
         root.removeHandler(handler)
-    handler = EditorHandler(connection)
+    handler = EditorHandler(client)
     handler.setLevel(LEVELS.get(level, logging.WARNING))
     root.setLevel(min(logging.INFO, handler.level))
     root.addHandler(handler)

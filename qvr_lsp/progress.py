@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_lsp.rpc import Json, RpcError
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.client import Client
 
 
 class Progress:
@@ -33,25 +33,25 @@ class Progress:
 
     def _send(self, value: Json) -> None:
         if self._token is not None:
-            self._tokens.server.connection.notify("$/progress", {"token": self._token, "value": value})
+            self._tokens.client.notify("$/progress", {"token": self._token, "value": value})
 
 
 class ProgressTokens:
     """The tokens in use, and what cancelling each of them stops."""
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
+    def __init__(self, client: Client) -> None:
+        self.client = client
         self._stops: dict[str | int, Callable[[], Any]] = {}
         self._count = 0
 
     async def create(self, stop: Callable[[], Any]) -> Progress:
         """A new bar, asked of the editor; `stop` is called when the user cancels it."""
-        if not self.server.client.has("window.workDoneProgress"):
+        if not self.client.has("window.workDoneProgress"):
             return Progress(self, None)
         self._count += 1
         token = f"qvr-{self._count}"
         try:
-            await self.server.connection.request("window/workDoneProgress/create", {"token": token})
+            await self.client.request("window/workDoneProgress/create", {"token": token})
         except RpcError:
             return Progress(self, None)
         self._stops[token] = stop

@@ -17,11 +17,13 @@ from qvr_core.runs.record.files import DamagedFile
 from qvr_core.runs.record.protocol import ENDINGS, Event, Failed, Job
 from qvr_core.runs.record.protocol import Progress as Step
 from qvr_core.runs.record.store import NoSuchRun, NotResumable, Overview, RunStore, overview
-from qvr_lsp.progress import Progress
+from qvr_lsp.progress import Progress, ProgressTokens
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.client import Client
+    from qvr_lsp.documents import Documents
+    from qvr_lsp.workspace import Workspace
 
 # Runs that work at the same time, and ended ones that are remembered.
 AT_ONCE = max(2, (os.cpu_count() or 1) // 2)
@@ -48,8 +50,11 @@ class Run:
 class Runs:
     """The runs of one session, by id."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, client: Client, documents: Documents, workspace: Workspace, progress: ProgressTokens) -> None:
+        self._client = client
+        self._documents = documents
+        self._workspace = workspace
+        self._progress = progress
         self._runs: dict[str, Run] = {}
         self._refreshed = 0.0
         self._pool = WorkerPool(limit=AT_ONCE)
@@ -59,9 +64,9 @@ class Runs:
         """Start a run of a text as it stands in the editor.  Raises RpcError for options that are none."""
         from qvr_core.runs.record.config import RunConfig
 
-        root = self._server.workspace.root_of(path)
+        root = self._workspace.root_of(path)
         try:
-            config = RunConfig(**{**self._server.workspace.run_table(path, program), **options})
+            config = RunConfig(**{**self._workspace.run_table(path, program), **options})
         except ValueError as error:
             raise RpcError(INVALID_PARAMS, first_problem(error)) from error
         store = RunStore(root)
@@ -88,13 +93,13 @@ class Runs:
         return await self._launch(job, previous.uri if previous else Path(job.path).as_uri())
 
     async def _launch(self, job: Job, uri: str) -> Json:
-        progress = await self._server.progress.create(lambda: self._server.spawn(self.cancel(job.run_id)))
+        progress = await self._progress.create(lambda: self._client.spawn(self.cancel(job.run_id)))
         run = Run(job, uri, progress)
         self._runs[job.run_id] = run
-        self._server.failures.pop(uri, None)
+        self._documents.failures.pop(uri, None)
         title = f"{job.config.algorithm.upper()} {job.program or Path(job.path).stem}"
         progress.begin(title, message="starting", cancellable=True)
-        python = self._server.settings.python or sys.executable
+        python = self._client.settings.python or sys.executable
         self._pool.use(python)
         at_once = self._pool.room()
         run.pooled = self._pool.submit(job, lambda event: self._take(run, event))
@@ -114,7 +119,7 @@ class Runs:
     def _take(self, run: Run, event: Event) -> None:
         """Forward one event; called in the loop."""
         content = event.model_dump(mode="json", exclude_none=True)
-        self._server.connection.notify(
+        self._client.notify(
             RUN_EVENT, {"runId": run.job.run_id, "uri": run.uri, "program": run.job.program, "event": content}
         )
         if isinstance(event, Step):
@@ -127,8 +132,8 @@ class Runs:
             self._forget()
             run.progress.end(event.event)
             if isinstance(event, Failed) and event.range is not None:
-                self._server.failures[run.uri] = (run.job.text, event)
-                self._server.documents.republish(run.uri)
+                self._documents.failures[run.uri] = (run.job.text, event)
+                self._documents.republish(run.uri)
             self._refresh()
         elif event.event == "started":
             run.status = "running"
@@ -136,8 +141,8 @@ class Runs:
 
     def _refresh(self) -> None:
         """Code lenses show the last result: ask for them again."""
-        if self._server.client.has("workspace.codeLens.refreshSupport"):
-            self._server.spawn(self._server.connection.request("workspace/codeLens/refresh", None))
+        if self._client.has("workspace.codeLens.refreshSupport"):
+            self._client.spawn(self._client.request("workspace/codeLens/refresh", None))
 
     def _refresh_now_and_then(self) -> None:
         now = asyncio.get_running_loop().time()

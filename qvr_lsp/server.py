@@ -1,7 +1,7 @@
 """The language server: wiring only.
 
 `initialize` is answered before the analyser is imported; everything else is loaded while the editor reads the answer.
-Each method's handler is a function `(server, params)` in `qvr_lsp/features`, found by `METHODS`.
+Each method's handler is a function `(session, params)` in `qvr_lsp/features`, found by `METHODS`.
 """
 
 from __future__ import annotations
@@ -13,36 +13,31 @@ import os
 import secrets
 import sys
 from collections.abc import Callable
-from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from qvr_core import __version__
-from qvr_core.syntax.source import Encoding
 from qvr_lsp import logs
-from qvr_lsp.capabilities import ClientCapabilities, choose_encoding, server_capabilities
+from qvr_lsp.capabilities import server_capabilities
+from qvr_lsp.client import Client
+from qvr_lsp.connection import Connection
 from qvr_lsp.lifecycle import watch_process
-from qvr_lsp.methods import METHODS, SETTINGS_METHODS, SYNCHRONISATION
+from qvr_lsp.methods import METHODS
 from qvr_lsp.rpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     SERVER_NOT_INITIALIZED,
-    Bytes,
-    Connection,
     Json,
     RpcError,
 )
-from qvr_lsp.settings import Settings
+from qvr_lsp.session import Session
 from qvr_lsp.shapes import require
 from qvr_lsp.transports import same_token, serve_stdio, serve_tcp, serve_websocket
 
 if TYPE_CHECKING:
-    from qvr_core.runs.record.protocol import Failed
-    from qvr_lsp.documents import Documents
-    from qvr_lsp.progress import ProgressTokens
-    from qvr_lsp.runs import Runs
-    from qvr_lsp.workspace import Workspace
+    from qvr_lsp.documents import Document
+    from qvr_lsp.workspace import SettingsDocument
 
 log = logging.getLogger("qvr.server")
 
@@ -74,67 +69,31 @@ class Server:
     def __init__(self, write: Callable[[bytes], None], end: Callable[[], None], *, token: str | None = None) -> None:
         """`token`: what `initializationOptions.token` must be; None asks for none."""
         self.connection = Connection(write, self.handle)
-        self.client = ClientCapabilities({})
-        self.encoding: Encoding = "utf-16"
-        self.settings = Settings()
+        self.session = Session(Client(self.connection), self._publish, self._publish_settings)
         self.trace = "off"
         self._end = end
         self._token = token
         self._state = "new"
-        self._handlers: dict[str, Callable[[Server, Any], Any]] = {}
-        self.failures: dict[str, tuple[str, Failed]] = {}
-        """The last failed run of each document, with the text that failed."""
-        self._background: set[asyncio.Future[Any]] = set()
+        self._handlers: dict[str, Callable[[Session, Any], Any]] = {}
         self._loaded = False
 
-    # ------------------------------------------------------------ what features use
+    def _publish(self, document: Document) -> None:
+        from qvr_lsp.features.diagnostics import publish
 
-    # Each part is made on its first use: importing what is behind it takes longer than starting.
+        publish(self.session, document)
+        self._load_soon(LOAD_AFTER_FILE)
 
-    @cached_property
-    def documents(self) -> Documents:
-        from qvr_lsp.documents import Documents
+    def _publish_settings(self, document: SettingsDocument) -> None:
+        from qvr_lsp.features.settings_problems import publish
 
-        return Documents(self)
-
-    @cached_property
-    def workspace(self) -> Workspace:
-        from qvr_lsp.workspace import Workspace
-
-        return Workspace(self)
-
-    @cached_property
-    def progress(self) -> ProgressTokens:
-        from qvr_lsp.progress import ProgressTokens
-
-        return ProgressTokens(self)
-
-    @cached_property
-    def runs(self) -> Runs:
-        from qvr_lsp.runs import Runs
-
-        return Runs(self)
-
-    def spawn(self, work: Any) -> None:
-        """Run a coroutine to its end, in the background; a failure is logged."""
-        task = asyncio.ensure_future(work)
-        self._background.add(task)
-        task.add_done_callback(self._finished)
-
-    def _finished(self, task: asyncio.Future[Any]) -> None:
-        self._background.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("background work failed", exc_info=error)
+        publish(self.session, document)
 
     # ------------------------------------------------------------ dispatch
-
-    async def converse(self, stream: Bytes) -> None:
-        await self.connection.converse(stream)
 
     def handle(self, method: str, params: Any) -> Any:
         """Answer a request or take a notification."""
         if self.trace != "off" and method != "$/setTrace":
-            self.connection.notify("$/logTrace", {"message": method})
+            self.session.client.notify("$/logTrace", {"message": method})
         match method:
             case "initialize":
                 return self._initialize(params)
@@ -156,22 +115,18 @@ class Server:
                 return self._feature(method, params)
 
     def _feature(self, method: str, params: Any) -> Any:
-        key, name = method, METHODS.get(method)
-        if name is None:
+        known = METHODS.get(method)
+        if known is None:
             raise RpcError(METHOD_NOT_FOUND, f"unknown method `{method}`")
-        require(method, params)
-        if method not in SYNCHRONISATION and names_settings(params):
-            key, name = f"{method} of qvr.toml", SETTINGS_METHODS.get(method)
-            if name is None:
-                return None
-        handler = self._handlers.get(key) or self._load(key, name)
-        return handler(self, params)
+        require(method, known.shape, params)
+        name = known.in_settings if names_settings(params) else known.handler
+        return self._handler(name)(self.session, params) if name else None
 
-    def _load(self, key: str, name: str) -> Callable[[Server, Any], Any]:
-        module, _, function = name.partition(":")
-        handler = getattr(import_module(f"qvr_lsp.features.{module}"), function)
-        self._handlers[key] = handler
-        return handler
+    def _handler(self, name: str) -> Callable[[Session, Any], Any]:
+        if name not in self._handlers:
+            module, _, function = name.partition(":")
+            self._handlers[name] = getattr(import_module(f"qvr_lsp.features.{module}"), function)
+        return self._handlers[name]
 
     # ------------------------------------------------------------ lifecycle
 
@@ -180,7 +135,6 @@ class Server:
             raise RpcError(INVALID_REQUEST, "`initialize` came twice")
         if not isinstance(params, dict):
             raise RpcError(INVALID_PARAMS, "`initialize` wants an object")
-        capabilities = params.get("capabilities")
         options = params.get("initializationOptions")
         if self._token is not None and not same_token(
             options.get("token") if isinstance(options, dict) else None, self._token
@@ -189,20 +143,19 @@ class Server:
             raise RpcError(
                 INVALID_REQUEST, "`initializationOptions.token` is not the token that the server was started with"
             )
-        self.client = ClientCapabilities(capabilities if isinstance(capabilities, dict) else {})
-        self.encoding = choose_encoding(self.client)
-        self.settings = Settings.read(options if isinstance(options, dict) else {})
+        client = self.session.client
+        client.introduce(params.get("capabilities"), options)
         self.trace = params.get("trace") or "off"
         self._folders = [folder["uri"] for folder in params.get("workspaceFolders") or () if "uri" in folder]
         if not self._folders and isinstance(params.get("rootUri"), str):
             self._folders = [params["rootUri"]]
         self._state = "running"
-        logs.to_editor(self.connection, self.settings.log_level)
+        logs.to_editor(client, client.settings.log_level)
         if isinstance(params.get("processId"), int):
             watch_process(params["processId"], self._end)
         asyncio.get_running_loop().call_soon(self._warm)
         return {
-            "capabilities": server_capabilities(self.client, self.encoding, self.settings),
+            "capabilities": server_capabilities(client.capabilities, client.encoding, client.settings),
             "serverInfo": {"name": "qvr-lsp", "version": __version__},
         }
 
@@ -212,9 +165,9 @@ class Server:
 
         import_module("qvr_lsp.documents")
         with_diagnostics(analyzer_of(FIRST_TEXT))
-        self.load_soon(LOAD_AFTER_START)
+        self._load_soon(LOAD_AFTER_START)
 
-    def load_soon(self, seconds: float = LOAD_AFTER_FILE) -> None:
+    def _load_soon(self, seconds: float) -> None:
         """Load what later questions need, once, in a thread."""
         if not self._loaded:
             asyncio.get_running_loop().call_later(seconds, self._load_rest)
@@ -222,14 +175,14 @@ class Server:
     def _load_rest(self) -> None:
         if not self._loaded:
             self._loaded = True
-            names = sorted({f"qvr_lsp.features.{name.partition(':')[0]}" for name in METHODS.values()})
+            names = sorted({f"qvr_lsp.features.{method.handler.partition(':')[0]}" for method in METHODS.values()})
             asyncio.get_running_loop().run_in_executor(None, load_modules, [*names, "qvr_lsp.runs"])
 
     def _initialized(self) -> Any:
         from qvr_lsp.features.configuration import register_watchers
 
-        self.workspace.open_folders(self._folders)
-        return register_watchers(self)
+        self.session.workspace.open_folders(self._folders)
+        return register_watchers(self.session)
 
     @property
     def exit_code(self) -> int:
@@ -237,10 +190,7 @@ class Server:
 
     async def close(self) -> int:
         """Stop everything this session started."""
-        if "runs" in self.__dict__:
-            self.runs.stop_all()
-        for task in list(self._background):
-            task.cancel()
+        self.session.stop()
         return self.exit_code
 
 

@@ -20,62 +20,10 @@ STRETCH = {**DOCUMENT, "range": RANGE}
 VERSION = (int, type(None))
 ITEM = {"item": {"uri": str, "name": str}}
 
-SHAPES: Mapping[str, Any] = {
-    "textDocument/didOpen": {"textDocument": {"uri": str, "text": str, "version?": VERSION}},
-    "textDocument/didChange": {
-        "textDocument": {"uri": str, "version?": VERSION},
-        "contentChanges": [{"text": str, "range?": RANGE}],
-    },
-    "textDocument/didClose": DOCUMENT,
-    "textDocument/didSave": DOCUMENT,
-    "textDocument/diagnostic": {**DOCUMENT, "previousResultId?": str},
-    "workspace/diagnostic": {"previousResultIds?": [{"uri": str, "value": str}]},
-    "textDocument/hover": PLACE,
-    "textDocument/completion": PLACE,
-    "completionItem/resolve": {},
-    "textDocument/signatureHelp": PLACE,
-    "textDocument/inlayHint": STRETCH,
-    "textDocument/semanticTokens/full": DOCUMENT,
-    "textDocument/semanticTokens/full/delta": {**DOCUMENT, "previousResultId?": str},
-    "textDocument/semanticTokens/range": STRETCH,
-    "textDocument/codeLens": DOCUMENT,
-    "textDocument/definition": PLACE,
-    "textDocument/declaration": PLACE,
-    "textDocument/typeDefinition": PLACE,
-    "textDocument/references": {**PLACE, "context?": {"includeDeclaration?": bool}},
-    "textDocument/documentHighlight": PLACE,
-    "textDocument/documentSymbol": DOCUMENT,
-    "workspace/symbol": {"query?": str},
-    "textDocument/prepareCallHierarchy": PLACE,
-    "callHierarchy/incomingCalls": ITEM,
-    "callHierarchy/outgoingCalls": ITEM,
-    "textDocument/documentLink": DOCUMENT,
-    "textDocument/rename": {**PLACE, "newName": str},
-    "textDocument/prepareRename": PLACE,
-    "textDocument/codeAction": {**STRETCH, "context?": {"only?": [str]}},
-    "textDocument/formatting": DOCUMENT,
-    "textDocument/rangeFormatting": STRETCH,
-    "textDocument/onTypeFormatting": PLACE,
-    "textDocument/linkedEditingRange": PLACE,
-    "textDocument/foldingRange": DOCUMENT,
-    "textDocument/selectionRange": {**DOCUMENT, "positions": [POSITION]},
-    "workspace/executeCommand": {"command": str, "arguments?": list},
-    "workspace/didChangeConfiguration": {},
-    "workspace/didChangeWatchedFiles": {"changes": [IDENTITY]},
-    "workspace/didChangeWorkspaceFolders": {"event": {"added": [IDENTITY], "removed": [IDENTITY]}},
-    "window/workDoneProgress/cancel": {"token": (str, int)},
-    "qvr/diagram": {
-        **DOCUMENT, "position?": POSITION, "name?": str, "format?": str, "collapse?": bool, "opened?": [str],
-    },
-    "qvr/model": DOCUMENT,
-    "qvr/runs": ({"uri?": str}, type(None)),
-    "qvr/status": (dict, type(None)),
-}  # fmt: skip
 
-
-def require(method: str, params: Any) -> None:
+def require(method: str, shape: Any, params: Any) -> None:
     """Raise `InvalidParams`, with the place that is wrong, where parameters do not have their method's shape."""
-    wrong = misfit(params, SHAPES[method], "")
+    wrong = misfit(params, shape, "")
     if wrong is not None:
         raise RpcError(INVALID_PARAMS, f"`{method}`: {wrong}")
 

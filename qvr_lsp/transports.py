@@ -14,15 +14,16 @@ import queue
 import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
 
-from qvr_lsp.rpc import Bytes
+from qvr_lsp.connection import Connection
+from qvr_lsp.rpc import Received
 
 log = logging.getLogger("qvr.transport")
 
@@ -35,20 +36,29 @@ MAX_MESSAGE = 100_000_000
 LOCAL_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?|vscode-[a-z]+://.*")
 
 
-class Session(Protocol):
+Talk = Coroutine[Any, Any, None]
+
+
+class Bytes(Protocol):
+    """Where a conversation comes from."""
+
+    async def readline(self) -> bytes: ...
+    async def readexactly(self, n: int, /) -> bytes: ...
+
+
+class Endpoint(Protocol):
     """What a transport drives."""
 
-    async def converse(self, stream: Bytes) -> None:
-        """Answer the editor until its stream ends."""
-        ...
+    @property
+    def connection(self) -> Connection: ...
 
     async def close(self) -> int:
         """The editor is gone: stop everything; the exit code."""
         ...
 
 
-Opener = Callable[[Callable[[bytes], None], Callable[[], None]], Session]
-"""Makes a session from a function that writes bytes and one that ends the connection."""
+Opener = Callable[[Callable[[bytes], None], Callable[[], None]], Endpoint]
+"""Makes a session from a function that writes one message and one that ends the connection."""
 
 
 class Guarded(Protocol):
@@ -56,7 +66,7 @@ class Guarded(Protocol):
 
     def __call__(
         self, write: Callable[[bytes], None], end: Callable[[], None], *, token: str | None = None
-    ) -> Session: ...
+    ) -> Endpoint: ...
 
 
 def same_token(given: object, token: str) -> bool:
@@ -69,16 +79,56 @@ def token_of(path: str) -> str:
     return parse_qs(urlsplit(path).query).get("token", [""])[0]
 
 
-async def hold(open_session: Opener, stream: Bytes, write: Callable[[bytes], None]) -> int:
-    """One session, until its stream ends or it says so; the exit code."""
+async def hold(open_session: Opener, write: Callable[[bytes], None], talk_on: Callable[[Connection], Talk]) -> int:
+    """One session, until its conversation ends or it says so; the exit code."""
     ended = asyncio.Event()
     session = open_session(write, ended.set)
-    talk = asyncio.ensure_future(session.converse(stream))
+    talk = asyncio.ensure_future(talk_on(session.connection))
     talk.add_done_callback(lambda done: ended.set())
     await ended.wait()
     if not talk.cancel() and (error := talk.exception()) is not None and not isinstance(error, ConnectionError):
         log.error("the conversation broke off", exc_info=error)
     return await session.close()
+
+
+# ---------------------------------------------------------------- messages in a stream
+
+LENGTH = re.compile(rb"content-length:[ \t]*(\d{1,8})\s*$", re.IGNORECASE)
+
+
+def framed(body: bytes) -> bytes:
+    """A message with its header."""
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+async def bodies(stream: Bytes) -> AsyncIterator[bytes]:
+    """The messages of a stream until it ends, be it inside one.  What is no header is a line that is skipped."""
+    length = 0
+    while line := await header_line(stream):
+        if not length:
+            found = LENGTH.match(line)
+            length = int(found[1]) if found is not None else 0
+        elif not line.strip():
+            try:
+                yield await stream.readexactly(length)
+            except asyncio.IncompleteReadError:
+                return
+            length = 0
+
+
+async def header_line(stream: Bytes) -> bytes:
+    """The next line; of an endless one as much as has been read."""
+    try:
+        return await stream.readline()
+    except ValueError:
+        return b"-"
+
+
+async def hold_stream(open_session: Opener, stream: Bytes, write: Callable[[bytes], None]) -> int:
+    """One session over a stream; the exit code."""
+    return await hold(
+        open_session, lambda body: write(framed(body)), lambda connection: connection.converse(bodies(stream))
+    )
 
 
 # ---------------------------------------------------------------- stdio
@@ -141,7 +191,7 @@ async def serve_stdio(open_session: Opener) -> int:
     writer, stream = StdoutWriter(take_stdout()), asyncio.StreamReader()
     arguments = (asyncio.get_running_loop(), stream)
     threading.Thread(target=read_stdin, args=arguments, name="qvr-stdin", daemon=True).start()
-    code = await hold(open_session, stream, writer.write)
+    code = await hold_stream(open_session, stream, writer.write)
     writer.close(0.1)
     return code
 
@@ -178,7 +228,7 @@ async def serve_tcp(open_session: Guarded, host: str, port: int, token: str, rea
         try:
             begun = Begun(stream, await stream.readline())
             if begun.is_header:
-                await hold(partial(open_session, token=token), begun, writer.write)
+                await hold_stream(partial(open_session, token=token), begun, writer.write)
             else:
                 log.warning("a connection is refused: its first line is no header of the protocol")
         except (ValueError, ConnectionError):
@@ -192,30 +242,46 @@ async def serve_tcp(open_session: Guarded, host: str, port: int, token: str, rea
     return 0
 
 
+class Frames:
+    """A connection as pygls' loop over a WebSocket sees it: one message a frame, without LSP's headers."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.handle_message = connection.take
+        self.structure_message = Received
+
+    def set_writer(self, writer: object, include_headers: bool) -> None:
+        """Messages go out through a queue of ours, in order."""
+
+
 async def serve_websocket(open_session: Guarded, host: str, port: int, token: str, ready: Callable[[int], None]) -> int:
-    """Sessions over WebSockets, one message per frame, without LSP's headers.  The address must bring the token
-    (`ws://…/?token=…`), or `initialize` does."""
+    """Sessions over WebSockets, read by pygls.  The address must bring the token (`ws://…/?token=…`), or `initialize`
+    does."""
+    from pygls.io_ import run_websocket
     from websockets.asyncio.server import serve
+
+    # It logs whole messages.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
 
     async def connected(websocket: ServerConnection) -> None:
         known = websocket.request is not None and same_token(token_of(websocket.request.path), token)
-        stream, outgoing = asyncio.StreamReader(), asyncio.Queue[bytes]()
-
-        async def receive() -> None:
-            async for data in websocket:
-                body = data.encode() if isinstance(data, str) else data
-                stream.feed_data(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-            stream.feed_eof()
+        outgoing = asyncio.Queue[bytes]()
 
         async def send() -> None:
             while True:
-                await websocket.send((await outgoing.get()).split(b"\r\n\r\n", 1)[1].decode())
+                await websocket.send((await outgoing.get()).decode())
 
-        both = asyncio.gather(receive(), send(), return_exceptions=True)
+        def talk(connection: Connection) -> Talk:
+            def unreadable(error: Exception, source: type[Exception]) -> None:
+                connection.unreadable(error)
+
+            frames = cast(Any, Frames(connection))
+            return run_websocket(websocket, threading.Event(), frames, error_handler=unreadable)
+
+        sending = asyncio.ensure_future(send())
         try:
-            await hold(partial(open_session, token=None if known else token), stream, outgoing.put_nowait)
+            await hold(partial(open_session, token=None if known else token), outgoing.put_nowait, talk)
         finally:
-            both.cancel()
+            sending.cancel()
 
     origins = [None, LOCAL_ORIGIN]
     async with serve(connected, host, port, origins=origins, max_size=MAX_MESSAGE, compression=None) as server:

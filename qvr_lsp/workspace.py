@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,8 @@ from qvr_lsp.rpc import Json
 from qvr_lsp.uris import path_of, uri_of
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.client import Client
+    from qvr_lsp.documents import Documents
 
 SETTINGS_FILE = "qvr.toml"
 MAX_FILES = 2000
@@ -34,8 +35,11 @@ class SettingsDocument:
 class Workspace:
     """The folders that the editor has opened."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, client: Client, documents: Documents, changed: Callable[[SettingsDocument], None]) -> None:
+        """`changed` is called with each open qvr.toml that is to be checked again."""
+        self._client = client
+        self._documents = documents
+        self._changed = changed
         self._folders: list[Path] = []
         self._settings: dict[str, SettingsDocument] = {}
         self._files: dict[Path, tuple[tuple[int, int], Snapshot]] = {}
@@ -95,14 +99,14 @@ class Workspace:
 
     def closed_files(self) -> Iterator[Path]:
         """The files that are not open in the editor, whose documents count instead."""
-        opened = {document.uri for document in self._server.documents}
+        opened = {document.uri for document in self._documents}
         return (path for path in self.files() if uri_of(path) not in opened)
 
     # ------------------------------------------------------------ qvr.toml
 
     def open_settings(self, uri: str, text: str, version: int | None) -> None:
-        self._settings[uri] = SettingsDocument(uri, text, version)
-        self._settled(uri)
+        document = self._settings[uri] = SettingsDocument(uri, text, version)
+        self._changed(document)
 
     def change_settings(self, uri: str, changes: list[Any], version: int | None) -> None:
         document = self._settings[uri]
@@ -111,9 +115,9 @@ class Workspace:
             if change.get("range") is None:
                 document.source = SourceText(change["text"])
             else:
-                stretch = positions.from_range(document.source.lines, change["range"], self._server.encoding)
+                stretch = positions.from_range(document.source.lines, change["range"], self._client.encoding)
                 document.source.edit(stretch.start, stretch.end, change["text"])
-        self._settled(uri)
+        self._changed(document)
 
     def close_settings(self, uri: str) -> bool:
         return self._settings.pop(uri, None) is not None
@@ -121,15 +125,10 @@ class Workspace:
     def settings_document(self, uri: str) -> SettingsDocument | None:
         return self._settings.get(uri)
 
-    def _settled(self, uri: str) -> None:
-        from qvr_lsp.features.settings_problems import publish
-
-        publish(self._server, self._settings[uri])
-
     def settings_changed(self) -> None:
         """A qvr.toml changed on disk: the open ones are checked again."""
-        for uri in self._settings:
-            self._settled(uri)
+        for document in self._settings.values():
+            self._changed(document)
 
     def settings_text(self, path: Path) -> tuple[Path, str] | None:
         """The qvr.toml that governs a file, as it stands in the editor or on disk."""

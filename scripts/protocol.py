@@ -14,35 +14,7 @@ BEGIN, END = "<!-- from the live capabilities -->", "<!-- end -->"
 
 sys.path.insert(0, str(ROOT))
 
-from qvr_lsp.methods import METHODS, SETTINGS_METHODS  # noqa: E402
-
-# Method -> where the server announces it.
-ANNOUNCED = {
-    "textDocument/didOpen": "textDocumentSync.openClose",
-    "textDocument/didChange": "textDocumentSync.change",
-    "textDocument/didClose": "textDocumentSync.openClose",
-    "textDocument/didSave": "textDocumentSync.save",
-    "textDocument/diagnostic": "diagnosticProvider",
-    "workspace/diagnostic": "diagnosticProvider.workspaceDiagnostics",
-    "completionItem/resolve": "completionProvider.resolveProvider",
-    "textDocument/documentHighlight": "documentHighlightProvider",
-    "textDocument/semanticTokens/full": "semanticTokensProvider.full",
-    "textDocument/semanticTokens/full/delta": "semanticTokensProvider.full.delta",
-    "textDocument/semanticTokens/range": "semanticTokensProvider.range",
-    "workspace/symbol": "workspaceSymbolProvider",
-    "textDocument/prepareCallHierarchy": "callHierarchyProvider",
-    "callHierarchy/incomingCalls": "callHierarchyProvider",
-    "callHierarchy/outgoingCalls": "callHierarchyProvider",
-    "textDocument/prepareRename": "renameProvider.prepareProvider",
-    "textDocument/formatting": "documentFormattingProvider",
-    "textDocument/rangeFormatting": "documentRangeFormattingProvider",
-    "textDocument/onTypeFormatting": "documentOnTypeFormattingProvider",
-    "workspace/executeCommand": "executeCommandProvider",
-    "workspace/didChangeWorkspaceFolders": "workspace.workspaceFolders.changeNotifications",
-    "qvr/diagram": "experimental.qvr.diagram",
-    "qvr/model": "experimental.qvr.model",
-    "qvr/runs": "experimental.qvr.runs",
-}
+from qvr_lsp.methods import METHODS  # noqa: E402
 
 
 def capabilities(client: dict[str, Any]) -> dict[str, Any]:
@@ -64,16 +36,14 @@ def at(value: Any, path: str) -> Any:
 
 
 def table() -> str:
-    """One row per method: how it is announced, and whether it also answers in a qvr.toml."""
+    """One row per method: what it is for, how it is announced, and whether it also answers in a qvr.toml."""
     found = capabilities({"textDocument": {"diagnostic": {}, "rename": {"prepareSupport": True}}})
-    rows = ["| method | announced as | in qvr.toml |", "|---|---|---|"]
-    for method in METHODS:
-        path = ANNOUNCED.get(method, method.rpartition("/")[2] + "Provider")
-        value = at(found, path)
-        shown = f"`{path}`" + (
-            f" = `{json.dumps(value)}`" if isinstance(value, (int, str)) and value is not True else ""
-        )
-        rows.append(f"| `{method}` | {shown if value else 'always'} | {'yes' if method in SETTINGS_METHODS else ''} |")
+    rows = ["| method | what it answers or does | announced as | in qvr.toml |", "|---|---|---|---|"]
+    for method in METHODS.values():
+        value = at(found, method.capability)
+        shown = f"`{method.capability}`" if value is not None else "always"
+        shown += f" = `{json.dumps(value)}`" if isinstance(value, int) and value is not True else ""
+        rows.append(f"| `{method.name}` | {method.line} | {shown} | {'yes' if method.in_settings else ''} |")
     commands = ", ".join(f"`{name}`" for name in found["executeCommandProvider"]["commands"])
     kinds = ", ".join(f"`{name}`" for name in found["codeActionProvider"]["codeActionKinds"])
     legend = found["semanticTokensProvider"]["legend"]

@@ -186,9 +186,10 @@ def test_no_room_imports_a_higher_one() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_no_circle_of_files() -> None:
+@pytest.mark.parametrize("package", ["qvr_core", "qvr_lsp"])
+def test_no_circle_of_files(package: str) -> None:
     """Whatever closes it: an import in a function, or one for types alone."""
-    files = {module_name(path): path for path in sources("qvr_core")}
+    files = {module_name(path): path for path in sources(package)}
     graph = nx.DiGraph()
     for name, path in files.items():
         for _, target in imported(path):
@@ -198,6 +199,18 @@ def test_no_circle_of_files() -> None:
                 graph.add_edge(name, found)
     circles = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
     assert not circles, circles
+
+
+def test_no_part_of_the_server_knows_the_whole() -> None:
+    """Features see a `Session`; what serves it stands above them."""
+    whole, above = ("qvr_lsp.server", "qvr_lsp.transports"), ("qvr_lsp.server", "qvr_lsp.__main__")
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in sources("qvr_lsp")
+        for line, name in imported(path)
+        if name.startswith(whole) and module_name(path) not in above
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_no_folder_is_a_hall() -> None:

@@ -12,11 +12,11 @@ from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 
 @on_document
-def prepare(server: Server, document: Document, params: Json) -> list[Json] | None:
+def prepare(session: Session, document: Document, params: Json) -> list[Json] | None:
     symbol = callable_at(document.snapshot, document.cursor(params["position"]))
     return [item(document, symbol)] if symbol is not None else None
 
@@ -32,21 +32,21 @@ def item(document: Document, symbol: DocumentSymbol) -> Json:
     return {**made, "detail": symbol.detail} if symbol.detail else made
 
 
-def _document(server: Server, params: Json) -> Document | None:
-    document = server.documents.find(params["item"]["uri"])
+def _document(session: Session, params: Json) -> Document | None:
+    document = session.documents.find(params["item"]["uri"])
     return document if document is not None and document.ready else None
 
 
-def incoming(server: Server, params: Json) -> list[Json]:
+def incoming(session: Session, params: Json) -> list[Json]:
     """Which lets and programs use the arrow."""
-    document = _document(server, params)
+    document = _document(session, params)
     found = callers(document.snapshot, params["item"]["name"]) if document is not None else []
     return [_side(document, "from", call) for call in found if document is not None]
 
 
-def outgoing(server: Server, params: Json) -> list[Json]:
+def outgoing(session: Session, params: Json) -> list[Json]:
     """What the arrow uses."""
-    document = _document(server, params)
+    document = _document(session, params)
     found = callees(document.snapshot, params["item"]["name"]) if document is not None else []
     return [_side(document, "to", call) for call in found if document is not None]
 

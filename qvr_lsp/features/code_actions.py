@@ -14,7 +14,7 @@ from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 
 # In longer files the checker's fixes are offered without having been tried, and no others.
@@ -25,7 +25,7 @@ MOST_OFFERED = 50
 
 
 @on_document
-def code_actions(server: Server, document: Document, params: Json) -> list[Json]:
+def code_actions(session: Session, document: Document, params: Json) -> list[Json]:
     snapshot = document.snapshot
     stretch = document.stretch(params["range"])
     only = (params.get("context") or {}).get("only")
@@ -41,7 +41,7 @@ def code_actions(server: Server, document: Document, params: Json) -> list[Json]
     if only and wanted(only, "source.organize"):
         actions.append(Action("Order the declarations", "source.organize", organize(snapshot)))
     allowed = [action for action in actions if action.edits and wanted(only, action.kind)]
-    return [made(server, document, action) for action in allowed]
+    return [made(session, document, action) for action in allowed]
 
 
 def helps(document: Document, action: Action) -> bool:
@@ -65,28 +65,28 @@ def wanted(only: Any, kind: str) -> bool:
     return any(kind == asked or kind.startswith(f"{asked}.") or asked.startswith(f"{kind}.") for asked in only)
 
 
-def made(server: Server, document: Document, action: Action) -> Json:
+def made(session: Session, document: Document, action: Action) -> Json:
     result: Json = {
         "title": action.title,
         "kind": action.kind,
-        "edit": edit(server, document, action.edits),
+        "edit": edit(session, document, action.edits),
     }
     if action.preferred:
         result["isPreferred"] = True
     if action.code:
         snapshot = document.snapshot
         result["diagnostics"] = [
-            one(server, document.uri, snapshot.lines, found)
+            one(session.client, document.uri, snapshot.lines, found)
             for found in snapshot.diagnostics()
             if found.code.name == action.code and found.range == action.at
         ]
     return result
 
 
-def edit(server: Server, document: Document, edits: Sequence[TextEdit]) -> Json:
+def edit(session: Session, document: Document, edits: Sequence[TextEdit]) -> Json:
     """A workspace edit of one document, with its version where the editor takes it."""
     changes = [{"range": document.range(item.range), "newText": item.text} for item in edits]
-    if server.client.has("workspace.workspaceEdit.documentChanges"):
+    if session.client.has("workspace.workspaceEdit.documentChanges"):
         identity = {"uri": document.uri, "version": document.version}
         return {"documentChanges": [{"textDocument": identity, "edits": changes}]}
     return {"changes": {document.uri: changes}}

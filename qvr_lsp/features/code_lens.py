@@ -18,12 +18,12 @@ from qvr_lsp.uris import path_of
 
 if TYPE_CHECKING:
     from qvr_lsp.runs import Run
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 
 @on_document
-def code_lens(server: Server, document: Document, params: Json) -> list[Json]:
-    if not server.settings.code_lens:
+def code_lens(session: Session, document: Document, params: Json) -> list[Json]:
+    if not session.client.settings.code_lens:
         return []
     model = document.snapshot.model
     lenses: list[Json] = []
@@ -38,14 +38,14 @@ def code_lens(server: Server, document: Document, params: Json) -> list[Json]:
             ("▶ NUTS", "qvr.run", {**target, "algorithm": "nuts"}),
             ("◫ Diagram", "qvr.diagram", {"uri": document.uri, "name": name}),
         ]
-        running = server.runs.running(document.uri, name)
+        running = session.runs.running(document.uri, name)
         if running is not None:
             commands.append(("■ Cancel", "qvr.cancelRun", {"runId": running.job.run_id}))
         lenses += [
             {"range": place, "command": {"title": title, "command": command, "arguments": [argument]}}
             for title, command, argument in commands
         ]
-        text = facts(server, document, model, name, running)
+        text = facts(session, document, model, name, running)
         if text:
             argument = {"uri": document.uri}
             lenses.append({"range": place, "command": {"title": text, "command": "qvr.runs", "arguments": [argument]}})
@@ -59,7 +59,7 @@ def shown(model: m.Model) -> list[str]:
     return [name for name in names if not model.programs[name].template]
 
 
-def facts(server: Server, document: Document, model: m.Model, name: str, running: Run | None) -> str:
+def facts(session: Session, document: Document, model: m.Model, name: str, running: Run | None) -> str:
     """'132,352 parameters · last run: −ELBO 5.31 (2 min ago)', or the step of the run that is under way."""
     count = parameter_count(model, model.programs[name])
     parts = [f"{count:,} parameters"] if count else []
@@ -67,12 +67,12 @@ def facts(server: Server, document: Document, model: m.Model, name: str, running
     if running is not None:
         parts.append(f"running: {describe(running.last) if running.last is not None else running.status}")
     elif path is not None:
-        parts += last_run(server, path, name)
+        parts += last_run(session, path, name)
     return " · ".join(parts)
 
 
-def last_run(server: Server, path: Path, name: str) -> list[str]:
-    overview = server.runs.last_overview(server.workspace.root_of(path), path, name)
+def last_run(session: Session, path: Path, name: str) -> list[str]:
+    overview = session.runs.last_overview(session.workspace.root_of(path), path, name)
     if overview is None:
         return []
     loss = f"−ELBO {overview.last_loss:.4g}" if overview.last_loss is not None else overview.status

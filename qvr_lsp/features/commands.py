@@ -15,12 +15,12 @@ from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 from qvr_lsp.uris import path_of, uri_of
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 EXPORT_FORMATS = {".svg": "svg", ".png": "png", ".mmd": "mermaid", ".dot": "dot", ".gv": "dot"}
 
 
-def execute(server: Server, params: Json) -> Any:
+def execute(session: Session, params: Json) -> Any:
     """Run a command with its one argument, an object."""
     command = COMMANDS.get(params["command"])
     if command is None:
@@ -29,16 +29,16 @@ def execute(server: Server, params: Json) -> Any:
     argument = {"uri": arguments[0]} if isinstance(arguments[0], str) else arguments[0]
     if not isinstance(argument, dict):
         raise RpcError(INVALID_PARAMS, f"`{params['command']}` takes one object")
-    return command(server, argument)
+    return command(session, argument)
 
 
-async def run(server: Server, argument: Json) -> Json:
+async def run(session: Session, argument: Json) -> Json:
     """`qvr.run {uri, program?, algorithm?, options?, resume?}`: start a run of the text as it stands in the editor, or
     go on with the run whose id is `resume`."""
     uri = wanted(argument, "uri")
     if argument.get("resume") is not None:
-        return await server.runs.resume(wanted(argument, "resume"), folder(server, argument))
-    document = server.documents.find(uri)
+        return await session.runs.resume(wanted(argument, "resume"), folder(session, argument))
+    document = session.documents.find(uri)
     path = path_of(uri) or Path.cwd() / "untitled.qvr"
     if document is not None:
         await document.wait_ready()
@@ -54,7 +54,7 @@ async def run(server: Server, argument: Json) -> Json:
     if "algorithm" in argument:
         options = {**options, "algorithm": argument["algorithm"]}
     program = argument.get("program") or main_program(text if document is None else document)
-    return await server.runs.start(uri=uri, path=path, text=text, program=program, options=options)
+    return await session.runs.start(uri=uri, path=path, text=text, program=program, options=options)
 
 
 def main_program(source: Document | str) -> str | None:
@@ -66,39 +66,39 @@ def main_program(source: Document | str) -> str | None:
     return settings.main_program(model)
 
 
-async def cancel_run(server: Server, argument: Json) -> Json:
+async def cancel_run(session: Session, argument: Json) -> Json:
     """`qvr.cancelRun {runId}`: end it; answers when the process is gone."""
-    return await server.runs.cancel(wanted(argument, "runId"))
+    return await session.runs.cancel(wanted(argument, "runId"))
 
 
-def list_runs(server: Server, argument: Json) -> list[Json]:
+def list_runs(session: Session, argument: Json) -> list[Json]:
     """`qvr.runs {uri?}`: the runs of the folder that a file belongs to, newest first."""
-    return server.runs.listing(folder(server, argument))
+    return session.runs.listing(folder(session, argument))
 
 
-def runs(server: Server, params: Json | None) -> list[Json]:
+def runs(session: Session, params: Json | None) -> list[Json]:
     """The request `qvr/runs`, like the command."""
-    return list_runs(server, params or {})
+    return list_runs(session, params or {})
 
 
-def folder(server: Server, argument: Json) -> Path:
+def folder(session: Session, argument: Json) -> Path:
     path = path_of(argument["uri"]) if isinstance(argument.get("uri"), str) else None
-    return server.workspace.root_of(path or next(iter(server.workspace.folders), Path.cwd()))
+    return session.workspace.root_of(path or next(iter(session.workspace.folders), Path.cwd()))
 
 
-async def restart_worker(server: Server, argument: Json) -> Json:
+async def restart_worker(session: Session, argument: Json) -> Json:
     """`qvr.restartWorker {runId, uri?}`: go on with a run from its last checkpoint, in a fresh worker."""
-    return await server.runs.resume(wanted(argument, "runId"), folder(server, argument))
+    return await session.runs.resume(wanted(argument, "runId"), folder(session, argument))
 
 
-def show_diagram(server: Server, argument: Json) -> Any:
+def show_diagram(session: Session, argument: Json) -> Any:
     """`qvr.diagram {uri, name?, position?, format?}`: the request qvr/diagram as a command."""
-    return diagram(server, {**argument, "textDocument": {"uri": wanted(argument, "uri")}})
+    return diagram(session, {**argument, "textDocument": {"uri": wanted(argument, "uri")}})
 
 
-async def export_diagram(server: Server, argument: Json) -> Json:
+async def export_diagram(session: Session, argument: Json) -> Json:
     """`qvr.exportDiagram {uri, name?, path}`: write a diagram to a file; its suffix says as what."""
-    document = server.documents.get(wanted(argument, "uri"))
+    document = session.documents.get(wanted(argument, "uri"))
     target = Path(wanted(argument, "path"))
     format_ = str(argument.get("format") or EXPORT_FORMATS.get(target.suffix))
     if format_ not in EXPORT_FORMATS.values():
@@ -120,7 +120,7 @@ def wanted(argument: Json, key: str) -> str:
     return value
 
 
-COMMANDS: dict[str, Callable[[Server, Json], Any]] = {
+COMMANDS: dict[str, Callable[[Session, Json], Any]] = {
     "qvr.run": run,
     "qvr.cancelRun": cancel_run,
     "qvr.runs": list_runs,
@@ -130,6 +130,6 @@ COMMANDS: dict[str, Callable[[Server, Json], Any]] = {
 }
 
 
-def cancel_progress(server: Server, params: Json) -> None:
+def cancel_progress(session: Session, params: Json) -> None:
     """window/workDoneProgress/cancel."""
-    server.progress.cancel(params["token"])
+    session.progress.cancel(params["token"])

@@ -15,7 +15,7 @@ from qvr_lsp.markup import COMPLETION, markup
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 KINDS = {
     "method": 2,
@@ -47,8 +47,10 @@ _documentation: dict[int, dict[str, Prose]] = {}
 
 
 @on_part
-def completion(server: Server, document: View, params: Json) -> Json:
-    snippets = server.settings.snippets and server.client.has("textDocument.completion.completionItem.snippetSupport")
+def completion(session: Session, document: View, params: Json) -> Json:
+    snippets = session.client.settings.snippets and session.client.has(
+        "textDocument.completion.completionItem.snippetSupport"
+    )
     found = complete(document.snapshot, document.cursor(params["position"]))
     number = next(_numbers)
     _documentation[number] = {made.label: made.documentation for made in found if made.documentation}
@@ -78,7 +80,7 @@ def item(proposal: Completion, at: tuple[int, int], *, snippets: bool) -> Json:
     return made
 
 
-def resolve(server: Server, params: Json) -> Json:
+def resolve(session: Session, params: Json) -> Json:
     match params.get("data"):
         case [int(number), str(label)]:
             text = _documentation.get(number, {}).get(label)

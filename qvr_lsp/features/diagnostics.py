@@ -16,29 +16,29 @@ from qvr_lsp.rpc import Json, encoded
 from qvr_lsp.uris import uri_of
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 
-def publish(server: Server, document: Document) -> None:
+def publish(session: Session, document: Document) -> None:
     """Send the diagnostics of a document's current text, unless the editor pulls them."""
-    if pull_only(server.client, server.settings):
+    if pull_only(session.client.capabilities, session.client.settings):
         return
-    converted = document.conversions.of(server, document.uri, document.snapshot)
-    shown = [*(item.encoded for item in converted), *map(encoded, failures(server, document))]
+    converted = document.conversions.of(session.client, document.uri, document.snapshot)
+    shown = [*(item.encoded for item in converted), *map(encoded, failures(session, document))]
     version = f',"version":{document.version}' if document.version is not None else ""
     params = f'{{"uri":{encoded(document.uri)},"diagnostics":[{",".join(shown)}]{version}}}'
-    server.connection.notify_encoded("textDocument/publishDiagnostics", params)
+    session.client.notify_encoded("textDocument/publishDiagnostics", params)
 
 
-def items(server: Server, document: Document) -> list[Json]:
+def items(session: Session, document: Document) -> list[Json]:
     """The diagnostics of an open document, failures of runs included."""
-    found = document.conversions.of(server, document.uri, document.snapshot)
-    return [*(item.item for item in found), *failures(server, document)]
+    found = document.conversions.of(session.client, document.uri, document.snapshot)
+    return [*(item.item for item in found), *failures(session, document)]
 
 
-def failures(server: Server, document: Document) -> list[Json]:
+def failures(session: Session, document: Document) -> list[Json]:
     """The last failed run of a document on its line, as long as the text is the one that failed."""
-    held = server.failures.get(document.uri)
+    held = session.documents.failures.get(document.uri)
     if held is None or held[1].range is None or held[0] != document.text:
         return []
     failed = held[1]
@@ -48,7 +48,7 @@ def failures(server: Server, document: Document) -> list[Json]:
     stretch: Range = from_range(lines, utf16, "utf-16")
     return [
         {
-            "range": to_range(lines, stretch, server.encoding),
+            "range": to_range(lines, stretch, session.client.encoding),
             "severity": 1,
             "code": failed.code,
             "source": "qvr run",
@@ -61,9 +61,9 @@ def failures(server: Server, document: Document) -> list[Json]:
 
 
 @on_document
-def document_diagnostic(server: Server, document: Document, params: Json) -> Json:
+def document_diagnostic(session: Session, document: Document, params: Json) -> Json:
     """textDocument/diagnostic."""
-    return report(items(server, document), params.get("previousResultId"))
+    return report(items(session, document), params.get("previousResultId"))
 
 
 def report(found: list[Json], previous: Any) -> Json:
@@ -74,17 +74,19 @@ def report(found: list[Json], previous: Any) -> Json:
     return {"kind": "full", "resultId": identity, "items": found}
 
 
-async def workspace_diagnostic(server: Server, params: Json) -> Json:
+async def workspace_diagnostic(session: Session, params: Json) -> Json:
     """workspace/diagnostic: every file of the folders, the open ones as they stand in the editor."""
     known = {item["uri"]: item["value"] for item in params.get("previousResultIds") or ()}
     reports: list[Json] = []
-    for document in list(server.documents):
+    for document in list(session.documents):
         await document.wait_ready()
-        result = report(items(server, document), known.get(document.uri))
+        result = report(items(session, document), known.get(document.uri))
         reports.append({**result, "uri": document.uri, "version": document.version})
-    for path in list(server.workspace.closed_files()):
-        snapshot = await elsewhere(partial(server.workspace.closed_snapshot, path))
+    for path in list(session.workspace.closed_files()):
+        snapshot = await elsewhere(partial(session.workspace.closed_snapshot, path))
         if snapshot is not None:
             uri = uri_of(path)
-            reports.append({**report(convert(server, uri, snapshot), known.get(uri)), "uri": uri, "version": None})
+            reports.append(
+                {**report(convert(session.client, uri, snapshot), known.get(uri)), "uri": uri, "version": None}
+            )
     return {"items": reports}

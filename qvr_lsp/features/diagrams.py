@@ -14,23 +14,23 @@ from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 
 if TYPE_CHECKING:
     from qvr_core.semantics.types.diagnostics import Origin
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 FORMATS = ("graph", "mermaid", "dot", "svg")
 
 
 @on_document
-def diagram(server: Server, document: Document, params: Json) -> Any:
+def diagram(session: Session, document: Document, params: Json) -> Any:
     """The diagram by name, of what stands at `position`, or of the file's first export."""
     format_ = params.get("format", "graph")
     if format_ not in FORMATS:
         raise RpcError(INVALID_PARAMS, f"unknown format `{format_}`: one of {', '.join(FORMATS)}")
-    return drawn(server, document.still(), params)
+    return drawn(session, document.still(), params)
 
 
-async def drawn(server: Server, document: View, params: Json) -> Json:
+async def drawn(session: Session, document: View, params: Json) -> Json:
     """The answer, made in a thread; SVG by the program `dot`, for which another one only waits."""
-    graph, answer = await elsewhere(lambda: guarded(described, server, document, params))
+    graph, answer = await elsewhere(lambda: guarded(described, session, document, params))
     if answer["format"] == "graph":
         return answer
     if answer["format"] != "svg":
@@ -41,7 +41,7 @@ async def drawn(server: Server, document: View, params: Json) -> Json:
         raise RpcError(REQUEST_FAILED, str(error)) from error
 
 
-def described(server: Server, document: View, params: Json) -> tuple[Any, Json]:
+def described(session: Session, document: View, params: Json) -> tuple[Any, Json]:
     """The graph, and what is said of it in every format."""
     _, graph = graph_of(document, params)
     snapshot = document.snapshot

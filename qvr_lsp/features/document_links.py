@@ -13,7 +13,7 @@ from qvr_lsp.rpc import Json
 from qvr_lsp.uris import path_of, uri_of
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 STRING = re.compile(r'\bfrom\s+"([^"\\\n]+)"')
 URL = re.compile(r"https?://[^\s)>\"]+")
@@ -22,9 +22,9 @@ MAX_LINKS = 500
 
 
 @on_document
-def document_links(server: Server, document: Document, params: Json) -> list[Json]:
+def document_links(session: Session, document: Document, params: Json) -> list[Json]:
     path = path_of(document.uri)
-    folder = server.workspace.root_of(path) if path is not None else None
+    folder = session.workspace.root_of(path) if path is not None else None
     links: list[Json] = []
     for number, line in enumerate(document.lines):
         if '"' not in line and "#" not in line:

@@ -17,7 +17,7 @@ from qvr_lsp.uris import uri_of
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 KINDS = {
     "object": 23,
@@ -36,9 +36,9 @@ MAX_SYMBOLS = 500
 
 @on_document
 @aside
-def document_symbols(server: Server, document: View, params: Json) -> list[Json]:
+def document_symbols(session: Session, document: View, params: Json) -> list[Json]:
     found, where = outline(document.snapshot), document.range
-    if server.client.has("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"):
+    if session.client.has("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"):
         return [tree(where, symbol) for symbol in found]
     return [
         {
@@ -68,28 +68,28 @@ def flat(symbols: tuple[DocumentSymbol, ...], container: str = "") -> Iterator[t
         yield from flat(symbol.children, symbol.name)
 
 
-async def workspace_symbols(server: Server, params: Json) -> list[Json]:
+async def workspace_symbols(session: Session, params: Json) -> list[Json]:
     """Names of all files that hold the query's letters in their order."""
     query = str(params.get("query", "")).lower()
     found: list[Json] = []
-    for document in list(server.documents):
+    for document in list(session.documents):
         await document.wait_ready()
-        found += await elsewhere(partial(_matching, server, document.uri, document.snapshot, query))
-    for path in list(server.workspace.closed_files()):
-        snapshot = await elsewhere(partial(server.workspace.closed_snapshot, path))
+        found += await elsewhere(partial(_matching, session, document.uri, document.snapshot, query))
+    for path in list(session.workspace.closed_files()):
+        snapshot = await elsewhere(partial(session.workspace.closed_snapshot, path))
         if snapshot is not None:
-            found += await elsewhere(partial(_matching, server, uri_of(path), snapshot, query))
+            found += await elsewhere(partial(_matching, session, uri_of(path), snapshot, query))
         if len(found) > MAX_SYMBOLS:
             break
     return found[:MAX_SYMBOLS]
 
 
-def _matching(server: Server, uri: str, snapshot: Snapshot, query: str) -> list[Json]:
+def _matching(session: Session, uri: str, snapshot: Snapshot, query: str) -> list[Json]:
     return [
         {
             "name": symbol.name,
             "kind": KINDS[symbol.kind],
-            "location": {"uri": uri, "range": to_range(snapshot.lines, symbol.name_range, server.encoding)},
+            "location": {"uri": uri, "range": to_range(snapshot.lines, symbol.name_range, session.client.encoding)},
             **({"containerName": container} if container else {}),
         }
         for symbol, container in flat(outline(snapshot))

@@ -11,7 +11,7 @@ from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
     from qvr_core.ide.answers import TextEdit
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 
 def made(document: View, found: list[TextEdit]) -> list[Json]:
@@ -20,17 +20,17 @@ def made(document: View, found: list[TextEdit]) -> list[Json]:
 
 @on_document
 @edits_aside
-def whole(server: Server, document: View, params: Json) -> list[Json]:
+def whole(session: Session, document: View, params: Json) -> list[Json]:
     return made(document, edits(document.snapshot))
 
 
 @on_document
-def partial(server: Server, document: Document, params: Json) -> list[Json]:
+def partial(session: Session, document: Document, params: Json) -> list[Json]:
     stretch = document.stretch(params["range"])
     return made(document, edits(document.snapshot, stretch.start.line, stretch.end.line))
 
 
 @on_document
-def on_type(server: Server, document: Document, params: Json) -> list[Json]:
+def on_type(session: Session, document: Document, params: Json) -> list[Json]:
     """After a line end: the indentation that the new line should have."""
     return made(document, indentation(document.snapshot, document.cursor(params["position"])))

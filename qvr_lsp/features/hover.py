@@ -11,11 +11,11 @@ from qvr_lsp.markup import HOVER, markup
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 
 @on_part
-def hover(server: Server, document: View, params: Json) -> Json | None:
+def hover(session: Session, document: View, params: Json) -> Json | None:
     answer = ask(document.snapshot, document.cursor(params["position"]))
     if answer is None:
         return None

@@ -11,7 +11,7 @@ from qvr_lsp.features.resolving import aside, on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 LSP_KINDS = {"type": 1, "pipeline": 1, "hole": 1, "direction": 2, "parameter": 2}
 SETTINGS = {
@@ -25,8 +25,8 @@ SETTINGS = {
 
 @on_part
 @aside
-def inlay_hints(server: Server, document: View, params: Json) -> list[Json]:
-    shown = {kind for kind, setting in SETTINGS.items() if getattr(server.settings, setting)}
+def inlay_hints(session: Session, document: View, params: Json) -> list[Json]:
+    shown = {kind for kind, setting in SETTINGS.items() if getattr(session.client.settings, setting)}
     found = inlays(document.snapshot, document.stretch(params["range"]))
     return [made(document, hint) for hint in found if hint.kind in shown]
 

@@ -11,14 +11,14 @@ from qvr_lsp.features.resolving import in_thread, on_document
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 
 @on_document
-def model(server: Server, document: Document, params: Json) -> Any:
-    return in_thread(made, server, document.still(), params)
+def model(session: Session, document: Document, params: Json) -> Any:
+    return in_thread(made, session, document.still(), params)
 
 
-def made(server: Server, document: View, params: Json) -> Json:
+def made(session: Session, document: View, params: Json) -> Json:
     found = model_json(document.snapshot.model, lambda origin: place(document, origin))
     return {"version": document.version, "model": found}

@@ -14,7 +14,7 @@ from qvr_lsp.rpc import Json
 from qvr_lsp.uris import path_of
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 
 def locations(document: View, ranges: Sequence[Range]) -> list[Json]:
@@ -22,7 +22,7 @@ def locations(document: View, ranges: Sequence[Range]) -> list[Json]:
 
 
 @on_part
-def definition(server: Server, document: View, params: Json) -> list[Json]:
+def definition(session: Session, document: View, params: Json) -> list[Json]:
     cursor = document.cursor(params["position"])
     found = locations(document, ask.definition(document.snapshot, cursor))
     symbol = symbol_at(document.snapshot, cursor)
@@ -33,17 +33,17 @@ def definition(server: Server, document: View, params: Json) -> list[Json]:
     from qvr_lsp.features.settings_file import column_places
 
     programs = document.snapshot.model.programs
-    return [*found, *column_places(server, path, programs, symbol.symbol.name)]
+    return [*found, *column_places(session, path, programs, symbol.symbol.name)]
 
 
 @on_part
-def type_definition(server: Server, document: View, params: Json) -> list[Json]:
+def type_definition(session: Session, document: View, params: Json) -> list[Json]:
     return locations(document, ask.type_definition(document.snapshot, document.cursor(params["position"])))
 
 
 @on_document
 @aside
-def references(server: Server, document: View, params: Json) -> list[Json]:
+def references(session: Session, document: View, params: Json) -> list[Json]:
     declaration = bool((params.get("context") or {}).get("includeDeclaration", True))
     cursor = document.cursor(params["position"])
     return locations(document, ask.find_references(document.snapshot, cursor, declaration=declaration))
@@ -51,6 +51,6 @@ def references(server: Server, document: View, params: Json) -> list[Json]:
 
 @on_document
 @aside
-def highlights(server: Server, document: View, params: Json) -> list[Json]:
+def highlights(session: Session, document: View, params: Json) -> list[Json]:
     found = ask.highlights(document.snapshot, document.cursor(params["position"]))
     return [{"range": document.range(item.range), "kind": 3 if item.write else 2} for item in found]

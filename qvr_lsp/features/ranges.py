@@ -11,13 +11,13 @@ from qvr_lsp.features.resolving import aside, on_document, on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 
 @on_document
 @aside
-def folding(server: Server, document: View, params: Json) -> list[Json]:
-    limit = server.client.get("textDocument.foldingRange.rangeLimit") or 5000
+def folding(session: Session, document: View, params: Json) -> list[Json]:
+    limit = session.client.get("textDocument.foldingRange.rangeLimit") or 5000
     return [
         {"startLine": first, "endLine": last, **({"kind": kind} if kind else {})}
         for first, last, kind in folds(document.snapshot)[:limit]
@@ -25,7 +25,7 @@ def folding(server: Server, document: View, params: Json) -> list[Json]:
 
 
 @on_part
-def selection(server: Server, document: View, params: Json) -> list[Json]:
+def selection(session: Session, document: View, params: Json) -> list[Json]:
     return [_chain(document, position) for position in params["positions"]]
 
 
@@ -37,7 +37,7 @@ def _chain(document: View, position: Json) -> Json:
 
 
 @on_document
-def linked_editing(server: Server, document: Document, params: Json) -> Json | None:
+def linked_editing(session: Session, document: Document, params: Json) -> Json | None:
     found = linked(document.snapshot, document.cursor(params["position"]))
     if len(found) < 2:
         return None

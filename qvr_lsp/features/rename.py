@@ -16,11 +16,11 @@ from qvr_lsp.rpc import REQUEST_FAILED, Json, RpcError
 from qvr_lsp.uris import path_of
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 
 @on_document
-def prepare(server: Server, document: Document, params: Json) -> Json | None:
+def prepare(session: Session, document: Document, params: Json) -> Json | None:
     answer = ask_prepare(document.snapshot, document.cursor(params["position"]))
     if isinstance(answer, Refusal):
         return None
@@ -29,7 +29,7 @@ def prepare(server: Server, document: Document, params: Json) -> Json | None:
 
 @on_document
 @edits_aside
-def rename(server: Server, document: View, params: Json) -> Json:
+def rename(session: Session, document: View, params: Json) -> Json:
     cursor = document.cursor(params["position"])
     answer = ask(document.snapshot, cursor, str(params["newName"]))
     if isinstance(answer, Refusal):
@@ -37,11 +37,11 @@ def rename(server: Server, document: View, params: Json) -> Json:
     changes = {document.uri: [{"range": document.range(edit.range), "newText": edit.text} for edit in answer]}
     path = path_of(document.uri)
     if path is not None:
-        changes.update(in_settings(server, document, path, cursor, str(params["newName"])))
+        changes.update(in_settings(session, document, path, cursor, str(params["newName"])))
     return {"changes": changes}
 
 
-def in_settings(server: Server, document: View, path: Path, cursor: Cursor, new: str) -> dict[str, list[Json]]:
+def in_settings(session: Session, document: View, path: Path, cursor: Cursor, new: str) -> dict[str, list[Json]]:
     """What the renaming changes in qvr.toml: the tables of a program, the columns of a site or data name."""
     from qvr_lsp.features.settings_file import rename_column, rename_table
 
@@ -51,11 +51,11 @@ def in_settings(server: Server, document: View, path: Path, cursor: Cursor, new:
     name = found.symbol.name
     match found.symbol.kind:
         case "program":
-            return rename_table(server, path, name, new)
+            return rename_table(session, path, name, new)
         case "site":
             owners = [declared.text for declared in found.statement.header.unit.declares]
-            return rename_column(server, path, owners, name, new)
+            return rename_column(session, path, owners, name, new)
         case "data":
-            return rename_column(server, path, document.snapshot.model.programs, name, new)
+            return rename_column(session, path, document.snapshot.model.programs, name, new)
         case _:
             return {}

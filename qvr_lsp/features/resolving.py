@@ -14,11 +14,11 @@ from qvr_lsp.rpc import CONTENT_MODIFIED, REQUEST_FAILED, Encoded, Json, RpcErro
 from qvr_lsp.updates import Fair
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 T = TypeVar("T")
-Answer = Callable[["Server", Any, Json], Any]
-Handler = Callable[["Server", Json], Any]
+Answer = Callable[["Session", Any, Json], Any]
+Handler = Callable[["Session", Json], Any]
 
 # Parameters that say where in a text something is asked.
 PLACES = frozenset(("position", "positions", "range"))
@@ -28,11 +28,11 @@ def on_document(answer: Answer) -> Handler:
     """A handler from a function on an open, analysed document.  Answers at once where the analysis is there."""
 
     @wraps(answer)
-    def handler(server: Server, params: Json) -> Any:
-        document = server.documents.get(params["textDocument"]["uri"])
+    def handler(session: Session, params: Json) -> Any:
+        document = session.documents.get(params["textDocument"]["uri"])
         if document.ready:
-            return guarded(answer, server, document, params)
-        return later(answer, server, document, params)
+            return guarded(answer, session, document, params)
+        return later(answer, session, document, params)
 
     return handler
 
@@ -43,15 +43,15 @@ def on_part(answer: Answer) -> Handler:
     whole = on_document(answer)
 
     @wraps(answer)
-    def handler(server: Server, params: Json) -> Any:
-        document = server.documents.get(params["textDocument"]["uri"])
+    def handler(session: Session, params: Json) -> Any:
+        document = session.documents.get(params["textDocument"]["uri"])
         if not document.ready:
             excerpt = document.excerpt(*asked_lines(params))
             if excerpt is not None:
-                return guarded(answer, server, excerpt, params)
+                return guarded(answer, session, excerpt, params)
         elif document.long_at(*asked_lines(params)):
-            return in_thread(answer, server, document.still(), params)
-        return whole(server, params)
+            return in_thread(answer, session, document.still(), params)
+        return whole(session, params)
 
     return handler
 
@@ -71,10 +71,10 @@ def aside(answer: Answer) -> Answer:
     """The same answer, made in a thread where the document is large: others are answered meanwhile."""
 
     @wraps(answer)
-    def made(server: Server, document: View, params: Json) -> Any:
+    def made(session: Session, document: View, params: Json) -> Any:
         if not isinstance(document, Document) or not document.large:
-            return answer(server, document, params)
-        return in_thread(answer, server, document.still(), params)
+            return answer(session, document, params)
+        return in_thread(answer, session, document.still(), params)
 
     return made
 
@@ -83,22 +83,22 @@ def edits_aside(answer: Answer) -> Answer:
     """The same for an answer of edits, which only fit the text that they were made for."""
 
     @wraps(answer)
-    def made(server: Server, document: Document, params: Json) -> Any:
-        return fitting(answer, server, document, params) if document.large else answer(server, document, params)
+    def made(session: Session, document: Document, params: Json) -> Any:
+        return fitting(answer, session, document, params) if document.large else answer(session, document, params)
 
     return made
 
 
-async def fitting(answer: Answer, server: Server, document: Document, params: Json) -> Encoded:
+async def fitting(answer: Answer, session: Session, document: Document, params: Json) -> Encoded:
     edits = document.edits
-    found = await in_thread(answer, server, document.still(), params)
+    found = await in_thread(answer, session, document.still(), params)
     still_at(document, edits)
     return found
 
 
-async def in_thread(answer: Answer, server: Server, view: View, params: Json) -> Encoded:
+async def in_thread(answer: Answer, session: Session, view: View, params: Json) -> Encoded:
     """An answer, made and encoded in a thread."""
-    return await elsewhere(lambda: in_pieces(guarded(answer, server, view, params)))
+    return await elsewhere(lambda: in_pieces(guarded(answer, session, view, params)))
 
 
 async def elsewhere(work: Callable[[], T]) -> T:
@@ -107,13 +107,13 @@ async def elsewhere(work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(None, work)
 
 
-async def later(answer: Answer, server: Server, document: Document, params: Json) -> Any:
+async def later(answer: Answer, session: Session, document: Document, params: Json) -> Any:
     edits = document.edits
     await document.wait_ready()
     if not PLACES.isdisjoint(params):
         # It may stand elsewhere now; editors ask again.
         still_at(document, edits)
-    found = guarded(answer, server, document, params)
+    found = guarded(answer, session, document, params)
     return await found if isawaitable(found) else found
 
 
@@ -123,8 +123,8 @@ def still_at(document: Document, edits: int) -> None:
         raise RpcError(CONTENT_MODIFIED, "the text was edited meanwhile")
 
 
-def guarded(answer: Answer, server: Server, document: View, params: Json) -> Any:
+def guarded(answer: Answer, session: Session, document: View, params: Json) -> Any:
     try:
-        return answer(server, document, params)
+        return answer(session, document, params)
     except RecursionError as error:
         raise RpcError(REQUEST_FAILED, "something here is nested too deeply") from error

@@ -18,40 +18,40 @@ from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 TYPES = {name: number for number, name in enumerate(TOKEN_TYPES)}
 MODIFIERS = {name: 1 << number for number, name in enumerate(TOKEN_MODIFIERS)}
 
 
 @on_document
-async def full(server: Server, document: Document, params: Json) -> Json:
-    return answer(server, document, await _all(server, document))
+async def full(session: Session, document: Document, params: Json) -> Json:
+    return answer(session, document, await _all(session, document))
 
 
-async def _all(server: Server, document: Document) -> list[int]:
+async def _all(session: Session, document: Document) -> list[int]:
     snapshot = document.snapshot
     if not document.large:
-        return numbers(server, snapshot)
-    return await elsewhere(lambda: numbers(server, snapshot))
+        return numbers(session, snapshot)
+    return await elsewhere(lambda: numbers(session, snapshot))
 
 
-def numbers(server: Server, snapshot: Snapshot) -> list[int]:
+def numbers(session: Session, snapshot: Snapshot) -> list[int]:
     found = [token for statement in snapshot.statements for token in statement_tokens(snapshot, statement)]
-    return encoded(found, snapshot.lines, server.encoding)
+    return encoded(found, snapshot.lines, session.client.encoding)
 
 
-def answer(server: Server, document: Document, data: list[int]) -> Json:
+def answer(session: Session, document: Document, data: list[int]) -> Json:
     number = int(document.tokens[0]) + 1 if document.tokens is not None else 1
     document.tokens = (str(number), data)
     return {"resultId": str(number), "data": data}
 
 
 @on_document
-async def delta(server: Server, document: Document, params: Json) -> Json:
+async def delta(session: Session, document: Document, params: Json) -> Json:
     before = document.tokens
-    data = await _all(server, document)
-    made = answer(server, document, data)
+    data = await _all(session, document)
+    made = answer(session, document, data)
     if before is None or before[0] != params.get("previousResultId"):
         return made
     return {"resultId": made["resultId"], "edits": difference(before[1], data)}
@@ -71,10 +71,10 @@ def difference(old: list[int], new: list[int]) -> list[Json]:
 
 @on_part
 @aside
-def partial(server: Server, document: View, params: Json) -> Json:
+def partial(session: Session, document: View, params: Json) -> Json:
     snapshot = document.snapshot
     found = tokens(snapshot, document.stretch(params["range"]))
-    return {"data": encoded(found, snapshot.lines, server.encoding)}
+    return {"data": encoded(found, snapshot.lines, session.client.encoding)}
 
 
 def encoded(found: list[SemanticToken], lines: Sequence[str], encoding: Any) -> list[int]:

@@ -25,7 +25,7 @@ from qvr_lsp.workspace import SettingsDocument
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 TABLE = re.compile(r"^\s*\[\s*([^\]\s]*)\s*\]?")
 KEY = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*=")
@@ -34,37 +34,39 @@ COLUMNS = re.compile(r"^\s*columns\s*=\s*\{(?:[^}\"]|\"[^\"]*\")*[{,]\s*\w*$|^\s
 WORD = re.compile(r"[A-Za-z_][\w-]*")
 
 
-def programs(server: Server) -> dict[str, tuple[str, Snapshot]]:
+def programs(session: Session) -> dict[str, tuple[str, Snapshot]]:
     """Every program of the workspace with its file."""
     found: dict[str, tuple[str, Snapshot]] = {}
-    for uri, snapshot in snapshots(server):
+    for uri, snapshot in snapshots(session):
         for name in snapshot.model.programs:
             found.setdefault(name, (uri, snapshot))
     return found
 
 
-def snapshots(server: Server) -> Iterator[tuple[str, Snapshot]]:
-    for document in server.documents:
+def snapshots(session: Session) -> Iterator[tuple[str, Snapshot]]:
+    for document in session.documents:
         if (known := document.known) is not None:
             yield document.uri, known
-    for path in server.workspace.closed_files():
-        snapshot = server.workspace.closed_snapshot(path)
+    for path in session.workspace.closed_files():
+        snapshot = session.workspace.closed_snapshot(path)
         if snapshot is not None:
             yield uri_of(path), snapshot
 
 
-def _range(server: Server, lines: Any, stretch: Range) -> Json:
+def _range(session: Session, lines: Any, stretch: Range) -> Json:
     clamp = SourceText("")
     clamp.lines = list(lines)
-    return positions.to_range(lines, Range(clamp.clamp(stretch.start), clamp.clamp(stretch.end)), server.encoding)
+    return positions.to_range(
+        lines, Range(clamp.clamp(stretch.start), clamp.clamp(stretch.end)), session.client.encoding
+    )
 
 
-def _place(server: Server, params: Json) -> tuple[SettingsDocument, Cursor, str]:
+def _place(session: Session, params: Json) -> tuple[SettingsDocument, Cursor, str]:
     """The document, the cursor, and the name of the table that it is in."""
-    document = server.workspace.settings_document(params["textDocument"]["uri"])
+    document = session.workspace.settings_document(params["textDocument"]["uri"])
     if document is None:
         raise RpcError(INVALID_PARAMS, f"{params['textDocument']['uri']} is not open")
-    cursor = positions.to_cursor(document.source.lines, params["position"], server.encoding)
+    cursor = positions.to_cursor(document.source.lines, params["position"], session.client.encoding)
     for line in reversed(document.source.lines[: cursor.line + 1]):
         match = TABLE.match(line)
         if match:
@@ -72,23 +74,23 @@ def _place(server: Server, params: Json) -> tuple[SettingsDocument, Cursor, str]
     return document, cursor, ""
 
 
-def hover(server: Server, params: Json) -> Json | None:
+def hover(session: Session, params: Json) -> Json | None:
     """What a key means: description, type, default."""
-    document, cursor, table = _place(server, params)
+    document, cursor, table = _place(session, params)
     line = document.source.lines[cursor.line]
     word = next((match for match in WORD.finditer(line) if match.start() <= cursor.column <= match.end()), None)
     if word is None:
         return None
     stretch = _range(
-        server, document.source.lines, Range(Cursor(cursor.line, word.start()), Cursor(cursor.line, word.end()))
+        session, document.source.lines, Range(Cursor(cursor.line, word.start()), Cursor(cursor.line, word.end()))
     )
     match = KEY.match(line)
     if match and match[1] == word[0] and word[0] in RunConfig.model_fields:
-        return {"contents": markup(server.client, HOVER, key_text(word[0])), "range": stretch}
-    if TABLE.match(line) and word[0] in (held := programs(server)):
+        return {"contents": markup(session.client, HOVER, key_text(word[0])), "range": stretch}
+    if TABLE.match(line) and word[0] in (held := programs(session)):
         uri, _ = held[word[0]]
         text = f"Settings of the runs of `{word[0]}` ({uri.rpartition('/')[2]})"
-        return {"contents": markup(server.client, HOVER, prose(printable(text))), "range": stretch}
+        return {"contents": markup(session.client, HOVER, prose(printable(text))), "range": stretch}
     del table
     return None
 
@@ -119,48 +121,48 @@ def values_of(key: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def completion(server: Server, params: Json) -> Json:
+def completion(session: Session, params: Json) -> Json:
     """Tables, keys, columns, and the values of keys that take one of a few."""
-    document, cursor, table = _place(server, params)
+    document, cursor, table = _place(session, params)
     line = document.source.lines[cursor.line]
     before = line[: cursor.column]
     if before.lstrip().startswith("["):
         start = Cursor(cursor.line, len(before) - len(before.lstrip().lstrip("[ ")))
-        stretch = _range(server, document.source.lines, Range(start, cursor))
-        items = list(_tables(server, stretch, closed="]" in line[cursor.column :]))
+        stretch = _range(session, document.source.lines, Range(start, cursor))
+        items = list(_tables(session, stretch, closed="]" in line[cursor.column :]))
     else:
-        items = list(_items(server, document, table, before, cursor.line))
+        items = list(_items(session, document, table, before, cursor.line))
     return {"isIncomplete": False, "items": items}
 
 
-def _tables(server: Server, stretch: Json, *, closed: bool) -> Iterator[Json]:
+def _tables(session: Session, stretch: Json, *, closed: bool) -> Iterator[Json]:
     """The names of tables, which replace what is written behind the bracket: editors end a word at a dot."""
     for name in (
-        *(f"run.{name}" for name in programs(server)),
+        *(f"run.{name}" for name in programs(session)),
         *(key for key in Settings.model_fields if key != "run"),
     ):
         yield {"label": name, "kind": 9, "textEdit": {"range": stretch, "newText": name if closed else f"{name}]"}}
 
 
-def _columns(server: Server, table: str) -> Iterator[Json]:
+def _columns(session: Session, table: str) -> Iterator[Json]:
     """What a program may be given from the columns of a file."""
-    held = programs(server).get(table.split(".")[1])
+    held = programs(session).get(table.split(".")[1])
     if held is None:
         return
     program = held[1].model.programs[table.split(".")[1]]
     observed = [step.site.name for step in program.steps if isinstance(step, ObserveModel)]
     given = {each.name: "input" for each in program.inputs if each.name is not None}
     given |= {each.name: "data" for each in program.data} | dict.fromkeys(observed, "observed site")
-    snippets = server.client.has("textDocument.completion.completionItem.snippetSupport")
+    snippets = session.client.has("textDocument.completion.completionItem.snippetSupport")
     for name, kind in given.items():
         text = f'{name} = "${{1:column}}"' if snippets else f'{name} = ""'
         yield {"label": name, "kind": 10, "detail": kind, "insertText": text, "insertTextFormat": 2 if snippets else 1}
 
 
-def _items(server: Server, document: SettingsDocument, table: str, before: str, line: int) -> Iterator[Json]:
+def _items(session: Session, document: SettingsDocument, table: str, before: str, line: int) -> Iterator[Json]:
     match = KEY.match(before)
     if COLUMNS.match(before) or (table.endswith(".columns") and not match):
-        yield from _columns(server, table)
+        yield from _columns(session, table)
         return
     if match and match[1] in RunConfig.model_fields:
         for value in values_of(match[1]):
@@ -176,7 +178,7 @@ def _items(server: Server, document: SettingsDocument, table: str, before: str, 
                     "label": key,
                     "kind": 10,
                     "detail": f"default {default}" if default else "",
-                    "documentation": markup(server.client, COMPLETION, key_text(key)),
+                    "documentation": markup(session.client, COMPLETION, key_text(key)),
                     "insertText": f"{key} = ",
                 }
     elif not table:
@@ -194,53 +196,53 @@ def _keys_of_table(lines: list[str], line: int) -> Iterator[str]:
             yield match[1]
 
 
-def definition(server: Server, params: Json) -> list[Json]:
+def definition(session: Session, params: Json) -> list[Json]:
     """From a table to its program, from a column to the data name or site that it fills."""
-    document, cursor, table = _place(server, params)
+    document, cursor, table = _place(session, params)
     line = document.source.lines[cursor.line]
     word = next((match[0] for match in WORD.finditer(line) if match.start() <= cursor.column <= match.end()), "")
-    held = programs(server)
+    held = programs(session)
     names = table.split(".")
     owner = names[1] if len(names) > 1 and names[0] == "run" else ""
     if TABLE.match(line) and word in held:
         uri, snapshot = held[word]
-        return _locations(server, uri, snapshot, Symbol("program", word))
+        return _locations(session, uri, snapshot, Symbol("program", word))
     if owner in held and "columns" in (names[-1], line.partition("=")[0].strip()):
         uri, snapshot = held[owner]
         statement = statement_named(snapshot, owner)
         site = Symbol("site", word, statement.uid) if statement is not None else Symbol("data", word)
-        return _locations(server, uri, snapshot, site) or _locations(server, uri, snapshot, Symbol("data", word))
+        return _locations(session, uri, snapshot, site) or _locations(session, uri, snapshot, Symbol("data", word))
     return []
 
 
-def _locations(server: Server, uri: str, snapshot: Snapshot, symbol: Symbol) -> list[Json]:
+def _locations(session: Session, uri: str, snapshot: Snapshot, symbol: Symbol) -> list[Json]:
     return [
-        {"uri": uri, "range": positions.to_range(snapshot.lines, place_of(snapshot, found), server.encoding)}
+        {"uri": uri, "range": positions.to_range(snapshot.lines, place_of(snapshot, found), session.client.encoding)}
         for found in declarations(snapshot, symbol)
     ]
 
 
-def rename_table(server: Server, path: Path, old: str, new: str) -> dict[str, list[Json]]:
+def rename_table(session: Session, path: Path, old: str, new: str) -> dict[str, list[Json]]:
     """The edits of qvr.toml that rename a program's table, and the tables inside it."""
-    held = server.workspace.settings_text(path)
+    held = session.workspace.settings_text(path)
     if held is None:
         return {}
     found, text = held
     named = re.compile(rf"^\s*\[*\s*run\s*\.\s*\"?({re.escape(old)})\"?(?=[\s.\]=])")
     lines = SourceText(text).lines
     spans = [(number, match.span(1)) for number, line in enumerate(lines) if (match := named.match(line))]
-    return _renamed(server, found, lines, spans, new)
+    return _renamed(session, found, lines, spans, new)
 
 
-def rename_column(server: Server, path: Path, programs: Iterable[str], old: str, new: str) -> dict[str, list[Json]]:
+def rename_column(session: Session, path: Path, programs: Iterable[str], old: str, new: str) -> dict[str, list[Json]]:
     """The edits of qvr.toml that rename a site or a data name among the columns of programs."""
-    places = column_places(server, path, programs, old)
+    places = column_places(session, path, programs, old)
     return {places[0]["uri"]: [{"range": place["range"], "newText": new} for place in places]} if places else {}
 
 
-def column_places(server: Server, path: Path, programs: Iterable[str], name: str) -> list[Json]:
+def column_places(session: Session, path: Path, programs: Iterable[str], name: str) -> list[Json]:
     """Where qvr.toml says which column of a file is a site or a data name."""
-    held = server.workspace.settings_text(path)
+    held = session.workspace.settings_text(path)
     if held is None:
         return []
     found, text = held
@@ -251,7 +253,7 @@ def column_places(server: Server, path: Path, programs: Iterable[str], name: str
     keys = [places[at].key for program in programs if (at := ("run", program, "columns", name)) in places]
     lines = SourceText(text).lines
     return [
-        {"uri": uri_of(found), "range": _range(server, lines, Range(_cursor(text, key.start), _cursor(text, key.end)))}
+        {"uri": uri_of(found), "range": _range(session, lines, Range(_cursor(text, key.start), _cursor(text, key.end)))}
         for key in keys
     ]
 
@@ -261,16 +263,16 @@ def _cursor(text: str, offset: int) -> Cursor:
     return Cursor(text.count("\n", 0, offset), offset - start)
 
 
-def links(server: Server, params: Json) -> list[Json]:
+def links(session: Session, params: Json) -> list[Json]:
     """textDocument/documentLink: the data files that `data = "text:…"` names."""
     uri = params["textDocument"]["uri"]
-    document, path = server.workspace.settings_document(uri), path_of(uri)
+    document, path = session.workspace.settings_document(uri), path_of(uri)
     if document is None or path is None:
         return []
     lines = document.source.lines
     return [
         {
-            "range": _range(server, lines, Range(Cursor(number, match.start(1)), Cursor(number, match.end(1)))),
+            "range": _range(session, lines, Range(Cursor(number, match.start(1)), Cursor(number, match.end(1)))),
             "target": uri_of(_named(path.parent, match[1])),
         }
         for number, line in enumerate(lines)
@@ -285,10 +287,10 @@ def _named(folder: Path, data: str) -> Path:
 
 
 def _renamed(
-    server: Server, found: Path, lines: list[str], spans: list[tuple[int, tuple[int, int]]], new: str
+    session: Session, found: Path, lines: list[str], spans: list[tuple[int, tuple[int, int]]], new: str
 ) -> dict[str, list[Json]]:
     edits = [
-        {"range": _range(server, lines, Range(Cursor(number, start), Cursor(number, end))), "newText": new}
+        {"range": _range(session, lines, Range(Cursor(number, start), Cursor(number, end))), "newText": new}
         for number, (start, end) in spans
     ]
     return {uri_of(found): edits} if edits else {}

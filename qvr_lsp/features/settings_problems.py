@@ -17,7 +17,7 @@ from qvr_lsp.rpc import Json
 from qvr_lsp.workspace import SettingsDocument
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 RUN_TABLE = re.compile(r"^\s*\[run\.([A-Za-z_]\w*)[\].]")
 
@@ -31,14 +31,14 @@ class Problem:
     replacement: str | None
 
 
-def problems(server: Server, document: SettingsDocument) -> Iterator[Problem]:
+def problems(session: Session, document: SettingsDocument) -> Iterator[Problem]:
     """What is wrong with the keys and values, then tables of programs that the workspace does not have."""
     text = document.source
     _, found = check_settings(text.text.replace("\r\n", "\n"))
     for item in found:
         stretch = Range(text.clamp(Cursor(*item.start)), text.clamp(Cursor(*item.end)))
-        yield _problem(server, document, stretch, 1, item.message, item.replacement)
-    known = programs(server)
+        yield _problem(session, document, stretch, 1, item.message, item.replacement)
+    known = programs(session)
     for number, line in enumerate(text.lines):
         match = RUN_TABLE.match(line)
         if match and known and match[1] not in known:
@@ -46,37 +46,37 @@ def problems(server: Server, document: SettingsDocument) -> Iterator[Problem]:
             message = f"no program of this workspace is called `{match[1]}`"
             more = f"; did you mean `{near}`?" if near else ""
             stretch = Range(Cursor(number, match.start(1)), Cursor(number, match.end(1)))
-            yield _problem(server, document, stretch, 2, message + more, near)
+            yield _problem(session, document, stretch, 2, message + more, near)
 
 
 def _problem(
-    server: Server, document: SettingsDocument, stretch: Range, severity: int, message: str, replacement: str | None
+    session: Session, document: SettingsDocument, stretch: Range, severity: int, message: str, replacement: str | None
 ) -> Problem:
-    where = positions.to_range(document.source.lines, stretch, server.encoding)
+    where = positions.to_range(document.source.lines, stretch, session.client.encoding)
     content: Json = {
         "range": where, "severity": severity, "code": "settings", "source": "qvr", "message": message
     }  # fmt: skip
     return Problem(content, stretch, replacement)
 
 
-def publish(server: Server, document: SettingsDocument) -> None:
+def publish(session: Session, document: SettingsDocument) -> None:
     """The problems of an open qvr.toml."""
     params: Json = {
         "uri": document.uri,
-        "diagnostics": [problem.diagnostic for problem in problems(server, document)],
+        "diagnostics": [problem.diagnostic for problem in problems(session, document)],
     }
     if document.version is not None:
         params["version"] = document.version
-    server.connection.notify("textDocument/publishDiagnostics", params)
+    session.client.notify("textDocument/publishDiagnostics", params)
 
 
-def code_actions(server: Server, params: Json) -> list[Json]:
+def code_actions(session: Session, params: Json) -> list[Json]:
     """Quick fixes: the spelling that was meant."""
-    document = server.workspace.settings_document(params["textDocument"]["uri"])
+    document = session.workspace.settings_document(params["textDocument"]["uri"])
     only = (params.get("context") or {}).get("only")
     if document is None or not wanted(only, "quickfix"):
         return []
-    asked = positions.from_range(document.source.lines, params["range"], server.encoding)
+    asked = positions.from_range(document.source.lines, params["range"], session.client.encoding)
     return [
         {
             "title": f"Change to `{problem.replacement}`",
@@ -89,6 +89,6 @@ def code_actions(server: Server, params: Json) -> list[Json]:
                 }
             },
         }
-        for problem in problems(server, document)
+        for problem in problems(session, document)
         if problem.replacement is not None and problem.range.start <= asked.end and asked.start <= problem.range.end
     ]

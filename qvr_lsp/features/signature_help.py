@@ -11,11 +11,11 @@ from qvr_lsp.markup import SIGNATURE, markup
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 
 @on_part
-def signature_help(server: Server, document: View, params: Json) -> Json | None:
+def signature_help(session: Session, document: View, params: Json) -> Json | None:
     found = signature(document.snapshot, document.cursor(params["position"]))
     if found is None:
         return None

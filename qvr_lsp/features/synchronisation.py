@@ -7,33 +7,33 @@ from typing import TYPE_CHECKING
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
-    from qvr_lsp.server import Server
+    from qvr_lsp.session import Session
 
 
-def did_open(server: Server, params: Json) -> None:
+def did_open(session: Session, params: Json) -> None:
     document = params["textDocument"]
     if is_settings(document["uri"]):
-        server.workspace.open_settings(document["uri"], document["text"], document.get("version"))
+        session.workspace.open_settings(document["uri"], document["text"], document.get("version"))
     else:
-        server.documents.open(document["uri"], document.get("version"), document["text"])
+        session.documents.open(document["uri"], document.get("version"), document["text"])
 
 
-def did_change(server: Server, params: Json) -> None:
+def did_change(session: Session, params: Json) -> None:
     document, changes = params["textDocument"], params["contentChanges"]
     if is_settings(document["uri"]):
-        server.workspace.change_settings(document["uri"], changes, document.get("version"))
+        session.workspace.change_settings(document["uri"], changes, document.get("version"))
     else:
-        server.documents.change(document["uri"], document.get("version"), changes)
+        session.documents.change(document["uri"], document.get("version"), changes)
 
 
-def did_close(server: Server, params: Json) -> None:
+def did_close(session: Session, params: Json) -> None:
     uri = params["textDocument"]["uri"]
-    known = server.workspace.close_settings(uri) if is_settings(uri) else server.documents.drop(uri)
+    known = session.workspace.close_settings(uri) if is_settings(uri) else session.documents.drop(uri)
     if known:
-        server.connection.notify("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": []})
+        session.client.notify("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": []})
 
 
-def did_save(server: Server, params: Json) -> None:
+def did_save(session: Session, params: Json) -> None:
     """Nothing to do: what counts is the text in the editor."""
 
 

@@ -159,7 +159,7 @@ async def test_a_text_whose_diagnostics_fail_is_answered_and_edited(monkeypatch:
     def fails(self: Snapshot) -> tuple[Any, ...]:
         raise ValueError("a bug")
 
-    session = Server(lambda data: None, lambda: None)
+    session = Server(lambda data: None, lambda: None).session
     with monkeypatch.context() as bug:
         bug.setattr(Snapshot, "diagnostics", fails)
         session.documents.open("file:///tmp/bug.qvr", 1, CHAIN)

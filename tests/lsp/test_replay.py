@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from qvr_core.analysis import Analyzer
+from qvr_core.syntax.source import Encoding
+from qvr_lsp.client import Client
+from qvr_lsp.connection import Connection
 from qvr_lsp.conversions import convert
 from tests.lsp.editor import EXAMPLES, FULL, ROOT, Editor
 
@@ -79,14 +82,11 @@ def random_edit(text: Text, dice: random.Random, undo: list[tuple[int, int, str]
     return text.edit(start, end, new)
 
 
-class Session:
-    """What `convert` asks of a server."""
-
-    def __init__(self, encoding: str) -> None:
-        from qvr_lsp.settings import Settings
-
-        self.encoding = encoding
-        self.settings = Settings()
+def client(encoding: Encoding) -> Client:
+    """An editor that counts columns so."""
+    made = Client(Connection(lambda data: None, lambda method, params: None))
+    made.encoding = encoding
+    return made
 
 
 REQUESTS = (
@@ -114,7 +114,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "encoding"), CASES)
-async def test_random_edits(name: str, encoding: str) -> None:
+async def test_random_edits(name: str, encoding: Encoding) -> None:
     editor = await Editor.start()
     answer = await editor.initialize({**FULL, "general": {"positionEncodings": [encoding]}})
     assert answer["capabilities"]["positionEncoding"] == encoding
@@ -137,7 +137,7 @@ async def test_random_edits(name: str, encoding: str) -> None:
         for future in asked:
             await future  # an error response fails the test
         published = await editor.published(uri, version)
-        wanted = convert(Session(encoding), uri, Analyzer(text.text).snapshot())  # pyright: ignore[reportArgumentType]
+        wanted = convert(client(encoding), uri, Analyzer(text.text).snapshot())
         assert published == wanted, f"burst {burst}: {text.text!r}"
         if len(text.text) > 3 * len(original):
             version = editor.change(uri, text.edit(0, len(text.text), original))
@@ -156,7 +156,7 @@ def test_published_diagnostics_are_those_of_qvr_check(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 1, done.stderr
     checked = json.loads(done.stdout)
-    published = convert(Session("utf-16"), path.as_uri(), Analyzer(text).snapshot())  # pyright: ignore[reportArgumentType]
+    published = convert(client("utf-16"), path.as_uri(), Analyzer(text).snapshot())
     assert [(item["code"], item["message"], item["range"]) for item in checked] == [
         (item["code"], item["message"], item["range"]) for item in published if item["severity"] < 4
     ] or [(item["code"], item["message"], item["range"]) for item in checked] == [

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from qvr_lsp.rpc import Connection, RpcError, frame
+from qvr_lsp.connection import Connection
+from qvr_lsp.rpc import RpcError
+from qvr_lsp.transports import bodies, framed
 from tests.patience import HANG
 
 
-def body(data: bytes) -> Any:
-    return json.loads(data.split(b"\r\n\r\n", 1)[1])
+def frame(message: Any) -> bytes:
+    return framed(json.dumps(message).encode())
 
 
 class Wire:
@@ -24,8 +26,8 @@ class Wire:
     def __init__(self, handle: Any) -> None:
         self.sent: list[Any] = []
         self.stream = asyncio.StreamReader()
-        self.connection = Connection(lambda data: self.sent.append(body(data)), handle)
-        self.talk = asyncio.ensure_future(self.connection.converse(self.stream))
+        self.connection = Connection(lambda data: self.sent.append(json.loads(data)), handle)
+        self.talk = asyncio.ensure_future(self.connection.converse(bodies(self.stream)))
 
     def feed(self, *messages: Any) -> None:
         self.stream.feed_data(b"".join(frame(message) for message in messages))
@@ -174,9 +176,8 @@ async def test_nothing_is_kept_of_messages_that_are_done(wire: Any) -> None:
     for message in [message for message in await peer.until(100) if "method" in message]:
         peer.feed({"jsonrpc": "2.0", "id": message["id"], "result": None})
     await asyncio.wait_for(asyncio.gather(*answers), HANG)
-    protocol = peer.connection._protocol
-    assert not protocol._request_futures
-    assert not protocol._result_types
+    connection = peer.connection
+    assert not any((connection._asked, connection._answering, connection._taking))
 
 
 def test_protocol_page_is_what_the_server_says() -> None:

@@ -1,0 +1,60 @@
+"""One editor's session as features see it: the editor, the documents that it has open, its folders, its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from qvr_lsp.client import Client
+
+if TYPE_CHECKING:
+    from qvr_lsp.documents import Document, Documents
+    from qvr_lsp.progress import ProgressTokens
+    from qvr_lsp.runs import Runs
+    from qvr_lsp.workspace import SettingsDocument, Workspace
+
+
+class Session:
+    """Each part is made on its first use: importing what is behind it takes longer than starting."""
+
+    def __init__(
+        self,
+        client: Client,
+        publish: Callable[[Document], None],
+        publish_settings: Callable[[SettingsDocument], None],
+    ) -> None:
+        """`publish` and `publish_settings` show what is wrong with a text that has changed."""
+        self.client = client
+        self._publish = publish
+        self._publish_settings = publish_settings
+
+    @cached_property
+    def documents(self) -> Documents:
+        from qvr_lsp.documents import Documents
+
+        return Documents(self.client, self._publish)
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        from qvr_lsp.workspace import Workspace
+
+        return Workspace(self.client, self.documents, self._publish_settings)
+
+    @cached_property
+    def progress(self) -> ProgressTokens:
+        from qvr_lsp.progress import ProgressTokens
+
+        return ProgressTokens(self.client)
+
+    @cached_property
+    def runs(self) -> Runs:
+        from qvr_lsp.runs import Runs
+
+        return Runs(self.client, self.documents, self.workspace, self.progress)
+
+    def stop(self) -> None:
+        """The editor is gone: end what was started for it."""
+        if "runs" in self.__dict__:
+            self.runs.stop_all()
+        self.client.stop()
