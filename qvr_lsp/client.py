@@ -26,7 +26,7 @@ class Client:
         self.settings = Settings()
         self._background: set[asyncio.Task[Any]] = set()
 
-    def introduce(self, capabilities: Any, options: Any) -> None:
+    def initialize(self, capabilities: Any, options: Any) -> None:
         """What `initialize` says of the editor; what is no object says nothing."""
         self.capabilities = ClientCapabilities(capabilities if isinstance(capabilities, dict) else {})
         self.encoding = choose_encoding(self.capabilities)

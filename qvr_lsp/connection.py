@@ -37,9 +37,9 @@ class Connection:
     def __init__(self, write: Write, handle: Handler) -> None:
         self._write = write
         self._handle = handle
-        self._answering: dict[int | str, asyncio.Task[None]] = {}
-        self._taking: set[asyncio.Task[None]] = set()
-        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._requests: dict[int | str, asyncio.Task[None]] = {}
+        self._notifications: set[asyncio.Task[None]] = set()
+        self._sent: dict[int, asyncio.Future[Any]] = {}
         self._count = 0
 
     # ------------------------------------------------------------ out
@@ -55,12 +55,12 @@ class Connection:
         """Ask the peer.  Raises RpcError where it answers with an error."""
         self._count += 1
         identity = self._count
-        self._asked[identity] = asyncio.get_running_loop().create_future()
+        self._sent[identity] = asyncio.get_running_loop().create_future()
         self._send(f'"id":{identity},"method":{encoded(method)},"params":{encoded(params)}')
         try:
-            return await self._asked[identity]
+            return await self._sent[identity]
         finally:
-            del self._asked[identity]
+            del self._sent[identity]
 
     def _send(self, members: str) -> None:
         self._write(f'{{"jsonrpc":"2.0",{members}}}'.encode("ascii"))
@@ -73,81 +73,81 @@ class Connection:
             try:
                 message = json.loads(body, object_hook=Received)
             except (ValueError, RecursionError) as error:
-                self.unreadable(error)
+                self.reply_unreadable(error)
             else:
-                self.take(message)
+                self.receive(message)
 
-    def unreadable(self, error: Exception) -> None:
+    def reply_unreadable(self, error: Exception) -> None:
         """Answer what is no JSON."""
         log.warning("a message could not be read (%s)", type(error).__name__)
-        self._refuse(None, PARSE_ERROR, "not a message")
+        self._reply_error(None, PARSE_ERROR, "not a message")
 
-    def take(self, message: Any) -> None:
+    def receive(self, message: Any) -> None:
         """Handle one message.  Anything may arrive."""
         match message:
             case {"method": str(method), "id": int() | str() as identity} if not isinstance(identity, bool):
-                self._begin(identity, method, message.get("params"))
+                self._start_request(identity, method, message.get("params"))
             case {"method": "$/cancelRequest"} if "id" not in message:
                 self._cancel(message.get("params"))
             case {"method": str(method)} if "id" not in message:
-                task = asyncio.ensure_future(self._notified(method, message.get("params")))
-                self._taking.add(task)
-                task.add_done_callback(self._taking.discard)
+                task = asyncio.ensure_future(self._handle_notification(method, message.get("params")))
+                self._notifications.add(task)
+                task.add_done_callback(self._notifications.discard)
             case {"id": identity, "error": {"code": int(code), "message": str(text)}} if "method" not in message:
-                if (asked := self._waiting(identity)) is not None:
+                if (asked := self._future_of(identity)) is not None:
                     asked.set_exception(RpcError(code, text))
             case {"id": identity, "result": result} if "method" not in message:
-                if (asked := self._waiting(identity)) is not None:
+                if (asked := self._future_of(identity)) is not None:
                     asked.set_result(result)
             case _:
                 log.warning("a message is neither a request nor an answer")
-                self._refuse(None, INVALID_REQUEST, "not a message")
+                self._reply_error(None, INVALID_REQUEST, "not a message")
 
-    def _waiting(self, identity: Any) -> asyncio.Future[Any] | None:
+    def _future_of(self, identity: Any) -> asyncio.Future[Any] | None:
         """The request of ours that is answered; None for one that nobody waits for."""
-        asked = self._asked.get(identity) if type(identity) is int else None
+        asked = self._sent.get(identity) if type(identity) is int else None
         return asked if asked is not None and not asked.done() else None
 
-    def _begin(self, identity: int | str, method: str, params: Any) -> None:
+    def _start_request(self, identity: int | str, method: str, params: Any) -> None:
         task = asyncio.ensure_future(self._answer(identity, method, params))
-        self._answering[identity] = task
-        task.add_done_callback(lambda done: self._ended(identity, done))
+        self._requests[identity] = task
+        task.add_done_callback(lambda done: self._request_done(identity, done))
 
     def _cancel(self, params: Any) -> None:
         identity = params.get("id") if isinstance(params, dict) else None
-        if isinstance(identity, int | str) and (task := self._answering.get(identity)) is not None:
+        if isinstance(identity, int | str) and (task := self._requests.get(identity)) is not None:
             task.cancel()
 
-    def _ended(self, identity: int | str, task: asyncio.Task[None]) -> None:
-        if self._answering.get(identity) is task:
-            del self._answering[identity]
+    def _request_done(self, identity: int | str, task: asyncio.Task[None]) -> None:
+        if self._requests.get(identity) is task:
+            del self._requests[identity]
         if task.cancelled():
-            self._refuse(identity, REQUEST_CANCELLED, f'Request with id "{identity}" is canceled')
+            self._reply_error(identity, REQUEST_CANCELLED, f'Request with id "{identity}" is canceled')
 
     async def _answer(self, identity: int | str, method: str, params: Any) -> None:
         try:
-            result = await self._called(method, params)
+            result = await self._call(method, params)
             result = result if isinstance(result, Encoded) else encoded(result)
         except RpcError as error:
-            self._refuse(identity, error.code, error.message)
+            self._reply_error(identity, error.code, error.message)
         except Exception as error:
             log.exception("%s failed", method)
             message = f"{method} failed inside the server ({type(error).__name__}); see its log"
-            self._refuse(identity, INTERNAL_ERROR, message)
+            self._reply_error(identity, INTERNAL_ERROR, message)
         else:
             self._send(f'"id":{encoded(identity)},"result":{result}')
 
-    def _refuse(self, identity: int | str | None, code: int, message: str) -> None:
+    def _reply_error(self, identity: int | str | None, code: int, message: str) -> None:
         self._send(f'"id":{encoded(identity)},"error":{encoded({"code": code, "message": message})}')
 
-    async def _notified(self, method: str, params: Any) -> None:
+    async def _handle_notification(self, method: str, params: Any) -> None:
         try:
-            await self._called(method, params)
+            await self._call(method, params)
         except RpcError as error:
             log.warning("%s is left out: %s", method, error.message)
         except Exception:
             log.exception("%s failed", method)
 
-    async def _called(self, method: str, params: Any) -> Any:
+    async def _call(self, method: str, params: Any) -> Any:
         result = self._handle(method, params)
         return await result if isawaitable(result) else result

@@ -31,7 +31,7 @@ class Converted:
     item: Json
     encoded: str
 
-    def holds(self, lines: Sequence[str], encoding: Encoding) -> bool:
+    def is_valid_in(self, lines: Sequence[str], encoding: Encoding) -> bool:
         """Whether its columns are the same in any text in which the diagnostic is the same."""
         return encoding == "utf-32" or all(lines[number].isascii() for number in self.lines)
 
@@ -49,20 +49,20 @@ class Conversions:
         found: list[Converted] = []
         for source in located[:limit]:
             known = self._known.get(id(source))
-            if known is None or known.source is not source or not known.holds(lines, client.encoding):
-                item = one(client, uri, lines, source)
+            if known is None or known.source is not source or not known.is_valid_in(lines, client.encoding):
+                item = convert_one(client, uri, lines, source)
                 ranges = (source.range, *(related.range for related in source.related))
                 touched = tuple(place.line for stretch in ranges for place in stretch)
                 known = Converted(source, touched, item, encoded(item))
             found.append(known)
         self._known = {id(item.source): item for item in found}
         if len(located) > limit:
-            rest = more(client, lines, located[limit:])
+            rest = count_of_rest(client, lines, located[limit:])
             found.append(Converted(located[limit], (), rest, encoded(rest)))
         return found
 
 
-def more(client: Client, lines: Sequence[str], left_out: Sequence[LocatedDiagnostic]) -> Json:
+def count_of_rest(client: Client, lines: Sequence[str], left_out: Sequence[LocatedDiagnostic]) -> Json:
     return {
         "range": to_range(lines, left_out[0].range, client.encoding),
         "severity": 3,
@@ -77,7 +77,7 @@ def convert(client: Client, uri: str, snapshot: Snapshot) -> list[Json]:
     return [item.item for item in Conversions().of(client, uri, snapshot)]
 
 
-def one(client: Client, uri: str, lines: Sequence[str], located: LocatedDiagnostic) -> Json:
+def convert_one(client: Client, uri: str, lines: Sequence[str], located: LocatedDiagnostic) -> Json:
     """One diagnostic as a dict."""
     code = located.code
     result: Json = {

@@ -19,16 +19,16 @@ from qvr_lsp import positions
 from qvr_lsp.conversions import Conversions
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
 from qvr_lsp.updates import (
-    MUCH,
-    OF_FOUND,
-    Analysing,
+    MOST_AT_ONCE,
+    PER_DIAGNOSTIC,
     Work,
     analyzer_of,
-    applied,
-    done_at_once,
-    finished,
+    apply_changes,
+    background_analysis,
+    collect_garbage,
+    run_at_once,
+    run_to_end,
     statement_work,
-    thaw,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("qvr.documents")
 
 # Lines above which whole-file answers are made in a thread.
-MANY_LINES = 1000
+LARGE_LINES = 1000
 
 
 Publish = Callable[["Document"], None]
@@ -111,7 +111,7 @@ class Document(View):
         self.conversions = Conversions()
         self.tokens: tuple[str, list[int]] | None = None
         """The semantic tokens sent last, with their result id."""
-        self._take([{"text": text}])
+        self._apply([{"text": text}])
 
     # ------------------------------------------------------------ reading
 
@@ -122,13 +122,13 @@ class Document(View):
     @property
     def large(self) -> bool:
         """Whether going through all of the text takes long."""
-        return self._large or len(self.lines) > MANY_LINES
+        return self._large or len(self.lines) > LARGE_LINES
 
-    def long_at(self, first: int, last: int) -> bool:
+    def slow_between(self, first: int, last: int) -> bool:
         """Whether going through the statements between two lines takes long."""
-        return statement_work(self._analyzer.document, first, last) > MUCH / 2
+        return statement_work(self._analyzer.document, first, last) > MOST_AT_ONCE / 2
 
-    def still(self) -> Excerpt:
+    def frozen(self) -> Excerpt:
         """The text as it is now, for a thread: later edits do not touch it."""
         return Excerpt(self._encoding, self, self.snapshot)
 
@@ -138,7 +138,7 @@ class Document(View):
             await asyncio.shield(self._working)
 
     @property
-    def known(self) -> Snapshot | None:
+    def last_snapshot(self) -> Snapshot | None:
         """The analysis of the text; while a change is analysed, that before it, None before the first."""
         return self.snapshot if self.ready else self._before
 
@@ -180,14 +180,14 @@ class Document(View):
         if self.ready:
             if not self._dirty:
                 self._before = self.snapshot
-            self._take(changes)
+            self._apply(changes)
         else:
             self._waiting += changes
 
-    def _take(self, changes: list[Any]) -> None:
+    def _apply(self, changes: list[Any]) -> None:
         """Apply changes at once where that is little work."""
-        work = applied(self._analyzer, changes, self._encoding)
-        analyzer = done_at_once(work) if self._found * OF_FOUND <= MUCH else None
+        work = apply_changes(self._analyzer, changes, self._encoding)
+        analyzer = run_at_once(work) if self._found * PER_DIAGNOSTIC <= MOST_AT_ONCE else None
         if analyzer is not None:
             self._analyzer = analyzer
             self._changed()
@@ -195,18 +195,18 @@ class Document(View):
         self._large = True
         if len(changes) == 1 and changes[0].get("range") is None:
             self._text = changes[0]["text"]
-        self._working = asyncio.ensure_future(self._go_on(work))
+        self._working = asyncio.ensure_future(self._finish(work))
 
-    async def _go_on(self, work: Work) -> None:
+    async def _finish(self, work: Work) -> None:
         """Finish work in a thread, and what has come meanwhile."""
         loop = asyncio.get_running_loop()
-        with Analysing.one():
-            self._analyzer = await loop.run_in_executor(None, finished, work)
+        with background_analysis():
+            self._analyzer = await loop.run_in_executor(None, run_to_end, work)
             self._text, self._excerpts = None, None
             while self._waiting:
                 waiting, self._waiting = self._waiting, []
-                work = applied(self._analyzer, waiting, self._encoding)
-                self._analyzer = await loop.run_in_executor(None, finished, work)
+                work = apply_changes(self._analyzer, waiting, self._encoding)
+                self._analyzer = await loop.run_in_executor(None, run_to_end, work)
             try:
                 snapshot = self._analyzer.snapshot()
                 await loop.run_in_executor(None, self.conversions.of, self._client, self.uri, snapshot)
@@ -219,9 +219,9 @@ class Document(View):
         """Publish once after everything that is queued has been handled."""
         if not self._dirty:
             self._dirty = True
-            asyncio.get_running_loop().call_soon(self._ended)
+            asyncio.get_running_loop().call_soon(self._publish_burst)
 
-    def _ended(self) -> None:
+    def _publish_burst(self) -> None:
         """A burst of edits is over."""
         self._dirty = False
         if self.ready:
@@ -254,7 +254,7 @@ class Document(View):
         self._closed = True
         if self._large:
             # What was set aside by its analyses is garbage now.
-            asyncio.get_running_loop().call_later(1, thaw)
+            asyncio.get_running_loop().call_later(1, collect_garbage)
 
 
 class Documents:

@@ -38,37 +38,37 @@ def encoded(message: Any) -> str:
     try:
         return json.dumps(message, separators=(",", ":"), allow_nan=False)
     except ValueError:
-        return json.dumps(finite(message), separators=(",", ":"))
+        return json.dumps(without_nan(message), separators=(",", ":"))
 
 
-def finite(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
     """The value with every NaN and infinity replaced by None."""
     match value:
         case float():
             return value if math.isfinite(value) else None
         case dict():
-            return {key: finite(item) for key, item in value.items()}
+            return {key: without_nan(item) for key, item in value.items()}
         case list() | tuple():
-            return [finite(item) for item in value]
+            return [without_nan(item) for item in value]
         case _:
             return value
 
 
 # Numbers or words of a list that are encoded at once, and the depth below which everything is.
-AT_ONCE, DEEP = 2000, 12
+CHUNK, MOST_DEPTH = 2000, 12
 
 
-def in_pieces(value: Any, depth: int = 0) -> Encoded:
+def encoded_in_chunks(value: Any, depth: int = 0) -> Encoded:
     """The same as `encoded`, for a thread: encoding one large value would hold the interpreter all the while."""
-    if depth < DEEP:
+    if depth < MOST_DEPTH:
         match value:
             case dict() if any(isinstance(item, dict | list | tuple) for item in value.values()):
-                inner = (f"{encoded(str(key))}:{in_pieces(item, depth + 1)}" for key, item in value.items())
+                inner = (f"{encoded(str(key))}:{encoded_in_chunks(item, depth + 1)}" for key, item in value.items())
                 return Encoded(f"{{{','.join(inner)}}}")
             case [dict() | list() | tuple(), *_]:
-                return Encoded(f"[{','.join(in_pieces(item, depth + 1) for item in value)}]")
-            case list() if len(value) > AT_ONCE:
-                parts = (value[start : start + AT_ONCE] for start in range(0, len(value), AT_ONCE))
+                return Encoded(f"[{','.join(encoded_in_chunks(item, depth + 1) for item in value)}]")
+            case list() if len(value) > CHUNK:
+                parts = (value[start : start + CHUNK] for start in range(0, len(value), CHUNK))
                 return Encoded(f"[{','.join(encoded(part)[1:-1] for part in parts)}]")
             case _:
                 pass

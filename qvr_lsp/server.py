@@ -144,7 +144,7 @@ class Server:
                 INVALID_REQUEST, "`initializationOptions.token` is not the token that the server was started with"
             )
         client = self.session.client
-        client.introduce(params.get("capabilities"), options)
+        client.initialize(params.get("capabilities"), options)
         self.trace = params.get("trace") or "off"
         self._folders = [folder["uri"] for folder in params.get("workspaceFolders") or () if "uri" in folder]
         if not self._folders and isinstance(params.get("rootUri"), str):

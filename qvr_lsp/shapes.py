@@ -23,23 +23,23 @@ ITEM = {"item": {"uri": str, "name": str}}
 
 def require(method: str, shape: Any, params: Any) -> None:
     """Raise `InvalidParams`, with the place that is wrong, where parameters do not have their method's shape."""
-    wrong = misfit(params, shape, "")
+    wrong = mismatch(params, shape, "")
     if wrong is not None:
         raise RpcError(INVALID_PARAMS, f"`{method}`: {wrong}")
 
 
-def misfit(value: Any, shape: Any, place: str) -> str | None:
+def mismatch(value: Any, shape: Any, place: str) -> str | None:
     """What is wrong with a value, in words; None where it has the shape."""
     match shape:
         case tuple():
-            found = [misfit(value, each, place) for each in shape]
+            found = [mismatch(value, each, place) for each in shape]
             return None if None in found else found[0]
         case list():
             if not isinstance(value, list):
                 return f"{place or 'the parameters'} must be a list"
-            return next((w for n, one in enumerate(value) if (w := misfit(one, shape[0], f"{place}[{n}]"))), None)
+            return next((w for n, one in enumerate(value) if (w := mismatch(one, shape[0], f"{place}[{n}]"))), None)
         case dict():
-            return _object_misfit(value, shape, place)
+            return _object_mismatch(value, shape, place)
         case _:
             # to Python, true is a number
             good = isinstance(value, shape) and (shape is not int or not isinstance(value, bool))
@@ -56,7 +56,7 @@ WORDS = {
 }
 
 
-def _object_misfit(value: Any, shape: Mapping[str, Any], place: str) -> str | None:
+def _object_mismatch(value: Any, shape: Mapping[str, Any], place: str) -> str | None:
     if not isinstance(value, dict):
         return f"{place or 'the parameters'} must be an object"
     for key, inner in shape.items():
@@ -67,6 +67,6 @@ def _object_misfit(value: Any, shape: Mapping[str, Any], place: str) -> str | No
             continue
         if name not in value:
             return f"{path} is missing"
-        if (wrong := misfit(held, inner, path)) is not None:
+        if (wrong := mismatch(held, inner, path)) is not None:
             return wrong
     return None

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
 
-from qvr_lsp.connection import Connection
+from qvr_lsp.connection import Connection, Write
 from qvr_lsp.rpc import Received
 
 log = logging.getLogger("qvr.transport")
@@ -37,9 +37,11 @@ LOCAL_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?|vsc
 
 
 Talk = Coroutine[Any, Any, None]
+Ready = Callable[[int], None]
+"""Called with the port once connections are taken."""
 
 
-class Bytes(Protocol):
+class ByteStream(Protocol):
     """Where a conversation comes from."""
 
     async def readline(self) -> bytes: ...
@@ -57,11 +59,11 @@ class Endpoint(Protocol):
         ...
 
 
-Opener = Callable[[Callable[[bytes], None], Callable[[], None]], Endpoint]
+Opener = Callable[[Write, Callable[[], None]], Endpoint]
 """Makes a session from a function that writes one message and one that ends the connection."""
 
 
-class Guarded(Protocol):
+class TokenOpener(Protocol):
     """Makes a session that, unless `token` is None, talks only to an editor that knows it."""
 
     def __call__(
@@ -79,11 +81,13 @@ def token_of(path: str) -> str:
     return parse_qs(urlsplit(path).query).get("token", [""])[0]
 
 
-async def hold(open_session: Opener, write: Callable[[bytes], None], talk_on: Callable[[Connection], Talk]) -> int:
+async def run_session(
+    open_session: Opener, write: Callable[[bytes], None], converse: Callable[[Connection], Talk]
+) -> int:
     """One session, until its conversation ends or it says so; the exit code."""
     ended = asyncio.Event()
     session = open_session(write, ended.set)
-    talk = asyncio.ensure_future(talk_on(session.connection))
+    talk = asyncio.ensure_future(converse(session.connection))
     talk.add_done_callback(lambda done: ended.set())
     await ended.wait()
     if not talk.cancel() and (error := talk.exception()) is not None and not isinstance(error, ConnectionError):
@@ -101,10 +105,10 @@ def framed(body: bytes) -> bytes:
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-async def bodies(stream: Bytes) -> AsyncIterator[bytes]:
+async def bodies(stream: ByteStream) -> AsyncIterator[bytes]:
     """The messages of a stream until it ends, be it inside one.  What is no header is a line that is skipped."""
     length = 0
-    while line := await header_line(stream):
+    while line := await read_line(stream):
         if not length:
             found = LENGTH.match(line)
             length = int(found[1]) if found is not None else 0
@@ -116,7 +120,7 @@ async def bodies(stream: Bytes) -> AsyncIterator[bytes]:
             length = 0
 
 
-async def header_line(stream: Bytes) -> bytes:
+async def read_line(stream: ByteStream) -> bytes:
     """The next line; of an endless one as much as has been read."""
     try:
         return await stream.readline()
@@ -124,9 +128,9 @@ async def header_line(stream: Bytes) -> bytes:
         return b"-"
 
 
-async def hold_stream(open_session: Opener, stream: Bytes, write: Callable[[bytes], None]) -> int:
+async def run_on_stream(open_session: Opener, stream: ByteStream, write: Callable[[bytes], None]) -> int:
     """One session over a stream; the exit code."""
-    return await hold(
+    return await run_session(
         open_session, lambda body: write(framed(body)), lambda connection: connection.converse(bodies(stream))
     )
 
@@ -134,7 +138,7 @@ async def hold_stream(open_session: Opener, stream: Bytes, write: Callable[[byte
 # ---------------------------------------------------------------- stdio
 
 
-def take_stdout() -> int:
+def redirect_stdout() -> int:
     """The descriptor of the real stdout; from here on `print` goes to stderr, so that it cannot damage the protocol."""
     out = os.dup(1)
     os.dup2(2, 1)
@@ -188,10 +192,10 @@ def read_stdin(loop: asyncio.AbstractEventLoop, stream: asyncio.StreamReader) ->
 
 async def serve_stdio(open_session: Opener) -> int:
     """One session over stdin and stdout; the exit code."""
-    writer, stream = StdoutWriter(take_stdout()), asyncio.StreamReader()
+    writer, stream = StdoutWriter(redirect_stdout()), asyncio.StreamReader()
     arguments = (asyncio.get_running_loop(), stream)
     threading.Thread(target=read_stdin, args=arguments, name="qvr-stdin", daemon=True).start()
-    code = await hold_stream(open_session, stream, writer.write)
+    code = await run_on_stream(open_session, stream, writer.write)
     writer.close(0.1)
     return code
 
@@ -202,11 +206,11 @@ async def serve_stdio(open_session: Opener) -> int:
 FIRST_LINE = re.compile(rb"content-(length|type)[ \t]*:", re.IGNORECASE)
 
 
-class Begun:
+class PeekedStream:
     """A stream whose first line has been read.  What does not begin with a header speaks another protocol: a web page
     can send a POST to any port of this machine."""
 
-    def __init__(self, stream: Bytes, line: bytes) -> None:
+    def __init__(self, stream: ByteStream, line: bytes) -> None:
         self._stream, self._line = stream, line
 
     @property
@@ -221,14 +225,14 @@ class Begun:
         return await self._stream.readexactly(n)
 
 
-async def serve_tcp(open_session: Guarded, host: str, port: int, token: str, ready: Callable[[int], None]) -> int:
+async def serve_tcp(open_session: TokenOpener, host: str, port: int, token: str, ready: Ready) -> int:
     """Sessions over TCP, one per connection, until the process is told to end.  `initialize` must bring the token."""
 
     async def connected(stream: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            begun = Begun(stream, await stream.readline())
-            if begun.is_header:
-                await hold_stream(partial(open_session, token=token), begun, writer.write)
+            peeked = PeekedStream(stream, await stream.readline())
+            if peeked.is_header:
+                await run_on_stream(partial(open_session, token=token), peeked, writer.write)
             else:
                 log.warning("a connection is refused: its first line is no header of the protocol")
         except (ValueError, ConnectionError):
@@ -246,14 +250,16 @@ class Frames:
     """A connection as pygls' loop over a WebSocket sees it: one message a frame, without LSP's headers."""
 
     def __init__(self, connection: Connection) -> None:
-        self.handle_message = connection.take
+        self.handle_message = connection.receive
         self.structure_message = Received
 
     def set_writer(self, writer: object, include_headers: bool) -> None:
         """Messages go out through a queue of ours, in order."""
 
 
-async def serve_websocket(open_session: Guarded, host: str, port: int, token: str, ready: Callable[[int], None]) -> int:
+async def serve_websocket(
+    open_session: TokenOpener, host: str, port: int, token: str, ready: Callable[[int], None]
+) -> int:
     """Sessions over WebSockets, read by pygls.  The address must bring the token (`ws://…/?token=…`), or `initialize`
     does."""
     from pygls.io_ import run_websocket
@@ -271,15 +277,15 @@ async def serve_websocket(open_session: Guarded, host: str, port: int, token: st
                 await websocket.send((await outgoing.get()).decode())
 
         def talk(connection: Connection) -> Talk:
-            def unreadable(error: Exception, source: type[Exception]) -> None:
-                connection.unreadable(error)
+            def reply_unreadable(error: Exception, source: type[Exception]) -> None:
+                connection.reply_unreadable(error)
 
             frames = cast(Any, Frames(connection))
-            return run_websocket(websocket, threading.Event(), frames, error_handler=unreadable)
+            return run_websocket(websocket, threading.Event(), frames, error_handler=reply_unreadable)
 
         sending = asyncio.ensure_future(send())
         try:
-            await hold(partial(open_session, token=None if known else token), outgoing.put_nowait, talk)
+            await run_session(partial(open_session, token=None if known else token), outgoing.put_nowait, talk)
         finally:
             sending.cancel()
 

@@ -17,7 +17,7 @@ from typing import Any
 from qvr_core.analysis import Analyzer
 from qvr_core.semantics.scope.bounds import MOST_COPIES
 from qvr_core.syntax.placing import units_of
-from qvr_core.syntax.source import Encoding, Range
+from qvr_core.syntax.source import Encoding
 from qvr_core.syntax.statements import Layout
 from qvr_lsp import positions
 from qvr_lsp.rpc import RpcError
@@ -25,10 +25,10 @@ from qvr_lsp.rpc import RpcError
 log = logging.getLogger("qvr.documents")
 
 # Above it, work goes to a thread: some 20 ms.
-MUCH = 2000
+MOST_AT_ONCE = 2000
 
 # Characters of a text, and of one line of code, whose first analysis is one unit of work.
-OF_TEXT, OF_LINE = 10, 3
+TEXT_CHARACTERS, LINE_CHARACTERS = 10, 3
 
 # A bracket is as much work as so many characters: one that is never closed is looked for to the end.
 BRACKET = 20
@@ -37,13 +37,13 @@ BRACKET = 20
 REPLICATED = re.compile(r"\breplicate\s*=\s*(\d{1,9})")
 
 # The work of placing and converting one diagnostic.
-OF_FOUND = 1.5
+PER_DIAGNOSTIC = 1.5
 
 # Seconds that a thread may hold the interpreter before another one that waits gets it (Python's default is 5 ms).
 FAIR_SWITCH, ORDINARY_SWITCH = 0.0005, 0.005
 
 # The first character of each line that is not blank.
-COMMENTED = re.compile(r"^[^\S\r\n]*[^\s#]", re.MULTILINE)
+LINE_START = re.compile(r"^[^\S\r\n]*[^\s#]", re.MULTILINE)
 
 Work = Generator[float, None, Analyzer]
 
@@ -56,7 +56,7 @@ def length(text: str) -> int:
 
 def text_work(text: str) -> float:
     """The work of analysing a whole text."""
-    return length(text) / OF_TEXT
+    return length(text) / TEXT_CHARACTERS
 
 
 def statement_work(layout: Layout, first: int, last: int) -> float:
@@ -66,12 +66,12 @@ def statement_work(layout: Layout, first: int, last: int) -> float:
         for placed in units_of(statement):
             work += 1
             longest = max(longest, length(placed.unit.text))
-        if work > MUCH:
+        if work > MOST_AT_ONCE:
             break
-    return work + longest / OF_LINE
+    return work + longest / LINE_CHARACTERS
 
 
-def applied(analyzer: Analyzer, changes: Sequence[Any], encoding: Encoding) -> Work:
+def apply_changes(analyzer: Analyzer, changes: Sequence[Any], encoding: Encoding) -> Work:
     """Apply `contentChanges` in order.  Gives how much work comes next, or was done; ends with the analyser."""
     for change in changes:
         text = change["text"]
@@ -80,7 +80,7 @@ def applied(analyzer: Analyzer, changes: Sequence[Any], encoding: Encoding) -> W
                 yield text_work(text)
                 analyzer = analyzer_of(text)
                 continue
-            start, end = stretch_of(analyzer, change["range"], encoding)
+            start, end = positions.from_range(analyzer.document.lines, change["range"], encoding)
             yield statement_work(analyzer.document, start.line, end.line) + text_work(text)
             yield from analyzer.editing(start, end, text)
         except RpcError as error:
@@ -92,13 +92,9 @@ def applied(analyzer: Analyzer, changes: Sequence[Any], encoding: Encoding) -> W
     return analyzer
 
 
-def stretch_of(analyzer: Analyzer, given: Any, encoding: Encoding) -> Range:
-    return positions.from_range(analyzer.document.lines, given, encoding)
-
-
-def done_at_once(work: Work) -> Analyzer | None:
+def run_at_once(work: Work) -> Analyzer | None:
     """What little work ends with; None where it is much, which is then still to be finished."""
-    left = float(MUCH)
+    left = float(MOST_AT_ONCE)
     try:
         while left >= 0:
             left -= next(work)
@@ -107,7 +103,7 @@ def done_at_once(work: Work) -> Analyzer | None:
     return None
 
 
-def finished(work: Work) -> Analyzer:
+def run_to_end(work: Work) -> Analyzer:
     """What work ends with, its diagnostics found."""
     while True:
         try:
@@ -131,55 +127,51 @@ def analyzer_of(text: str) -> Analyzer:
         return Analyzer(text)
     except Exception:
         log.exception("a text could not be analysed")
-        return Analyzer(COMMENTED.sub("#", text))
+        return Analyzer(LINE_START.sub("#", text))
 
 
 # ---------------------------------------------------------------- threads
 
 
-class Fair:
-    """Threads that compute.  Meanwhile the event loop gets its turn soon, and no garbage collection goes through what
-    is still growing: nobody else would get a turn until it ends."""
+class Background:
+    """How much is computed in threads now, and how much of it are analyses; counted on the event loop."""
 
-    count = 0
+    threads = analyses = 0
 
-    @classmethod
-    @contextmanager
-    def turns(cls) -> Iterator[None]:
-        cls.count += 1
-        gc.disable()
-        sys.setswitchinterval(FAIR_SWITCH)
-        try:
+
+@contextmanager
+def background_work() -> Iterator[None]:
+    """While a thread computes, the event loop gets its turn soon, and no garbage collection goes through what is still
+    growing: nobody else would get a turn until it ends."""
+    Background.threads += 1
+    gc.disable()
+    sys.setswitchinterval(FAIR_SWITCH)
+    try:
+        yield
+    finally:
+        Background.threads -= 1
+        if Background.threads == 0:
+            sys.setswitchinterval(ORDINARY_SWITCH)
+            gc.enable()
+
+
+@contextmanager
+def background_analysis() -> Iterator[None]:
+    """The same for an analysis.  What it has built is then set aside: no garbage collection goes through it."""
+    Background.analyses += 1
+    try:
+        with background_work():
             yield
-        finally:
-            cls.count -= 1
-            if cls.count == 0:
-                sys.setswitchinterval(ORDINARY_SWITCH)
-                gc.enable()
+            if Background.analyses == 1:
+                gc.freeze()
+    finally:
+        Background.analyses -= 1
 
 
-class Analysing:
-    """Analyses that are under way.  What has been built is then set aside: no garbage collection goes through it."""
-
-    count = 0
-
-    @classmethod
-    @contextmanager
-    def one(cls) -> Iterator[None]:
-        cls.count += 1
-        try:
-            with Fair.turns():
-                yield
-                if cls.count == 1:
-                    gc.freeze()
-        finally:
-            cls.count -= 1
-
-
-def thaw() -> None:
+def collect_garbage() -> None:
     """Collect what was set aside and is no longer used, when no analysis is under way; set the rest aside again."""
-    if Analysing.count:
-        asyncio.get_running_loop().call_later(1, thaw)
+    if Background.analyses:
+        asyncio.get_running_loop().call_later(1, collect_garbage)
         return
     gc.unfreeze()
     gc.collect()

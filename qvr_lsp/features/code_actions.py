@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.edits.fixes import attempts, fix_all, harmless, mends, quick_fixes
 from qvr_core.ide.edits.refactor import organize, refactorings
-from qvr_lsp.conversions import one
+from qvr_lsp.conversions import convert_one
 from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import Json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 # In longer files the checker's fixes are offered without having been tried, and no others.
-TRIED_LINES = 2000
+MOST_TRIED_LINES = 2000
 
 # Fixes offered at once, the worst problems' first: nobody chooses among more, and each is tried.
 MOST_OFFERED = 50
@@ -30,60 +30,60 @@ def code_actions(session: Session, document: Document, params: Json) -> list[Jso
     stretch = document.stretch(params["range"])
     only = (params.get("context") or {}).get("only")
     actions: list[Action] = []
-    if wanted(only, "quickfix"):
-        tried = attempts(snapshot, stretch) if len(document.lines) <= TRIED_LINES else []
+    if kind_requested(only, "quickfix"):
+        tried = attempts(snapshot, stretch) if len(document.lines) <= MOST_TRIED_LINES else []
         fixes = (*quick_fixes(snapshot, stretch), *tried)[:MOST_OFFERED]
-        actions += [action for action in fixes if helps(document, action)]
-    if wanted(only, "refactor"):
-        actions += [action for action in refactorings(snapshot, stretch) if keeps(document, action)]
-    if only and wanted(only, "source.fixAll"):
+        actions += [action for action in fixes if is_improvement(document, action)]
+    if kind_requested(only, "refactor"):
+        actions += [action for action in refactorings(snapshot, stretch) if is_harmless(document, action)]
+    if only and kind_requested(only, "source.fixAll"):
         actions.append(Action("Apply all preferred fixes", "source.fixAll", fix_all(snapshot)))
-    if only and wanted(only, "source.organize"):
+    if only and kind_requested(only, "source.organize"):
         actions.append(Action("Order the declarations", "source.organize", organize(snapshot)))
-    allowed = [action for action in actions if action.edits and wanted(only, action.kind)]
-    return [made(session, document, action) for action in allowed]
+    allowed = [action for action in actions if action.edits and kind_requested(only, action.kind)]
+    return [action_json(session, document, action) for action in allowed]
 
 
-def helps(document: Document, action: Action) -> bool:
+def is_improvement(document: Document, action: Action) -> bool:
     """Whether a fix does good: tried on the text itself."""
-    if len(document.lines) > TRIED_LINES:
+    if len(document.lines) > MOST_TRIED_LINES:
         return True
     return mends(document.snapshot, document.trial(action.edits), action)
 
 
-def keeps(document: Document, action: Action) -> bool:
+def is_harmless(document: Document, action: Action) -> bool:
     """Whether a refactoring leaves the text as good as it was."""
-    if len(document.lines) > TRIED_LINES:
+    if len(document.lines) > MOST_TRIED_LINES:
         return True
     return harmless(document.snapshot, document.trial(action.edits))
 
 
-def wanted(only: Any, kind: str) -> bool:
+def kind_requested(only: Any, kind: str) -> bool:
     """Whether the editor asked for actions of a kind, or for a kind above or below it."""
     if not isinstance(only, list) or not only:
         return True
     return any(kind == asked or kind.startswith(f"{asked}.") or asked.startswith(f"{kind}.") for asked in only)
 
 
-def made(session: Session, document: Document, action: Action) -> Json:
+def action_json(session: Session, document: Document, action: Action) -> Json:
     result: Json = {
         "title": action.title,
         "kind": action.kind,
-        "edit": edit(session, document, action.edits),
+        "edit": edit_json(session, document, action.edits),
     }
     if action.preferred:
         result["isPreferred"] = True
     if action.code:
         snapshot = document.snapshot
         result["diagnostics"] = [
-            one(session.client, document.uri, snapshot.lines, found)
+            convert_one(session.client, document.uri, snapshot.lines, found)
             for found in snapshot.diagnostics()
             if found.code.name == action.code and found.range == action.at
         ]
     return result
 
 
-def edit(session: Session, document: Document, edits: Sequence[TextEdit]) -> Json:
+def edit_json(session: Session, document: Document, edits: Sequence[TextEdit]) -> Json:
     """A workspace edit of one document, with its version where the editor takes it."""
     changes = [{"range": document.range(item.range), "newText": item.text} for item in edits]
     if session.client.has("workspace.workspaceEdit.documentChanges"):

@@ -27,7 +27,7 @@ def code_lens(session: Session, document: Document, params: Json) -> list[Json]:
         return []
     model = document.snapshot.model
     lenses: list[Json] = []
-    for name in shown(model):
+    for name in runnable_programs(model):
         found = document.snapshot.find(DeclarationSite(name))
         if found is None:
             continue
@@ -45,21 +45,21 @@ def code_lens(session: Session, document: Document, params: Json) -> list[Json]:
             {"range": place, "command": {"title": title, "command": command, "arguments": [argument]}}
             for title, command, argument in commands
         ]
-        text = facts(session, document, model, name, running)
+        text = status_text(session, document, model, name, running)
         if text:
             argument = {"uri": document.uri}
             lenses.append({"range": place, "command": {"title": text, "command": "qvr.runs", "arguments": [argument]}})
     return lenses
 
 
-def shown(model: m.Model) -> list[str]:
+def runnable_programs(model: m.Model) -> list[str]:
     """The exported programs; without an export, all programs."""
     exported = [export.name for export in model.exports if export.name in model.programs]
     names = exported or list(model.programs)
     return [name for name in names if not model.programs[name].template]
 
 
-def facts(session: Session, document: Document, model: m.Model, name: str, running: Run | None) -> str:
+def status_text(session: Session, document: Document, model: m.Model, name: str, running: Run | None) -> str:
     """'132,352 parameters · last run: −ELBO 5.31 (2 min ago)', or the step of the run that is under way."""
     count = parameter_count(model, model.programs[name])
     parts = [f"{count:,} parameters"] if count else []
@@ -80,10 +80,10 @@ def last_run(session: Session, path: Path, name: str) -> list[str]:
         loss = f"{overview.ending.held_out.bits_per_byte:.4g} bits per byte held out"
     if overview.algorithm == "nuts":
         loss = overview.status
-    return [f"last run: {loss} ({ago(overview.created)})"]
+    return [f"last run: {loss} ({age_text(overview.created)})"]
 
 
-def ago(moment: datetime) -> str:
+def age_text(moment: datetime) -> str:
     seconds = max(0, (datetime.now() - moment).total_seconds())
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.analysis import Analyzer
 from qvr_core.runs.record import settings
 from qvr_lsp.documents import Document
-from qvr_lsp.features.diagrams import diagram, graph_of, rendered
+from qvr_lsp.features.diagrams import diagram, file_content, graph_of
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 from qvr_lsp.uris import path_of, uri_of
 
@@ -35,9 +35,9 @@ def execute(session: Session, params: Json) -> Any:
 async def run(session: Session, argument: Json) -> Json:
     """`qvr.run {uri, program?, algorithm?, options?, resume?}`: start a run of the text as it stands in the editor, or
     go on with the run whose id is `resume`."""
-    uri = wanted(argument, "uri")
+    uri = required(argument, "uri")
     if argument.get("resume") is not None:
-        return await session.runs.resume(wanted(argument, "resume"), folder(session, argument))
+        return await session.runs.resume(required(argument, "resume"), run_folder(session, argument))
     document = session.documents.find(uri)
     path = path_of(uri) or Path.cwd() / "untitled.qvr"
     if document is not None:
@@ -68,12 +68,12 @@ def main_program(source: Document | str) -> str | None:
 
 async def cancel_run(session: Session, argument: Json) -> Json:
     """`qvr.cancelRun {runId}`: end it; answers when the process is gone."""
-    return await session.runs.cancel(wanted(argument, "runId"))
+    return await session.runs.cancel(required(argument, "runId"))
 
 
 def list_runs(session: Session, argument: Json) -> list[Json]:
     """`qvr.runs {uri?}`: the runs of the folder that a file belongs to, newest first."""
-    return session.runs.listing(folder(session, argument))
+    return session.runs.listing(run_folder(session, argument))
 
 
 def runs(session: Session, params: Json | None) -> list[Json]:
@@ -81,31 +81,31 @@ def runs(session: Session, params: Json | None) -> list[Json]:
     return list_runs(session, params or {})
 
 
-def folder(session: Session, argument: Json) -> Path:
+def run_folder(session: Session, argument: Json) -> Path:
     path = path_of(argument["uri"]) if isinstance(argument.get("uri"), str) else None
     return session.workspace.root_of(path or next(iter(session.workspace.folders), Path.cwd()))
 
 
 async def restart_worker(session: Session, argument: Json) -> Json:
     """`qvr.restartWorker {runId, uri?}`: go on with a run from its last checkpoint, in a fresh worker."""
-    return await session.runs.resume(wanted(argument, "runId"), folder(session, argument))
+    return await session.runs.resume(required(argument, "runId"), run_folder(session, argument))
 
 
 def show_diagram(session: Session, argument: Json) -> Any:
     """`qvr.diagram {uri, name?, position?, format?}`: the request qvr/diagram as a command."""
-    return diagram(session, {**argument, "textDocument": {"uri": wanted(argument, "uri")}})
+    return diagram(session, {**argument, "textDocument": {"uri": required(argument, "uri")}})
 
 
 async def export_diagram(session: Session, argument: Json) -> Json:
     """`qvr.exportDiagram {uri, name?, path}`: write a diagram to a file; its suffix says as what."""
-    document = session.documents.get(wanted(argument, "uri"))
-    target = Path(wanted(argument, "path"))
+    document = session.documents.get(required(argument, "uri"))
+    target = Path(required(argument, "path"))
     format_ = str(argument.get("format") or EXPORT_FORMATS.get(target.suffix))
     if format_ not in EXPORT_FORMATS.values():
         raise RpcError(INVALID_PARAMS, f"the file must end in one of {', '.join(EXPORT_FORMATS)}")
     await document.wait_ready()
     name, graph = graph_of(document, argument)
-    content = await rendered(graph, format_)
+    content = await file_content(graph, format_)
     try:
         await asyncio.to_thread(target.write_bytes, content)
     except OSError as error:
@@ -113,7 +113,7 @@ async def export_diagram(session: Session, argument: Json) -> Json:
     return {"name": name, "format": format_, "path": str(target), "uri": uri_of(target)}
 
 
-def wanted(argument: Json, key: str) -> str:
+def required(argument: Json, key: str) -> str:
     value = argument.get(key)
     if not isinstance(value, str):
         raise RpcError(INVALID_PARAMS, f"`{key}` is missing")

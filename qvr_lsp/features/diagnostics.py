@@ -10,7 +10,7 @@ from qvr_core.syntax.source import Range
 from qvr_lsp.capabilities import pull_only
 from qvr_lsp.conversions import convert
 from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import elsewhere, on_document
+from qvr_lsp.features.resolving import on_document, run_in_thread
 from qvr_lsp.positions import from_range, to_range
 from qvr_lsp.rpc import Json, encoded
 from qvr_lsp.uris import uri_of
@@ -83,7 +83,7 @@ async def workspace_diagnostic(session: Session, params: Json) -> Json:
         result = report(items(session, document), known.get(document.uri))
         reports.append({**result, "uri": document.uri, "version": document.version})
     for path in list(session.workspace.closed_files()):
-        snapshot = await elsewhere(partial(session.workspace.closed_snapshot, path))
+        snapshot = await run_in_thread(partial(session.workspace.closed_snapshot, path))
         if snapshot is not None:
             uri = uri_of(path)
             reports.append(

@@ -9,7 +9,7 @@ from qvr_core.diagrams import NoDiagram, NoDot, build, drawable, main_name, to_d
 from qvr_core.ide.outline import drawable_at
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import elsewhere, guarded, on_document
+from qvr_lsp.features.resolving import call, on_document, run_in_thread
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ def diagram(session: Session, document: Document, params: Json) -> Any:
     format_ = params.get("format", "graph")
     if format_ not in FORMATS:
         raise RpcError(INVALID_PARAMS, f"unknown format `{format_}`: one of {', '.join(FORMATS)}")
-    return drawn(session, document.still(), params)
+    return answer_in_thread(session, document.frozen(), params)
 
 
-async def drawn(session: Session, document: View, params: Json) -> Json:
+async def answer_in_thread(session: Session, document: View, params: Json) -> Json:
     """The answer, made in a thread; SVG by the program `dot`, for which another one only waits."""
-    graph, answer = await elsewhere(lambda: guarded(described, session, document, params))
+    graph, answer = await run_in_thread(lambda: call(graph_answer, session, document, params))
     if answer["format"] == "graph":
         return answer
     if answer["format"] != "svg":
@@ -41,12 +41,12 @@ async def drawn(session: Session, document: View, params: Json) -> Json:
         raise RpcError(REQUEST_FAILED, str(error)) from error
 
 
-def described(session: Session, document: View, params: Json) -> tuple[Any, Json]:
+def graph_answer(session: Session, document: View, params: Json) -> tuple[Any, Json]:
     """The graph, and what is said of it in every format."""
     _, graph = graph_of(document, params)
     snapshot = document.snapshot
     answer: Json = {
-        **to_json(graph, lambda origin: place(document, origin)),
+        **to_json(graph, lambda origin: range_of(document, origin)),
         "format": params.get("format", "graph"),
         "version": document.version,
         "names": drawable(snapshot.model),
@@ -55,7 +55,7 @@ def described(session: Session, document: View, params: Json) -> tuple[Any, Json
     return graph, answer
 
 
-async def rendered(graph: Any, format_: str) -> bytes:
+async def file_content(graph: Any, format_: str) -> bytes:
     """A diagram as the content of a file."""
     match format_:
         case "mermaid":
@@ -74,7 +74,7 @@ async def rendered(graph: Any, format_: str) -> bytes:
 
 
 def graph_of(document: View, params: Json) -> tuple[str, Any]:
-    """The name that is drawn and its graph."""
+    """The name that is answer_in_thread and its graph."""
     snapshot = document.snapshot
     name = params.get("name")
     if name is None and params.get("position") is not None:
@@ -89,7 +89,7 @@ def graph_of(document: View, params: Json) -> tuple[str, Any]:
     return name, graph
 
 
-def place(document: View, origin: Origin) -> Json | None:
+def range_of(document: View, origin: Origin) -> Json | None:
     """Where a node stands in the text; None where that is gone."""
     found = document.snapshot.find(origin)
     return document.range(found) if found is not None else None

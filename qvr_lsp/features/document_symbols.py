@@ -10,7 +10,7 @@ from qvr_core.ide.answers import DocumentSymbol
 from qvr_core.ide.outline import outline
 from qvr_core.syntax.source import Range
 from qvr_lsp.documents import View
-from qvr_lsp.features.resolving import aside, elsewhere, on_document
+from qvr_lsp.features.resolving import in_thread_if_large, on_document, run_in_thread
 from qvr_lsp.positions import to_range
 from qvr_lsp.rpc import Json
 from qvr_lsp.uris import uri_of
@@ -35,7 +35,7 @@ MAX_SYMBOLS = 500
 
 
 @on_document
-@aside
+@in_thread_if_large
 def document_symbols(session: Session, document: View, params: Json) -> list[Json]:
     found, where = outline(document.snapshot), document.range
     if session.client.has("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"):
@@ -74,11 +74,11 @@ async def workspace_symbols(session: Session, params: Json) -> list[Json]:
     found: list[Json] = []
     for document in list(session.documents):
         await document.wait_ready()
-        found += await elsewhere(partial(_matching, session, document.uri, document.snapshot, query))
+        found += await run_in_thread(partial(_matching, session, document.uri, document.snapshot, query))
     for path in list(session.workspace.closed_files()):
-        snapshot = await elsewhere(partial(session.workspace.closed_snapshot, path))
+        snapshot = await run_in_thread(partial(session.workspace.closed_snapshot, path))
         if snapshot is not None:
-            found += await elsewhere(partial(_matching, session, uri_of(path), snapshot, query))
+            found += await run_in_thread(partial(_matching, session, uri_of(path), snapshot, query))
         if len(found) > MAX_SYMBOLS:
             break
     return found[:MAX_SYMBOLS]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import InlayHint
 from qvr_core.ide.inlays import inlays
 from qvr_lsp.documents import View
-from qvr_lsp.features.resolving import aside, on_part
+from qvr_lsp.features.resolving import in_thread_if_large, on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ SETTINGS = {
 
 
 @on_part
-@aside
+@in_thread_if_large
 def inlay_hints(session: Session, document: View, params: Json) -> list[Json]:
     shown = {kind for kind, setting in SETTINGS.items() if getattr(session.client.settings, setting)}
     found = inlays(document.snapshot, document.stretch(params["range"]))
-    return [made(document, hint) for hint in found if hint.kind in shown]
+    return [hint_json(document, hint) for hint in found if hint.kind in shown]
 
 
-def made(document: View, hint: InlayHint) -> Json:
+def hint_json(document: View, hint: InlayHint) -> Json:
     place = document.position(hint.cursor)
     result: Json = {"position": place, "label": hint.text.strip() if hint.kind != "direction" else hint.text}
     result["kind"] = LSP_KINDS[hint.kind]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.exchange import model_json
 from qvr_lsp.documents import Document, View
-from qvr_lsp.features.diagrams import place
-from qvr_lsp.features.resolving import in_thread, on_document
+from qvr_lsp.features.diagrams import range_of
+from qvr_lsp.features.resolving import encoded_in_thread, on_document
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @on_document
 def model(session: Session, document: Document, params: Json) -> Any:
-    return in_thread(made, session, document.still(), params)
+    return encoded_in_thread(model_answer, session, document.frozen(), params)
 
 
-def made(session: Session, document: View, params: Json) -> Json:
-    found = model_json(document.snapshot.model, lambda origin: place(document, origin))
+def model_answer(session: Session, document: View, params: Json) -> Json:
+    found = model_json(document.snapshot.model, lambda origin: range_of(document, origin))
     return {"version": document.version, "model": found}

@@ -9,7 +9,7 @@ from qvr_core.ide import navigation as ask
 from qvr_core.ide.target import symbol_at
 from qvr_core.syntax.source import Range
 from qvr_lsp.documents import View
-from qvr_lsp.features.resolving import aside, on_document, on_part
+from qvr_lsp.features.resolving import in_thread_if_large, on_document, on_part
 from qvr_lsp.rpc import Json
 from qvr_lsp.uris import path_of
 
@@ -42,7 +42,7 @@ def type_definition(session: Session, document: View, params: Json) -> list[Json
 
 
 @on_document
-@aside
+@in_thread_if_large
 def references(session: Session, document: View, params: Json) -> list[Json]:
     declaration = bool((params.get("context") or {}).get("includeDeclaration", True))
     cursor = document.cursor(params["position"])
@@ -50,7 +50,7 @@ def references(session: Session, document: View, params: Json) -> list[Json]:
 
 
 @on_document
-@aside
+@in_thread_if_large
 def highlights(session: Session, document: View, params: Json) -> list[Json]:
     found = ask.highlights(document.snapshot, document.cursor(params["position"]))
     return [{"range": document.range(item.range), "kind": 3 if item.write else 2} for item in found]

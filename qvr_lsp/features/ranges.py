@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.navigation import linked
 from qvr_core.ide.outline import folds, selections
 from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import aside, on_document, on_part
+from qvr_lsp.features.resolving import in_thread_if_large, on_document, on_part
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @on_document
-@aside
+@in_thread_if_large
 def folding(session: Session, document: View, params: Json) -> list[Json]:
     limit = session.client.get("textDocument.foldingRange.rangeLimit") or 5000
     return [

@@ -11,7 +11,7 @@ from qvr_core.ide.edits.rename import rename as ask
 from qvr_core.ide.target import symbol_at
 from qvr_core.syntax.source import Cursor
 from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import edits_aside, on_document
+from qvr_lsp.features.resolving import edits_in_thread_if_large, on_document
 from qvr_lsp.rpc import REQUEST_FAILED, Json, RpcError
 from qvr_lsp.uris import path_of
 
@@ -28,7 +28,7 @@ def prepare(session: Session, document: Document, params: Json) -> Json | None:
 
 
 @on_document
-@edits_aside
+@edits_in_thread_if_large
 def rename(session: Session, document: View, params: Json) -> Json:
     cursor = document.cursor(params["position"])
     answer = ask(document.snapshot, cursor, str(params["newName"]))

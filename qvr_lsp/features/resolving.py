@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from qvr_lsp.documents import Document, View
 from qvr_lsp.positions import number
-from qvr_lsp.rpc import CONTENT_MODIFIED, REQUEST_FAILED, Encoded, Json, RpcError, in_pieces
-from qvr_lsp.updates import Fair
+from qvr_lsp.rpc import CONTENT_MODIFIED, REQUEST_FAILED, Encoded, Json, RpcError, encoded_in_chunks
+from qvr_lsp.updates import background_work
 
 if TYPE_CHECKING:
     from qvr_lsp.session import Session
@@ -21,7 +21,7 @@ Answer = Callable[["Session", Any, Json], Any]
 Handler = Callable[["Session", Json], Any]
 
 # Parameters that say where in a text something is asked.
-PLACES = frozenset(("position", "positions", "range"))
+PLACES = ("position", "positions", "range")
 
 
 def on_document(answer: Answer) -> Handler:
@@ -31,8 +31,8 @@ def on_document(answer: Answer) -> Handler:
     def handler(session: Session, params: Json) -> Any:
         document = session.documents.get(params["textDocument"]["uri"])
         if document.ready:
-            return guarded(answer, session, document, params)
-        return later(answer, session, document, params)
+            return call(answer, session, document, params)
+        return when_ready(answer, session, document, params)
 
     return handler
 
@@ -46,17 +46,17 @@ def on_part(answer: Answer) -> Handler:
     def handler(session: Session, params: Json) -> Any:
         document = session.documents.get(params["textDocument"]["uri"])
         if not document.ready:
-            excerpt = document.excerpt(*asked_lines(params))
+            excerpt = document.excerpt(*lines_of(params))
             if excerpt is not None:
-                return guarded(answer, session, excerpt, params)
-        elif document.long_at(*asked_lines(params)):
-            return in_thread(answer, session, document.still(), params)
+                return call(answer, session, excerpt, params)
+        elif document.slow_between(*lines_of(params)):
+            return encoded_in_thread(answer, session, document.frozen(), params)
         return whole(session, params)
 
     return handler
 
 
-def asked_lines(params: Json) -> tuple[int, int]:
+def lines_of(params: Json) -> tuple[int, int]:
     """The first and the last line that a request is about."""
     stretch = params.get("range")
     if isinstance(stretch, dict):
@@ -67,63 +67,65 @@ def asked_lines(params: Json) -> tuple[int, int]:
     return (min(lines), max(lines)) if lines else (0, 0)
 
 
-def aside(answer: Answer) -> Answer:
+def in_thread_if_large(answer: Answer) -> Answer:
     """The same answer, made in a thread where the document is large: others are answered meanwhile."""
 
     @wraps(answer)
     def made(session: Session, document: View, params: Json) -> Any:
         if not isinstance(document, Document) or not document.large:
             return answer(session, document, params)
-        return in_thread(answer, session, document.still(), params)
+        return encoded_in_thread(answer, session, document.frozen(), params)
 
     return made
 
 
-def edits_aside(answer: Answer) -> Answer:
+def edits_in_thread_if_large(answer: Answer) -> Answer:
     """The same for an answer of edits, which only fit the text that they were made for."""
 
     @wraps(answer)
     def made(session: Session, document: Document, params: Json) -> Any:
-        return fitting(answer, session, document, params) if document.large else answer(session, document, params)
+        if not document.large:
+            return answer(session, document, params)
+        return edits_in_thread(answer, session, document, params)
 
     return made
 
 
-async def fitting(answer: Answer, session: Session, document: Document, params: Json) -> Encoded:
+async def edits_in_thread(answer: Answer, session: Session, document: Document, params: Json) -> Encoded:
     edits = document.edits
-    found = await in_thread(answer, session, document.still(), params)
-    still_at(document, edits)
+    found = await encoded_in_thread(answer, session, document.frozen(), params)
+    require_unchanged(document, edits)
     return found
 
 
-async def in_thread(answer: Answer, session: Session, view: View, params: Json) -> Encoded:
+async def encoded_in_thread(answer: Answer, session: Session, view: View, params: Json) -> Encoded:
     """An answer, made and encoded in a thread."""
-    return await elsewhere(lambda: in_pieces(guarded(answer, session, view, params)))
+    return await run_in_thread(lambda: encoded_in_chunks(call(answer, session, view, params)))
 
 
-async def elsewhere(work: Callable[[], T]) -> T:
+async def run_in_thread(work: Callable[[], T]) -> T:
     """What some work gives that is done in a thread.  A request that is cancelled does not wait for it."""
-    with Fair.turns():
+    with background_work():
         return await asyncio.get_running_loop().run_in_executor(None, work)
 
 
-async def later(answer: Answer, session: Session, document: Document, params: Json) -> Any:
+async def when_ready(answer: Answer, session: Session, document: Document, params: Json) -> Any:
     edits = document.edits
     await document.wait_ready()
-    if not PLACES.isdisjoint(params):
+    if any(params.get(name) is not None for name in PLACES):
         # It may stand elsewhere now; editors ask again.
-        still_at(document, edits)
-    found = guarded(answer, session, document, params)
+        require_unchanged(document, edits)
+    found = call(answer, session, document, params)
     return await found if isawaitable(found) else found
 
 
-def still_at(document: Document, edits: int) -> None:
+def require_unchanged(document: Document, edits: int) -> None:
     """Raise ContentModified where a document was changed since it had been so many times."""
     if document.edits != edits:
         raise RpcError(CONTENT_MODIFIED, "the text was edited meanwhile")
 
 
-def guarded(answer: Answer, session: Session, document: View, params: Json) -> Any:
+def call(answer: Answer, session: Session, document: View, params: Json) -> Any:
     try:
         return answer(session, document, params)
     except RecursionError as error:

@@ -13,7 +13,7 @@ from qvr_core.ide.tokens import statement_tokens, tokens
 from qvr_core.syntax.source import column_to_units
 from qvr_lsp.capabilities import TOKEN_MODIFIERS, TOKEN_TYPES
 from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import aside, elsewhere, on_document, on_part
+from qvr_lsp.features.resolving import in_thread_if_large, on_document, on_part, run_in_thread
 from qvr_lsp.rpc import Json
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ async def _all(session: Session, document: Document) -> list[int]:
     snapshot = document.snapshot
     if not document.large:
         return numbers(session, snapshot)
-    return await elsewhere(lambda: numbers(session, snapshot))
+    return await run_in_thread(lambda: numbers(session, snapshot))
 
 
 def numbers(session: Session, snapshot: Snapshot) -> list[int]:
@@ -70,7 +70,7 @@ def difference(old: list[int], new: list[int]) -> list[Json]:
 
 
 @on_part
-@aside
+@in_thread_if_large
 def partial(session: Session, document: View, params: Json) -> Json:
     snapshot = document.snapshot
     found = tokens(snapshot, document.stretch(params["range"]))

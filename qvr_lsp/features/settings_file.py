@@ -45,8 +45,8 @@ def programs(session: Session) -> dict[str, tuple[str, Snapshot]]:
 
 def snapshots(session: Session) -> Iterator[tuple[str, Snapshot]]:
     for document in session.documents:
-        if (known := document.known) is not None:
-            yield document.uri, known
+        if (snapshot := document.last_snapshot) is not None:
+            yield document.uri, snapshot
     for path in session.workspace.closed_files():
         snapshot = session.workspace.closed_snapshot(path)
         if snapshot is not None:

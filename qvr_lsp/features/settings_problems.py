@@ -11,7 +11,7 @@ from qvr_core.runs.record.settings import check_settings
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.syntax.source import Cursor, Range
 from qvr_lsp import positions
-from qvr_lsp.features.code_actions import wanted
+from qvr_lsp.features.code_actions import kind_requested
 from qvr_lsp.features.settings_file import programs
 from qvr_lsp.rpc import Json
 from qvr_lsp.workspace import SettingsDocument
@@ -74,7 +74,7 @@ def code_actions(session: Session, params: Json) -> list[Json]:
     """Quick fixes: the spelling that was meant."""
     document = session.workspace.settings_document(params["textDocument"]["uri"])
     only = (params.get("context") or {}).get("only")
-    if document is None or not wanted(only, "quickfix"):
+    if document is None or not kind_requested(only, "quickfix"):
         return []
     asked = positions.from_range(document.source.lines, params["range"], session.client.encoding)
     return [

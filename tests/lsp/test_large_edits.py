@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from qvr_core.analysis import Analyzer, Snapshot
-from qvr_lsp.rpc import encoded, in_pieces
+from qvr_lsp.rpc import encoded, encoded_in_chunks
 from qvr_lsp.server import Server
 from tests.lsp.editor import Editor, ResponseError, at
 
@@ -111,9 +111,9 @@ async def test_another_file_is_answered_while_a_large_answer_is_made(editor: Edi
 
 @pytest.mark.parametrize("method", ["completion", "signatureHelp"])
 async def test_another_file_is_answered_while_brackets_are_gone_through(editor: Editor, method: str) -> None:
-    uri = await opened(editor, "brackets", BRACKETS)
+    uri = await opened(editor, "brackets", HEAD + "let y = " + "(" * 20_000 + "\n")
     with editor.in_one_write():
-        asked, made = editor.ask(f"textDocument/{method}", at(uri, 2, 9000))
+        asked, made = editor.ask(f"textDocument/{method}", at(uri, 2, 19_000))
         small, answer = editor.ask("textDocument/hover", at(OTHER, 1, 9))
     await made
     assert await answer is not None
@@ -194,9 +194,9 @@ async def test_a_file_closed_and_opened_again_while_it_is_analysed(editor: Edito
         {"data": list(range(4000)), "": ({"k": (1, 2)}, "t")},
     ],
 )
-def test_in_pieces_says_the_same(value: Any) -> None:
-    assert in_pieces(value) == encoded(value)
+def test_encoding_in_chunks_is_the_same_json(value: Any) -> None:
+    assert encoded_in_chunks(value) == encoded(value)
     deep = value
     for _ in range(30):
         deep = [{"in": deep}]
-    assert json.loads(in_pieces(deep)) == json.loads(encoded(deep))
+    assert json.loads(encoded_in_chunks(deep)) == json.loads(encoded(deep))

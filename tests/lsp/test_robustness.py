@@ -258,7 +258,7 @@ async def test_lifecycle_is_kept() -> None:
     assert await asyncio.wait_for(editor.process.wait(), HANG) == 0
 
 
-async def settled(**more: Any) -> Editor:
+async def started(**more: Any) -> Editor:
     """A server with an open file."""
     editor = await Editor.start()
     await editor.initialize(**more)
@@ -268,7 +268,7 @@ async def settled(**more: Any) -> Editor:
 
 
 async def test_closed_stdin_ends_the_server() -> None:
-    editor = await settled()
+    editor = await started()
     assert editor.process.stdin is not None
     editor.process.stdin.close()
     assert await asyncio.wait_for(editor.process.wait(), HANG) == 1
@@ -276,7 +276,7 @@ async def test_closed_stdin_ends_the_server() -> None:
 
 async def test_server_ends_with_its_editor() -> None:
     parent = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    editor = await settled(processId=parent.pid)
+    editor = await started(processId=parent.pid)
     parent.kill()
     await asyncio.wait_for(editor.process.wait(), HANG)
     parent.wait()
@@ -419,7 +419,7 @@ async def test_web_pages_of_other_sites_may_not_connect() -> None:
 
 
 async def test_end_does_not_wait_for_an_analysis() -> None:
-    editor = await settled()
+    editor = await started()
     uri = "file:///tmp/robust/endless.qvr"
     editor.open(uri, "".join(f"object A{n} : Real {n + 1}\nobject B{n} : A{n} * A{n}\n" for n in range(40_000)))
     await editor.hover(URI, 2, 4)

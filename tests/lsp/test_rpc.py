@@ -177,7 +177,7 @@ async def test_nothing_is_kept_of_messages_that_are_done(wire: Any) -> None:
         peer.feed({"jsonrpc": "2.0", "id": message["id"], "result": None})
     await asyncio.wait_for(asyncio.gather(*answers), HANG)
     connection = peer.connection
-    assert not any((connection._asked, connection._answering, connection._taking))
+    assert not any((connection._sent, connection._requests, connection._notifications))
 
 
 def test_protocol_page_is_what_the_server_says() -> None:

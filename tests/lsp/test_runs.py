@@ -126,7 +126,7 @@ async def test_killed_worker_is_a_crash_and_the_server_lives(session: Editor, fo
     assert "backbone" in hover["contents"]["value"]
 
 
-async def test_wrong_options_are_told_before_anything_starts(session: Editor, folder: Path) -> None:
+async def test_wrong_options_are_refused_before_anything_starts(session: Editor, folder: Path) -> None:
     with pytest.raises(ResponseError, match="steps"):
         await run(session, folder, steps=0)
     with pytest.raises(ResponseError, match="no run"):
@@ -177,7 +177,7 @@ async def test_failure_is_shown_on_its_line_until_the_text_changes(session: Edit
     assert shown["range"]["start"]["line"] == 3
     assert "`y`" in shown["message"]
     stretch = {"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 0}}
-    version = session.change(uri, {"range": stretch, "text": "    # mended\n"})
+    version = session.change(uri, {"range": stretch, "text": "    # fixed\n"})
     assert not await session.published(uri, version)
 
 

@@ -240,7 +240,7 @@ async def test_settings_are_asked_for_and_take_effect(folder: Path) -> None:
     await editor.stop()
 
 
-async def test_fix_is_offered_and_mends(editor: Editor) -> None:
+async def test_fix_is_offered_and_fixes(editor: Editor) -> None:
     uri = "file:///tmp/fix.qvr"
     text = LM.replace("lm_head(h)", "lm_haed(h)")
     editor.open(uri, text)

@@ -39,7 +39,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(inner, (*path, key))
 
 
-def spoilt(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+def corrupted(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     if not path:
         return new
     made = copy.deepcopy(value)
@@ -58,7 +58,7 @@ async def test_wrong_types_are_the_editors_mistake(editor: Editor, method: str) 
     for path in places(good):
         for value in random_order.sample(VALUES, 5):
             try:
-                await editor.request(method, spoilt(good, path, value))
+                await editor.request(method, corrupted(good, path, value))
             except ResponseError as error:
                 assert error.code in (INVALID_PARAMS, REQUEST_FAILED), (method, path, value, error)
 

@@ -1,4 +1,4 @@
-"""A session as an editor has it: open, see what is wrong, mend it, hover."""
+"""A session as an editor has it: open, see what is wrong, fix it, hover."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ let backbone = tok_embed >> scan(cell) >> head
 """
 
 
-async def test_mismatch_is_shown_where_it_is_and_goes_when_it_is_mended(editor: Editor) -> None:
+async def test_mismatch_is_shown_where_it_is_and_goes_when_it_is_fixed(editor: Editor) -> None:
     uri = "file:///tmp/thin/mismatch.qvr"
     editor.open(uri, TEXT)
     found = [item for item in await editor.published(uri) if item["severity"] == 1]
