@@ -65,6 +65,12 @@ class Connection:
     def _send(self, members: str) -> None:
         self._write(f'{{"jsonrpc":"2.0",{members}}}'.encode("ascii"))
 
+    def stop(self) -> None:
+        """The peer is gone: nothing more is said, and what is under way for it is cancelled."""
+        self._write = lambda message: None
+        for task in (*self._requests.values(), *self._notifications):
+            task.cancel()
+
     # ------------------------------------------------------------ in
 
     async def converse(self, bodies: AsyncIterator[bytes]) -> None:

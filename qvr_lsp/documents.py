@@ -26,6 +26,7 @@ from qvr_lsp.updates import (
     apply_changes,
     background_analysis,
     collect_garbage,
+    length,
     run_at_once,
     run_to_end,
     statement_work,
@@ -38,11 +39,22 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qvr.documents")
 
+# Characters, brackets counted as more (`updates.length`), above which a line is too much work for an excerpt.
+LONG_LINE = 1000
+
+# A shorter line is none of those, unless it declares copies.
+SHORT_LINE = 100
+
 # Lines above which whole-file answers are made in a thread.
 LARGE_LINES = 1000
 
 
 Publish = Callable[["Document"], None]
+
+
+def is_long(line: str) -> bool:
+    """Whether a line is too much work for an excerpt."""
+    return (len(line) > SHORT_LINE or "replicate" in line) and length(line) > LONG_LINE
 
 
 class View:
@@ -108,6 +120,8 @@ class Document(View):
         self._text: str | None = None
         """The whole text that is being analysed."""
         self._excerpts: Excerpts | None = None
+        self._long_lines: set[int] = set()
+        """Lines that no excerpt holds."""
         self.conversions = Conversions()
         self.tokens: tuple[str, list[int]] | None = None
         """The semantic tokens sent last, with their result id."""
@@ -160,14 +174,18 @@ class Document(View):
         return self._analyzer.text if self._text is None else self._text
 
     def excerpt(self, first: int, last: int) -> Excerpt | None:
-        """Some lines with what they need, while a whole text is analysed; None where they are too many, and once
-        it has been edited."""
+        """Some lines with what they need, while a whole text is analysed; None where they are too many or one is too
+        long, and once it has been edited."""
         from qvr_core.ide.excerpt import Excerpts
 
         if self._waiting or self._text is None:
             return None
         if self._excerpts is None:
-            self._excerpts = Excerpts(split_lines(self._text)[0])
+            lines = split_lines(self._text)[0]
+            self._long_lines = {number for number, line in enumerate(lines) if is_long(line)}
+            self._excerpts = Excerpts(["" if at in self._long_lines else line for at, line in enumerate(lines)])
+        if any(first <= number <= last for number in self._long_lines):
+            return None
         snapshot = self._excerpts.around(first, last)
         return Excerpt(self._encoding, self, snapshot) if snapshot is not None else None
 
@@ -293,6 +311,11 @@ class Documents:
         if document is not None:
             document.close()
         return document is not None
+
+    def close(self) -> None:
+        """Forget all of them."""
+        for uri in list(self._open):
+            self.drop(uri)
 
     def republish(self, uri: str) -> None:
         document = self._open.get(uri)

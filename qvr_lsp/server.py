@@ -190,6 +190,7 @@ class Server:
 
     async def close(self) -> int:
         """Stop everything this session started."""
+        self.connection.stop()
         self.session.stop()
         return self.exit_code
 

@@ -57,4 +57,6 @@ class Session:
         """The editor is gone: end what was started for it."""
         if "runs" in self.__dict__:
             self.runs.stop_all()
+        if "documents" in self.__dict__:
+            self.documents.close()
         self.client.stop()

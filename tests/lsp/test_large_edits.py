@@ -31,6 +31,8 @@ UNKNOWN = HEAD + lines("let known{n} = unknown{n} >> x0", 2 * COUNT)
 STEPS = HEAD + PROGRAM + lines("    let known{n}x = y + data{n}y", 2 * COUNT) + "    return y\n"
 BRACKETS = HEAD + "let y = " + "(" * 10_000 + "\n"
 
+MORE_BRACKETS = HEAD + "let y = " + "(" * 20_000 + "\n"
+
 
 def replaced(line: int, start: int, end: int, text: str) -> dict[str, Any]:
     places = [{"line": line, "character": column} for column in (start, end)]
@@ -111,8 +113,21 @@ async def test_another_file_is_answered_while_a_large_answer_is_made(editor: Edi
 
 @pytest.mark.parametrize("method", ["completion", "signatureHelp"])
 async def test_another_file_is_answered_while_brackets_are_gone_through(editor: Editor, method: str) -> None:
-    uri = await opened(editor, "brackets", HEAD + "let y = " + "(" * 20_000 + "\n")
+    uri = await opened(editor, f"brackets for {method}", MORE_BRACKETS)
     with editor.in_one_write():
+        asked, made = editor.ask(f"textDocument/{method}", at(uri, 2, 19_000))
+        small, answer = editor.ask("textDocument/hover", at(OTHER, 1, 9))
+    await made
+    assert await answer is not None
+    assert in_order(editor, small, asked), "the answer came behind that about the brackets"
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+@pytest.mark.parametrize("method", ["completion", "signatureHelp"])
+async def test_another_file_is_answered_while_brackets_are_first_read(editor: Editor, method: str) -> None:
+    uri = f"file:///tmp/large_edits/first_{method}.qvr"
+    with editor.in_one_write():
+        editor.open(uri, MORE_BRACKETS)
         asked, made = editor.ask(f"textDocument/{method}", at(uri, 2, 19_000))
         small, answer = editor.ask("textDocument/hover", at(OTHER, 1, 9))
     await made

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from websockets.asyncio.client import connect
 
 from benchmarks.server import seq2seq
 from tests.lsp.editor import EXAMPLES, ROOT, Editor, ResponseError, at
@@ -400,6 +401,18 @@ async def test_websockets_want_the_token_in_the_address_or_in_the_first_message(
         said = await said_over_websocket(port, path, greeting(None), local)
         assert b"-32600" in said
         assert b"capabilities" not in said
+    process.kill()
+    await process.wait()
+
+
+async def test_a_frame_that_is_no_message_is_answered_and_the_next_is_read() -> None:
+    process, port, token = await listening("--ws", "0")
+    async with connect(f"ws://127.0.0.1:{port}/?token={token}") as socket:
+        for frame in (b"{", b"[]", greeting(None), b'{"jsonrpc":"2.0","id":2,"method":"shutdown"}'):
+            await socket.send(frame)
+        said = [json.loads(await socket.recv()) for _ in range(4)]
+    codes = [(message["id"], message.get("error", {}).get("code")) for message in said]
+    assert codes == [(None, -32700), (None, -32600), (1, None), (2, None)]
     process.kill()
     await process.wait()
 

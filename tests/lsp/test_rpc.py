@@ -155,6 +155,27 @@ async def test_cancelled_request_stops_working_and_is_answered(wire: Any) -> Non
     assert (sent[0]["id"], sent[0]["error"]["code"]) == ("a", -32800)
 
 
+async def test_what_is_under_way_ends_with_the_conversation(wire: Any) -> None:
+    begun, ended = list[str](), list[str]()
+
+    async def work(method: str) -> None:
+        begun.append(method)
+        try:
+            await asyncio.sleep(600)
+        finally:
+            ended.append(method)
+
+    peer = wire(lambda method, params: work(method))
+    peer.feed(call(1, "question"), {"jsonrpc": "2.0", "method": "notice"})
+    async with asyncio.timeout(HANG):
+        while len(begun) < 2:
+            await asyncio.sleep(0)
+        peer.connection.stop()
+        while len(ended) < 2:
+            await asyncio.sleep(0)
+    assert peer.sent == []
+
+
 async def test_own_requests_get_their_answers(wire: Any) -> None:
     peer = wire()
     good, bad = (asyncio.ensure_future(peer.connection.request("client/ask", {})) for _ in range(2))
