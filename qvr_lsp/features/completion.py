@@ -86,4 +86,4 @@ def resolve(session: Session, params: Json) -> Json:
             text = _documentation.get(number, {}).get(label)
         case _:
             text = None
-    return {**params, "documentation": markup(server.client, COMPLETION, text)} if text else params
+    return {**params, "documentation": markup(session.client, COMPLETION, text)} if text else params

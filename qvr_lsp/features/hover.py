@@ -20,6 +20,6 @@ def hover(session: Session, document: View, params: Json) -> Json | None:
     if answer is None:
         return None
     return {
-        "contents": markup(server.client, HOVER, answer.content),
+        "contents": markup(session.client, HOVER, answer.content),
         "range": document.range(answer.range),
     }

@@ -20,10 +20,10 @@ def signature_help(session: Session, document: View, params: Json) -> Json | Non
     if found is None:
         return None
     parameters = [
-        {"label": label, "documentation": markup(server.client, SIGNATURE, text)} if text else {"label": label}
+        {"label": label, "documentation": markup(session.client, SIGNATURE, text)} if text else {"label": label}
         for label, text in found.parameters
     ]
     made: Json = {"label": found.label, "parameters": parameters, "activeParameter": found.active}
     if found.documentation:
-        made["documentation"] = markup(server.client, SIGNATURE, found.documentation)
+        made["documentation"] = markup(session.client, SIGNATURE, found.documentation)
     return {"signatures": [made], "activeSignature": 0, "activeParameter": found.active}
