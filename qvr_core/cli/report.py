@@ -1,4 +1,4 @@
-"""Diagnostics as JSON, and as a compiler shows them: the line, its marked part, where it stems from, what mends it."""
+"""Diagnostics as JSON, and as a compiler shows them: the line, its marked part, where it stems from, what fixes it."""
 
 from __future__ import annotations
 

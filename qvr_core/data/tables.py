@@ -258,7 +258,7 @@ def _broken_json(path: str, error: Exception) -> DataProblem:
             try:
                 content = json.loads(line)
             except ValueError as problem:
-                return DataProblem(f"the line is not JSON: {problem}", path=path, row=row, remedy="Mend that line")
+                return DataProblem(f"the line is not JSON: {problem}", path=path, row=row, remedy="Fix that line")
             if not isinstance(content, dict):
                 return DataProblem(
                     "the line is not a JSON object", path=path, row=row, remedy="Write one object per line"

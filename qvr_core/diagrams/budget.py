@@ -28,10 +28,10 @@ class Budget:
 
     def count(self, arrow: m.Arrow | m.Program) -> int:
         """Nodes that an arrow comes to when everything in it is drawn."""
-        self._settle(arrow)
+        self._count_parts(arrow)
         return self._sum(arrow)
 
-    def _settle(self, root: m.Arrow | m.Program) -> None:
+    def _count_parts(self, root: m.Arrow | m.Program) -> None:
         """Count every declaration that `root` is made of, the innermost first: no chain of them is too long."""
         entered: set[str] = set()
         pending = list(_names(root))

@@ -91,7 +91,7 @@ class Highlight:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A change that a user may choose.  `code` is the diagnostic it mends ('' for a refactoring)."""
+    """A change that a user may choose.  `code` is the diagnostic it fixes ('' for a refactoring)."""
 
     title: str
     kind: str

@@ -204,17 +204,17 @@ def _edited(text: str, edits: tuple[tuple[Span, str], ...], start: str) -> Any:
     """The node that a unit gives after edits; its spans count in the text as it is.  None where it gives none."""
     if not edits:
         return None
-    mended = text
+    fixed = text
     for span, new in sorted(edits, reverse=True):
-        mended = mended[: span.start] + new + mended[span.end :]
-    tokens, problems = tokenize(mended, start)
+        fixed = fixed[: span.start] + new + fixed[span.end :]
+    tokens, problems = tokenize(fixed, start)
     if problems:
         return None
     return _quietly([_put_back(token, edits) for token in tokens], start)
 
 
 def _put_back(token: Token, edits: tuple[tuple[Span, str], ...]) -> Token:
-    """A token of the mended text at its place in the text as it was."""
+    """A token of the fixed text at its place in the text as it was."""
 
     def place(position: int) -> int:
         shift = 0

@@ -1,4 +1,4 @@
-"""Slips that many make: what they look like, what to say, and the edits that mend them."""
+"""Slips that many make: what they look like, what to say, and the edits that fix them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 class Slip(NamedTuple):
-    """What to say, where, and what mends it: a title and replacements (none where it is open what was meant)."""
+    """What to say, where, and what fixes it: a title and replacements (none where it is open what was meant)."""
 
     message: str
     span: Span

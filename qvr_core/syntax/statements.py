@@ -204,14 +204,14 @@ class Document(Layout):
                 begin = min(begin, i)
         begin = max(begin, 0)
         line = starts[begin] if begin < len(starts) and starts[begin] < first else 0
-        settled = first + inserted
+        stable = first + inserted
         above = self._end_above(begin)
         cut: list[tuple[int, Extent, str]] = []
         stop = len(starts)
         while True:
             line = next_code(lines, line)
             doc = comment_run(lines, line, above) if line < len(lines) else ""
-            if line >= settled:
+            if line >= stable:
                 old = bisect_left(starts, line - delta, begin)
                 at_end = line >= len(lines) and old >= len(starts)
                 if at_end or (old < len(starts) and starts[old] == line - delta and self.statements[old].doc == doc):

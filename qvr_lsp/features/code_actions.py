@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import Action, TextEdit
-from qvr_core.ide.edits.fixes import attempts, fix_all, harmless, mends, quick_fixes
+from qvr_core.ide.edits.fixes import attempts, fix_all, harmless, quick_fixes, removes_problem
 from qvr_core.ide.edits.refactor import organize, refactorings
 from qvr_lsp.conversions import convert_one
 from qvr_lsp.documents import Document
@@ -48,7 +48,7 @@ def is_improvement(document: Document, action: Action) -> bool:
     """Whether a fix does good: tried on the text itself."""
     if len(document.lines) > MOST_TRIED_LINES:
         return True
-    return mends(document.snapshot, document.trial(action.edits), action)
+    return removes_problem(document.snapshot, document.trial(action.edits), action)
 
 
 def is_harmless(document: Document, action: Action) -> bool:

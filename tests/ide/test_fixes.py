@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from qvr_core.analysis import Analyzer
-from qvr_core.ide.edits.fixes import actions_of, attempts, fix_all, mends, quick_fixes
+from qvr_core.ide.edits.fixes import actions_of, attempts, fix_all, quick_fixes, removes_problem
 from qvr_core.ide.edits.repairs import MISMATCHES, repairs
 from tests.ide.cases import LM, PROGRAM, applied, between, text_of
 
@@ -66,16 +66,16 @@ def problems(text: str) -> Counter[str]:
 
 
 @pytest.mark.parametrize(("name", "text"), CASES, ids=[name for name, _ in CASES])
-def test_offered_fix_mends_its_problem_and_makes_no_new_one(name: str, text: str) -> None:
+def test_offered_fix_fixes_its_problem_and_makes_no_new_one(name: str, text: str) -> None:
     before = Analyzer(text).snapshot()
     for found in before.diagnostics():
         for action in (*actions_of(found), *repairs(before, found)):
-            mended = applied(text, action.edits)
-            if not mends(before, Analyzer(mended).snapshot(), action):
+            fixed = applied(text, action.edits)
+            if not removes_problem(before, Analyzer(fixed).snapshot(), action):
                 continue
-            assert not problems(mended) - problems(text)
+            assert not problems(fixed) - problems(text)
             if found.severity.value < 4:
-                assert problems(mended).total() < problems(text).total()
+                assert problems(fixed).total() < problems(text).total()
 
 
 def test_fixes_of_every_code_lead_out_somewhere() -> None:
@@ -86,7 +86,7 @@ def test_fixes_of_every_code_lead_out_somewhere() -> None:
         for found in before.diagnostics():
             for action in actions_of(found):
                 tried[action.code] += 1
-                good[action.code] += mends(before, Analyzer(applied(text, action.edits)).snapshot(), action)
+                good[action.code] += removes_problem(before, Analyzer(applied(text, action.edits)).snapshot(), action)
     assert not [code for code in tried if not good[code] and tried[code] > 2]
     assert good.total() > 0.8 * tried.total(), {code: (good[code], tried[code]) for code in tried}
 
@@ -118,7 +118,7 @@ def test_one_space_is_changed_where_that_repairs_a_mismatch(text: str, titles: l
     good = [
         action.title
         for action in attempts(snapshot, stretch)
-        if mends(snapshot, Analyzer(applied(text_of(snapshot), action.edits)).snapshot(), action)
+        if removes_problem(snapshot, Analyzer(applied(text_of(snapshot), action.edits)).snapshot(), action)
     ]
     assert sorted(good) == sorted(titles)
 
@@ -138,7 +138,7 @@ def test_width_is_mended_where_it_is_declared_too() -> None:
     assert [action.title for action in quick_fixes(snapshot, stretch)] == ["Change `Hidden` to 96"]
 
 
-def test_fix_all_mends_everything_that_has_one_way_out() -> None:
+def test_fix_all_fixes_everything_that_has_one_way_out() -> None:
     text = SNIPPETS["two at once"]
-    mended = applied(text, fix_all(Analyzer(text).snapshot()))
-    assert not problems(mended)
+    fixed = applied(text, fix_all(Analyzer(text).snapshot()))
+    assert not problems(fixed)

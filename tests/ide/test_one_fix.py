@@ -1,4 +1,4 @@
-"""A slip of a new user is one problem, at the token to mend, and its fix leaves none."""
+"""A slip of a new user is one problem, at the token to fix, and its fix leaves none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One mistake in a language model is one error, at the token to mend, with the repair among the fixes."""
+"""One mistake in a language model is one error, at the token to fix, with the repair among the fixes."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_every_code_has_a_page_with_a_wrong_example_and_a_mended_one(code: str) 
     assert CATALOGUE[code].summary in page.read_text(encoding="utf-8")
     cases = [case for case in PAGE_CASES if case.path == page]
     assert any(mark.code == code for case in cases for mark in case.marks), "no example that is wrong"
-    assert any(not case.marks for case in cases), "no example that is mended"
+    assert any(not case.marks for case in cases), "no example that is fixed"
 
 
 @pytest.mark.parametrize("code", CATALOGUE)

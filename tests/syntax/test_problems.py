@@ -121,7 +121,7 @@ def _apply_fix(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "mended"),
+    ("text", "fixed"),
     [
         ("morphism f : A B", "morphism f : A -> B"),
         ("object A = FinSet 3", "object A : FinSet 3"),
@@ -165,11 +165,11 @@ def _apply_fix(text: str) -> str:
         ("program p : A -> B\n    x = 3\n    return x", "program p : A -> B\n    let x = 3\n    return x"),
     ],
 )
-def test_fixes_mend(text: str, mended: str) -> None:
+def test_fixes_mend(text: str, fixed: str) -> None:
     for _ in parse_text(text)[1]:
         text = _apply_fix(text)
-    assert text == mended
-    assert parse_text(mended)[1] == []
+    assert text == fixed
+    assert parse_text(fixed)[1] == []
 
 
 def test_independent_mistakes_are_reported_each_once() -> None:

@@ -60,7 +60,7 @@ export async function watchInterpreter(changed: () => void): Promise<vscode.Disp
 
 const TITLES = { install: "Install", settings: "Open Settings", select: "Choose Interpreter…" } as const;
 
-/** One message with its buttons; `retry` is called once the user may have mended it. */
+/** One message with its buttons; `retry` is called once the user may have fixed it. */
 export async function tellProblem(problem: Problem, retry: () => void): Promise<void> {
   const { message, actions } = explain(problem);
   const chosen = await vscode.window.showErrorMessage(message, ...actions.map((action) => TITLES[action]));

@@ -1,4 +1,4 @@
-"""Quick fixes: the mends that diagnostics bring along."""
+"""Quick fixes: what diagnostics bring along."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def quick_fixes(snapshot: Snapshot, stretch: Range) -> list[Action]:
     """The fixes of every diagnostic that touches a stretch of text, worst first; then those of others that would change
-    the stretch: a width is mended where it is declared, too."""
+    the stretch: a width is fixed where it is declared, too."""
     here = touching(snapshot, stretch)
     known = {id(found) for found in here}
     fixes = [action for found in here for action in actions_of(found)]
@@ -27,7 +27,8 @@ def quick_fixes(snapshot: Snapshot, stretch: Range) -> list[Action]:
 
 
 def attempts(snapshot: Snapshot, stretch: Range) -> list[Action]:
-    """What may mend the mismatches at a stretch that bring no fix along: to be tried on the text (`mends`) first."""
+    """What may fix the mismatches at a stretch that bring no fix along: each is tried on the text first, by
+    `removes_problem`."""
     return [action for found in touching(snapshot, stretch) for action in repairs(snapshot, found)]
 
 
@@ -47,7 +48,7 @@ def edits_of(fix: LocatedFix) -> tuple[TextEdit, ...]:
     return tuple(TextEdit(edit.range, edit.text) for edit in fix.edits)
 
 
-def mends(before: Snapshot, after: Snapshot, action: Action) -> bool:
+def removes_problem(before: Snapshot, after: Snapshot, action: Action) -> bool:
     """Whether a fix leaves one problem less and no new one.  A mistake may hide another, and of several ways out of it
     not each leads out: what would only change one problem into another is not offered."""
     old, new = _counted(before), _counted(after)

@@ -1,5 +1,5 @@
 """Repairs of a mismatch that its diagnostic does not bring along: one name of a space, in one declaration or step, is
-changed to the other space that the message speaks of.  Which of them mend the text is tried on the text.
+changed to the other space that the message speaks of.  Which of them fix the text is tried on the text.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SettingsProblem:
-    """An error in a qvr.toml, half-open.  `replacement` mends the range, where something obvious does."""
+    """An error in a qvr.toml, half-open.  `replacement` fixes the range, where something obvious does."""
 
     message: str
     start: Point

@@ -6,7 +6,7 @@ from qvr_core.semantics.arrows.heads import family_name
 from qvr_core.semantics.arrows.kernels import kernel
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.options import Settings, read_options
-from qvr_core.semantics.arrows.role_doubt import Marks, settle_role
+from qvr_core.semantics.arrows.role_doubt import Marks, resolve_role
 from qvr_core.semantics.arrows.role_spaces import demand, one_element, same_space
 from qvr_core.semantics.arrows.tensor_roles import latent, observed
 from qvr_core.semantics.language.families import FAMILIES
@@ -52,7 +52,7 @@ def check_morphism(decl: MorphismDecl, scope: Scope) -> Arrow:
     scope.declaring = False
     before = Marks.of(scope)
     arrow = _of_role(decl, domain, codomain, scope)
-    scope.doubtful = settle_role(decl, before, _would_fit, scope)
+    scope.doubtful = resolve_role(decl, before, _would_fit, scope)
     return arrow
 
 

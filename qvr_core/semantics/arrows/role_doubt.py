@@ -60,8 +60,8 @@ class Marks:
         return Marks(len(scope.diagnostics), len(scope.equations))
 
 
-def settle_role(decl: MorphismDecl, before: Marks, would_fit: WouldFit, scope: Scope) -> bool:
-    """Leave one error of those that one wrong role, family or order of the spaces gives, with the fixes that mend it;
+def resolve_role(decl: MorphismDecl, before: Marks, would_fit: WouldFit, scope: Scope) -> bool:
+    """Leave one error of those that one wrong role, family or order of the spaces gives, with the fixes that fix it;
     True where it is left open what arrow was meant."""
     found = scope.diagnostics[before.diagnostics :]
     errors = [item for item in found if item.code.severity is Severity.ERROR]
@@ -83,10 +83,10 @@ def settle_role(decl: MorphismDecl, before: Marks, would_fit: WouldFit, scope: S
         found = [item for item in found if item.code is not MISSING_FAMILY]
     if any(item.code is FAMILY_MISMATCH for item in errors):
         found = [item for item in found if item.code is not FAMILY_ARGUMENTS]
-    mended = [_with_fixes(item, decl, would_fit, scope) for item in found]
-    scope.diagnostics[before.diagnostics :] = mended
+    fixed = [_with_fixes(item, decl, would_fit, scope) for item in found]
+    scope.diagnostics[before.diagnostics :] = fixed
     # a family that would fit other spaces or another role: either may be what is wrong
-    either = any(new.code in _EITHER and new is not old for new, old in zip(mended, found, strict=True))
+    either = any(new.code in _EITHER and new is not old for new, old in zip(fixed, found, strict=True))
     return either or bool(wrong) or any(item.code in _DOUBTFUL for item in errors)
 
 
@@ -148,7 +148,7 @@ def _swapped(decl: MorphismDecl) -> MorphismDecl:
 
 
 def _with_fixes(item: Diagnostic, decl: MorphismDecl, would_fit: WouldFit, scope: Scope) -> Diagnostic:
-    """A diagnostic with the mends that the whole declaration shows: other sides, another role."""
+    """A diagnostic with the fixes that the whole declaration shows: other sides, another role."""
     role = find_role(decl.options)
     if item.code in _EITHER:
         more = _swap(decl, would_fit, scope)

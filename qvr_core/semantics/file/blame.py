@@ -1,4 +1,4 @@
-"""Which declared size alone would mend equations that contradict (docs/reference.md#one-wrong-width-one-error)."""
+"""Which declared size alone would fix equations that contradict (docs/reference.md#one-wrong-width-one-error)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Giving `variable` this value mends the violated equations `cover` and breaks none."""
+    """Giving `variable` this value fixes the violated equations `cover` and breaks none."""
 
     variable: str
     value: int

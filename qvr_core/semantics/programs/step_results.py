@@ -280,7 +280,7 @@ class Pass:
     blocks: dict[int, Block] = field(default_factory=dict[int, Block])
     """By the identity of the first result."""
     earlier: dict[int, StepResult] = field(default_factory=dict[int, StepResult])
-    """By the uid of a step: its result before the present one.  A name that is mistyped and mended gets it back."""
+    """By the uid of a step: its result before the present one.  A name that is mistyped and fixed gets it back."""
 
     def stale(self, file: Globals) -> set[str]:
         """Names of the file and unknown sizes that mean something else than when the steps were checked."""

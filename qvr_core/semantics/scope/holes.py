@@ -24,12 +24,12 @@ class Holes:
         self.values: dict[str, int] = {}
         self.failed: dict[Key, tuple[str | None, Fraction | None]] = {}
         """Equations with holes that cannot hold, with the unknown and the value that is no size."""
-        self._unsettled: set[str] = set()
+        self._pending: set[str] = set()
         self._failed_by: dict[str, set[Key]] = {}
 
     def own(self, variable: str, uid: int) -> None:
         self.owners.setdefault(variable, set()).add(uid)
-        self._unsettled.add(variable)
+        self._pending.add(variable)
 
     def disown(self, variable: str, uid: int) -> None:
         users = self.owners.get(variable)
@@ -37,7 +37,7 @@ class Holes:
             users.discard(uid)
             if not users:
                 del self.owners[variable]
-        self._unsettled.add(variable)
+        self._pending.add(variable)
 
     def put(self, key: Key, pairs: Iterable[tuple[Linear, Linear]]) -> tuple[Row, ...]:
         rows = self.system.put(key, pairs)
@@ -53,15 +53,15 @@ class Holes:
         for row in self.system.rows.get(key, ()):
             for name, _ in row.terms:
                 if name not in self.system.known:
-                    self._unsettled.add(name)
+                    self._pending.add(name)
 
     def solve(self, position: Position) -> set[str]:
         """Solve every region that was touched; the unknowns whose value changed."""
         moved: set[str] = set()
-        while self._unsettled:
-            unknowns, keys = self.system.region([self._unsettled.pop()])
+        while self._pending:
+            unknowns, keys = self.system.region([self._pending.pop()])
             unknowns = {name for name in unknowns if name not in self.system.known}
-            self._unsettled -= unknowns
+            self._pending -= unknowns
             for name in unknowns:
                 for key in self._failed_by.pop(name, ()):
                     self.failed.pop(key, None)

@@ -24,7 +24,7 @@ TOO_LARGE = Code("too-large", _ERROR, "What is declared is larger than anything 
 INVALID_SPACE = Code("invalid-space", _ERROR, "A space is put together in a way that means nothing.")
 UNSOLVED_HOLE = Code("unsolved-hole", _ERROR, "Nothing fixes this size.")
 IMPOSSIBLE_SIZE = Code("impossible-size", _ERROR, "The size that would fit is not a natural number.")
-WRONG_SIZE = Code("wrong-size", _ERROR, "A declared size contradicts its uses; changing it alone mends everything.")
+WRONG_SIZE = Code("wrong-size", _ERROR, "A declared size contradicts its uses; changing it alone fixes everything.")
 
 # ---------------------------------------------------------------- morphisms
 UNKNOWN_ROLE = Code("unknown-role", _ERROR, "There is no such role.")

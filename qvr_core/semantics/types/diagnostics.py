@@ -79,7 +79,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding at one place, with what it stems from and what would mend it."""
+    """One finding at one place, with what it stems from and what would fix it."""
 
     code: Code
     message: str

@@ -112,7 +112,7 @@ step("a wrong width is one error, with both sums", function()
   assert(found[1].message:find("96") and found[1].message:find("128"), found[1].message)
 end)
 
-step("a code action mends it", function()
+step("a code action fixes it", function()
   local found = vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR })[1]
   vim.api.nvim_win_set_cursor(0, { found.lnum + 1, found.col })
   local range = here()
@@ -129,7 +129,7 @@ step("a code action mends it", function()
   end
   assert(fix, "no fix names BwdHidden")
   vim.lsp.util.apply_workspace_edit(fix.edit, vim.lsp.get_clients({ name = "qvr" })[1].offset_encoding)
-  eventually("mended", function()
+  eventually("fixed", function()
     return #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0
   end)
   line_of("BwdHidden : Real 64")

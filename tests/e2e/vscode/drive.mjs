@@ -109,7 +109,7 @@ try {
         return false;
       }
     });
-    await eventually("the text is mended", async () => (await session.shown()).includes("BwdHidden : Real 64"));
+    await eventually("the text is fixed", async () => (await session.shown()).includes("BwdHidden : Real 64"));
     await eventually("no squiggle", async () => (await squiggles()) === 0);
     await page.keyboard.press("Control+J");
   });

@@ -43,7 +43,7 @@ for (const [name, theme] of [["dark", "Default Dark Modern"], ["light", "Default
     await shot("error");
     await page.keyboard.press("Escape");
 
-    // the diagram beside the code: the mismatch in red, then mended
+    // the diagram beside the code: the mismatch in red, then fixed
     await session.command("QVR: Show Diagram");
     const diagram = await session.webview("g.node");
     await page.waitForTimeout(1200);
@@ -52,7 +52,7 @@ for (const [name, theme] of [["dark", "Default Dark Modern"], ["light", "Default
     await session.goTo(...at("object BwdHidden", "64"));
     await page.keyboard.press("Shift+End");
     await page.keyboard.type("64");
-    await eventually("mended", async () => (await diagram.locator(".mismatch").count()) === 0);
+    await eventually("fixed", async () => (await diagram.locator(".mismatch").count()) === 0);
     await session.goTo(...at("morphism combine", "combine"));
     await eventually("the node is lit", async () => (await diagram.locator(".node.current").count()) === 1);
     await page.waitForTimeout(1200);
