@@ -17,7 +17,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from qvr_core.inference.compilation import compiled, not_compiled
 from qvr_core.inference.guides.base import Guide
-from qvr_core.inference.lifting import owners_of, substituted
+from qvr_core.inference.lifting import owners_of, parameters_set
 from qvr_core.runtime.programs.frame import as_tensor
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.layout import from_parts, parts
@@ -123,8 +123,8 @@ class CompiledLoss:
             model_values, guide_values = ({name: free[i] for name, i in place.items()} for place in places)
             with (
                 torch.enable_grad(),
-                substituted(model, model_values, homes[0]),
-                substituted(guide, guide_values, homes[1]),
+                parameters_set(model, model_values, homes[0]),
+                parameters_set(guide, guide_values, homes[1]),
             ):
                 loss = self.objective(model, guide, x, observations)
                 return [loss.detach(), *torch.autograd.grad(loss, free, allow_unused=True)]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from qvr_core.inference.coordinates import HALF_LOG_2PI, coordinates
 from qvr_core.runtime.arrows.deterministic import EmbedArrow
 from qvr_core.runtime.programs.execution import SiteNoise
+from qvr_core.runtime.programs.handlers import condition, densities, replay, substitute
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.layout import parts
@@ -34,7 +35,7 @@ def owners_of(model: nn.Module) -> dict[str, Owner]:
 
 
 @contextmanager
-def substituted(
+def parameters_set(
     model: nn.Module, values: Mapping[str, Tensor], owners: Mapping[str, Owner] | None = None
 ) -> Generator[None]:
     """Within the block the module computes with `values` in place of its parameters of these names."""
@@ -100,11 +101,11 @@ class LiftedModel:
             raise InputProblem(f"`{model.name}`: no value for the lifted parameter `{missing[0]}`")
         given = {**self.observations, **{name: v for name, v in values.items() if name not in self.scales}}
         theta = {name: values[name] for name in self.scales}
-        with substituted(model, theta, self.owners):
+        with parameters_set(model, theta, self.owners):
             inner = model.log_joint(x, {n: v for n, v in given.items() if n in model.sites}, innovations)
             latents = {n: v for n, v in given.items() if n in model.sites and model.sites[n].kind == "sample"}
             data = {n: v for n, v in given.items() if n not in latents}
-            run = model.execute(x, observations=data, values=latents, noise=innovations)
+            run = model.execute(x, condition(data), substitute(latents), replay(innovations))
         return self.log_prior(theta) + inner.sum() + run.log_innovations().sum()
 
 
@@ -144,7 +145,7 @@ def _check_latents(
     model: ProgramModule, x: object, observations: Mapping[str, Any], latents: Mapping[str, tuple[int, ...]]
 ) -> None:
     with torch.no_grad():
-        run = model.execute(x, observations=observations, want_log_prob=False)
+        run = model.execute(x, condition(observations), densities(False))
     for name, shape in latents.items():
         site = run.sites.get(name)
         if site is None or site.kind != "sample":

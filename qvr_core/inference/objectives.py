@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 
 from qvr_core.inference.guides.base import Gradient, Guide
 from qvr_core.runtime.programs.execution import Execution
+from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, densities, seed
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import Value, repeat_rows
 from qvr_core.runtime.values.decompositions import trying
@@ -21,9 +22,12 @@ Reduction = Literal["mean", "sum"]
 
 
 class _Bound:
-    """What both objectives share: particles as rows, and the score function's surrogate."""
+    """What both objectives share: particles as rows, and the score function's surrogate; every execution is asked for
+    what `handlers` say, too."""
 
-    def __init__(self, num_particles: int, reduction: Reduction, gradient: Gradient) -> None:
+    def __init__(
+        self, num_particles: int, reduction: Reduction, gradient: Gradient, handlers: Sequence[Handler]
+    ) -> None:
         if num_particles < 1:
             raise InputProblem(f"num_particles must be at least 1, not {num_particles}")
         if reduction not in ("mean", "sum"):
@@ -31,6 +35,7 @@ class _Bound:
         self.num_particles = num_particles
         self.reduction = reduction
         self.gradient: Gradient = gradient
+        self.handlers = tuple(handlers)
         # The running mean that centres the score of one particle: state, which a checkpoint must keep.
         self.baseline: float | None = None
 
@@ -49,7 +54,8 @@ class _Bound:
         if value is not None and self.num_particles > 1:
             given = model.repeat_data(given, rows, self.num_particles)
             value = repeat_rows(value, self.num_particles)
-        run, log_weights = weigh(model, guide, value, given, rows * self.num_particles, self.gradient, generator)
+        count = rows * self.num_particles
+        run, log_weights = weigh(model, guide, value, given, count, self.gradient, generator, self.handlers)
         scores = [site.log_discrete for site in run.sites.values() if site.log_discrete is not None]
         score = sum(scores[1:], scores[0]) if scores else None
         shape = (self.num_particles, rows)
@@ -82,21 +88,13 @@ def weigh(
     rows: int,
     gradient: Gradient = "sampled",
     generator: Generator | None = None,
+    handlers: Sequence[Handler] = (),
 ) -> tuple[Execution, Tensor]:
     """One execution with latents from the guide, and log p(values | u) − log q per row, (rows,)."""
     proposal = guide.propose(rows, generator, gradient=gradient)
     with trying():
-        run = model.execute(
-            value,
-            observations=observations,
-            noise=proposal.noise,
-            unconstrained=proposal.unconstrained,
-            want_log_prob="observed",
-            scored=proposal.scored,
-            rows=rows,
-            generator=generator,
-            prepared=True,
-        )
+        asked = (condition(observations), densities("observed"), proposal, by_rows(rows), seed(generator), *handlers)
+        run = model.run(value, *asked)
     total = proposal.log_ratio(run)
     for site in run.sites.values():
         if site.observed and site.log_prob is not None and site.kind != "prior":
@@ -110,11 +108,19 @@ class ELBO(_Bound):
     """The evidence lower bound; calling it gives −ELBO per row ('mean') or summed over rows ('sum').
 
     Innovations are drawn from the model and reparameterised, so the bound holds.  `stl` drops the score of log q from
-    the gradient (sticking the landing), which has less variance near the optimum.
+    the gradient (sticking the landing), which has less variance near the optimum.  With `subsample` among the handlers
+    it is unbiased for the bound of all rows.
     """
 
-    def __init__(self, num_particles: int = 1, reduction: Reduction = "mean", *, stl: bool = False) -> None:
-        super().__init__(num_particles, reduction, "sticking" if stl else "analytic")
+    def __init__(
+        self,
+        num_particles: int = 1,
+        reduction: Reduction = "mean",
+        *,
+        stl: bool = False,
+        handlers: Sequence[Handler] = (),
+    ) -> None:
+        super().__init__(num_particles, reduction, "sticking" if stl else "analytic", handlers)
 
     def __call__(
         self,
@@ -137,7 +143,7 @@ class IWAEBound(_Bound):
     """The importance-weighted bound of Burda et al. (2016): log-mean-exp over particles, per row."""
 
     def __init__(self, num_particles: int = 8, reduction: Reduction = "mean", *, stl: bool = False) -> None:
-        super().__init__(num_particles, reduction, "sticking" if stl else "sampled")
+        super().__init__(num_particles, reduction, "sticking" if stl else "sampled", ())
 
     def __call__(
         self,

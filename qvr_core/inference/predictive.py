@@ -9,7 +9,8 @@ import torch
 from torch import Generator, Tensor
 
 from qvr_core.inference.guides.base import Guide
-from qvr_core.inference.lifting import LiftedModel, substituted
+from qvr_core.inference.lifting import LiftedModel, parameters_set
+from qvr_core.runtime.programs.handlers import by_rows, condition, densities, seed, substitute
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.errors import InputProblem
@@ -78,32 +79,21 @@ class Predictive:
         if value is not None:
             given = model.repeat_data(given, rows, count)
             value = repeat_rows(value, count)
+        each = rows * count
         parameters = {n: s for n, s in self.samples.items() if n not in model.sites}
         if parameters:
             return self._per_draw(x, observations, parameters, generator)
         latents = {n: self._spread(s[:count], rows) for n, s in self.samples.items() if n in model.sites}
-        noise, unconstrained = {}, {}
-        if self.guide is not None:
-            proposal = self.guide.propose(rows * count, generator)
-            noise, unconstrained = proposal.noise, proposal.unconstrained
-        run = model.execute(
-            value,
-            observations=given,
-            values=latents,
-            noise=noise,
-            unconstrained=unconstrained,
-            want_log_prob=False,
-            rows=rows * count,
-            generator=generator,
-            prepared=True,
-        )
+        proposal = [] if self.guide is None else [self.guide.propose(each, generator)]
+        asked = (condition(given), substitute(latents), *proposal, densities(False), by_rows(each), seed(generator))
+        run = model.run(value, *asked)
         kept = {n: s.value for n, s in run.sites.items() if self.return_sites is None or n in self.return_sites}
         shape = (count,) if value is None else (count, rows)
         return {
             # a view of a parameter (a point's) asks for gradients even where none are made
             name: v.detach().reshape(*shape, *v.shape[1:])
             for name, v in kept.items()
-            if isinstance(v, Tensor) and v.shape[:1] == (rows * count,)
+            if isinstance(v, Tensor) and v.shape[:1] == (each,)
         }
 
     def _spread(self, sample: Tensor, rows: int) -> Tensor:
@@ -121,24 +111,14 @@ class Predictive:
     ) -> dict[str, Tensor]:
         """Lifted parameters differ from draw to draw: one execution each."""
         kept: dict[str, list[Tensor]] = {}
+        known = {name for name, _ in self.model.named_parameters()}
+        drawn = densities(False), seed(generator)
         for index in range(self.num_samples):
             values = {name: sample[index] for name, sample in self.samples.items() if name in self.model.sites}
-            own = {name: sample[index] for name, sample in parameters.items()}
-            one = _Substituted(self.model, own)
-            run = one(x, observations=observations, values=values, want_log_prob=False, generator=generator)
+            own = {name: sample[index] for name, sample in parameters.items() if name in known}
+            with parameters_set(self.model, own):
+                run = self.model.execute(x, condition(observations), substitute(values), *drawn)
             for name, site in run.sites.items():
                 if isinstance(site.value, Tensor) and (self.return_sites is None or name in self.return_sites):
                     kept.setdefault(name, []).append(site.value)
         return {name: torch.stack(values) for name, values in kept.items()}
-
-
-class _Substituted:
-    """`model.execute` with other parameters."""
-
-    def __init__(self, model: ProgramModule, parameters: Mapping[str, Tensor]) -> None:
-        self.model = model
-        self.parameters = {name: value for name, value in parameters.items() if name in dict(model.named_parameters())}
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        with substituted(self.model, self.parameters):
-            return self.model.execute(*args, **keywords)

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Generator, Tensor
 
 from qvr_core.runtime.programs.execution import SiteRecord
+from qvr_core.runtime.programs.handlers import condition, seed
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import Value
 
@@ -32,6 +33,6 @@ def trace(
     generator: Generator | None = None,
 ) -> Trace:
     """Run `model` on `x` once, conditioned on `observations`, and keep every site."""
-    run = model.execute(x, observations=observations, generator=generator)
+    run = model.execute(x, condition(observations), seed(generator))
     joint = run.log_joint()
     return Trace(run.sites, run.innovations(model.final_paths), run.output, joint.expand(run.rows))

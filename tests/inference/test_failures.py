@@ -14,6 +14,7 @@ import torch
 
 from qvr_core.dsl import load, loads
 from qvr_core.inference import ELBO, MCMC, SVI, AutoNormalGuide, AutoPriorGuide, NUTSKernel, bayesian_lift_parameters
+from qvr_core.runtime.programs.handlers import condition
 from qvr_core.runtime.values.errors import InputProblem, MissingData, NonFinite, RuntimeProblem
 from tests.inference import posteriors
 
@@ -79,41 +80,41 @@ INDICES = {
 def test_data_of_indices(kind: str, g: torch.Tensor, message: str) -> None:
     model = statistical(INDICES[kind])
     with pytest.raises(InputProblem, match=message):
-        model.execute(None, observations={"y": torch.randn(6), "g": g})
+        model.execute(None, condition({"y": torch.randn(6), "g": g}))
 
 
 def test_groups_of_a_marginalised_latent_are_counted() -> None:
     data = {"y": torch.randn(11), "n": torch.ones(11), "g": torch.full((11,), 4)}
     with pytest.raises(InputProblem, match="data `g`: expected indices 0 … 3, found index 4"):
-        loads(posteriors.GROUPED_MIXTURE).morphism.execute(None, observations=data)
+        loads(posteriors.GROUPED_MIXTURE).morphism.execute(None, condition(data))
 
 
 @pytest.mark.parametrize(("value", "found"), [(2.0, "2.0"), (0.5, "0.5"), (-1.0, "-1.0")])
 def test_categories_outside_their_set(value: float, found: str) -> None:
     model = statistical("observe y : Row <- Categorical([0.2, 0.8])\nreturn y")
     with pytest.raises(InputProblem, match=f"`p`, site `y`: expected values 0 … 1, found {found}"):
-        model.execute(None, observations={"y": torch.full((6,), value)})
+        model.execute(None, condition({"y": torch.full((6,), value)}))
 
 
 def test_data_of_unequal_lengths_and_missing_data() -> None:
     model = statistical("sample m <- Normal(0.0, 1.0)\nobserve y : Row <- Normal(m * z, 1.0)\nreturn m")
     with pytest.raises(InputProblem, match="site `y`"):
-        model.execute(None, observations={"y": torch.randn(6), "z": torch.randn(5)})
+        model.execute(None, condition({"y": torch.randn(6), "z": torch.randn(5)}))
     with pytest.raises(MissingData, match="program `p` needs data `z`"):
-        model.execute(None, observations={"y": torch.randn(6)})
+        model.execute(None, condition({"y": torch.randn(6)}))
 
 
 def test_another_length_of_a_plain_plate_is_noted_once() -> None:
     model = statistical("sample m <- Normal(0.0, 1.0)\nobserve y : Row <- Normal(m, 1.0)\nreturn m")
     with pytest.warns(UserWarning, match="`p`, site `y`: `: Row` declares 6 rows, and the data has 9"):
-        run = model.execute(None, observations={"y": torch.randn(9)})
+        run = model.execute(None, condition({"y": torch.randn(9)}))
     assert run.sites["y"].log_prob.shape == (1,)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model.execute(None, observations={"y": torch.randn(8)})
+        model.execute(None, condition({"y": torch.randn(8)}))
         shared = statistical("sample m : Row <- Normal(0.0, 1.0)\nobserve y : Row <- Normal(m, 1.0)\nreturn m")
         with pytest.raises(InputProblem, match="site `y`"):
-            shared.execute(None, observations={"y": torch.randn(9)})
+            shared.execute(None, condition({"y": torch.randn(9)}))
 
 
 def test_data_called_x_goes_by_keyword() -> None:
@@ -135,9 +136,9 @@ def test_literals_lie_where_the_data_or_the_parameters_lie() -> None:
         "sample m : Group <- Normal([0.0, 1.0, 2.0], 1.0)\nlet s = [1.0, 2.0, 3.0] * 2.0\n"
         "observe y : Group <- Normal(m + sum(s), 1.0)\nreturn m"
     )
-    run = model.execute(None, observations={"y": torch.zeros(3, device="meta")})
+    run = model.execute(None, condition({"y": torch.zeros(3, device="meta")}))
     assert run.log_joint().device.type == run.sites["m"].value.device.type == "meta"
-    assert model.execute(None, observations={"y": torch.zeros(3)}).log_joint().device.type == "cpu"
+    assert model.execute(None, condition({"y": torch.zeros(3)})).log_joint().device.type == "cpu"
     text = """
 object Row : FinSet 4
 object X : Real 2

@@ -13,6 +13,7 @@ from qvr_core.dsl import loads
 from qvr_core.inference import ELBO, AutoNormalGuide, AutoPriorGuide, trace
 from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.inference.objectives import weigh
+from qvr_core.runtime.programs.handlers import condition, substitute
 from qvr_core.runtime.values.errors import InputProblem, NoDensity, RuntimeProblem
 from tests.inference import posteriors
 
@@ -26,7 +27,7 @@ def one_thread() -> None:
 def likelihood(text: str, values: dict, observations: dict) -> float:
     """The summed-out term of a program, at given latents."""
     model = loads(text).morphism
-    run = model.execute(None, values=values, observations=observations)
+    run = model.execute(None, substitute(values), condition(observations))
     (site,) = [site for site in run.sites.values() if site.kind == "marginalize"]
     assert site.log_prob.shape == (1,)
     return float(site.log_prob)
@@ -81,8 +82,8 @@ def test_interval_is_integrated() -> None:
 def test_particles_do_not_mix() -> None:
     model = loads(posteriors.ROW_MIXTURE).morphism
     y, mu = torch.randn(6), torch.randn(5, 2)
-    together = model.execute(None, values={"mu": mu}, observations={"y": y}).log_joint()
-    apart = torch.stack([model.execute(None, values={"mu": m[None]}, observations={"y": y}).log_joint() for m in mu])
+    together = model.execute(None, substitute({"mu": mu}), condition({"y": y})).log_joint()
+    apart = torch.stack([model.execute(None, substitute({"mu": m[None]}), condition({"y": y})).log_joint() for m in mu])
     torch.testing.assert_close(together, apart.squeeze(-1))
 
 
@@ -97,16 +98,14 @@ def test_blocks_draw_data_that_they_can_score() -> None:
 def test_a_row_without_a_group_is_told() -> None:
     text = posteriors.GROUPED_MIXTURE.replace(" [via=g]\n        observe n", "\n        observe n")
     with pytest.raises(RuntimeProblem, match="via="):
-        loads(text).morphism.execute(
-            None, observations={"y": torch.randn(11), "n": torch.ones(11), "g": torch.zeros(11)}
-        )
+        loads(text).morphism.execute(None, condition({"y": torch.randn(11), "n": torch.ones(11), "g": torch.zeros(11)}))
 
 
 def test_lengths_must_agree() -> None:
     model = loads(posteriors.GROUPED_MIXTURE).morphism
     with pytest.raises(InputProblem, match="site `y`"):
         model.execute(
-            None, observations={"y": torch.randn(10), "n": torch.ones(11), "g": torch.zeros(11, dtype=torch.long)}
+            None, condition({"y": torch.randn(10), "n": torch.ones(11), "g": torch.zeros(11, dtype=torch.long)})
         )
 
 
@@ -118,7 +117,7 @@ def test_a_guide_moves_what_is_left() -> None:
 def test_a_latent_of_a_block_has_one_value_for_all_branches() -> None:
     model = loads(posteriors.BLOCK_LATENT).morphism
     y, mu, e = torch.randn(4), torch.tensor([[-1.0, 1.5], [0.2, 0.4]]), torch.tensor([0.4, -0.7])
-    run = model.execute(None, values={"mu": mu, "e": e}, observations={"y": y})
+    run = model.execute(None, substitute({"mu": mu, "e": e}), condition({"y": y}))
     weights = torch.tensor([0.3, 0.7]).log()
     for row in range(2):
         branches = weights + Normal(mu[row], 0.5).log_prob(e[row]) + Normal(2.0 * e[row], 1.0).log_prob(y).sum()
@@ -140,7 +139,7 @@ def test_guides_and_chains_move_the_latent_of_a_block() -> None:
     assert torch.equal(first, second)
     report = potential.report(q)
     assert report["e"].shape == (3,)
-    expected = model.execute(None, values=report, observations={"y": data["y"].double()}).log_joint()
+    expected = model.execute(None, substitute(report), condition({"y": data["y"].double()})).log_joint()
     torch.testing.assert_close(first, expected.double(), rtol=1e-6, atol=1e-6)
 
 
@@ -200,7 +199,7 @@ def test_what_rsample_returns_meets_its_rows_one_by_one(drawn: str) -> None:
         "document": document[None] if drawn in ("document", "both") else document,
         "word": word[None] if drawn in ("word", "both") else word,
     }
-    run = model.execute(None, values={"topics_of": topics, "words_of": words}, observations=given)
+    run = model.execute(None, substitute({"topics_of": topics, "words_of": words}), condition(given))
     torch.testing.assert_close(run.log_joint() - _priors(topics, words), expected[None], rtol=1e-5, atol=1e-4)
 
 
@@ -214,7 +213,7 @@ def test_several_draws_of_all_rows_are_refused(rows: int) -> None:
     with pytest.raises(InputProblem, match=r"word\[i\].*Real"):
         loads(TOPICS).morphism.execute(
             None,
-            observations={"document": torch.arange(40) % 5, "word": torch.randint(0, 10, (rows, 40))},
+            condition({"document": torch.arange(40) % 5, "word": torch.randint(0, 10, (rows, 40))}),
         )
 
 
@@ -263,9 +262,9 @@ program line : Row -> Row
     return b
 """
     model, x, y = loads(text).morphism, torch.randn(6), torch.randn(6)
-    one = model.execute(None, values={"b": torch.ones(1)}, observations={"x": x, "y": y}).log_joint()
-    drawn = model.execute(None, values={"b": torch.ones(1)}, observations={"x": x, "y": y[None]}).log_joint()
+    one = model.execute(None, substitute({"b": torch.ones(1)}), condition({"x": x, "y": y})).log_joint()
+    drawn = model.execute(None, substitute({"b": torch.ones(1)}), condition({"x": x, "y": y[None]})).log_joint()
     torch.testing.assert_close(one, drawn)
     for shape in ((6, 6), (3, 6), (6, 1)):
         with pytest.raises(InputProblem, match="site `y`"):
-            model.execute(None, observations={"x": x, "y": torch.randn(shape)})
+            model.execute(None, condition({"x": x, "y": torch.randn(shape)}))

@@ -20,6 +20,7 @@ from qvr_core.inference import (
     Predictive,
     bayesian_lift_parameters,
 )
+from qvr_core.runtime.programs.handlers import condition
 from qvr_core.runtime.values.errors import InputProblem, NonFinite, Unobserved
 
 PLAIN = """
@@ -124,7 +125,7 @@ def test_data_of_another_length_name_program_and_step() -> None:
     )
     given = {"height": torch.zeros(6), "x": torch.zeros(6), "z": torch.zeros(5)}
     with pytest.raises(InputProblem, match=r"program `p`, `m`: 6 entries meet 5: ") as caught:
-        loads(text).morphism.execute(None, observations=given)
+        loads(text).morphism.execute(None, condition(given))
     assert caught.value.site == "m"
 
 

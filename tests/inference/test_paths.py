@@ -25,6 +25,7 @@ from qvr_core.inference import (
 from qvr_core.inference.density.recorded import traced
 from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.runtime.loops import fused, gaussian
+from qvr_core.runtime.programs.handlers import condition, replay
 from tests.inference import posteriors
 from tests.inference.test_walkthroughs import example
 from tests.inference.walkthroughs import WALKTHROUGHS, Walkthrough
@@ -84,13 +85,13 @@ def test_particles_cost_one_execution_and_give_the_mean_of_separate_ones(shown: 
     parameters = list(model.parameters())
     guide = AutoPriorGuide(model, observed_names=set(observations))
     kept: list[Any] = []
-    execute = model.execute
+    run_on = model.run
 
     def watched(*args: Any, **keywords: Any) -> Any:
-        kept.append(execute(*args, **keywords))
+        kept.append(run_on(*args, **keywords))
         return kept[-1]
 
-    with mock.patch.object(model, "execute", watched):
+    with mock.patch.object(model, "run", watched):
         loss = ELBO(num_particles=particles)(model, guide, x, observations)
     (run,) = kept
     together = [loss.detach(), *torch.autograd.grad(loss, parameters)]
@@ -98,7 +99,7 @@ def test_particles_cost_one_execution_and_give_the_mean_of_separate_ones(shown: 
     total = torch.zeros((), dtype=torch.float64)
     for index in range(particles):
         own = {n: {k: u[index * rows : (index + 1) * rows] for k, u in each.items()} for n, each in noise.items()}
-        total = total - model.execute(x, observations=observations, noise=own).sites[site].log_prob.mean() / particles
+        total = total - model.execute(x, condition(observations), replay(own)).sites[site].log_prob.mean() / particles
     assert closest(together, [total.detach(), *torch.autograd.grad(total, parameters)]) < 1e-9
 
 

@@ -25,6 +25,7 @@ from qvr_core.inference import (
     NUTSKernel,
     Predictive,
 )
+from qvr_core.runtime.programs.handlers import condition
 from tests.inference import posteriors
 
 pytestmark = pytest.mark.statistical
@@ -274,7 +275,7 @@ def test_elbo_of_a_linear_gaussian_scan_meets_the_kalman_filter() -> None:
 def test_hidden_markov_scan_meets_the_forward_algorithm() -> None:
     model = loads(posteriors.HIDDEN_MARKOV).morphism
     x, y = torch.randn(2, 5, 1), torch.randint(0, 4, (2, 5))
-    found = model.execute(x, observations={"y": y}).log_joint()
+    found = model.execute(x, condition({"y": y})).log_joint()
     move, emit = model.get_submodule("move"), model.get_submodule("emit")
     states = torch.arange(3)
     emission = emit.log_table(states)[0]

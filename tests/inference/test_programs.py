@@ -10,6 +10,7 @@ from torch.distributions import Bernoulli, Categorical, Gamma, Normal
 
 from qvr_core.dsl import CheckFailed, loads
 from qvr_core.inference import trace
+from qvr_core.runtime.programs.handlers import by_rows, condition, substitute
 from qvr_core.runtime.values.errors import InputProblem, MissingData, NoDensity
 
 
@@ -23,7 +24,7 @@ def test_scalars_and_plates_have_the_row_axis_first() -> None:
     one = trace(model)
     assert one.sites["mu"].value.shape == (1,)
     assert one.sites["t"].value.shape == (1, 3)
-    many = model.execute(None, rows=5)
+    many = model.execute(None, by_rows(5))
     assert many.sites["t"].value.shape == (5, 3)
     assert many.log_joint().shape == (5,)
     mu, t = many.sites["mu"].value, many.sites["t"].value
@@ -40,14 +41,14 @@ def test_a_real_ascription_is_the_shape_of_the_value() -> None:
 def test_via_looks_each_row_s_group_up() -> None:
     model = program("sample t : Group <- Normal(0.0, 1.0)\nobserve y : Row <- Normal(t, 0.5) [via=g]\nreturn t")
     t, g, y = torch.randn(1, 3), torch.tensor([0, 2, 1, 1, 0, 2]), torch.randn(6)
-    run = model.execute(None, values={"t": t}, observations={"y": y, "g": g})
+    run = model.execute(None, substitute({"t": t}), condition({"y": y, "g": g}))
     torch.testing.assert_close(run.sites["y"].log_prob, Normal(t[0, g], 0.5).log_prob(y).sum()[None])
 
 
 def test_what_a_program_with_via_draws_can_be_given_back() -> None:
     model = program("sample t : Group <- Normal(0.0, 1.0)\nobserve y : Row <- Normal(t, 0.5) [via=g]\nreturn t")
     g = torch.tensor([0, 2, 1, 1, 0, 2])
-    drawn = {name: site.value for name, site in model.execute(None, observations={"g": g}).sites.items()}
+    drawn = {name: site.value for name, site in model.execute(None, condition({"g": g})).sites.items()}
     whole, row = (model.log_joint(None, {**drawn, "g": g, "y": y}) for y in (drawn["y"], drawn["y"][0]))
     torch.testing.assert_close(whole, row)
 
@@ -55,7 +56,7 @@ def test_what_a_program_with_via_draws_can_be_given_back() -> None:
 def test_a_gather_is_the_same_as_via() -> None:
     model = program("sample t : Group <- Normal(0.0, 1.0)\nobserve y : Row <- Normal(t[g], 0.5)\nreturn t")
     t, g, y = torch.randn(4, 3), torch.tensor([0, 2, 1, 1, 0, 2]), torch.randn(6)
-    run = model.execute(None, values={"t": t}, observations={"y": y, "g": g})
+    run = model.execute(None, substitute({"t": t}), condition({"y": y, "g": g}))
     torch.testing.assert_close(run.sites["y"].log_prob, Normal(t[:, g], 0.5).log_prob(y).sum(-1))
 
 
@@ -64,7 +65,7 @@ def test_mask_and_weight_act_on_each_term() -> None:
     y, w, keep = torch.randn(6), torch.rand(6), torch.tensor([1, 0, 1, 1, 0, 1])
     y[1] = float("nan")
     m = torch.tensor([0.3, -0.2])
-    run = model.execute(None, values={"m": m}, observations={"y": y, "w": w, "keep": keep})
+    run = model.execute(None, substitute({"m": m}), condition({"y": y, "w": w, "keep": keep}))
     each = Normal(m[:, None], 1.0).log_prob(torch.nan_to_num(y)) * w * keep
     torch.testing.assert_close(run.sites["y"].log_prob, each.sum(-1))
 
@@ -74,7 +75,7 @@ def test_at_selects_rows() -> None:
     t, rows = torch.randn(1, 6), torch.tensor([1, 4])
     whole, part = torch.randn(6), torch.randn(2)
     for y in (whole, part):
-        run = model.execute(None, values={"t": t}, observations={"y": y, "rows": rows})
+        run = model.execute(None, substitute({"t": t}), condition({"y": y, "rows": rows}))
         seen = y[rows] if len(y) == 6 else y
         torch.testing.assert_close(run.sites["y"].log_prob, Normal(t[0, rows], 1.0).log_prob(seen).sum()[None])
 
@@ -93,7 +94,7 @@ def test_iid_over_is_the_plate() -> None:
 
 def test_scores_add_to_the_joint() -> None:
     model = program("sample x <- Normal(0.0, 1.0)\nscore s = -x * x\nreturn x")
-    run = model.execute(None, rows=3)
+    run = model.execute(None, by_rows(3))
     x = run.sites["x"].value
     torch.testing.assert_close(run.log_joint(), Normal(0.0, 1.0).log_prob(x) - x * x)
 
@@ -104,7 +105,7 @@ def test_factor_tables() -> None:
         "let t = factor i : Row, j : Group in a[i] - 2.0 * b[j]\n"
         "let u = factor j : Group in { 0 -> 1.0, 1 -> 2.0, 2 -> 4.0 }\nlet v = t * u\nreturn v"
     )
-    run = model.execute(None, rows=2)
+    run = model.execute(None, by_rows(2))
     a, b = run.sites["a"].value, run.sites["b"].value
     expected = (a[:, :, None] - 2.0 * b[:, None, :]) * torch.tensor([1.0, 2.0, 4.0])
     torch.testing.assert_close(run.output, expected)
@@ -120,7 +121,7 @@ def test_rows_are_independent() -> None:
         ROWS,
     )
     x, y = torch.randn(5, 3), torch.randn(5)
-    run = model.execute(x, observations={"y": y})
+    run = model.execute(x, condition({"y": y}))
     assert run.sites["s"].value.shape == (5,)
     s = run.sites["s"].value
     m = model.get_submodule("f")(x).squeeze(-1)
@@ -137,12 +138,12 @@ def test_discrete_values_per_row_and_for_a_plate() -> None:
         ROWS + "object Two : FinSet 2\n",
     )
     x, y = torch.randn(4, 3), torch.tensor([0, 1, 1, 0])
-    run = model.execute(x, observations={"y": y})
+    run = model.execute(x, condition({"y": y}))
     logits = model.get_submodule("f")(x).squeeze(-1)
     torch.testing.assert_close(run.sites["y"].log_prob, Bernoulli(logits=logits).log_prob(y.float()))
     plate = program("sample p <- Beta(1.0, 1.0)\nobserve y : Row <- Bernoulli(p)\nreturn p")
     seen = torch.tensor([0, 1, 1, 0, 1, 1])
-    run = plate.execute(None, observations={"y": seen})
+    run = plate.execute(None, condition({"y": seen}))
     expected = Bernoulli(run.sites["p"].value).log_prob(seen.float()).sum()
     torch.testing.assert_close(run.sites["y"].log_prob, expected[None])
 
@@ -151,7 +152,7 @@ def test_a_discrete_latent_is_drawn_and_scored() -> None:
     model = program(
         "sample z : Row <- Categorical([0.2, 0.3, 0.5])\nlet m = z * 1.0\nobserve y : Row <- Normal(m, 1.0)\nreturn z"
     )
-    run = model.execute(None, rows=3, observations={"y": torch.randn(6)})
+    run = model.execute(None, by_rows(3), condition({"y": torch.randn(6)}))
     z = run.sites["z"].value
     assert z.dtype == torch.int64 and z.shape == (3, 6)
     torch.testing.assert_close(run.sites["z"].log_prob, Categorical(torch.tensor([0.2, 0.3, 0.5])).log_prob(z).sum(-1))
@@ -242,7 +243,7 @@ program base(alpha : Real, k : Nat) : Row -> Row
 def test_templates_are_filled_in_from_python() -> None:
     made = loads(TEMPLATE)
     model = made.base(alpha=3.0, k=2).morphism
-    run = model.execute(None, observations={"y": torch.zeros(4)})
+    run = model.execute(None, condition({"y": torch.zeros(4)}))
     b = run.sites["b"].value
     torch.testing.assert_close(run.sites["b"].log_prob, Normal(0.0, 3.0).log_prob(b).sum(-1))
     with pytest.raises(InputProblem, match="`base` needs `alpha`"):
@@ -256,7 +257,7 @@ def test_data_may_come_with_the_program() -> None:
     text += "    observe y : Row <- Normal(m * x, 1.0)\n    return m\n"
     x, y = torch.randn(3), torch.randn(3)
     inside = loads(text, data={"x": x}).morphism.log_joint(None, {"m": torch.tensor([0.5]), "y": y})
-    outside = loads(text).morphism.execute(None, values={"m": torch.tensor([0.5])}, observations={"x": x, "y": y})
+    outside = loads(text).morphism.execute(None, substitute({"m": torch.tensor([0.5])}), condition({"x": x, "y": y}))
     torch.testing.assert_close(inside, outside.log_joint())
     with pytest.raises(MissingData, match="`x`"):
         loads(text).morphism.rsample(None)
@@ -280,7 +281,7 @@ def test_loading_a_file_with_errors_lists_them() -> None:
 def test_a_wrong_length_names_the_site(observations: dict, message: str) -> None:
     model = program("sample t : Group <- Normal(0.0, 1.0)\nobserve y : Row <- Normal(t, 0.5) [via=g]\nreturn t")
     with pytest.raises(InputProblem, match=message):
-        model.execute(None, observations={**observations, "g": torch.tensor([0, 1, 2, 0, 1, 2])})
+        model.execute(None, condition({**observations, "g": torch.tensor([0, 1, 2, 0, 1, 2])}))
 
 
 def test_a_wrong_input_names_the_program_and_what_came() -> None:
@@ -290,19 +291,19 @@ def test_a_wrong_input_names_the_program_and_what_came() -> None:
     with pytest.raises(InputProblem, match="uses its input"):
         model.rsample(None)
     with pytest.raises(InputProblem, match="5 rows"):
-        model.execute(torch.randn(5, 3), observations={"y": torch.randn(4)})
+        model.execute(torch.randn(5, 3), condition({"y": torch.randn(4)}))
 
 
 def test_an_index_out_of_range_is_told() -> None:
     model = program("sample t : Group <- Normal(0.0, 1.0)\nobserve y : Row <- Normal(t[g], 0.5)\nreturn t")
     with pytest.raises(InputProblem, match="index"):
-        model.execute(None, observations={"y": torch.randn(6), "g": torch.tensor([0, 1, 2, 3, 1, 2])})
+        model.execute(None, condition({"y": torch.randn(6), "g": torch.tensor([0, 1, 2, 3, 1, 2])}))
 
 
 def test_a_deterministic_site_cannot_be_observed() -> None:
     model = program("sample m <- f\nreturn m", "program p : X -> Y", ROWS)
     with pytest.raises(NoDensity, match="deterministic"):
-        model.execute(torch.randn(5, 3), observations={"m": torch.randn(5, 1)})
+        model.execute(torch.randn(5, 3), condition({"m": torch.randn(5, 1)}))
 
 
 def test_everything_is_reproducible_from_the_seed() -> None:

@@ -23,6 +23,7 @@ from qvr_core.inference import (
     Predictive,
 )
 from qvr_core.inference.objectives import weigh
+from qvr_core.runtime.programs.handlers import condition, replay
 from qvr_core.runtime.values.errors import DiscreteLatent, InputProblem, NoDensity, NonFinite
 from tests.inference import posteriors
 from tests.inference.walkthroughs import walkthrough
@@ -109,12 +110,12 @@ def test_particles_are_rows() -> None:
     guide = AutoNormalGuide(model, observed_names={"next_token"})
     x, y = torch.randint(0, 256, (3, 5)), torch.randint(0, 256, (3,))
     proposal = guide.propose(6)
-    run = model.execute(x.repeat(2, 1), observations={"next_token": y.repeat(2)}, noise=proposal.noise)
+    run = model.execute(x.repeat(2, 1), condition({"next_token": y.repeat(2)}), replay(proposal.noise))
     together = run.log_joint()
     noise = {name: site.noise for name, site in run.sites.items() if name == "h"}
     for particle in range(2):
         own = {"h": {path: u[3 * particle : 3 * particle + 3] for path, u in noise["h"].items()}}
-        apart = model.execute(x, observations={"next_token": y}, noise=own).log_joint()
+        apart = model.execute(x, condition({"next_token": y}), replay(own)).log_joint()
         torch.testing.assert_close(together[3 * particle : 3 * particle + 3], apart, rtol=1e-5, atol=1e-4)
 
 

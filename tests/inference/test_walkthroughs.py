@@ -10,6 +10,7 @@ import torch
 
 from qvr_core.dsl import loads
 from qvr_core.inference import ELBO, SVI, AutoNormalGuide, AutoPriorGuide, bayesian_lift_parameters, trace
+from qvr_core.runtime.programs.handlers import condition, replay
 from qvr_core.runtime.values.errors import MissingInnovations
 from tests.inference.walkthroughs import WALKTHROUGHS, Walkthrough, run
 
@@ -122,7 +123,7 @@ def test_the_mean_field_guide_starts_at_the_model(shown: Walkthrough) -> None:
         assert block.standard and not bool(loc.any()) and not bool(log_scale.any())
     for gradient in ("sampled", "analytic", "sticking"):
         proposal = guide.propose(len(x), gradient=gradient)
-        run = model.execute(x, observations=observations, noise=proposal.noise)
+        run = model.execute(x, condition(observations), replay(proposal.noise))
         ratio = proposal.log_ratio(run)
         assert float(ratio.detach().abs().max()) < 1e-3, gradient
         drawn = torch.cat([run.sites["h"].noise[path].flatten() for path in model.final_paths["h"]])

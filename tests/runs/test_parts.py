@@ -7,9 +7,9 @@ import torch
 
 from qvr_core import dsl
 from qvr_core.inference import ELBO, AutoNormalGuide
-from qvr_core.inference.scaled_elbo import ScaledELBO
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.row_terms import row_terms
+from qvr_core.runtime.programs.handlers import subsample
 
 MODEL = """\
 object Group : FinSet 3
@@ -68,7 +68,9 @@ def test_the_mean_over_all_parts_is_the_bound_of_all_rows(particles: int, text: 
         return loss.item(), torch.cat([p.grad.reshape(-1) for p in guide.parameters() if p.grad is not None])
 
     whole, gradient = bound(ELBO(particles), slice(0, 12))
-    parts = [bound(ScaledELBO(particles, 12, row_terms(model, data)), slice(i, i + 4)) for i in (0, 4, 8)]
+    parts = [
+        bound(ELBO(particles, handlers=(subsample(12, row_terms(model, data)),)), slice(i, i + 4)) for i in (0, 4, 8)
+    ]
     assert sum(value for value, _ in parts) / 3 == pytest.approx(whole, rel=1e-5)
     assert torch.allclose(sum(g for _, g in parts) / 3, gradient, rtol=1e-4, atol=1e-4)
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from qvr_core import dsl
+from qvr_core.runtime.programs.handlers import condition, tables
 from qvr_core.runtime.values.errors import InputProblem
 
 SOURCE = (Path(__file__).parents[2] / "examples" / "bert_pretraining.qvr").read_text(encoding="utf-8")
@@ -96,7 +97,7 @@ def test_loss_and_gradients_equal_torch(batch) -> None:
     model = dsl.loads(sized(40, 12, 20, 3)).morphism
     weights = dict(model.named_parameters())
     (tokens, segments), observed = batch
-    run = model.execute((tokens, segments), observations=observed)
+    run = model.execute((tokens, segments), condition(observed))
     reference = Reference(weights, 3)
     states = reference.states(tokens, segments, observed["valid"])
     entropy = torch.nn.functional.cross_entropy
@@ -154,7 +155,7 @@ def test_sizes_of_the_fifth_seed() -> None:
         "masked_token": torch.tensor([[7, 8, 9], [10, 20, 30]]),
         "follows": torch.tensor([0, 1]),
     }
-    sites = loaded.morphism.execute(x, observations=observed, want_tables=True).sites
+    sites = loaded.morphism.execute(x, condition(observed), tables).sites
     assert sites["masked_token"].log_table.shape == (2, 3, 10_000)
     assert sites["follows"].log_table.shape == (2, 2)
     picked = sites["masked_token"].log_table.gather(2, observed["masked_token"].unsqueeze(2)).sum((1, 2))
@@ -167,7 +168,7 @@ def test_a_sequence_that_is_not_selected_from_is_scored_where_it_is_valid(batch)
     x, observed = batch
     whole = torch.randint(40, (3, 9))
     given = {"valid": observed["valid"], "follows": observed["follows"], "masked_token": whole}
-    scored = model.execute(x, observations=given, want_tables=True).sites["masked_token"]
+    scored = model.execute(x, condition(given), tables).sites["masked_token"]
     each = scored.log_table.gather(2, whole.unsqueeze(2))[..., 0]
     mask = torch.arange(9) < observed["valid"][:, None]
     assert torch.allclose(scored.log_prob, (each * mask).sum(1), atol=1e-5)
@@ -196,7 +197,7 @@ def test_data_that_does_not_fit_is_told_with_its_place(batch, name: str, value: 
     model = dsl.loads(sized(40, 12, 20, 4)).morphism
     x, observed = batch
     with pytest.raises(InputProblem, match=words):
-        model.execute(x, observations={**observed, name: value})
+        model.execute(x, condition({**observed, name: value}))
 
 
 def test_a_sequence_that_is_too_long_names_program_and_positions(batch) -> None:
@@ -204,7 +205,7 @@ def test_a_sequence_that_is_too_long_names_program_and_positions(batch) -> None:
     x, observed = batch
     words = "program `bert_pretraining`: `place` has learned positions for 8 elements .*, the sequence has 9"
     with pytest.raises(InputProblem, match=words) as caught:
-        model.execute(x, observations=observed)
+        model.execute(x, condition(observed))
     assert caught.value.site == "place"
 
 

@@ -18,6 +18,7 @@ from qvr_core.analysis import analyse
 from qvr_core.data.needs import needs_of
 from qvr_core.data.synthetic import synthetic
 from qvr_core.inference.trace import trace
+from qvr_core.runtime.programs.handlers import condition, densities
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.semantics.types import model as m
@@ -40,7 +41,7 @@ def drawn_and_scored(module: ProgramModule, program: m.Program, *, warned: bool)
     needs = needs_of(program)
 
     def draw(x: Any, data: Mapping[str, Tensor]) -> dict[str, Any]:
-        run = module.execute(x, observations=data, want_log_prob=False)
+        run = module.execute(x, condition(data), densities(False))
         return {need.name: run.sites[need.name].value for need in needs.observed}
 
     rows = synthetic(needs, draw, rows=3, length=4, seed=1)

@@ -10,7 +10,8 @@ import torch
 from torch import Generator, Tensor, nn
 
 from qvr_core.inference.coordinates import Coordinate, coordinates, measured, standard_normal
-from qvr_core.runtime.programs.execution import Execution
+from qvr_core.runtime.programs.execution import Execution, Request
+from qvr_core.runtime.programs.handlers import condition, densities, replay, unconstrained
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import Noise, NoiseSpec
 from qvr_core.runtime.values.errors import InputProblem
@@ -24,14 +25,19 @@ with less variance); or without the score of log q (sticking the landing, Roeder
 class Proposal:
     """Latents for one execution of the model.
 
-    `noise` and `unconstrained` go into `ProgramModule.execute`; `scored` are the arrow sites whose own density must be
-    computed because a draw inside them has no standard noise.  `terms` collects log p − log q while the model runs.
+    As a handler it gives `noise` and `unconstrained`, and asks for the density of the arrow sites `scored`, where a
+    draw inside has no standard noise.  `terms` collects log p − log q while the model runs.
     """
 
     noise: dict[str, Mapping[str, Tensor] | Callable[[Sequence[NoiseSpec]], Noise]] = field(default_factory=dict)
     unconstrained: dict[str, Tensor] = field(default_factory=dict)
     scored: set[str] = field(default_factory=set)
     terms: list[Tensor] = field(default_factory=list)
+
+    def __call__(self, request: Request) -> None:
+        replay(self.noise)(request)
+        unconstrained(self.unconstrained)(request)
+        request.scored = {*request.scored, *self.scored}
 
     def log_ratio(self, run: Execution) -> Tensor | float:
         """log p(latents) − log q(latents), (B,), after the run; what observed sites add is not in it."""
@@ -111,7 +117,7 @@ class CoordinateGuide(Guide):
         self.blocks = coordinates(model, self.observed, innovations=False, purpose=type(self).__name__)
         if x is not None or observations is not None:
             with torch.no_grad(), torch.random.fork_rng(devices=[]):
-                run = model.execute(x, observations=observations, want_log_prob=False)
+                run = model.execute(x, condition(observations), densities(False))
             self.blocks = measured(self.blocks, run)
 
     def shape_of(self, block: Coordinate) -> tuple[int, ...]:

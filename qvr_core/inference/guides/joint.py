@@ -13,6 +13,7 @@ from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, standard_no
 from qvr_core.inference.guides.base import CoordinateGuide, Gradient, Proposal, default_tensor
 from qvr_core.inference.guides.delta import AutoDeltaGuide
 from qvr_core.inference.guides.normal import FAMILY_SCALE
+from qvr_core.runtime.programs.handlers import by_rows, condition, densities, scale
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem
 
@@ -176,26 +177,15 @@ class AutoLaplaceGuide(AutoDeltaGuide):
         value = model.input(x)
         held = model.innovations(x) if value is not None else {}
 
+        count, heavier = _rows(value), scale(dict.fromkeys(weighted, weight))
+
         def energy(flat: Tensor) -> Tensor:
-            proposal = normal.propose_at(flat.expand(_rows(value), -1))
+            proposal = normal.propose_at(flat.expand(count, -1))
             for site, noise in held.items():
                 proposal.noise.setdefault(site, noise)
-            run = model.execute(
-                value,
-                observations=observations,
-                noise=proposal.noise,
-                unconstrained=proposal.unconstrained,
-                want_log_prob="observed",
-                scored=proposal.scored,
-                rows=_rows(value),
-                prepared=True,
-            )
-            seen = [
-                (weight if name in weighted else 1.0) * site.log_prob
-                for name, site in run.sites.items()
-                if site.observed and site.log_prob is not None
-            ]
-            return -sum(seen, flat.new_zeros(_rows(value)) + proposal.log_ratio(run)).sum()
+            run = model.run(value, condition(observations), densities("observed"), proposal, by_rows(count), heavier)
+            seen = [site.log_prob for site in run.sites.values() if site.observed and site.log_prob is not None]
+            return -sum(seen, flat.new_zeros(count) + proposal.log_ratio(run)).sum()
 
         points = {block.key: self.loc[block.key].detach().expand(normal.shape_of(block)) for block in normal.blocks}
         mode = normal.vector(points)

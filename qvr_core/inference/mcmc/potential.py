@@ -12,11 +12,12 @@ from torch import Generator, Tensor
 
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates, measured, standard_normal
 from qvr_core.inference.density.recorded import Recorded
-from qvr_core.inference.lifting import LiftedModel, substituted
+from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.inference.mcmc.advice import advice
 from qvr_core.inference.nonfinite import blamed, blamed_data
 from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.execution import Execution
+from qvr_core.runtime.programs.handlers import by_rows, condition, densities, replay, unconstrained
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.decompositions import trying
@@ -88,7 +89,7 @@ class ProgramPotential:
         self.dtype = free[0].dtype if free else torch.float64
         found = coordinates(model, frozenset(observations), innovations=True, purpose="NUTS")
         with torch.no_grad(), trying():
-            run = model.execute(self.value, observations=observations, want_log_prob=False, prepared=True)
+            run = model.run(self.value, condition(observations), densities(False))
         self.blocks = _place(measured(found, run))
         self.width = self.rows * (self.blocks[-1].stop if self.blocks else 0)
         if self.width == 0:
@@ -115,13 +116,13 @@ class ProgramPotential:
         rows = chains * self.rows
         each = q.reshape(rows, -1)
         noise: dict[str, dict[str, Tensor]] = {}
-        unconstrained: dict[str, Tensor] = {}
+        free: dict[str, Tensor] = {}
         total = torch.zeros((), dtype=torch.float64)
         for block in self.blocks:
             coordinate = block.coordinate
             z = each[:, block.start : block.stop].reshape(rows, *block.shape)
             if coordinate.kind == "family":
-                unconstrained[coordinate.site] = z
+                free[coordinate.site] = z
                 continue
             made, log_jacobian = coordinate.noise(z)
             noise.setdefault(coordinate.site, {})[coordinate.path] = made
@@ -130,19 +131,11 @@ class ProgramPotential:
             elif coordinate.kind == "uniform" or coordinate.site not in self.scored:
                 total = total + standard_normal(z.double())
         with trying():
-            run = self.model.execute(
-                value,
-                observations=given,
-                noise=noise,
-                unconstrained=unconstrained,
-                want_log_prob="observed" if wanted else False,
-                scored=self.scored,
-                rows=rows,
-                prepared=True,
-            )
+            asked = densities("observed" if wanted else False, self.scored)
+            run = self.model.run(value, condition(given), replay(noise), unconstrained(free), asked, by_rows(rows))
         if wanted:
             for name, site in run.sites.items():
-                if name in unconstrained:
+                if name in free:
                     assert site.log_prob is not None
                     total = total + site.log_prob
                     if site.log_jacobian is not None:
@@ -251,14 +244,14 @@ class LiftedPotential:
 
     def log_density(self, q: Tensor) -> Tensor:
         """At one position (width,): log p(θ, noise) of the coordinates plus log p(data | …), a double."""
-        with substituted(self.lifted.model, self.parameters(q), self.lifted.owners):
+        with parameters_set(self.lifted.model, self.parameters(q), self.lifted.owners):
             if self.inner is not None:
                 _, rest = self.inner.run(q[self.own :].unsqueeze(0))
                 prior = self.lifted.model.log_prior()
                 rest = rest.sum() if prior is None else rest.sum() + prior
             else:
                 with trying():
-                    run = self.lifted.model.execute(self.x, observations=self.observations, prepared=True)
+                    run = self.lifted.model.run(self.x, condition(self.observations))
                 rest = run.log_joint()
         theta = q[: self.own].double()
         return rest.double().sum() - 0.5 * theta.square().sum() - HALF_LOG_2PI * self.own
@@ -315,7 +308,7 @@ class LiftedPotential:
             theta = self.parameters(row)
             here = dict(theta)
             if self.inner is not None:
-                with substituted(self.lifted.model, theta, self.lifted.owners):
+                with parameters_set(self.lifted.model, theta, self.lifted.owners):
                     here |= {n: v[0] for n, v in self.inner.report(row[self.own :].unsqueeze(0)).items()}
             for name, value in here.items():
                 found.setdefault(name, []).append(value)
@@ -323,7 +316,7 @@ class LiftedPotential:
 
     @torch.no_grad()
     def blame(self, q: Tensor) -> NonFinite | None:
-        with substituted(self.lifted.model, self.parameters(q), self.lifted.owners):
+        with parameters_set(self.lifted.model, self.parameters(q), self.lifted.owners):
             return None if self.inner is None else self.inner.blame(q[self.own :])
 
 

@@ -11,6 +11,7 @@ import torch
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.record.protocol import Accuracy
+from qvr_core.runtime.programs.handlers import condition, densities, tables
 from qvr_core.semantics.types.spaces import Finite, item_of
 
 ROWS_AT_ONCE = 128
@@ -38,7 +39,7 @@ def accuracies(prepared: Prepared, *, rows: int, seed: int) -> tuple[tuple[Accur
         torch.manual_seed(seed)
         for chunk in numbers.split(ROWS_AT_ONCE):
             x, observations = prepared.move(held_out.batch(chunk, generator))
-            run = model.execute(x, observations=observations, want_log_prob="observed", want_tables=True)
+            run = model.execute(x, condition(observations), densities("observed"), tables)
             for name in sites:
                 table, counted = run.sites[name].log_table, run.sites[name].counted
                 if table is None:

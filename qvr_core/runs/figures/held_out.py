@@ -11,6 +11,7 @@ from torch import Tensor
 
 from qvr_core.data.text import TextWindows
 from qvr_core.runs.prepare.prepare import Prepared
+from qvr_core.runtime.programs.handlers import condition, densities
 from qvr_core.runtime.programs.program import ProgramModule
 
 ROWS_AT_ONCE = 1024
@@ -46,7 +47,7 @@ def _log_probs(model: ProgramModule, site: str, x: Any, observations: Mapping[st
     """log p(y | h) by draw and row, with the latents h drawn from the model; one draw where nothing is drawn."""
     found: list[Tensor] = []
     for _ in range(draws):
-        sites = model.execute(x, observations=observations, want_log_prob="observed").sites
+        sites = model.execute(x, condition(observations), densities("observed")).sites
         log_prob = sites[site].log_prob
         assert log_prob is not None
         found.append(log_prob)

@@ -18,7 +18,6 @@ from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.guides.joint import AutoMultivariateNormalGuide
 from qvr_core.inference.guides.normal import AutoNormalGuide
 from qvr_core.inference.objectives import ELBO
-from qvr_core.inference.scaled_elbo import ScaledELBO
 from qvr_core.runtime.programs.program import ProgramModule
 
 REPEATS = 8
@@ -32,7 +31,7 @@ SURE = 5.0
 def not_at_rest(
     model: ProgramModule,
     guide: Guide,
-    objective: ELBO | ScaledELBO,
+    objective: ELBO,
     batch: Callable[[int], tuple[Any, Any]],
 ) -> str | None:
     """What is furthest from where the bound pulls it, in words; None where nothing is far, or nobody can tell.

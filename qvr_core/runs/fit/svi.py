@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from statistics import fmean
@@ -17,7 +18,6 @@ from qvr_core.data.pairs import SentencePairs
 from qvr_core.data.records import Records
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.nonfinite import first_non_finite
-from qvr_core.inference.scaled_elbo import ScaledELBO
 from qvr_core.runs.figures import checkpoint as checkpoints
 from qvr_core.runs.figures.accuracy import accuracies
 from qvr_core.runs.figures.checkpoint import Checkpoint
@@ -48,6 +48,8 @@ from qvr_core.runs.record.protocol import (
     Progress,
 )
 from qvr_core.runs.record.store import RunDirectory
+from qvr_core.runtime.programs.handlers import subsample
+from qvr_core.runtime.values.errors import OtherLength
 
 RECENT = 50
 """Steps whose mean loss stands for where a fit is: never more than a tenth of those that it has made."""
@@ -139,12 +141,15 @@ class SviFit:
     def _late(self) -> bool:
         return self.config.time_limit is not None and self.seconds >= self.config.time_limit
 
-    def _objective(self) -> inference.ELBO | inference.IWAEBound | ScaledELBO:
+    def _objective(self) -> inference.ELBO | inference.IWAEBound:
         particles = self.config.particles
         if isinstance(self.prepared.train, Records) and self.prepared.needs.statistical:
             if self.config.objective != "elbo":
                 raise Refused("objective", f"{self.config.objective} needs all rows in each step: leave batch_size out")
-            return ScaledELBO(particles, self.prepared.train.rows, scaled_terms(self.prepared))
+            # a part of the rows is what is meant here
+            warnings.filterwarnings("ignore", category=OtherLength)
+            whole = subsample(self.prepared.train.rows, scaled_terms(self.prepared))
+            return inference.ELBO(particles, handlers=(whole,))
         return inference.ELBO(particles) if self.config.objective == "elbo" else inference.IWAEBound(particles)
 
     def _guide(self) -> Guide:

@@ -29,6 +29,7 @@ from qvr_core.runs.record.data_files import path_of
 from qvr_core.runs.record.files import read_json, write_json
 from qvr_core.runs.record.protocol import Baselines, Job
 from qvr_core.runs.record.store import RunDirectory
+from qvr_core.runtime.programs.handlers import condition, densities
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.semantics.types.model import Ascription, Program, SampleModel
 
@@ -213,7 +214,7 @@ def _synthetic(job: Job, program: Program, needs: Needs) -> Source:
 
     def draw(x: Any, data: Mapping[str, Tensor]) -> dict[str, Tensor]:
         with torch.no_grad():
-            run = truth.execute(x, observations=data, want_log_prob=False)
+            run = truth.execute(x, condition(data), densities(False))
         return {need.name: _tensor(run.sites[need.name].value) for need in needs.observed}
 
     rows = synthetic(needs, draw, rows=config.rows, length=config.sequence_length, seed=config.seed + 1)

@@ -17,6 +17,7 @@ from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runtime.programs.execution import Execution
 from qvr_core.runtime.programs.frame import as_tensor
+from qvr_core.runtime.programs.handlers import by_rows, condition, substitute
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.semantics.types.model import (
@@ -62,10 +63,10 @@ def row_terms(model: ProgramModule, observations: Mapping[str, Tensor]) -> froze
     with torch.random.fork_rng(), _in_double(model) as exact, torch.no_grad():
         torch.manual_seed(0)
         try:
-            run = exact.execute(None, observations=whole, rows=DRAWS)
+            run = exact.execute(None, condition(whole), by_rows(DRAWS))
             drawn = {n: s.value for n, s in run.sites.items() if s.kind == "sample" and n not in whole}
-            terms = [_terms(exact.execute(None, observations=half, values=drawn, rows=DRAWS)) for half in halves]  # pyright: ignore[reportArgumentType]
-            total = _terms(exact.execute(None, observations=whole, values=drawn, rows=DRAWS))  # pyright: ignore[reportArgumentType]
+            terms = [_terms(exact.execute(None, condition(half), substitute(drawn), by_rows(DRAWS))) for half in halves]  # pyright: ignore[reportArgumentType]
+            total = _terms(exact.execute(None, condition(whole), substitute(drawn), by_rows(DRAWS)))  # pyright: ignore[reportArgumentType]
         except RuntimeProblem as problem:
             raise Refused(
                 "batch",

@@ -19,6 +19,7 @@ from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runs.record.store import RunDirectory
+from qvr_core.runtime.programs.handlers import condition, densities, tables
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def generate(fit: SviFit, prompt: str, count: int, seed: int) -> Iterator[int]:
     with torch.no_grad():
         for _ in range(count):
             window = torch.tensor([tokens[-task.length :]])
-            drawn = fit.model.execute(window.to(fit.prepared.device), want_log_prob=False).sites[task.site.name].value
+            drawn = fit.model.execute(window.to(fit.prepared.device), densities(False)).sites[task.site.name].value
             assert isinstance(drawn, Tensor)
             token = int(drawn.reshape(-1)[-1])
             tokens.append(token)
@@ -107,7 +108,7 @@ def fill(fit: SviFit, count: int, draws: int, seed: int) -> Iterator[Filled]:
     fit.model.eval()
     with torch.no_grad():
         drawn = [
-            fit.model.execute(x.to(fit.prepared.device), want_log_prob=False).sites[task.site.name].value
+            fit.model.execute(x.to(fit.prepared.device), densities(False)).sites[task.site.name].value
             for _ in range(draws)
         ]
     for row in range(count):
@@ -141,7 +142,7 @@ def fill_pairs(fit: SviFit, count: int, seed: int) -> Iterator[FilledPair]:
     fit.model.eval()
     with torch.no_grad():
         moved = fit.prepared.move((x, observations))
-        sites = fit.model.execute(moved[0], observations=moved[1], want_tables=True).sites
+        sites = fit.model.execute(moved[0], condition(moved[1]), tables).sites
     best = {name: site.log_table.argmax(-1).cpu() for name, site in sites.items() if site.log_table is not None}
     labels = None if task.follows is None else task.follows.labels or ("0", "1")
     for row in range(count):

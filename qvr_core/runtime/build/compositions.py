@@ -38,7 +38,7 @@ def defined_algebra(composition: Composition, parts: Parts) -> Algebra:
 
         def call(*arguments: Tensor) -> Tensor:
             bound = {key: Cell(value, False) for key, value in zip(names, arguments, strict=True)}
-            frame = Frame(f"composition {composition.name}", Request(rows=1), 1, None, False, {}, bound)
+            frame = Frame(f"composition {composition.name}", Request(), 1, None, False, {}, bound)
             return torch.as_tensor(evaluate(frame).value)
 
         return call

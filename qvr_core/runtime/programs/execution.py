@@ -124,9 +124,9 @@ class SiteInfo:
 
 @dataclass(slots=True)
 class Request:
-    """What one execution was asked for."""
+    """What one execution is asked for: each field is written by the handler of `handlers` that explains it."""
 
-    rows: int
+    rows: int | None = None
     observations: Mapping[str, Value] = field(default_factory=dict)
     values: Mapping[str, Value] = field(default_factory=dict)
     noise: SiteNoise = field(default_factory=dict)
@@ -135,6 +135,7 @@ class Request:
     wanted: Wanted = True
     scored: Collection[str] = ()
     tables: bool = False
+    scales: Mapping[str, float] = field(default_factory=dict)
 
     def noise_of(self, site: str, specs: Callable[[], Sequence[NoiseSpec]]) -> Mapping[str, Tensor] | None:
         """The noise given for a site; `specs` tells its draws where a function wants to know."""

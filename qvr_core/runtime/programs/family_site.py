@@ -19,6 +19,7 @@ from qvr_core.runtime.programs.arguments import Aligned, Arguments
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
 from qvr_core.runtime.programs.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame, as_tensor
+from qvr_core.runtime.programs.site_shapes import event_free, event_shape, plate_shape, sizes
 from qvr_core.runtime.values.arrow import NoiseSpec
 from qvr_core.runtime.values.cells import Cell, as_one, lead
 from qvr_core.runtime.values.errors import NoDensity, OtherLength
@@ -26,9 +27,8 @@ from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.padding import valid_positions
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.types.model import Ascription, FamilyDraw, Site
-from qvr_core.semantics.types.spaces import Constrained, Finite, Product, Real, Seq, Space
+from qvr_core.semantics.types.spaces import Seq
 
 
 @dataclass(slots=True)
@@ -369,50 +369,3 @@ class FamilySite:
 
     def _record(self, observed: bool, value: Tensor, noise: dict[str, Tensor]) -> SiteRecord:
         return SiteRecord(self.name, self.kind, observed, value, None, None, noise, self.site.density)
-
-
-# ---------------------------------------------------------------- shapes and supports
-
-
-def sizes(space: Space) -> tuple[int, ...]:
-    """The shape that a space's values keep: `Real 3 4` is (3, 4), `I * J` of finite sets (|I|, |J|)."""
-    match space:
-        case Finite(size=int() as size):
-            return (int(size),)
-        case Real(shape=shape):
-            return tuple(int(size) for size in shape if isinstance(size, int))
-        case Constrained(kind="Simplex", size=int() as size):
-            return (int(size),)
-        case Constrained(size=int() as size):
-            return (int(size), int(size))
-        case Product(factors=factors):
-            return tuple(size for factor in factors for size in sizes(factor))
-        case _:
-            return ()
-
-
-def plate_shape(site: Site) -> tuple[int, ...]:
-    """The sizes of the plate, or of the draws in each row, that an ascription gives."""
-    if site.iid_over is not None:
-        return sizes(site.iid_over.space)
-    if site.ascribed is None or site.ascription not in (Ascription.PLATE, Ascription.ROW_DRAWS):
-        return ()
-    return sizes(site.ascribed.space)
-
-
-def event_shape(rank: int, site: Site, space: Space | None) -> tuple[int, ...] | None:
-    """The shape of one draw, where the types tell."""
-    if rank == 0:
-        return ()
-    if site.over is not None:
-        return sizes(site.over.space) * rank
-    if isinstance(space, Constrained):
-        return sizes(space)
-    if isinstance(space, Real) and len(sizes(space)) == rank:
-        return sizes(space)
-    return None
-
-
-def event_free(table: Family, space: Space | None) -> bool:
-    """True for a family of numbers whose site names a real space: the value has that shape."""
-    return table.event == 0 and isinstance(space, Real)

@@ -18,8 +18,9 @@ from qvr_core.runtime.families.bijectors import constrain
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.execution import SiteRecord
-from qvr_core.runtime.programs.family_site import FamilySite, Terms, sizes
+from qvr_core.runtime.programs.family_site import FamilySite, Terms
 from qvr_core.runtime.programs.frame import Frame, as_tensor
+from qvr_core.runtime.programs.site_shapes import sizes
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity, RuntimeProblem
 from qvr_core.runtime.values.layout import blocks
@@ -162,7 +163,7 @@ class Marginalize:
         with each_repeated(count):
             for step in self.body:
                 term = self._term(step, inner, latents_only)
-                if term is not None and not (latents_only and _sees(step)):
+                if term is not None and not (latents_only and _scores(step)):
                     total = self._add(total, term, step)
         if total.ndim == 1:
             total = total.reshape(-1, *(1 for _ in self.axes)).expand(-1, *self.axes)
@@ -300,7 +301,7 @@ class Marginalize:
         return total.reshape(-1, *(1,) * (value.ndim - 1)) + value if total.ndim == 1 else total + value
 
 
-def _sees(step: Any) -> bool:
+def _scores(step: Any) -> bool:
     """True where a step's term is the data's or a score, not a latent's."""
     return not isinstance(step, Marginalize) and getattr(step, "kind", "score") != "sample"
 

@@ -16,9 +16,10 @@ from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.arithmetic import compile_expr
 from qvr_core.runtime.programs.arrow_site import ArrowSite, SiteArrow
 from qvr_core.runtime.programs.deduction import deduction_of
-from qvr_core.runtime.programs.execution import Execution, Noises, Request, SiteInfo, SiteNoise, SiteRecord, Wanted
+from qvr_core.runtime.programs.execution import Execution, Noises, Request, SiteInfo, SiteNoise, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, densities, replay, seed, substitute
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.naming import Naming
 from qvr_core.runtime.programs.program_arrow import ProgramArrow, sum_of
@@ -100,53 +101,21 @@ class ProgramModule(ProgramArrow, Naming):
 
     # ------------------------------------------------------------ execution
 
-    def execute(
-        self,
-        x: object = None,
-        *,
-        observations: Mapping[str, Any] | None = None,
-        values: Mapping[str, Value] | None = None,
-        noise: SiteNoise | None = None,
-        unconstrained: Mapping[str, Tensor] | None = None,
-        generator: Generator | None = None,
-        want_log_prob: Wanted = True,
-        scored: Collection[str] = (),
-        rows: int | None = None,
-        n_steps: int | None = None,
-        prepared: bool = False,
-        want_tables: bool = False,
-    ) -> Execution:
-        """Run every step once.
+    def execute(self, x: object = None, *handlers: Handler) -> Execution:
+        """Run every step once, as the handlers ask (`qvr_core.runtime.programs.handlers`)."""
+        return self.run(self.input(x), by_rows(self._unread_rows(x)), *handlers)
 
-        observations: observed values and data by name; a `sample` site named here is conditioned on the value.
-        values: latents by site, with the row axis (or without it, then the same in every row).
-        noise: standardised noise by site and path, final draws included; what is missing is drawn.
-        unconstrained: latents of family steps by unconstrained numbers, mapped through the family's bijector.
-        want_log_prob: True, False, or 'observed' (latents cost nothing then).
-        scored: latents whose density is computed in any case.
-        rows: number of rows of a program that does not use its input.
-        prepared: `x` is a value in normal form and has been checked.
-        want_tables: leave the log-probabilities of all values of observed finite sites in their records.
-        """
-        value = x if prepared else self.input(x)
-        count = self._rows(value, self._unread_rows(x) if rows is None else rows, values, noise, unconstrained)
-        request = Request(
-            count,
-            observations or {},
-            values or {},
-            noise or {},
-            unconstrained or {},
-            generator,
-            want_log_prob,
-            scored,
-            want_tables,
-        )
-        frame = Frame(self.name, request, count, value, self.program.uses_input, self.data)  # pyright: ignore
+    def run(self, value: Value | None, *handlers: Handler) -> Execution:
+        """As `execute`, on an input in normal form that has been checked."""
+        request = Request()
+        for handle in handlers:
+            handle(request)
+        count = self._rows(value, request)
+        frame = Frame(self.name, request, count, value, self.program.uses_input, self.data)
         device = frame.device = self._device(value, request)
         if value is not None:
-            self._bind_inputs(value, frame)  # pyright: ignore[reportArgumentType]
+            self._bind_inputs(value, frame)
         with (
-            run_n_steps(n_steps) if n_steps is not None else nullcontext(),
             padded(self._row_lengths(frame)) if self.lengths is not None else nullcontext(),
             device or nullcontext(),
             computing_in(self._precision(request)),
@@ -165,8 +134,12 @@ class ProgramModule(ProgramArrow, Naming):
                 if found is None:
                     raise
                 raise self.placed(found) from error
-        if self.priors and want_log_prob:
+        if self.priors and request.wanted:
             self._add_priors(frame, value is not None)
+        for name, factor in request.scales.items():
+            record = frame.sites.get(name)
+            if record is not None and record.observed and record.log_prob is not None:
+                record.log_prob = factor * record.log_prob
         return Execution(frame.sites, self._output(frame), count)
 
     def _row_lengths(self, frame: Frame) -> Tensor:
@@ -242,24 +215,17 @@ class ProgramModule(ProgramArrow, Naming):
             return None
         return x.shape[0] if all(not block.finite for block in blocks(self.domain.space)) else None
 
-    def _rows(
-        self,
-        value: object,
-        rows: int | None,
-        values: Mapping[str, Value] | None,
-        noise: SiteNoise | None,
-        unconstrained: Mapping[str, Tensor] | None,
-    ) -> int:
+    def _rows(self, value: Value | None, request: Request) -> int:
         if value is not None:
-            return parts(value)[0].shape[0]  # pyright: ignore[reportArgumentType]
-        if rows is not None:
-            return rows
-        for given in (noise or {}).values():
+            return parts(value)[0].shape[0]
+        if request.rows is not None:
+            return request.rows
+        for given in request.noise.values():
             for tensor in () if callable(given) else given.values():
                 return tensor.shape[0]
-        for tensor in (unconstrained or {}).values():
+        for tensor in request.unconstrained.values():
             return tensor.shape[0]
-        counts = [self._leading(name, given) for name, given in (values or {}).items()]
+        counts = [self._leading(name, given) for name, given in request.values.items()]
         return max((count for count in counts if count is not None), default=1)
 
     def _leading(self, name: str, given: Value) -> int | None:
@@ -319,15 +285,9 @@ class ProgramModule(ProgramArrow, Naming):
         given = observations
         if observations and value is not None and count > 1:
             given = self.repeat_data(observations, parts(value)[0].shape[0] // count, count)
-        output = self.execute(
-            value,
-            observations=given,
-            want_log_prob=False,
-            rows=None if value is not None else max(count, 1) * (self._unread_rows(x) or 1),
-            n_steps=n_steps,
-            generator=generator,
-            prepared=True,
-        ).output
+        drawn = by_rows(None if value is not None else max(count, 1) * (self._unread_rows(x) or 1))
+        with run_n_steps(n_steps) if n_steps is not None else nullcontext():
+            output = self.run(value, condition(given), densities(False), drawn, seed(generator)).output
         if not sample_shape:
             return output
         shaped = [part.reshape(*sample_shape, -1, *part.shape[1:]) for part in parts(output)]
@@ -345,7 +305,7 @@ class ProgramModule(ProgramArrow, Naming):
     def innovations(self, x: object = None, generator: Generator | None = None) -> dict[str, dict[str, Tensor]]:
         """Fresh innovations on `x` by site and path: what `log_joint` is conditional on."""
         value = self.input(x)
-        drawn = self.execute(value, want_log_prob=False, generator=generator, rows=self._unread_rows(x), prepared=True)
+        drawn = self.run(value, densities(False), seed(generator), by_rows(self._unread_rows(x)))
         return drawn.innovations(self.final_paths)
 
     def log_joint(self, x: object, values: Mapping[str, Any], innovations: SiteNoise | None = None) -> Tensor:
@@ -366,7 +326,7 @@ class ProgramModule(ProgramArrow, Naming):
             words = ", ".join(f"`{name}`" for name in missing)
             raise self.placed(InputProblem(f"`{self.name}`: log_joint needs a value for {words}", site=missing[0]))
         self._need_innovations(value, latents, data, innovations or {})
-        return self.execute(value, observations=data, values=latents, noise=innovations, prepared=True).log_joint()
+        return self.run(value, condition(data), substitute(latents), replay(innovations)).log_joint()
 
     def _need_innovations(
         self,
@@ -384,9 +344,7 @@ class ProgramModule(ProgramArrow, Naming):
         if not lacking:
             return
         with torch.no_grad():
-            run = self.execute(
-                value, observations=data, values=latents, noise=innovations, want_log_prob=False, prepared=True
-            )
+            run = self.run(value, condition(data), substitute(latents), replay(innovations), densities(False))
         specs = [
             NoiseSpec(spec.path, tuple(run.sites[name].noise[spec.path].shape), spec.base, False)
             for name, spec in lacking

@@ -17,6 +17,7 @@ from qvr_core.runtime.arrows.gaussian_chain import standard_density
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.execution import Execution, SiteInfo, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
+from qvr_core.runtime.programs.handlers import densities, replay, seed, substitute
 from qvr_core.runtime.programs.steps import Step
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value, missing_innovations
 from qvr_core.runtime.values.layout import join
@@ -24,17 +25,17 @@ from qvr_core.semantics.types.spaces import Product
 
 
 class ProgramArrow(ArrowModule):
-    """The arrow's side of a program; `execute` is `ProgramModule`'s."""
+    """The arrow's side of a program; `run` is `ProgramModule`'s."""
 
     name: str
     returned: list[str]
     steps: list[Step]
     sites: dict[str, ArrowSite | FamilySite]
-    execute: Callable[..., Execution]
+    run: Callable[..., Execution]
 
     def forward(self, x: Value) -> Value:
         """The value of a deterministic program; a draw of a sampled one."""
-        output = self.execute(x, want_log_prob=False, prepared=True).output
+        output = self.run(x, densities(False)).output
         if isinstance(output, tuple) and isinstance(self.codomain.space, Product):
             return join([self._wide(part) for part in output])
         return output
@@ -60,7 +61,7 @@ class ProgramArrow(ArrowModule):
     def noise_specs(self, x: Value) -> list[NoiseSpec]:
         # only shapes are asked for: no one's random numbers are used up
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            run = self.execute(x, want_log_prob=False, prepared=True)
+            run = self.run(x, densities(False))
         last = self._returned_site
         return [
             NoiseSpec(
@@ -82,13 +83,7 @@ class ProgramArrow(ArrowModule):
         generator: Generator | None = None,
         want_log_prob: bool = True,
     ) -> Drawn:
-        run = self.execute(
-            x,
-            noise=_by_site(noise, self.sites),
-            generator=generator,
-            want_log_prob=want_log_prob,
-            prepared=True,
-        )
+        run = self.run(x, replay(_by_site(noise, self.sites)), seed(generator), densities(want_log_prob))
         flat = {_joined(name, path): u for name, site in run.sites.items() for path, u in site.noise.items()}
         scores = [site.log_discrete for site in run.sites.values() if site.log_discrete is not None]
         output = run.output
@@ -108,7 +103,7 @@ class ProgramArrow(ArrowModule):
         lacking = [s for s in self.noise_specs(x) if not s.final and s.path not in given]
         if lacking:
             raise missing_innovations(lacking)
-        run = self.execute(x, values={last: y}, noise=_by_site(given, self.sites), prepared=True)
+        run = self.run(x, substitute({last: y}), replay(_by_site(given, self.sites)))
         log_prob, log_innovations = self._split(run.sites)
         assert log_prob is not None
         return log_prob, log_innovations

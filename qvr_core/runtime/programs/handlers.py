@@ -1,0 +1,105 @@
+"""What one execution is asked for, as handlers that compose: `model.execute(x, condition(data), substitute(latents))`.
+
+A handler writes what it knows into the request; of two that speak of the same site the later one holds.  Anything that
+takes a request is a handler: a guide's proposal is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from torch import Generator, Tensor
+
+from qvr_core.runtime.programs.execution import Request, SiteNoise, Wanted
+from qvr_core.runtime.values.arrow import Value
+
+Handler = Callable[[Request], None]
+
+
+def condition(observations: Mapping[str, Any] | None) -> Handler:
+    """Observed values and data by name; a `sample` site named here is conditioned on the value."""
+
+    def handle(request: Request) -> None:
+        request.observations = {**request.observations, **(observations or {})}
+
+    return handle
+
+
+def substitute(values: Mapping[str, Value]) -> Handler:
+    """Latents by site, with the row axis (or without it, then the same in every row)."""
+
+    def handle(request: Request) -> None:
+        request.values = {**request.values, **values}
+
+    return handle
+
+
+def replay(noise: SiteNoise | None) -> Handler:
+    """Standardised noise by site and path, final draws included; what is missing is drawn."""
+
+    def handle(request: Request) -> None:
+        request.noise = {**request.noise, **(noise or {})}
+
+    return handle
+
+
+def unconstrained(numbers: Mapping[str, Tensor]) -> Handler:
+    """Latents of family steps by unconstrained numbers, mapped through the family's bijector."""
+
+    def handle(request: Request) -> None:
+        request.unconstrained = {**request.unconstrained, **numbers}
+
+    return handle
+
+
+def seed(generator: Generator | None) -> Handler:
+    """Where everything random comes from; None is torch's global generator."""
+
+    def handle(request: Request) -> None:
+        request.generator = generator
+
+    return handle
+
+
+def densities(wanted: Wanted, of: Collection[str] = ()) -> Handler:
+    """Which log densities are computed: all (True), none (False), or 'observed' (latents cost nothing then), and in any
+    case those of the latents `of`."""
+
+    def handle(request: Request) -> None:
+        request.wanted, request.scored = wanted, of
+
+    return handle
+
+
+def tables(request: Request) -> None:
+    """Leave the log-probabilities of all values of observed finite sites in their records."""
+    request.tables = True
+
+
+def by_rows(count: int | None) -> Handler:
+    """The number of rows of a program that does not use its input (particles, chains)."""
+
+    def handle(request: Request) -> None:
+        request.rows = count
+
+    return handle
+
+
+def scale(factors: Mapping[str, float]) -> Handler:
+    """The log densities of these observed and scored sites, times a factor."""
+
+    def handle(request: Request) -> None:
+        request.scales = {**request.scales, **factors}
+
+    return handle
+
+
+def subsample(count: int, sites: Collection[str]) -> Handler:
+    """The observations are a part of `count` rows, and each term of `sites` stands for all (Hoffman et al. 2013)."""
+
+    def handle(request: Request) -> None:
+        part = len(next(iter(request.observations.values())))  # pyright: ignore[reportArgumentType]
+        scale(dict.fromkeys(sites, count / part))(request)
+
+    return handle

@@ -1,0 +1,51 @@
+"""The shapes that types give a site: of what it is repeated over, and of one draw."""
+
+from __future__ import annotations
+
+from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.types.model import Ascription, Site
+from qvr_core.semantics.types.spaces import Constrained, Finite, Product, Real, Space
+
+
+def sizes(space: Space) -> tuple[int, ...]:
+    """The shape that a space's values keep: `Real 3 4` is (3, 4), `I * J` of finite sets (|I|, |J|)."""
+    match space:
+        case Finite(size=int() as size):
+            return (int(size),)
+        case Real(shape=shape):
+            return tuple(int(size) for size in shape if isinstance(size, int))
+        case Constrained(kind="Simplex", size=int() as size):
+            return (int(size),)
+        case Constrained(size=int() as size):
+            return (int(size), int(size))
+        case Product(factors=factors):
+            return tuple(size for factor in factors for size in sizes(factor))
+        case _:
+            return ()
+
+
+def plate_shape(site: Site) -> tuple[int, ...]:
+    """The sizes of the plate, or of the draws in each row, that an ascription gives."""
+    if site.iid_over is not None:
+        return sizes(site.iid_over.space)
+    if site.ascribed is None or site.ascription not in (Ascription.PLATE, Ascription.ROW_DRAWS):
+        return ()
+    return sizes(site.ascribed.space)
+
+
+def event_shape(rank: int, site: Site, space: Space | None) -> tuple[int, ...] | None:
+    """The shape of one draw, where the types tell."""
+    if rank == 0:
+        return ()
+    if site.over is not None:
+        return sizes(site.over.space) * rank
+    if isinstance(space, Constrained):
+        return sizes(space)
+    if isinstance(space, Real) and len(sizes(space)) == rank:
+        return sizes(space)
+    return None
+
+
+def event_free(family: Family, space: Space | None) -> bool:
+    """True for a family of numbers whose site names a real space: the value has that shape."""
+    return family.event == 0 and isinstance(space, Real)
