@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.analysis import Snapshot
-from qvr_core.ide.answers import TextEdit
 from qvr_core.syntax.source import Cursor, Encoding, Range, split_lines
 from qvr_lsp import positions
 from qvr_lsp.conversions import Conversions
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
+from qvr_lsp.trials import Trials
 from qvr_lsp.updates import (
     MOST_AT_ONCE,
     PER_DIAGNOSTIC,
@@ -48,6 +48,9 @@ SHORT_LINE = 100
 # Lines above which whole-file answers are made in a thread.
 LARGE_LINES = 1000
 
+
+# Changes after which edits are tried on an analyser that is made anew: those before are kept no longer.
+MOST_FOLLOWED = 1000
 
 Publish = Callable[["Document"], None]
 
@@ -122,6 +125,7 @@ class Document(View):
         self._excerpts: Excerpts | None = None
         self._long_lines: set[int] = set()
         """Lines that no excerpt holds."""
+        self._trials: Trials | None = None
         self.conversions = Conversions()
         self.tokens: tuple[str, list[int]] | None = None
         """The semantic tokens sent last, with their result id."""
@@ -195,6 +199,10 @@ class Document(View):
         """Apply `contentChanges`, in order."""
         self.version = version
         self.edits += 1
+        if self._trials is not None:
+            self._trials.follow(changes)
+            if self._trials.changes > MOST_FOLLOWED:
+                self._trials = None
         if self.ready:
             if not self._dirty:
                 self._before = self.snapshot
@@ -251,22 +259,11 @@ class Document(View):
             except Exception:
                 log.exception("diagnostics could not be published")
 
-    def trial(self, edits: Sequence[TextEdit]) -> Snapshot:
-        """The analysis of the text as it would be after edits that do not overlap; the document stays as it is."""
-        analyzer = self._analyzer
-        text, undo = analyzer.text, list[tuple[Cursor, Cursor, str]]()
-        for (start, end), new in sorted(((edit.range, edit.text) for edit in edits), reverse=True):
-            old = analyzer.document.source.slice(start, end)
-            analyzer.edit(start, end, new)
-            added = split_lines(new)[0]
-            column = len(added[-1]) + (start.column if len(added) == 1 else 0)
-            undo.append((start, Cursor(start.line + len(added) - 1, column), old))
-        snapshot = analyzer.snapshot()
-        for start, end, old in reversed(undo):
-            analyzer.edit(start, end, old)
-        if analyzer.text != text:
-            self._analyzer = analyzer_of(text)
-        return snapshot
+    def trials(self) -> Trials:
+        """Where edits are tried on the text as it is now; only on a document that is ready."""
+        if self._trials is None:
+            self._trials = Trials(self.text, self._encoding)
+        return self._trials
 
     def close(self) -> None:
         self._closed = True

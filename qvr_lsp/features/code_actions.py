@@ -9,9 +9,10 @@ from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.edits.fixes import attempts, fix_all, harmless, quick_fixes, removes_problem
 from qvr_core.ide.edits.refactor import organize, refactorings
 from qvr_lsp.conversions import convert_one
-from qvr_lsp.documents import Document
-from qvr_lsp.features.resolving import on_document
-from qvr_lsp.rpc import Json
+from qvr_lsp.documents import Document, View
+from qvr_lsp.features.resolving import on_document, require_unchanged
+from qvr_lsp.rpc import Encoded, Json, encoded_in_chunks
+from qvr_lsp.trials import Try
 
 if TYPE_CHECKING:
     from qvr_lsp.session import Session
@@ -25,37 +26,33 @@ MOST_OFFERED = 50
 
 
 @on_document
-def code_actions(session: Session, document: Document, params: Json) -> list[Json]:
+async def code_actions(session: Session, document: Document, params: Json) -> Encoded:
+    """Found and tried in a thread; they only fit the text that they were found in."""
+    edits, view = document.edits, document.frozen()
+    found = await document.trials().use(lambda attempt: encoded_in_chunks(answer(session, view, params, attempt)))
+    require_unchanged(document, edits)
+    return found
+
+
+def answer(session: Session, document: View, params: Json, attempt: Try) -> list[Json]:
     snapshot = document.snapshot
     stretch = document.stretch(params["range"])
     only = (params.get("context") or {}).get("only")
+    trying = len(snapshot.lines) <= MOST_TRIED_LINES
     actions: list[Action] = []
     if kind_requested(only, "quickfix"):
-        tried = attempts(snapshot, stretch) if len(document.lines) <= MOST_TRIED_LINES else []
+        tried = attempts(snapshot, stretch) if trying else []
         fixes = (*quick_fixes(snapshot, stretch), *tried)[:MOST_OFFERED]
-        actions += [action for action in fixes if is_improvement(document, action)]
+        actions += [each for each in fixes if not trying or removes_problem(snapshot, attempt(each.edits), each)]
     if kind_requested(only, "refactor"):
-        actions += [action for action in refactorings(snapshot, stretch) if is_harmless(document, action)]
+        found = refactorings(snapshot, stretch)
+        actions += [each for each in found if not trying or harmless(snapshot, attempt(each.edits))]
     if only and kind_requested(only, "source.fixAll"):
         actions.append(Action("Apply all preferred fixes", "source.fixAll", fix_all(snapshot)))
     if only and kind_requested(only, "source.organize"):
         actions.append(Action("Order the declarations", "source.organize", organize(snapshot)))
     allowed = [action for action in actions if action.edits and kind_requested(only, action.kind)]
     return [action_json(session, document, action) for action in allowed]
-
-
-def is_improvement(document: Document, action: Action) -> bool:
-    """Whether a fix does good: tried on the text itself."""
-    if len(document.lines) > MOST_TRIED_LINES:
-        return True
-    return removes_problem(document.snapshot, document.trial(action.edits), action)
-
-
-def is_harmless(document: Document, action: Action) -> bool:
-    """Whether a refactoring leaves the text as good as it was."""
-    if len(document.lines) > MOST_TRIED_LINES:
-        return True
-    return harmless(document.snapshot, document.trial(action.edits))
 
 
 def kind_requested(only: Any, kind: str) -> bool:
@@ -65,7 +62,7 @@ def kind_requested(only: Any, kind: str) -> bool:
     return any(kind == asked or kind.startswith(f"{asked}.") or asked.startswith(f"{kind}.") for asked in only)
 
 
-def action_json(session: Session, document: Document, action: Action) -> Json:
+def action_json(session: Session, document: View, action: Action) -> Json:
     result: Json = {
         "title": action.title,
         "kind": action.kind,
@@ -83,7 +80,7 @@ def action_json(session: Session, document: Document, action: Action) -> Json:
     return result
 
 
-def edit_json(session: Session, document: Document, edits: Sequence[TextEdit]) -> Json:
+def edit_json(session: Session, document: View, edits: Sequence[TextEdit]) -> Json:
     """A workspace edit of one document, with its version where the editor takes it."""
     changes = [{"range": document.range(item.range), "newText": item.text} for item in edits]
     if session.client.has("workspace.workspaceEdit.documentChanges"):

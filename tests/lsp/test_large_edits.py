@@ -39,6 +39,11 @@ def replaced(line: int, start: int, end: int, text: str) -> dict[str, Any]:
     return {"range": {"start": places[0], "end": places[1]}, "text": text}
 
 
+def whole(first: int, last: int) -> dict[str, Any]:
+    """The lines from one to another."""
+    return {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 99}}
+
+
 EDITS = {
     "the head of a chain": (CHAIN, replaced(0, 16, 17, "5")),
     "one of many stages": (EXPRESSION, replaced(2, 8, 10, "x0 >> x0")),
@@ -133,6 +138,35 @@ async def test_another_file_is_answered_while_brackets_are_first_read(editor: Ed
     await made
     assert await answer is not None
     assert in_order(editor, small, asked), "the answer came behind that about the brackets"
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+async def test_another_file_is_answered_while_fixes_are_tried(editor: Editor) -> None:
+    text = HEAD + "let x1 = x0 >> unkown\n" + lines("let y{n} = x1 >> xO", 1000)
+    uri = await opened(editor, "fixes", text)
+    params = {"textDocument": {"uri": uri}, "range": whole(0, 1003), "context": {"diagnostics": []}}
+    with editor.in_one_write():
+        asked, found = editor.ask("textDocument/codeAction", params)
+        small, answer = editor.ask("textDocument/hover", at(OTHER, 1, 9))
+    assert len(await found) == 50
+    assert await answer is not None
+    assert in_order(editor, small, asked), "the answer came behind that about the fixes"
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+async def test_fixes_are_tried_on_the_text_as_it_is_after_every_edit(editor: Editor) -> None:
+    uri = await opened(editor, "tried", HEAD + "let y = xO\n")
+    for number in range(3):
+        params = {
+            "textDocument": {"uri": uri},
+            "range": whole(2 + number, 2 + number),
+            "context": {"only": ["quickfix"]},
+        }
+        found = await editor.request("textDocument/codeAction", params)
+        assert [action["title"] for action in found] == ["Change to `x0`"]
+        editor.change(uri, replaced(0, 0, 0, "# é\n"), replaced(3 + number, 8, 10, f"xO >> x{number}O"))
+        await editor.request("textDocument/codeAction", params)
+        editor.change(uri, replaced(3 + number, 8, 17, "xO"))
     editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
 
