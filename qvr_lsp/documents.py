@@ -225,21 +225,25 @@ class Document(View):
 
     async def _finish(self, work: Work) -> None:
         """Finish work in a thread, and what has come meanwhile."""
-        loop = asyncio.get_running_loop()
-        with background_analysis():
-            self._analyzer = await loop.run_in_executor(None, run_to_end, work)
-            self._text, self._excerpts = None, None
-            while self._waiting:
-                waiting, self._waiting = self._waiting, []
-                work = apply_changes(self._analyzer, waiting, self._encoding)
-                self._analyzer = await loop.run_in_executor(None, run_to_end, work)
-            try:
-                snapshot = self._analyzer.snapshot()
-                await loop.run_in_executor(None, self.conversions.of, self._client, self.uri, snapshot)
-            except Exception:
-                log.exception("diagnostics could not be converted")
-        self._working = None
+        try:
+            with background_analysis():
+                await self._analyse(work)
+        except Exception:
+            log.exception("an analysis broke off")
+        finally:
+            self._working = self._text = self._excerpts = None
         self._changed()
+
+    async def _analyse(self, work: Work) -> None:
+        loop = asyncio.get_running_loop()
+        self._analyzer = await loop.run_in_executor(None, run_to_end, work)
+        self._text, self._excerpts = None, None
+        while self._waiting:
+            waiting, self._waiting = self._waiting, []
+            work = apply_changes(self._analyzer, waiting, self._encoding)
+            self._analyzer = await loop.run_in_executor(None, run_to_end, work)
+        snapshot = self._analyzer.snapshot()
+        await loop.run_in_executor(None, self.conversions.of, self._client, self.uri, snapshot)
 
     def _changed(self) -> None:
         """Publish once after everything that is queued has been handled."""
