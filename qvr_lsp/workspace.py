@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from qvr_lsp.client import Client
     from qvr_lsp.documents import Documents
 
-SETTINGS_FILE = "qvr.toml"
 MAX_FILES = 2000
 MAX_BYTES = 4_000_000
 SKIPPED = frozenset((".git", ".venv", "node_modules", "__pycache__", ".qvr", ".cache", "dist", "build"))

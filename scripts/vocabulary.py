@@ -17,7 +17,7 @@ from qvr_core.semantics.arrows.postfix import METHODS
 from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS, OPERATIONS
 from qvr_core.semantics.deductions.deductions import ATTRIBUTES, SEMIRINGS
 from qvr_core.semantics.deductions.deductions import OPTIONS as DEDUCTION_KEYS
-from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.builtins import ALIASES, BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter, support_words
@@ -263,12 +263,18 @@ _RULES: Mapping[str, str] = {
 def builtins() -> Iterator[str]:
     """The functions by what becomes of the shape, each with its arguments."""
     for title in dict.fromkeys(_RULES.values()):
-        functions = [function for function in BUILTINS.values() if _RULES[function.rule] == title]
+        functions = [one for one in BUILTINS.values() if _RULES[one.rule] == title and one.name not in ALIASES]
         calls = ", ".join(
             f"`{function.name}({', '.join(function.parameters)}{', …' if function.most is None else ''})`"
+            + _also(function.name)
             for function in functions
         )
         yield from (f"**{title}.** {calls}.", "")
+
+
+def _also(name: str) -> str:
+    aliases = [alias for alias, meant in ALIASES.items() if meant == name]
+    return f" (also {_code(aliases)})" if aliases else ""
 
 
 def compositions() -> Iterator[str]:

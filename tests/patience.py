@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType
 
+from qvr_core.runs.record.store import process_start
+
 HANG = 240.0
 """Seconds.  What must come is waited for so long: a busy machine is slow, and no test says how slow it may be."""
+NAP = 0.02
 
 
 def calls(work: Callable[[], object]) -> int:
@@ -25,3 +29,12 @@ def calls(work: Callable[[], object]) -> int:
     finally:
         sys.setprofile(before)
     return count
+
+
+def wait_gone(pid: int) -> bool:
+    """Wait until a process has ended; False where it hangs."""
+    for _ in range(int(HANG / NAP)):
+        if process_start(pid) is None:
+            return True
+        time.sleep(NAP)
+    return False

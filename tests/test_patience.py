@@ -12,14 +12,14 @@ from tests.patience import HANG, calls
 
 TESTS = Path(__file__).parent
 CLOCKS = {"perf_counter", "monotonic", "process_time", "thread_time", "perf_counter_ns", "monotonic_ns"}
-LIMITED = {"wait_for", "timeout", "run", "communicate", "wait", "join", "wait_gone", "request", "until", "notification"}
+LIMITED = {"wait_for", "timeout", "run", "communicate", "wait", "join", "request", "until", "notification"}
 
 
 def numbers(call: ast.Call) -> Iterator[float]:
     """The seconds that a call is limited to, where they are written out."""
     given = [keyword.value for keyword in call.keywords if keyword.arg == "timeout"]
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    if name in ("wait_for", "wait_gone") and len(call.args) > 1:
+    if name == "wait_for" and len(call.args) > 1:
         given.append(call.args[1])
     if name == "timeout" and call.args:
         given.append(call.args[0])

@@ -29,15 +29,15 @@ syntax keyword qvrFamily InverseWishart LKJCholesky
 syntax keyword qvrBuiltin contained abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos tan asin acos
 syntax keyword qvrBuiltin contained atan sinh cosh tanh asinh acosh atanh erf erfc erfinv sigmoid lgamma digamma ceil floor
 syntax keyword qvrBuiltin contained logsigmoid relu relu6 gelu silu mish softsign tanhshrink hardsigmoid hardswish selu
-syntax keyword qvrBuiltin contained logical_not isnan isfinite sign round neg logit expit inv_logit trunc frac sinc deg2rad
-syntax keyword qvrBuiltin contained rad2deg ndtr log_ndtr ndtri minimum maximum atan2 logaddexp logical_and logical_or pow add
-syntax keyword qvrBuiltin contained sub mul div fmod remainder copysign hypot floor_divide true_divide xlogy logsumexp argmax
-syntax keyword qvrBuiltin contained argmin amax amin nansum sum mean prod std var median max min norm any all softmax
-syntax keyword qvrBuiltin contained log_softmax softmin cumsum cumprod logcumsumexp sort argsort flip normalize softplus elu
-syntax keyword qvrBuiltin contained celu leaky_relu hardtanh hardshrink softshrink clamp clip layer_norm where concat cat
-syntax keyword qvrBuiltin contained chunk dot matmul mv mm bmm outer transpose diag diag_embed inverse cholesky det logdet eye
-syntax keyword qvrBuiltin contained zeros ones zeros_like ones_like full_like arange linspace one_hot tril triu unsqueeze
-syntax keyword qvrBuiltin contained squeeze reshape flatten roll diff size numel detach parse compose
+syntax keyword qvrBuiltin contained logical_not isnan isfinite sign round neg logit trunc frac sinc deg2rad rad2deg ndtr
+syntax keyword qvrBuiltin contained log_ndtr ndtri minimum maximum atan2 logaddexp logical_and logical_or pow add sub mul div
+syntax keyword qvrBuiltin contained fmod remainder copysign hypot floor_divide xlogy logsumexp argmax argmin amax amin nansum
+syntax keyword qvrBuiltin contained sum mean prod std var median max min norm any all softmax log_softmax softmin cumsum
+syntax keyword qvrBuiltin contained cumprod logcumsumexp sort argsort flip normalize softplus elu celu leaky_relu hardtanh
+syntax keyword qvrBuiltin contained hardshrink softshrink clamp layer_norm where concat chunk dot matmul mv mm bmm outer
+syntax keyword qvrBuiltin contained transpose diag diag_embed inverse cholesky det logdet eye zeros ones zeros_like ones_like
+syntax keyword qvrBuiltin contained full_like arange linspace one_hot tril triu unsqueeze squeeze reshape flatten roll diff
+syntax keyword qvrBuiltin contained size numel detach parse compose cat clip expit inv_logit true_divide
 syntax keyword qvrRole contained kernel embed linear norm attention position latent observed discretize
 syntax keyword qvrOption contained role scale param_source hidden_dim replicate bias rank init heads causal dropout
 syntax keyword qvrOption contained max_length bins total components low high over iid_over via mask weight at reduction

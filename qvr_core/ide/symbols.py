@@ -223,6 +223,8 @@ def references(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
         Found(symbol, occurrence, placed, statement)
         for statement in _scope(snapshot, symbol)
         for placed in units_of(statement)
+        # a name in quotes may be written with escapes
+        if symbol.name in placed.unit.text or symbol.kind == "data"
         for occurrence in names_of(placed.unit)
         if _may_name(occurrence.text, symbol) and symbol_of(snapshot, statement, placed, occurrence) == symbol
     ]

@@ -116,7 +116,10 @@ def _operators(node: Any) -> tuple[Span, ...]:
 
 
 def _words(statement: Statement, placed: Placed[Any], offset: int) -> Iterator[Sign | Keyword]:
-    """The sign or the keyword at an offset.  The tree does not keep them, so they are read off the unit's tokens."""
+    """The sign or the keyword at an offset.  The tree keeps the first word; the others are read off the tokens."""
+    first = placed.unit.keyword
+    if offset <= len(first) and first in KEYWORDS and placed.unit.text.startswith(first):
+        yield Keyword(first, Span(0, len(first)), placed, statement)
     for kind, text, start, end in tokenize(placed.unit.text, start_symbol(statement, placed))[0]:
         span = Span(start, end)
         if not _holds(span, offset) or kind == "$END":

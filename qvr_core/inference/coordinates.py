@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from qvr_core.runtime.families.bijectors import Support, constrain, unconstrain, unconstrained_shape
+from qvr_core.runtime.families.bijectors import Support, constrain, unconstrained_shape
 from qvr_core.runtime.programs.execution import Execution, SiteInfo
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import NoiseSpec
@@ -55,14 +55,6 @@ class Coordinate:
         if self.kind == "value":
             return constrain(z, self.support)
         return z, None
-
-    def from_noise(self, noise: Tensor) -> Tensor:
-        """The coordinate of given noise; the inverse of `noise`."""
-        if self.kind == "uniform":
-            return torch.special.ndtri(noise)
-        if self.kind == "value":
-            return unconstrain(noise, self.support)
-        return noise
 
 
 def coordinates(

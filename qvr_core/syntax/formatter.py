@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, cast
 
 from qvr_core.syntax import tree
 from qvr_core.syntax.alignment import align_runs, run_around
-from qvr_core.syntax.cutter import BLOCKS
-from qvr_core.syntax.layout import shape
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.printer import to_lines
 from qvr_core.syntax.source import Cursor, Range
@@ -273,20 +271,3 @@ def _indents(statement: Statement) -> list[int]:
 
     visit(statement.header, 0)
     return found
-
-
-def indentation_below(layout: Layout, line: int) -> int:
-    """The indentation that a new line under `line` should have."""
-    while line >= 0 and not shape(layout.lines[line]).code:
-        line -= 1
-    if line < 0:
-        return 0
-    found = shape(layout.lines[line])
-    statement = layout.statement_at(line)
-    if statement is None or found.word == "return":
-        return 0
-    if found.opens or found.word in ("marginalize", "lexicon"):
-        return found.width + STEP
-    if found.word in BLOCKS and found.width == 0:
-        return STEP
-    return found.width if found.width else 0

@@ -25,7 +25,8 @@ def statement_uid(uid: int) -> int:
 
 def units_of(statement: Statement) -> Iterator[Placed[Any]]:
     """The header and all lines of its blocks, in the order of the text."""
-    pending: list[Placed[Any]] = [statement.header]
+    yield statement.header
+    pending = list(reversed(statement.header.children))
     while pending:
         placed = pending.pop()
         yield placed

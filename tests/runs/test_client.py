@@ -16,8 +16,8 @@ from qvr_core.runs.client.client import CANCEL_LADDER, WorkerProcess, start
 from qvr_core.runs.client.pool import WorkerPool
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.protocol import Cancelled, Crashed, Event, Finished, Job, Message, Progress
-from qvr_core.runs.record.store import RunDirectory, RunStore, process_start, wait_gone
-from tests.patience import HANG
+from qvr_core.runs.record.store import RunDirectory, RunStore, process_start
+from tests.patience import HANG, wait_gone
 
 PRELUDE = """\
 #!{python}
@@ -131,7 +131,7 @@ async def test_cancel_of_a_deaf_worker_is_over_in_three_seconds_with_its_childre
     assert CANCEL_LADDER[-1][0] < 3
     last = await worker.cancel()
     assert last == Cancelled(step=7, seconds=2.5, checkpoint="there")
-    assert wait_gone(child, HANG)
+    assert wait_gone(child)
 
 
 async def test_cancel_twice_and_after_the_end(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ from qvr_core.runs.record.protocol import (
     Progress,
     Started,
 )
-from qvr_core.runs.record.store import RunDirectory, RunStore, wait_gone
-from tests.patience import HANG
+from qvr_core.runs.record.store import RunDirectory, RunStore
+from tests.patience import HANG, wait_gone
 from tests.runs.jobs import MODEL, make_job, watched
 
 pytestmark = pytest.mark.usefixtures("patient")
@@ -168,7 +168,7 @@ async def test_worker_dies_with_its_parent(tmp_path: Path, text: Path) -> None:
     assert pid is not None
     parent.kill()
     parent.wait()
-    assert wait_gone(pid, HANG)
+    assert wait_gone(pid)
 
 
 async def test_worker_dies_with_its_parent_before_it_has_a_job(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ async def test_worker_dies_with_its_parent_before_it_has_a_job(tmp_path: Path) -
     pid = int(parent.stdout.readline())
     parent.kill()
     parent.wait()
-    assert wait_gone(pid, HANG)
+    assert wait_gone(pid)
 
 
 async def failed(job: Job) -> Failed:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
-from qvr_core.semantics.types.display import structure, type_text
+from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model import Model
 
 MARK = re.compile(
@@ -155,4 +155,4 @@ def shown_type(snapshot: Snapshot, name: str) -> str | None:
     arrow = model.arrows.get(name) or (model.lets[name].arrow if name in model.lets else model.programs.get(name))
     if arrow is None:
         return None
-    return type_text(name, arrow.domain, arrow.codomain, arrow.sort).removeprefix(f"{name} : ")
+    return f"{arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"

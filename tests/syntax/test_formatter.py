@@ -8,13 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from qvr_core.syntax.formatter import format_edits, format_text, indentation_below, same_tree
-from qvr_core.syntax.parser import parse_text
+from qvr_core.syntax.formatter import format_edits, format_text, same_tree
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, SourceText
 from qvr_core.syntax.statements import Document, is_damaged
 from qvr_core.syntax.tree import Statement
 from tests.syntax.generated import sentence
+from tests.syntax.parsing import parse_text
 from tests.syntax.samples import LSTM, PIECES, RNN, SAMPLES
 
 MESSY = """\
@@ -251,20 +251,3 @@ def test_generated_programs_keep_their_meaning(seed: int) -> None:
     before, after = parse_text(text)[0], parse_text(once)[0]
     assert not any(map(is_damaged, before)), text
     assert len(before) == len(after) and all(map(_same, before, after))
-
-
-@pytest.mark.parametrize(
-    ("text", "indent"),
-    [
-        ("program p : A -> B", 4),
-        ("program p : A -> B\n    sample x <- f", 4),
-        ("program p : A -> B\n    marginalize z <- f", 8),
-        ("program p : A -> B\n    return x", 0),
-        ("program p : A -> B\n    let x = f(", 8),
-        ("object A : Real 1", 0),
-        ("", 0),
-    ],
-)
-def test_indentation_of_a_new_line(text: str, indent: int) -> None:
-    document = Document(text + "\n")
-    assert indentation_below(document, len(document.lines) - 2) == indent

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qvr_core.syntax import tree
-from qvr_core.syntax.parser import parse_text
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.printer import to_lines, to_text
 from qvr_core.syntax.tables import COMPILED, STARTS, compile_grammar
 from qvr_core.syntax.tree import Span
 from qvr_core.syntax.units import parse_unit
 from tests.syntax.generated import sentence
+from tests.syntax.parsing import parse_text
 from tests.syntax.samples import SAMPLES
 
 

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qvr_core.syntax.formatter import format_text
-from qvr_core.syntax.parser import parse_text
 from qvr_core.syntax.placing import statement_uid, units_of
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.statements import Document, Layout
 from qvr_core.syntax.tree import Placed
 from qvr_core.syntax.units import parse_unit
 from tests.patience import calls
+from tests.syntax.parsing import parse_text
 from tests.syntax.samples import PIECES, RNN, SAMPLES, STRIPPED
 
 SAMPLE = st.sampled_from(list(SAMPLES.values()))

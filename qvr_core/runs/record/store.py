@@ -23,7 +23,6 @@ import json
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -43,8 +42,6 @@ from qvr_core.runs.record.files import (
 )
 from qvr_core.runs.record.lock import Lock
 from qvr_core.runs.record.protocol import Event, Failed, Finished, Job, Progress, Started, parse_event
-
-STATUSES = ("queued", "running", "finished", "cancelled", "failed", "crashed")
 
 
 class NoSuchRun(Exception):
@@ -158,7 +155,8 @@ class RunDirectory:
         return max((int(path.name.partition("-")[2]) for path in self.checkpoints.glob("step-*")), default=0)
 
     def status(self) -> str:
-        """One of `STATUSES`, read off the disk and the process table, so that it is true after any kill."""
+        """'queued', 'running', 'finished', 'cancelled', 'failed' or 'crashed', read off the disk and the process table,
+        so that it is true after any kill."""
         ending = self.ending()
         if ending is not None:
             return ending.event
@@ -337,13 +335,3 @@ def process_start(pid: int) -> str | None:
             return None
         return "alive"
     return None if fields[0] in "ZX" else fields[19]
-
-
-def wait_gone(pid: int, seconds: float) -> bool:
-    """Wait until a process has ended; False where it still lives after that time."""
-    deadline = time.monotonic() + seconds
-    while process_start(pid) is not None:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True

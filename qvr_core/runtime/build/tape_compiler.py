@@ -15,6 +15,7 @@ from qvr_core.runtime.arrows.deterministic import LinearArrow
 from qvr_core.runtime.loops.tape import BINARY, UNARY, BinaryOp, ChunkOp, LinearOp, Operand, Tape, UnaryOp, shortened
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule
+from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.types import model as m
 
 LONGEST = 400
@@ -124,7 +125,7 @@ class _Compiler:
         if expr.keywords:
             raise _Unsupported
         operands = [self._operand(arg, bound) for arg in expr.args]
-        match expr.function, operands:
+        match canonical(expr.function), operands:
             case "neg", [operand]:
                 return self._binary("mul", operand, -1.0)
             case function, [int(slot)] if function in UNARY:

@@ -12,13 +12,11 @@ from torch import Tensor
 from qvr_core.runtime.values.cells import Cell, align, as_one
 from qvr_core.runtime.values.decompositions import cholesky, inverse
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS
+from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, canonical
 
 Function = Callable[[Sequence[Cell], Mapping[str, Cell]], Cell]
 
 _RENAMED: Mapping[str, Callable[..., Tensor]] = {
-    "expit": torch.sigmoid,
-    "inv_logit": torch.sigmoid,
     "ndtr": torch.special.ndtr,
     "log_ndtr": torch.special.log_ndtr,
     "ndtri": torch.special.ndtri,
@@ -272,8 +270,8 @@ def _full_like(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
 
 
 _OWN: Mapping[str, Function] = {
-    "clamp": _clamp, "clip": _clamp, "layer_norm": _layer_norm,
-    "concat": _concat, "cat": _concat, "chunk": _chunk,
+    "clamp": _clamp, "layer_norm": _layer_norm,
+    "concat": _concat, "chunk": _chunk,
     "dot": _dot, "matmul": _matmul, "mv": _matmul, "mm": _matmul, "bmm": _matmul, "outer": _outer,
     "transpose": _transpose, "diag": _diag, "diag_embed": _on_first(torch.diag_embed),
     "inverse": _on_first(inverse), "cholesky": _on_first(cholesky),
@@ -289,6 +287,7 @@ _OWN: Mapping[str, Function] = {
 
 def function(name: str) -> Function:
     """The builtin or operator called `name`."""
+    name = canonical(name)
     if name in _OWN:
         return _OWN[name]
     if name in COMPARISONS:

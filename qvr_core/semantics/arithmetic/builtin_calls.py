@@ -19,7 +19,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_last,
 )
 from qvr_core.semantics.arithmetic.elementwise import Check, elementwise, plate_aligned, words
-from qvr_core.semantics.language.builtins import BuiltinFunction, arity_words
+from qvr_core.semantics.language.builtins import BuiltinFunction, arity_words, canonical
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.bounds import MOST_FACTORS, bounded_product
 from qvr_core.semantics.scope.environment import StepContext
@@ -42,7 +42,7 @@ from qvr_core.semantics.types.spaces import (
 from qvr_core.syntax.tree import ArithArg, ArithCall, Span, Variable
 
 _RANGES: dict[str, tuple[float | None, float | None]] = {
-    "sigmoid": (0.0, 1.0), "expit": (0.0, 1.0), "inv_logit": (0.0, 1.0), "ndtr": (0.0, 1.0), "tanh": (-1.0, 1.0),
+    "sigmoid": (0.0, 1.0), "ndtr": (0.0, 1.0), "tanh": (-1.0, 1.0),
     "sin": (-1.0, 1.0), "cos": (-1.0, 1.0), "erf": (-1.0, 1.0), "hardsigmoid": (0.0, 1.0),
     "exp": (0.0, None), "exp2": (0.0, None), "softplus": (0.0, None), "relu": (0.0, None), "abs": (0.0, None),
     "square": (0.0, None), "sqrt": (0.0, None),
@@ -126,9 +126,9 @@ def _shape(
     match function.rule:
         case "pointwise":
             kind = elementwise(list(zip(args, texts, strict=False)), where, ctx)
-            return _bounded(function.name, kind)
+            return _bounded(canonical(function.name), kind)
         case "keep":
-            return _kept(function.name, types[0])
+            return _kept(canonical(function.name), types[0])
         case "reduce":
             if len(args) > 1 and function.name == "dot":
                 return drop_last(elementwise(list(zip(args, texts, strict=False)), where, ctx))

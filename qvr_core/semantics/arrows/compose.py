@@ -102,7 +102,7 @@ def _connect(
             return False
     elif has_seq(given) and not has_seq(wanted):
         stage = lift(stage)
-    told = len(scope.diagnostics)
+    reported = len(scope.diagnostics)
     check_sorts(stages[-1], stage, left, right, operator, scope)
     scope.require_fit(
         stages[-1].codomain,
@@ -115,7 +115,7 @@ def _connect(
         replica=_replica(stages[-1]),
     )
     stages.append(stage)
-    return len(scope.diagnostics) == told
+    return len(scope.diagnostics) == reported
 
 
 def _item_and_state(arrow: Arrow) -> tuple[Related, ...]:

@@ -65,7 +65,7 @@ class Strangers:
 
     def __init__(self, file: File) -> None:
         self.file = file
-        self._said: dict[int, tuple[Sequence[UnknownName], int, list[_Stranger]]] = {}
+        self._cached: dict[int, tuple[Sequence[UnknownName], int, list[_Stranger]]] = {}
         """By statement: the names, the version of the spellings, what was said."""
         self._renamed: dict[str, tuple[str, tuple[Place, ...], Diagnostic]] = {}
         """The error at each misspelt declaration: what it is called elsewhere, and where."""
@@ -80,7 +80,7 @@ class Strangers:
             self._idle[kind].put(name, unused and keyword in keywords)
 
     def forget(self, uid: int) -> None:
-        self._said.pop(uid, None)
+        self._cached.pop(uid, None)
 
     def find(self, flagged: Iterable[int], unused: Set[str], broken: str) -> Misspelt:
         """What there is to say of the unknown names in `flagged` statements; `unused` are declared names, `broken` the
@@ -88,8 +88,8 @@ class Strangers:
         wrong = [(uid, names) for uid in flagged if (names := self.file.records[uid].checked.unknown_names)]
         distinct = len({one.name for _, names in wrong for one in names})
         spelled = distinct * len(self.file.entries) <= MOST_COMPARED
-        told = [one for uid, names in wrong for one in self._strangers(uid, names, spelled)]
-        strangers = [one for one in told if one.name.name not in broken and not self._is_copy(one.name.name)]
+        unknown = [one for uid, names in wrong for one in self._strangers(uid, names, spelled)]
+        strangers = [one for one in unknown if one.name.name not in broken and not self._is_copy(one.name.name)]
         renamed = _renamed(strangers, unused)
         covered = {name for name, _ in renamed.values()}
         found = [one.error for one in strangers if one.name.name not in covered]
@@ -99,11 +99,11 @@ class Strangers:
     def _strangers(self, uid: int, names: Sequence[UnknownName], spelled: bool) -> list[_Stranger]:
         indices = chain(self._spellings.values(), self._idle.values())
         version = sum(index.version for index in indices) if spelled else -1
-        known = self._said.get(uid)
+        known = self._cached.get(uid)
         if known is None or known[0] is not names or known[1] != version:
             near = [self._near(one) if spelled else None for one in names]
-            told = [_Stranger(one, at, self._error(one, at)) for one, at in zip(names, near, strict=True)]
-            known = self._said[uid] = (names, version, told)
+            made = [_Stranger(one, at, self._error(one, at)) for one, at in zip(names, near, strict=True)]
+            known = self._cached[uid] = (names, version, made)
         return known[2]
 
     def _near(self, unknown: UnknownName) -> str | None:

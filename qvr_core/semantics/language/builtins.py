@@ -71,14 +71,14 @@ _ACTIVATIONS = {
 _FUNCTIONS: tuple[BuiltinFunction, ...] = (
     *_pointwise(_POINTWISE),
     *_pointwise(
-        "sign round neg logit expit inv_logit trunc frac sinc deg2rad rad2deg ndtr log_ndtr ndtri", reserved=False
+        "sign round neg logit trunc frac sinc deg2rad rad2deg ndtr log_ndtr ndtri", reserved=False
     ),
     *_pointwise(
         "minimum maximum atan2 logaddexp logical_and logical_or",
         arity=2,
     ),
     *_pointwise(
-        "pow add sub mul div fmod remainder copysign hypot floor_divide true_divide xlogy", arity=2, reserved=False
+        "pow add sub mul div fmod remainder copysign hypot floor_divide xlogy", arity=2, reserved=False
     ),
     *_reductions("logsumexp argmax argmin amax amin nansum"),
     *_reductions("sum mean prod std var median max min norm any all", reserved=False),
@@ -89,11 +89,9 @@ _FUNCTIONS: tuple[BuiltinFunction, ...] = (
         for name, extra in _ACTIVATIONS.items()
     ),
     BuiltinFunction("clamp", 1, 3, "keep", "cut off outside min to max", ("min", "max"), True, ("x", "min", "max")),
-    BuiltinFunction("clip", 1, 3, "keep", "cut off outside min to max", ("min", "max"), True, ("x", "min", "max")),
     BuiltinFunction("layer_norm", 1, 1, "keep", "standardise over the last axis", ("eps",), parameters=("x",)),
     BuiltinFunction("where", 3, 3, "pointwise", "a where condition, else b", parameters=("condition", "a", "b")),
     BuiltinFunction("concat", 1, None, "concat", "join the last axes", ("dim",), parameters=("x", "y")),
-    BuiltinFunction("cat", 1, None, "concat", "join the last axes", ("dim",), parameters=("x", "y")),
     BuiltinFunction("chunk", 2, 2, "chunk", "n equal pieces of the last axis", ("chunks", "dim"), True, ("x", "n")),
     BuiltinFunction("dot", 2, 2, "reduce", "Σ x · y over the last axis", reserved=False, parameters=("x", "y")),
     BuiltinFunction("matmul", 2, 2, "matmul", "matrix product over the last axes", parameters=("x", "y")),
@@ -135,16 +133,24 @@ _FUNCTIONS: tuple[BuiltinFunction, ...] = (
 )  # fmt: skip
 
 _ORDINARY_WORDS = (
-    "cat clip layer_norm mv mm bmm diag diag_embed inverse cholesky det logdet eye zeros ones arange linspace one_hot "
+    "layer_norm mv mm bmm diag diag_embed inverse cholesky det logdet eye zeros ones arange linspace one_hot "
     "tril triu unsqueeze squeeze reshape flatten roll numel detach square reciprocal floor ceil"
 )
 """Names that programs use for things of their own."""
 
-BUILTINS: Mapping[str, BuiltinFunction] = {
+ALIASES: Mapping[str, str] = {
+    "cat": "concat", "clip": "clamp", "expit": "sigmoid", "inv_logit": "sigmoid", "true_divide": "div",
+}  # fmt: skip
+"""Other names of functions, and the names that the tables know them by; none of them is reserved."""
+
+_BY_NAME = {
     function.name: replace(function, reserved=function.reserved and function.name not in _ORDINARY_WORDS.split())
     for function in _FUNCTIONS
 }
-"""Every builtin function by name."""
+BUILTINS: Mapping[str, BuiltinFunction] = _BY_NAME | {
+    alias: replace(_BY_NAME[name], name=alias, reserved=False) for alias, name in ALIASES.items()
+}
+"""Every builtin function by each of its names."""
 
 OPERATORS: Mapping[str, str] = {
     "+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow",
@@ -153,6 +159,11 @@ OPERATORS: Mapping[str, str] = {
 """The model's name of each infix operator (`Builtin.function`)."""
 
 COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
+
+
+def canonical(name: str) -> str:
+    """The name that the tables know a function by."""
+    return ALIASES.get(name, name)
 
 
 def arity_words(function: BuiltinFunction) -> str:

@@ -21,7 +21,6 @@ class OptionSpec:
     default: str | int | float | bool | None
     meaning: str
     words: tuple[str, ...] = ()
-    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)

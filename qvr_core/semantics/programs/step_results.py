@@ -93,8 +93,27 @@ def meaning(binding: Binding) -> tuple[object, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StepResult:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Findings:
+    """What checking steps looked up, reported and found out.  `stages` are the declared arrows that they apply."""
+
+    entries: dict[str, Entry | None]
+    sizes: dict[str, int | None]
+    diagnostics: tuple[Diagnostic, ...]
+    equations: tuple[Equation, ...]
+    unknown_names: tuple[UnknownName, ...]
+    size_places: dict[str, Place]
+    size_values: dict[str, int]
+    holes: dict[str, str]
+    lifts: frozenset[str]
+    uses_input: bool
+    effects: frozenset[str]
+    plates: frozenset[str]
+    stages: Stages
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class StepResult(Findings):
     """What one step says, with everything that it read.
 
     `units` are the unit of the step and the uids and units of its block; `binds` what it binds for the steps below,
@@ -107,22 +126,8 @@ class StepResult:
     nested: tuple[tuple[str, Binding], ...]
     reads: frozenset[str]
     read: dict[str, Binding]
-    entries: dict[str, Entry | None]
-    sizes: dict[str, int | None]
-    diagnostics: tuple[Diagnostic, ...]
-    equations: tuple[Equation, ...]
-    unknown_names: tuple[UnknownName, ...]
-    size_places: dict[str, Place]
-    size_values: dict[str, int]
-    holes: dict[str, str]
     free: tuple[FreeName, ...]
     data: dict[str, tuple[ValueType, Origin]]
-    lifts: frozenset[str]
-    uses_input: bool
-    effects: frozenset[str]
-    plates: frozenset[str]
-    stages: Stages
-    """How many declared arrows it applies."""
 
     def untouched(self, changes: Changes) -> bool:
         """True where checking the step again would say the same."""
@@ -147,18 +152,18 @@ class StepResult:
         )
 
 
-def units_of(placed: Placed[Item]) -> tuple[Any, ...]:
+def unit_identities(placed: Placed[Item]) -> tuple[Any, ...]:
     """The unit of a step, then the uids and units of the lines below it."""
     if not placed.children:
         return (placed.unit,)
-    return (placed.unit, *(part for child in placed.children for part in (child.uid, *units_of(child))))
+    return (placed.unit, *(part for child in placed.children for part in (child.uid, *unit_identities(child))))
 
 
 def same_text(placed: Placed[Item], units: tuple[Any, ...]) -> bool:
     """True where a step still consists of `units`, each line at the place that its findings name."""
     if not placed.children:
         return len(units) == 1 and placed.unit is units[0]
-    return units_of(placed) == units
+    return unit_identities(placed) == units
 
 
 # ---------------------------------------------------------------- blocks
@@ -167,8 +172,8 @@ BLOCK = 32
 """A step whose uid is a multiple of this starts a block, wherever it stands: blocks survive insertions above them."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Block(Findings):
     """Some neighbouring steps, summed up."""
 
     results: list[StepResult]
@@ -182,20 +187,7 @@ class Block:
     """Names that lets and samples bind: what may turn out to be unused."""
     nested: tuple[StepResult, ...]
     free: tuple[StepResult, ...]
-    entries: dict[str, Entry | None]
-    sizes: dict[str, int | None]
-    diagnostics: tuple[Diagnostic, ...]
-    equations: tuple[Equation, ...]
-    unknown_names: tuple[UnknownName, ...]
-    size_places: dict[str, Place]
-    size_values: dict[str, int]
-    holes: dict[str, str]
-    lifts: frozenset[str]
-    uses_input: bool
-    effects: frozenset[str]
-    plates: frozenset[str]
     sampled: bool
-    stages: Stages
     density: Density
     """Draws of all sites together; kind 'none' and 'score' where one of them is."""
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from qvr_core.semantics.programs.marginals import check_marginalize, damaged_binding
-from qvr_core.semantics.programs.step_results import Changes, Pass, RecordingGlobals, StepResult, same_text, units_of
+from qvr_core.semantics.programs.step_results import (
+    Changes,
+    Pass,
+    RecordingGlobals,
+    StepResult,
+    same_text,
+    unit_identities,
+)
 from qvr_core.semantics.programs.steps import check_step
 from qvr_core.semantics.scope.bounds import MOST_OPERATIONS, too_many_operations
 from qvr_core.semantics.scope.environment import Binding, StepContext
@@ -125,7 +132,7 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
         binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
     reads = frozenset(ctx.reads.keys() - {name for name, _ in nested})
     return StepResult(
-        units=units_of(placed),
+        units=unit_identities(placed),
         model=model,
         binds={name: binding for name, binding in binds if name != DISCARD},
         nested=nested,

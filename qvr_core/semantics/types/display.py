@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.types.model import Sort
 from qvr_core.semantics.types.spaces import (
     Constrained,
     Dim,
@@ -98,8 +97,3 @@ def space_text(named: Named) -> str:
     if not size or named.written == structure(named.space):
         return named.written
     return f"{named.written} ({size})"
-
-
-def type_text(name: str, domain: Named, codomain: Named, sort: Sort) -> str:
-    """'tok_embed : Token => Embedded'."""
-    return f"{name} : {domain.written} {sort.value} {codomain.written}"

@@ -66,5 +66,3 @@ LEXICON_TERM = Code("lexicon-term", _ERROR, "A lexicon entry uses a name that is
 RULE_ATTRIBUTE = Code("rule-attribute", _ERROR, "Rules and entries have no such attribute.")
 UNKNOWN_START = Code("unknown-start", _ERROR, "The start symbol is not an atom of the deduction.")
 DUPLICATE_ATOM = Code("duplicate-atom", _HINT, "An atom is listed twice.", unnecessary=True)
-
-OWN: tuple[Code, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Code))

@@ -375,8 +375,3 @@ def sizes(space: Space) -> Iterator[Dim]:
             yield from sizes(factor)
     elif isinstance(space, Seq):
         yield from sizes(space.item)
-
-
-def is_solved(space: Space) -> bool:
-    """True where no size is left unknown."""
-    return not any(isinstance(size, Linear) for size in sizes(space))

@@ -1,4 +1,4 @@
-"""The door to the syntax layer for those who have a whole text and need no edits."""
+"""A whole text, parsed."""
 
 from __future__ import annotations
 
