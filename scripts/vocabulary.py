@@ -15,16 +15,22 @@ from pathlib import Path
 
 from qvr_core.semantics.arrows.postfix import METHODS
 from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS, OPERATIONS
-from qvr_core.semantics.deductions.deductions import ATTRIBUTES, SEMIRINGS
-from qvr_core.semantics.deductions.deductions import OPTIONS as DEDUCTION_KEYS
 from qvr_core.semantics.language.builtins import ALIASES, BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter, support_words
+from qvr_core.semantics.language.options import (
+    DEDUCTION_KEYS,
+    EFFECTS,
+    OBJECT_KEYS,
+    PROGRAM_KEYS,
+    REDUCTIONS,
+    RULE_ATTRIBUTES,
+    SEMIRINGS,
+    STEP_KEYS,
+    VALUE_KEYS,
+)
 from qvr_core.semantics.language.roles import HEAD_OPTIONS, ROLES, OptionSpec
-from qvr_core.semantics.programs.program_options import EFFECTS
-from qvr_core.semantics.programs.program_options import KEYS as PROGRAM_KEYS
-from qvr_core.semantics.programs.step_options import OBJECT_KEYS, REDUCTIONS, STEP_KEYS, VALUE_KEYS
 from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS
 from qvr_core.syntax.lexer import SPACES
 from qvr_core.syntax.units import KINDS
@@ -65,7 +71,7 @@ WORDS: Mapping[str, Iterable[str]] = {
         *SEMIRINGS,
         *FLAGS,
     ),
-    "attributes": ATTRIBUTES,
+    "attributes": RULE_ATTRIBUTES,
     "compositions": BUILTIN_COMPOSITIONS,
     "operations": OPERATIONS,
 }

@@ -18,7 +18,6 @@ from qvr_core.ide.descriptions import (
 )
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language import (
-    STEP_OPTIONS,
     builtin_text,
     combinator_text,
     family_text,
@@ -32,6 +31,7 @@ from qvr_core.ide.target import Keyword, Operator, Sign, Target, range_of, targe
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.options import MEANINGS
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import space_text, structure
@@ -200,7 +200,7 @@ def _option_word(found: Found) -> Prose:
         return prose(
             Heading(symbol.name, f" (a role): {role.summary}"), f"{role.between}, {arrows.sort_word(role.sort)}"
         )
-    if symbol.of in STEP_OPTIONS:
+    if symbol.of in MEANINGS:
         return option_text(symbol.of, "")
     return prose(f"`{symbol.name}`: value of `{symbol.of}`")
 

@@ -8,6 +8,7 @@ from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import support_words
+from qvr_core.semantics.language.options import MEANINGS
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
 
 
@@ -53,7 +54,7 @@ def option_text(key: str, owner: str) -> Prose:
     spec = ROLES[owner].options.get(key) if owner in ROLES else None
     if spec is not None:
         return prose(Heading(key, f" (option of `{owner}`)"), sentence(spec.meaning), _legal(spec))
-    text = STEP_OPTIONS.get(key)
+    text = MEANINGS.get(key)
     return prose(Heading(key), text) if text else ()
 
 
@@ -68,28 +69,6 @@ def _legal(spec: OptionSpec) -> str:
     default = spec.default
     shown = "none" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
     return f"Takes {kinds[spec.kind]}. Default: {shown}."
-
-
-STEP_OPTIONS = {
-    "via": "An integer vector: the group of each row. Its length is the number of rows.",
-    "over": "On `sample` the event axis; on `marginalize` the groups.",
-    "iid_over": "The batch plate: independent draws along this axis.",
-    "mask": "Rows, or positions of a sequence, where it is false do not count.",
-    "weight": "The log density of each row, or position, is multiplied by it.",
-    "at": "Only the rows, or positions of a sequence, that this index selects are scored.",
-    "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
-    "lengths": "How many positions of each row's sequences are valid: data or an input. Attention sees no others.",
-    "effects": "What the body may do: a subset of `Sample`, `Score`, `Marginal`, `Pure`.",
-    "low": "The lower bound of the space.",
-    "high": "The upper bound of the space.",
-    "semiring": "`LogProb`, `Viterbi`, `Boolean` or `Counting`.",
-    "start": "The atom that a whole sentence must have.",
-    "depth": "The deepest category that is built.",
-    "tolerance": "Changes below this count as the fixed point.",
-    "max_iterations": "After so many rounds the chart stops.",
-    "learnable": "Gives the rule or entry a learned log-weight.",
-    "bounded": "Keeps the log-weight of a cyclic rule negative.",
-}
 
 
 def support_text(name: str) -> str:

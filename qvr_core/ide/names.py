@@ -11,12 +11,12 @@ from typing import Any
 
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.options import OBJECT_KEYS, VALUE_KEYS
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.tree import Name, Span, Unit
 
-# Option values that are names of the program, and those that are names of the file.
-VALUE_OPTIONS = frozenset(("via", "mask", "weight", "at", "lengths"))
-AXIS_OPTIONS = frozenset(("over", "iid_over"))
+VALUE_OPTIONS = frozenset((*VALUE_KEYS, "lengths"))
+"""Options whose values are names of the program."""
 
 CALLS = frozenset(one.name for one in COMBINATORS.values() if not one.bare)
 
@@ -201,7 +201,7 @@ def _options(options: t.Options | None) -> Found:
 
 
 def _value(value: t.Value, key: str) -> Found:
-    part = "value" if key in VALUE_OPTIONS else "object" if key in AXIS_OPTIONS else "word"
+    part = "value" if key in VALUE_OPTIONS else "object" if key in OBJECT_KEYS else "word"
     match value:
         case t.Word(text=text, span=span):
             yield Occurrence(text, span, part, key)

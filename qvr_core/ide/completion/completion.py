@@ -26,22 +26,21 @@ from qvr_core.ide.completion.offers import (
     values_offered,
 )
 from qvr_core.ide.completion.snippets import (
-    ALGEBRAS,
     OPERATIONS,
     SNIPPETS,
     STATEMENTS,
-    STEP_OPTION_KEYS,
     STEP_SNIPPETS,
-    WORD_VALUES,
 )
 from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of, space_of_text
 from qvr_core.ide.keywords import KEYWORDS
-from qvr_core.ide.language import STEP_OPTIONS, family_text, keyword_text, option_text
+from qvr_core.ide.language import family_text, keyword_text, option_text
 from qvr_core.ide.names import VALUE_OPTIONS
 from qvr_core.ide.prose import prose
 from qvr_core.ide.view import model_of
+from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES, heads_for
+from qvr_core.semantics.language.options import DEDUCTION_KEYS, MEANINGS, OBJECT_KEYS, STEP_KEYS, WORDS
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import structure
@@ -163,7 +162,7 @@ def _statement(snapshot: Snapshot, place: Context) -> Items:
         case "export":
             yield from _expression(snapshot, place, bracket)
         case "composition":
-            yield from (Completion(name, "module", rank=GOOD) for name in ALGEBRAS)
+            yield from (Completion(name, "module", rank=GOOD) for name in BUILTIN_COMPOSITIONS)
         case _:
             return
 
@@ -233,23 +232,22 @@ def _options(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
         yield from _option_values(snapshot, place, since[0].text)
         return
     if bracket.kind == "BOUNDS" or place.keyword == "object":
-        yield from (_option(key, f"{key}=", STEP_OPTIONS[key]) for key in ("low", "high"))
+        yield from (_option(key, f"{key}=", MEANINGS[key]) for key in ("low", "high"))
         return
     given = {token.text for token in place.tokens[bracket.start :] if token.kind == "NAME"}
     if place.start == "step":
-        keys = STEP_OPTION_KEYS.get(place.keyword, ())
-        yield from (_option(key, f"{key}=", STEP_OPTIONS[key]) for key in keys if key not in given)
+        keys = STEP_KEYS.get(place.keyword, ())
+        yield from (_option(key, f"{key}=", MEANINGS[key]) for key in keys if key not in given)
     elif place.keyword == "morphism":
         role = ROLES.get(_role(place))
         for spec in role.options.values() if role is not None else ():
             if spec.key not in given and (spec.key != "scale" or _scale_matters(snapshot, place)):
                 yield _role_option(spec, _role(place))
     elif place.keyword == "program":
-        yield _option("effects", "effects=[$0]", STEP_OPTIONS["effects"], snippet=True)
-        yield _option("lengths", "lengths=", STEP_OPTIONS["lengths"])
+        yield _option("effects", "effects=[$0]", MEANINGS["effects"], snippet=True)
+        yield _option("lengths", "lengths=", MEANINGS["lengths"])
     elif place.keyword == "deduction":
-        keys = ("semiring", "start", "depth", "tolerance", "max_iterations")
-        yield from (_option(key, f"{key}=", STEP_OPTIONS[key]) for key in keys if key not in given)
+        yield from (_option(key, f"{key}=", MEANINGS[key]) for key in DEDUCTION_KEYS if key not in given)
 
 
 def _scale_matters(snapshot: Snapshot, place: Context) -> bool:
@@ -284,10 +282,10 @@ def _option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
     if place.start == "step" and key in VALUE_OPTIONS:
         yield from values_offered(snapshot, place)
         return
-    if place.start == "step" and key in ("over", "iid_over"):
+    if place.start == "step" and key in OBJECT_KEYS:
         yield from objects_offered(snapshot, place)
         return
-    words = WORD_VALUES.get(key, ())
+    words = WORDS.get(key, ())
     role = ROLES.get(_role(place))
     spec = role.options.get(key) if role is not None and place.keyword == "morphism" else None
     if spec is not None:

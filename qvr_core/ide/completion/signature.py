@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Signature
 from qvr_core.ide.completion.context import Bracket, Context, context_at
-from qvr_core.ide.completion.snippets import STEP_OPTION_KEYS
-from qvr_core.ide.language import STEP_OPTIONS
 from qvr_core.ide.prose import prose
 from qvr_core.ide.symbols import Symbol
 from qvr_core.ide.target import called
@@ -15,6 +13,7 @@ from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.options import MEANINGS, STEP_KEYS
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import structure
@@ -126,8 +125,8 @@ def _options(place: Context, bracket: Bracket) -> Signature | None:
             for spec in role.options.values()
         )
         return _listed(f"options of {role.name}", role.summary, keys, bracket)
-    if place.start == "step" and place.keyword in STEP_OPTION_KEYS:
-        keys = tuple((f"{key}=", STEP_OPTIONS[key]) for key in STEP_OPTION_KEYS[place.keyword])
+    if place.start == "step" and place.keyword in STEP_KEYS:
+        keys = tuple((f"{key}=", MEANINGS[key]) for key in STEP_KEYS[place.keyword])
         return _listed(f"options of {place.keyword}", "", keys, bracket)
     return None
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS
+from qvr_core.semantics.language.options import SEMIRINGS
 from qvr_core.semantics.language.roles import ROLES
-
-ALGEBRAS = (
-    "product_fuzzy", "boolean", "lukasiewicz", "godel", "tropical", "max_plus", "log_prob", "real", "probability",
-    "counting", "markov",
-)  # fmt: skip
 
 STATEMENTS = ("object", "morphism", "let", "program", "export", "composition", "deduction")
 
@@ -18,9 +15,9 @@ SNIPPETS = {
     "program": "program ${1:name} : ${2:A} -> ${3:B}\n    sample ${4:h} <- ${5:arrow}\n"
     "    observe ${6:y} <- ${7:head}($4)\n    return $6",
     "export": "export ${1:name}",
-    "composition": f"composition ${{1|{','.join(ALGEBRAS)}|}}",
+    "composition": f"composition ${{1|{','.join(BUILTIN_COMPOSITIONS)}|}}",
     "deduction": "deduction ${1:Name} : ${2:A} -> ${3:B} "
-    "[semiring=${4|LogProb,Viterbi,Boolean,Counting|}, start=${5:S}]\n"
+    f"[semiring=${{4|{','.join(SEMIRINGS)}|}}, start=${{5:S}}]\n"
     "    atoms $5\n    rule ${6:name} : $0 |- ",
 }  # fmt: skip
 
@@ -49,15 +46,3 @@ SPACE_SNIPPETS = (
     ("Correlation", "Correlation ${1:3}"),
     ("Seq", "Seq ${1:A}"),
 )
-
-WORD_VALUES = {
-    "semiring": ("LogProb", "Viterbi", "Boolean", "Counting"),
-    "effects": ("Sample", "Score", "Marginal", "Pure"),
-    "reduction": ("logsumexp",),
-}
-
-STEP_OPTION_KEYS = {
-    "sample": ("iid_over", "over", "via", "mask", "weight", "at"),
-    "observe": ("via", "mask", "weight", "at", "iid_over"),
-    "marginalize": ("over", "reduction"),
-}

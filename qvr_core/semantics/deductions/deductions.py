@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.language.options import DEDUCTION_KEYS, RULE_ATTRIBUTES, SEMIRINGS
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
@@ -39,15 +40,6 @@ from qvr_core.syntax.tree import (
     Value,
     Word,
 )
-
-SEMIRINGS: Mapping[str, str] = {
-    "LogProb": "sums over derivations, in logs",
-    "Viterbi": "the best derivation",
-    "Boolean": "whether there is a derivation",
-    "Counting": "the number of derivations",
-}
-OPTIONS = ("semiring", "start", "depth", "tolerance", "max_iterations")
-ATTRIBUTES = ("learnable", "bounded", "init", "weight")
 
 
 @dataclass(slots=True)
@@ -228,10 +220,10 @@ def _attributes(attributes: Attributes | None, reading: _Reading) -> tuple[tuple
     found: dict[str, object] = {}
     for item in attributes.items if attributes is not None else ():
         key = item.key
-        if key.text not in ATTRIBUTES:
-            near = closest(key.text, ATTRIBUTES)
+        if key.text not in RULE_ATTRIBUTES:
+            near = closest(key.text, RULE_ATTRIBUTES)
             message = f"there is no attribute `{key.text}`"
-            message += f"; did you mean `{near}`?" if near else f"; there are {', '.join(ATTRIBUTES)}"
+            message += f"; did you mean `{near}`?" if near else f"; there are {', '.join(RULE_ATTRIBUTES)}"
             place = reading.scope.origin(key.span)
             fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(place, near),), True),)
             reading.scope.report(RULE_ATTRIBUTE, message, place, fixes=fixes)
@@ -258,12 +250,14 @@ class _Settings:
         self.options: dict[str, Option] = {}
         for option in header.options.items if header.options is not None else ():
             key = option.key
-            if key.text in OPTIONS:
+            if key.text in DEDUCTION_KEYS:
                 self.options[key.text] = option
                 continue
-            near = closest(key.text, OPTIONS)
+            near = closest(key.text, DEDUCTION_KEYS)
             message = f"deductions have no option `{key.text}`"
-            message += f"; did you mean `{near}`?" if near else f"; they have {', '.join(f'`{k}`' for k in OPTIONS)}"
+            message += (
+                f"; did you mean `{near}`?" if near else f"; they have {', '.join(f'`{k}`' for k in DEDUCTION_KEYS)}"
+            )
             place = reading.scope.origin(key.span)
             fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(place, near),), True),)
             reading.scope.report(DEDUCTION_OPTION, message, place, fixes=fixes)

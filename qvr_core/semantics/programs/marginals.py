@@ -10,10 +10,11 @@ from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.language.family_heads import head_problem
+from qvr_core.semantics.language.options import STEP_KEYS
 from qvr_core.semantics.programs.ascriptions import is_value_set
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.sites import TypedSite, check_site
-from qvr_core.semantics.programs.step_options import STEP_KEYS, StepOptions, read_step_options
+from qvr_core.semantics.programs.step_options import StepOptions, read_step_options
 from qvr_core.semantics.programs.steps import Bindings, check_step, site_binding
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, FAMILY_MISMATCH

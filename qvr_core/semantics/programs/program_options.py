@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from qvr_core.semantics.language.options import EFFECTS, PROGRAM_KEYS
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Binding
@@ -15,8 +16,6 @@ from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, PROGRAM_OPTI
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown, has_seq
 from qvr_core.syntax.tree import ListValue, Name, Option, ProgramHeader, Span, Word
 
-EFFECTS = ("Sample", "Score", "Marginal", "Pure")
-KEYS = ("effects", "lengths")
 DEFAULT_POSITIONS = ROLES["position"].options["max_length"].default
 
 
@@ -45,7 +44,7 @@ def read_header_options(header: ProgramHeader, scope: Scope) -> HeaderOptions:
 
 
 def _unknown(option: Option, scope: Scope) -> None:
-    near = closest(option.key.text, KEYS)
+    near = closest(option.key.text, PROGRAM_KEYS)
     message = f"programs have no option `{option.key.text}`"
     message += f"; did you mean `{near}`?" if near else "; they have `effects` and `lengths`"
     fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(option.key.span), near),), True),)

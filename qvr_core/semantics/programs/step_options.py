@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.gathers import check_index
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.options import removal
+from qvr_core.semantics.language.options import OBJECT_KEYS, REDUCTIONS, STEP_KEYS, VALUE_KEYS
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN, respelt
@@ -29,23 +29,6 @@ from qvr_core.syntax.tree import (
     Variable,
     Word,
 )
-
-OBJECT_KEYS: Mapping[str, str] = {
-    "over": "the axis of one draw (sample), or the groups (marginalize)",
-    "iid_over": "the plate of independent draws",
-}
-VALUE_KEYS: Mapping[str, str] = {
-    "via": "the group of each row, an integer vector",
-    "mask": "rows that count",
-    "weight": "a factor on each row's log density",
-    "at": "the rows that are selected",
-}
-STEP_KEYS: Mapping[str, tuple[str, ...]] = {
-    "sample": ("over", "iid_over", "via", "mask", "weight", "at"),
-    "observe": ("over", "iid_over", "via", "mask", "weight", "at"),
-    "marginalize": ("over", "reduction", "iid_over", "via", "mask", "weight", "at"),
-}
-REDUCTIONS = ("logsumexp",)
 
 
 @dataclass(frozen=True, slots=True)

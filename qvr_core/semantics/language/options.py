@@ -1,0 +1,59 @@
+"""The options of steps, programs, spaces, deductions and rules: what may stand where, and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MEANINGS: Mapping[str, str] = {
+    "via": "An integer vector: the group of each row. Its length is the number of rows.",
+    "over": "On `sample` the event axis; on `marginalize` the groups.",
+    "iid_over": "The batch plate: independent draws along this axis.",
+    "mask": "Rows, or positions of a sequence, where it is false do not count.",
+    "weight": "The log density of each row, or position, is multiplied by it.",
+    "at": "Only the rows, or positions of a sequence, that this index selects are scored.",
+    "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
+    "lengths": "How many positions of each row's sequences are valid: data or an input. Attention sees no others.",
+    "effects": "What the body may do: a subset of `Sample`, `Score`, `Marginal`, `Pure`.",
+    "low": "The lower bound of the space.",
+    "high": "The upper bound of the space.",
+    "semiring": "`LogProb`, `Viterbi`, `Boolean` or `Counting`.",
+    "start": "The atom that a whole sentence must have.",
+    "depth": "The deepest category that is built.",
+    "tolerance": "Changes below this count as the fixed point.",
+    "max_iterations": "After so many rounds the chart stops.",
+    "learnable": "Gives the rule or entry a learned log-weight.",
+    "bounded": "Keeps the log-weight of a cyclic rule negative.",
+}
+"""What an option does, by its key."""
+
+OBJECT_KEYS: Mapping[str, str] = {
+    "over": "the axis of one draw (sample), or the groups (marginalize)",
+    "iid_over": "the plate of independent draws",
+}
+VALUE_KEYS: Mapping[str, str] = {
+    "via": "the group of each row, an integer vector",
+    "mask": "rows that count",
+    "weight": "a factor on each row's log density",
+    "at": "the rows that are selected",
+}
+STEP_KEYS: Mapping[str, tuple[str, ...]] = {
+    "sample": ("over", "iid_over", "via", "mask", "weight", "at"),
+    "observe": ("over", "iid_over", "via", "mask", "weight", "at"),
+    "marginalize": ("over", "reduction", "iid_over", "via", "mask", "weight", "at"),
+}
+REDUCTIONS = ("logsumexp",)
+
+EFFECTS = ("Sample", "Score", "Marginal", "Pure")
+PROGRAM_KEYS = ("effects", "lengths")
+
+SEMIRINGS: Mapping[str, str] = {
+    "LogProb": "sums over derivations, in logs",
+    "Viterbi": "the best derivation",
+    "Boolean": "whether there is a derivation",
+    "Counting": "the number of derivations",
+}
+DEDUCTION_KEYS = ("semiring", "start", "depth", "tolerance", "max_iterations")
+RULE_ATTRIBUTES = ("learnable", "bounded", "init", "weight")
+
+WORDS: Mapping[str, tuple[str, ...]] = {"semiring": tuple(SEMIRINGS), "effects": EFFECTS, "reduction": REDUCTIONS}
+"""The words that an option takes, where it takes words from a list."""
