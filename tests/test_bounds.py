@@ -116,7 +116,7 @@ def test_what_grows_is_one_error_at_most(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MANY_MISTAKES)
-def test_many_mistakes_are_told_each_once(name: str) -> None:
+def test_many_mistakes_are_reported_each_once(name: str) -> None:
     count, code = answers(MANY_MISTAKES[name])
     assert (count, code) in ((CHAIN, "unknown-name"), (0, ""))
 

@@ -39,6 +39,8 @@ ROOMS = {
 }
 MOST_MODULES = 25
 """In one folder."""
+MOST_LINES = 420
+"""In one file, each of which holds one idea."""
 RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}
 FRONT_END = (*(f"qvr_core.{name}" for name in ("syntax", "semantics", "analysis", "ide", "diagrams")), "qvr_lsp")
 HEAVY = ("torch", "numpy")
@@ -211,6 +213,20 @@ def test_no_part_of_the_server_knows_the_whole() -> None:
         if name.startswith(whole) and module_name(path) not in above
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_file_is_long() -> None:
+    """But for the two that list node classes: each of them is one closed set."""
+    classes = {"qvr_core/syntax/tree.py", "qvr_core/semantics/types/model.py"}
+    folders = ("qvr_core", "qvr_lsp", "tests", "benchmarks", "scripts")
+    long = {
+        place: count
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.py")
+        if (count := len(path.read_text(encoding="utf-8").splitlines())) > MOST_LINES
+        and (place := path.relative_to(ROOT).as_posix()) not in classes
+    }
+    assert not long, long
 
 
 def test_no_folder_is_a_hall() -> None:

@@ -49,7 +49,7 @@ def test_columns_are_utf16_units(tmp_path: Path) -> None:
     assert place == line.index("nope") + 2  # each 𝔸 is two units
 
 
-def test_people_see_the_line_and_what_mends_it() -> None:
+def test_people_see_the_line_and_what_fixes_it() -> None:
     done = qvr("check", str(BROKEN))
     assert done.returncode == 1
     assert "error[compose-mismatch]" in done.stdout
@@ -150,7 +150,7 @@ def test_explain_says_where_each_setting_comes_from(project: Path) -> None:
     assert not (project / ".qvr").exists()
 
 
-def test_wrong_qvr_toml_is_told_at_its_line(project: Path) -> None:
+def test_wrong_qvr_toml_is_reported_at_its_line(project: Path) -> None:
     (project / "qvr.toml").write_text(TOML.replace("steps", "stepz"))
     done = qvr("run", "svi", "m.qvr", cwd=project)
     assert done.returncode == 2

@@ -94,7 +94,7 @@ def test_a_wrong_side_of_columns(columns: str, said: str, folder: Path) -> None:
     assert said in done.output
 
 
-def test_a_misspelt_name_of_the_program_is_told_where_its_data_is_missing(folder: Path) -> None:
+def test_a_misspelt_name_of_the_program_is_reported_where_its_data_is_missing(folder: Path) -> None:
     (folder / "t.qvr").write_text(MODEL.replace("mu", "theta").replace("Normal(theta", "Normal(theeta"))
     done = qvr("run", "svi", "t.qvr", "--data", "csv:d.csv")
     assert done.exit_code == 1
@@ -218,7 +218,7 @@ def test_synthetic_data_of_a_program_that_sees_them_whole(folder: Path) -> None:
     assert "synthetic: data drawn from `means` itself" in done.output
 
 
-def test_no_gpu_is_told(folder: Path) -> None:
+def test_no_gpu_is_reported(folder: Path) -> None:
     import torch
 
     if torch.cuda.is_available():

@@ -183,7 +183,7 @@ def refusal(source: str, *, length: int = 64, unit: str = "word") -> str:
         ("summary = tanh(", "summary = bias + tanh(", "wants `bias`"),
     ],
 )
-def test_a_program_that_does_not_fit_is_told_why(old: str, new: str, words: str) -> None:
+def test_a_program_that_does_not_fit_is_reported_why(old: str, new: str, words: str) -> None:
     assert SOURCE.count(old) == 1
     assert words in refusal(SOURCE.replace(old, new))
 
@@ -204,7 +204,7 @@ def test_a_program_of_one_sequence_has_no_pairs() -> None:
     ("content", "words"),
     [("One sentence alone.\n", "0 paragraphs of two sentences"), (b"\xff\xfe\x00", "byte 0 is not UTF-8")],
 )
-def test_a_text_that_does_not_fit_is_told_why(tmp_path: Path, content: str | bytes, words: str) -> None:
+def test_a_text_that_does_not_fit_is_reported_why(tmp_path: Path, content: str | bytes, words: str) -> None:
     file = tmp_path / "t.txt"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(DataProblem, match=words):

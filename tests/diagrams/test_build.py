@@ -111,7 +111,7 @@ def test_large_frames_collapse_and_open_again() -> None:
     assert build(models.long_chain(20), "deep").number_of_nodes() == 22
 
 
-def test_an_unknown_name_is_told_with_the_known_ones() -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
     with pytest.raises(NoDiagram, match=r"'backbon'.*backbone"):
         build(models.bidirectional(), "backbon")
 

@@ -1,6 +1,6 @@
 """The reference says what is so: its programs give what they show, its Python runs, and what cites it finds a place.
 
-That its programs build and run is asked of all pages by tests/runtime/test_checked_programs.py.
+That its programs build and run is asked of all pages by tests/runtime/programs/test_checked_programs.py.
 """
 
 from __future__ import annotations

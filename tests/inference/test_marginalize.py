@@ -95,7 +95,7 @@ def test_blocks_draw_data_that_they_can_score() -> None:
     assert math.isfinite(float(drawn.log_joint))
 
 
-def test_a_row_without_a_group_is_told() -> None:
+def test_a_row_without_a_group_is_reported() -> None:
     text = posteriors.GROUPED_MIXTURE.replace(" [via=g]\n        observe n", "\n        observe n")
     with pytest.raises(RuntimeProblem, match="via="):
         loads(text).morphism.execute(None, condition({"y": torch.randn(11), "n": torch.ones(11), "g": torch.zeros(11)}))

@@ -151,7 +151,7 @@ def test_an_input_that_does_not_fit_is_refused_each_time() -> None:
         bayesian_lift_parameters(model, bad, {"y": torch.zeros(6, 1)})
 
 
-def test_another_dtype_is_told_with_the_site() -> None:
+def test_another_dtype_is_reported_with_the_site() -> None:
     with pytest.raises(InputProblem, match=r"`curve`, `y`: double numbers meet float: .*x\.float\(\)"):
         loads(CURVE).morphism.rsample(torch.randn(6, 4).double())
 

@@ -294,7 +294,7 @@ def test_a_wrong_input_names_the_program_and_what_came() -> None:
         model.execute(torch.randn(5, 3), condition({"y": torch.randn(4)}))
 
 
-def test_an_index_out_of_range_is_told() -> None:
+def test_an_index_out_of_range_is_reported() -> None:
     model = program("sample t : Group <- Normal(0.0, 1.0)\nobserve y : Row <- Normal(t[g], 0.5)\nreturn t")
     with pytest.raises(InputProblem, match="index"):
         model.execute(None, condition({"y": torch.randn(6), "g": torch.tensor([0, 1, 2, 3, 1, 2])}))

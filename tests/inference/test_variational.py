@@ -205,7 +205,7 @@ program p : X -> X
         AutoNormalGuide(loads(text).morphism)
 
 
-def test_missing_observations_are_told() -> None:
+def test_missing_observations_are_reported() -> None:
     model, _, _ = conjugate()
     guide = AutoNormalGuide(model, observed_names={"y"})
     with pytest.raises(InputProblem, match="the observations have no `y`"):

@@ -20,7 +20,7 @@ def test_case(case: Case) -> None:
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
-def test_every_code_has_a_page_with_a_wrong_example_and_a_mended_one(code: str) -> None:
+def test_every_code_has_a_page_with_a_wrong_example_and_a_fixed_one(code: str) -> None:
     page = PAGES / f"{code}.md"
     assert page.exists(), f"docs/diagnostics/{code}.md is missing"
     assert CATALOGUE[code].summary in page.read_text(encoding="utf-8")

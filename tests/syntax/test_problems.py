@@ -93,7 +93,7 @@ def _marked(text: str) -> tuple[str, Cursor, Cursor]:
 
 
 @pytest.mark.parametrize(("marked", "code", "message"), CASES, ids=[f"{c[1]}:{c[0][:60]!r}" for c in CASES])
-def test_one_mistake_is_one_problem_at_the_token_to_mend(marked: str, code: str, message: str) -> None:
+def test_one_mistake_is_one_problem_at_the_token_to_fix(marked: str, code: str, message: str) -> None:
     text, start, end = _marked(marked)
     _, problems = parse_text(text)
     assert [(p.code, r.start, r.end) for r, p in problems] == [(code, start, end)]
@@ -165,7 +165,7 @@ def _apply_fix(text: str) -> str:
         ("program p : A -> B\n    x = 3\n    return x", "program p : A -> B\n    let x = 3\n    return x"),
     ],
 )
-def test_fixes_mend(text: str, fixed: str) -> None:
+def test_fixes_leave_no_problem(text: str, fixed: str) -> None:
     for _ in parse_text(text)[1]:
         text = _apply_fix(text)
     assert text == fixed

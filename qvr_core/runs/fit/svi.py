@@ -25,11 +25,12 @@ from qvr_core.runs.figures.curvature import approximated
 from qvr_core.runs.figures.held_out import held_out_figure
 from qvr_core.runs.figures.posterior import table
 from qvr_core.runs.figures.warnings import ended_badly
+from qvr_core.runs.fit.convergence import not_converged
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.distributed_loss import Bound, SharedBound
 from qvr_core.runs.fit.minibatches import RowOrder
+from qvr_core.runs.fit.optimizers import FUSED, OPTIMIZERS, learning_rate
 from qvr_core.runs.fit.prefetch import Ahead
-from qvr_core.runs.fit.rest import not_at_rest
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Batch, Prepared
@@ -53,33 +54,9 @@ from qvr_core.runtime.values.errors import OtherLength
 
 RECENT = 50
 """Steps whose mean loss stands for where a fit is: never more than a tenth of those that it has made."""
-OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
-    "adam": torch.optim.Adam,
-    "adamw": torch.optim.AdamW,
-    "sgd": torch.optim.SGD,
-    "rmsprop": torch.optim.RMSprop,
-    "adagrad": torch.optim.Adagrad,
-}
-FUSED = (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.Adagrad)
-"""Those that torch runs as one operation over all parameters."""
-END_SHARE = 0.01
-REST = 50
-"""Steps below which nobody expects a fit to be at rest."""
+FEWEST = 50
+"""Steps below which nobody expects a fit to have converged."""
 POSTERIOR_DRAWS = 1000
-
-
-def rate(schedule: str, start: float, step: int, steps: int) -> float:
-    """The learning rate of a step: a pure function, so that a resumed run has the same one."""
-    done = step / max(steps - 1, 1)
-    match schedule:
-        case "linear":
-            return start * (1 - (1 - END_SHARE) * done)
-        case "cosine":
-            return start * (END_SHARE + (1 - END_SHARE) * 0.5 * (1 + math.cos(math.pi * done)))
-        case "exponential":
-            return start * END_SHARE**done
-        case _:
-            return start
 
 
 def recent(losses: Sequence[float]) -> float | None:
@@ -202,7 +179,7 @@ class SviFit:
     def advance(self) -> tuple[float, float]:
         """One optimiser step; loss and gradient norm.  A step whose gradient is not finite changes nothing."""
         for group in self.optimizer.param_groups:
-            group["lr"] = rate(self.schedule, self.learning_rate, self.step, self.config.steps)
+            group["lr"] = learning_rate(self.schedule, self.learning_rate, self.step, self.config.steps)
         self.optimizer.zero_grad(set_to_none=self.shared is None)
         value = self.differentiate(self.step)
         norm = math.nan
@@ -311,12 +288,12 @@ class SviFit:
     def _came_down(self) -> str | None:
         """What to say where the loss has risen, or the guide has not come to rest."""
         bad = ended_badly(self.losses, self.config)
-        if bad is not None or not self.prepared.needs.statistical or not self.team.leads or self.config.steps < REST:
+        if bad is not None or not self.prepared.needs.statistical or not self.team.leads or self.config.steps < FEWEST:
             return bad
         if isinstance(self.objective, inference.IWAEBound):
             return None
         batch = partial(self._batch_after, self.step)
-        left = not_at_rest(self.model, self.guide, self.objective, batch)
+        left = not_converged(self.model, self.guide, self.objective, batch)
         if left is None:
             return None
         falling = "" if self.schedule != "constant" else ' that falls (schedule = "cosine")'

@@ -1,0 +1,102 @@
+"""Chains in a process of their own: what they keep when they are stopped, and what they say at their end."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from pathlib import Path
+
+import pytest
+import torch
+
+from qvr_core.inference.mcmc import MCMCResult
+from qvr_core.runs.client.client import start
+from qvr_core.runs.figures.posterior import chain_table
+from qvr_core.runs.fit.chains import together
+from qvr_core.runs.record.exports import export_csv
+from qvr_core.runs.record.protocol import (
+    Cancelled,
+    Event,
+    Finished,
+    Message,
+    Progress,
+)
+from qvr_core.runs.record.store import RunDirectory
+from tests.patience import HANG
+from tests.runs.jobs import LATENTS, make_job, watched
+
+pytestmark = pytest.mark.usefixtures("patient")
+
+
+async def test_cancelled_chains_keep_their_draws(tmp_path: Path) -> None:
+    job = make_job(
+        tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=20, samples=1_000_000, chains=2, max_tree_depth=4
+    )
+    sampling = asyncio.Event()
+    events: list[Event] = []
+
+    def take(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, Progress) and event.step > 40:
+            sampling.set()
+
+    worker = await start(job, take)
+    await asyncio.wait_for(sampling.wait(), HANG)
+    last = await worker.cancel()
+    assert isinstance(last, Cancelled), last
+    assert {row.name for row in last.posterior} >= {"mu", "tau"}
+    assert any(isinstance(event, Message) and "of 1000000 draws each" in event.text for event in events)
+    run = RunDirectory.of(job)
+    assert run.status() == "cancelled"
+    export_csv(run, tmp_path / "draws.csv")
+    rows = (tmp_path / "draws.csv").read_text().splitlines()
+    assert rows[0].startswith("chain,draw,mu,tau,z[0]") and len(rows) > 3
+    assert len(rows) % 2 == 1  # both chains have as many
+
+
+async def test_chains_at_their_time_limit_say_what_they_have(tmp_path: Path) -> None:
+    job = make_job(
+        tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=5, samples=1_000_000, chains=2,
+        max_tree_depth=2, time_limit=2.0,
+    )  # fmt: skip
+    _, last = await watched(job)
+    assert isinstance(last, Finished) and last.posterior
+    assert last.reason is not None and last.reason.startswith("the time limit of 2 s: 2 of 2 chains, ")
+
+
+async def test_chains_of_parameters_that_have_not_mixed_are_reported_at_the_end(tmp_path: Path) -> None:
+    job = make_job(
+        tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=0, samples=60, chains=2, max_tree_depth=1,
+        step_size=0.01,
+    )  # fmt: skip
+    events, last = await watched(job)
+    assert isinstance(last, Finished)
+    (warning,) = [text for text in last.warnings if text.startswith("the chains have not mixed")]
+    assert [event.text for event in events if isinstance(event, Message)].count(warning) == 1
+
+
+def result_of(draws: int, chains: int) -> MCMCResult:
+    """Chains whose draws are their numbers."""
+    numbers = torch.arange(draws).expand(chains, draws)
+    return MCMCResult(
+        {"mu": numbers.double()}, torch.ones(chains), torch.zeros(chains), torch.ones(chains), numbers, numbers,
+        numbers < 0, numbers.double(), torch.ones(chains, draws),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lengths", "shape"), [((50, 50, 3), (2, 50)), ((50, 40), (2, 40)), ((3,), (1, 3)), ((5, 5), (2, 5))]
+)
+def test_chains_that_ended_early_cost_as_few_draws_as_can_be(lengths: tuple[int, ...], shape: tuple[int, int]) -> None:
+    kept = together([result_of(draws, 1) for draws in lengths])
+    assert kept is not None
+    assert tuple(kept.samples["mu"].shape) == shape == tuple(kept.acceptance.shape)
+    assert together([]) is None
+
+
+def test_a_table_in_a_hurry_leaves_out_what_takes_long() -> None:
+    draws = torch.randn(2, 100_000, 8)
+    result = dataclasses.replace(result_of(100_000, 2), samples={"mu": draws[:, :, 0], "z": draws})
+    hurried = {row.name: row for row in chain_table(result, {"mu", "z"}, hurry=True)}
+    assert hurried["mu"].r_hat is not None and hurried["mu"].ess is not None
+    assert hurried["z[7]"].ess is None and hurried["z[7]"].sd == pytest.approx(1, abs=0.02)

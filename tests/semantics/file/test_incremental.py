@@ -1,0 +1,159 @@
+"""Analysis after any sequence of edits equals analysis of the final text."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import Enum
+from pathlib import Path
+
+import pytest
+
+from qvr_core.analysis import Analyzer, Cursor, Snapshot
+from qvr_core.semantics.scope.scope import ArrowEntry, FamilyEntry, ObjectEntry
+from qvr_core.semantics.types.display import dim_text, space_text
+from qvr_core.semantics.types.spaces import Linear, Product
+
+ROOT = Path(__file__).resolve().parents[3]
+SEEDS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("*.qvr"))]
+
+EXTRA = """\
+object Hole : Real _
+object Wide : Real d
+object Color : {red, green, blue}
+morphism up : Hole -> Wide [role=linear]
+morphism down : Wide -> Real 12 [role=linear, rank=2]
+morphism heads : Real 12 -> Real 4 [role=linear, replicate=3]
+let chain = up >> down >> fan(heads)
+let loop = chain >> chain
+composition real
+morphism w : Color -> Color [role=latent]
+let power = repeat(w, 3) >> w.dagger
+composition boolean
+morphism v : Color -> Color [role=latent]
+export loop
+"""
+
+WORDS = [
+    "Real 64", "Real _", "Real d", "FinSet 3", "Token", "Embedded", "Latent", "tok_embed", "scan(fwd_cell)", " >> ",
+    "@", "fan(", ")", "\n", "\n\n", "    ", "é", "𝔘", "32", "16", "_", "object A : Real 3\n", "let z = backbone\n",
+    "export backbone\n", "composition boolean\n", "morphism m : Latent -> Latent [role=kernel] ~ Normal\n", "#", "[",
+    "]", "let backbone = z >> cross\n", "object Hidden, Extra : Real _\n", "    sample h <- backbone\n", "replicate=2",
+    "replicate=four", "role=latent", "object Latnet : Real 3\n", "Latnet", "morphism n : Hole -> Latnet [role=embed]\n",
+    "let forgot = heads_0 >> heads_7\n",
+]  # fmt: skip
+
+
+def bare(node: object) -> object:
+    """A part of the model without its places: they count units, whose numbers depend on the edits."""
+    match node:
+        case Linear():
+            return dim_text(node)
+        case int() | str() | float() | None | Enum():
+            return node
+        case Product(factors, names):
+            return ("Product", bare(factors), bare(names))
+        case Mapping():
+            return {key: bare(value) for key, value in node.items()}
+        case tuple() | list() | frozenset():
+            return [bare(item) for item in (sorted(node) if isinstance(node, frozenset) else node)]
+        case _:
+            kept = [item.name for item in fields(node) if item.name not in ("origin", "operators")]  # type: ignore[arg-type]
+            return (type(node).__name__, *(bare(getattr(node, name)) for name in kept))
+
+
+def told(snapshot: Snapshot) -> list[object]:
+    """All that a user is told: diagnostics with places and fixes, what each name means, and the whole model."""
+    model = bare(snapshot.model)
+    diagnostics = [(d.code.name, d.range, d.message, d.related, d.fixes) for d in snapshot.diagnostics()]
+    names: list[object] = []
+    for name, entry in sorted(snapshot.entries.items()):
+        match entry:
+            case ObjectEntry(space=space):
+                what: object = space_text(space)
+            case ArrowEntry():
+                what = (entry.kind, space_text(entry.domain), space_text(entry.codomain), entry.sort, entry.density)
+            case FamilyEntry(copies=copies):
+                what = copies
+            case _:
+                what = None
+        names.append((name, type(entry).__name__, what))
+    return [diagnostics, names, list(snapshot.model.order), [hole[2] for hole in snapshot.holes()], model]
+
+
+def position(text: str, offset: int) -> Cursor:
+    line = text.count("\n", 0, offset)
+    return Cursor(line, offset - (text.rfind("\n", 0, offset) + 1))
+
+
+def random_edit(text: str, rng: random.Random) -> tuple[int, int, str]:
+    start = rng.randrange(len(text) + 1)
+    kind = rng.random()
+    if kind < 0.3:
+        return start, start, rng.choice(WORDS)
+    if kind < 0.5:
+        return start, min(len(text), start + rng.randrange(1, 4)), ""
+    if kind < 0.6:
+        return start, min(len(text), start + rng.randrange(80)), ""
+    if kind < 0.7:
+        return start, start, rng.choice(SEEDS)[: rng.randrange(400)]
+    lines = text.split("\n")
+    i = rng.randrange(len(lines))
+    begin = sum(len(line) + 1 for line in lines[:i])
+    if kind < 0.8:
+        return begin, begin, lines[rng.randrange(len(lines))] + "\n"
+    if kind < 0.9:
+        return begin, min(len(text), begin + len(lines[i]) + 1), ""
+    return start, min(len(text), start + rng.randrange(6)), rng.choice(WORDS)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_incremental_equals_fresh(seed: int) -> None:
+    rng = random.Random(seed)
+    text = rng.choice([*SEEDS, SEEDS[0] + EXTRA, EXTRA])
+    analyzer = Analyzer(text)
+    history: list[str] = [text]
+    for step in range(30):
+        if rng.random() < 0.15 and len(history) > 1:
+            target = history[-2]
+            analyzer.edit(Cursor(0, 0), Cursor(10**9, 0), target)
+            text = target
+        else:
+            start, end, new = random_edit(text, rng)
+            analyzer.edit(position(text, start), position(text, end), new)
+            text = text[:start] + new + text[end:]
+        history.append(text)
+        assert analyzer.text == text
+        assert told(analyzer.snapshot()) == told(Analyzer(text).snapshot()), f"step {step}\n{text}"
+
+
+REPLICATED = [
+    "object A : Real 2",
+    *(f"morphism f{n} : A -> A [role=linear, replicate={n + 2}]" for n in range(5)),
+    "morphism g, h : A -> A [role=linear, replicate=3]",
+    "let a = fan(f0) @ f1_2 @ f3_9 >> f4_0",
+    "let b = fan(g) @ h_1",
+    "export a @ fan(f2)",
+]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_bound_of_copies_is_the_same_under_edits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qvr_core.semantics.file.copies.MOST_COPIES", 8)
+    rng = random.Random(seed)
+    analyzer = Analyzer("\n".join(REPLICATED))
+    for step in range(30):
+        at, kept = rng.randrange(analyzer.text.count("\n") + 1), rng.random() < 0.5
+        line = rng.choice(REPLICATED).replace("=3", f"={rng.randrange(9)}")
+        analyzer.edit(Cursor(at, 0), Cursor(at + (not kept), 0), line + "\n")
+        assert told(analyzer.snapshot()) == told(Analyzer(analyzer.text).snapshot()), f"step {step}\n{analyzer.text}"
+
+
+def test_an_old_snapshot_says_what_it_said() -> None:
+    analyzer = Analyzer(SEEDS[0])
+    before = analyzer.snapshot()
+    first = told(before)
+    analyzer.edit(Cursor(0, 0), Cursor(8, 0), "")
+    assert told(analyzer.snapshot()) != first
+    assert told(before) == first

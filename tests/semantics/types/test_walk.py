@@ -1,0 +1,61 @@
+"""The walk over the typed model leaves no arrow, no arithmetic and no step out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qvr_core.analysis import analyse
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.walk import children, walk
+
+ROOT = Path(__file__).resolve().parents[3]
+TEXTS = sorted((ROOT / "examples").glob("*.qvr")) + sorted((ROOT / "tests" / "spec").rglob("*.md"))
+NODES = (
+    m.ArrowBase,
+    m.ExprBase,
+    m.Program,
+    m.SampleModel,
+    m.ObserveModel,
+    m.MarginalizeModel,
+    m.LetModel,
+    m.ScoreModel,
+)
+INSIDE = (m.Site, m.ArrowDraw, m.FamilyDraw)
+OWN = {(m.Instance, "arguments"), (m.Program, "lengths")}
+"""What an instance is given stands in its program; `lengths` is no step."""
+
+
+def below(value: Any) -> Iterator[Any]:
+    for field in fields(value):
+        if (type(value), field.name) not in OWN:
+            yield from nodes(getattr(value, field.name))
+
+
+def nodes(value: Any) -> Iterator[Any]:
+    if isinstance(value, NODES):
+        yield value
+    elif isinstance(value, INSIDE):
+        yield from below(value)
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from nodes(item)
+
+
+def models(path: Path) -> Iterator[m.Model]:
+    text = path.read_text(encoding="utf-8")
+    blocks = [block.split("\n", 1)[1] for block in text.split("```")[1::2]] if path.suffix == ".md" else [text]
+    return (analyse(block).model for block in blocks)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_children_are_all_nodes(path: Path) -> None:
+    for model in models(path):
+        lets = [let.arrow for let in model.lets.values()]
+        for root in (*model.arrows.values(), *lets, *model.programs.values()):
+            for node in walk(root, children):
+                assert sorted(map(id, children(node))) == sorted(map(id, below(node))), type(node).__name__
