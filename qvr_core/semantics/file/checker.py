@@ -40,8 +40,8 @@ from qvr_core.syntax.tree import Statement
 MOST_ROUNDS = 12
 """Rounds of solving and checking again; two are the rule."""
 
-DECLARATION = 5
-"""A declaration is as much work as so many lines of a program."""
+DECLARATION = 10
+"""A declaration is as much work as so many lines of a program: some 60 µs."""
 
 COPY = 2
 """And each of its copies as so many."""
