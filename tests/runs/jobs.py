@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
-from qvr_core.runs.client.client import start
+from qvr_core.runs.client.client import OnEvent, WorkerProcess
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.protocol import Event, Job
 from qvr_core.runs.record.store import RunStore
@@ -42,6 +43,13 @@ program normal_of_data : Row -> Row
 def make_job(folder: Path, model: str = MODEL, program: str | None = None, **config: object) -> Job:
     asked = RunConfig.model_validate({"data": "text:t.txt", "batch_size": 16, "threads": 1, **config})
     return RunStore(folder).create(path="m.qvr", text=model, program=program, config=asked, base=str(folder))
+
+
+async def start(job: Job, on_event: OnEvent, *, python: str = sys.executable) -> WorkerProcess:
+    """Start a worker on a job.  Raises OSError where the interpreter cannot be started."""
+    worker = await WorkerProcess.spawn(python)
+    await worker.run(job, on_event)
+    return worker
 
 
 async def watched(job: Job) -> tuple[list[Event], Event]:

@@ -196,10 +196,3 @@ def read_event(line: bytes) -> Event:
         return parse_event(line)
     except ValueError:
         return Message(level="info", text=line.decode("utf-8", "replace").rstrip())
-
-
-async def start(job: Job, on_event: OnEvent, *, python: str = sys.executable) -> WorkerProcess:
-    """Start a worker on a job.  Raises OSError where the interpreter cannot be started."""
-    worker = await WorkerProcess.spawn(python)
-    await worker.run(job, on_event)
-    return worker

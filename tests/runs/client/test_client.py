@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from qvr_core.runs.client import client
-from qvr_core.runs.client.client import CANCEL_LADDER, WorkerProcess, start
+from qvr_core.runs.client.client import CANCEL_LADDER, WorkerProcess
 from qvr_core.runs.client.pool import WorkerPool
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.protocol import Cancelled, Crashed, Event, Finished, Job, Message, Progress
 from qvr_core.runs.record.store import RunDirectory, RunStore, process_start
 from tests.patience import HANG, wait_gone
+from tests.runs.jobs import start
 
 PRELUDE = """\
 #!{python}

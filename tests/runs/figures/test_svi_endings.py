@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from qvr_core.runs.client.client import start
 from qvr_core.runs.figures.warnings import ended_badly
 from qvr_core.runs.fit.svi import recent
 from qvr_core.runs.record.config import RunConfig
@@ -18,6 +17,7 @@ from qvr_core.runs.record.protocol import Event, Failed, Finished, Job, Message,
 from qvr_core.runs.record.store import RunDirectory, RunStore, overview
 from qvr_core.runs.worker import sampling
 from tests.patience import HANG
+from tests.runs.jobs import start
 
 # Posterior of mu: precision 1/4 + n/2.25.
 CONJUGATE = """\

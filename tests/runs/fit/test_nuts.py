@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from qvr_core.inference.mcmc import MCMCResult
-from qvr_core.runs.client.client import start
 from qvr_core.runs.figures.posterior import chain_table
 from qvr_core.runs.fit.chains import together
 from qvr_core.runs.record.exports import export_csv
@@ -23,7 +22,7 @@ from qvr_core.runs.record.protocol import (
 )
 from qvr_core.runs.record.store import RunDirectory
 from tests.patience import HANG
-from tests.runs.jobs import LATENTS, make_job, watched
+from tests.runs.jobs import LATENTS, make_job, start, watched
 
 pytestmark = pytest.mark.usefixtures("patient")
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from qvr_core.runs.client.client import start
 from qvr_core.runs.figures.accuracy import wilson
 from qvr_core.runs.fit.prefetch import Ahead
 from qvr_core.runs.fit.stop import Stop
@@ -22,6 +21,7 @@ from qvr_core.runs.record.store import RunDirectory, RunStore
 from qvr_core.runs.worker.job import conduct
 from qvr_core.runs.worker.sampling import fill_pairs, restored
 from tests.patience import HANG
+from tests.runs.jobs import start
 
 MODEL = """\
 object Token : FinSet 120

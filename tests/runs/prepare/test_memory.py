@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.runs.client.client import start
 from qvr_core.runs.record.protocol import (
     Event,
     Finished,
     Started,
 )
-from tests.runs.jobs import LATENTS, MODEL, SENTENCE, make_job
+from tests.runs.jobs import LATENTS, MODEL, SENTENCE, make_job, start
 
 WORDS = MODEL.replace("FinSet 256", "FinSet 10000").replace("scan(cell)", "scan(cell, emit=all)")
 """Most of its memory are the logits of a large vocabulary."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.runs.client.client import WorkerProcess, start
+from qvr_core.runs.client.client import WorkerProcess
 from qvr_core.runs.record.exports import losses_of
 from qvr_core.runs.record.protocol import (
     Cancelled,
@@ -30,7 +30,7 @@ from qvr_core.runs.record.protocol import (
 )
 from qvr_core.runs.record.store import RunDirectory, RunStore
 from tests.patience import HANG, wait_gone
-from tests.runs.jobs import MODEL, make_job, watched
+from tests.runs.jobs import MODEL, make_job, start, watched
 
 pytestmark = pytest.mark.usefixtures("patient")
 
