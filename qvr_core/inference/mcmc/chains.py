@@ -123,7 +123,8 @@ class MCMC:
         generators = [np.random.default_rng(seed) for seed in seeds]
         state = start(potential, [Generator().manual_seed(seed) for seed in seeds])
         if self.num_warmup > 0:
-            state = state_at(potential, np.stack([potential.settle(q).numpy() for q in torch.from_numpy(state.q)]))
+            found = [potential.find_initial_position(q).numpy() for q in torch.from_numpy(state.q)]
+            state = state_at(potential, np.stack(found))
         first = state.q
         mass = (DenseMass if kernel.dense_mass else DiagonalMass)(chains, potential.width, state.q.dtype)
         step_size = np.full(chains, kernel.step_size)

@@ -42,7 +42,7 @@ class Potential(Protocol):
         """A start for one chain, (width,)."""
         ...
 
-    def settle(self, q: Tensor) -> Tensor:
+    def find_initial_position(self, q: Tensor) -> Tensor:
         """The first move of the warm-up, for one chain: where to go from a start that is far from typical."""
         ...
 
@@ -174,7 +174,7 @@ class ProgramPotential:
                 pieces.append(4.0 * torch.rand(shape, generator=generator, dtype=self.dtype) - 2.0)
         return torch.cat(pieces, -1).reshape(-1)
 
-    def settle(self, q: Tensor) -> Tensor:
+    def find_initial_position(self, q: Tensor) -> Tensor:
         return q
 
     @torch.no_grad()
@@ -286,7 +286,7 @@ class LiftedPotential:
         return torch.cat([start, self.inner.initial(generator)])
 
     @torch.no_grad()
-    def settle(self, q: Tensor) -> Tensor:
+    def find_initial_position(self, q: Tensor) -> Tensor:
         """The densest of eleven points between the parameters as they are and their contraction onto the shell where
         almost all of the prior lies.  Weights well outside it make a recurrent network chaotic, and no step size that
         such a place allows would ever leave it; where the data want large weights the density says so."""

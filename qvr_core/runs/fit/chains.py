@@ -36,8 +36,8 @@ class Interruptible:
     def initial(self, generator: Generator) -> Tensor:
         return self.inner.initial(generator)
 
-    def settle(self, q: Tensor) -> Tensor:
-        return self.inner.settle(q)
+    def find_initial_position(self, q: Tensor) -> Tensor:
+        return self.inner.find_initial_position(q)
 
     def report(self, q: Tensor) -> dict[str, Tensor]:
         return self.inner.report(q)
