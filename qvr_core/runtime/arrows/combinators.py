@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from torch import Generator, Tensor
 
-from qvr_core.runtime.arrows.gaussian_chain import GaussianStage, draw_chain, gaussian_stage, standard_density
+from qvr_core.runtime.arrows.normal_chain import NormalStage, draw_chain, normal_stage, standard_density
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.runtime.values.drawing import Parts, plus, require_innovations
@@ -43,10 +43,10 @@ class ComposeArrow(ArrowModule):
             return self
         return ComposeArrow(changed, self.domain, self.codomain)
 
-    def _find_chains(self) -> dict[int, list[GaussianStage]]:
+    def _find_chains(self) -> dict[int, list[NormalStage]]:
         """Runs of stages that go as one function, by their first index."""
-        found: dict[int, list[GaussianStage]] = {}
-        run: list[GaussianStage] = []
+        found: dict[int, list[NormalStage]] = {}
+        run: list[NormalStage] = []
         for index, arrow in enumerate(self.stages):
             stage = stage_of(arrow)
             if stage is None:
@@ -162,7 +162,7 @@ class Lane:
     """A branch that is a chain after deterministic arrows."""
 
     before: tuple[ArrowModule, ...]
-    stages: list[GaussianStage]
+    stages: list[NormalStage]
 
     def input(self, x: Value) -> Value:
         """What reaches the chain."""
@@ -171,11 +171,11 @@ class Lane:
         return x
 
 
-def stage_of(arrow: ArrowModule) -> GaussianStage | None:
+def stage_of(arrow: ArrowModule) -> NormalStage | None:
     """A kernel, or a fan of kernels of one shape, as a stage of a chain."""
     if isinstance(arrow, ParallelArrow):
-        return gaussian_stage(arrow.branches, arrow.paths) if arrow.shared_input else None
-    return gaussian_stage([arrow], arrow.paths)
+        return normal_stage(arrow.branches, arrow.paths) if arrow.shared_input else None
+    return normal_stage([arrow], arrow.paths)
 
 
 def lane_of(branch: ArrowModule) -> Lane | None:

@@ -9,8 +9,8 @@ from torch import Generator, Tensor
 
 from qvr_core.runtime.arrows.combinators import ComposeArrow
 from qvr_core.runtime.arrows.deterministic import EmbedArrow
-from qvr_core.runtime.arrows.fused_scan import FusedScan
 from qvr_core.runtime.arrows.lifting import LiftArrow, flatten_time
+from qvr_core.runtime.arrows.normal_scan import NormalScan
 from qvr_core.runtime.arrows.scan import ScanArrow
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
@@ -55,7 +55,7 @@ def _with_tables(stages: list[ArrowModule]) -> list[ArrowModule]:
     merged: list[ArrowModule] = []
     for stage in stages:
         before = merged[-1] if merged else None
-        if isinstance(stage, FusedScan) and stage.embedding[0] is None and isinstance(before, EmbedArrow):
+        if isinstance(stage, NormalScan) and stage.embedding[0] is None and isinstance(before, EmbedArrow):
             merged[-1] = stage.after(before)
         else:
             merged.append(stage)

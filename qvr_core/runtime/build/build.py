@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from torch import Tensor
 
 from qvr_core.runtime.arrows.combinators import ParallelArrow, ResidualArrow, TakeFactorArrow
+from qvr_core.runtime.arrows.compiled_scan import CompiledScan
 from qvr_core.runtime.arrows.deterministic import (
     AttentionArrow,
     EmbedArrow,
@@ -20,17 +21,16 @@ from qvr_core.runtime.arrows.deterministic import (
 )
 from qvr_core.runtime.arrows.discretize import DiscretizeArrow
 from qvr_core.runtime.arrows.freezing import FrozenArrow
-from qvr_core.runtime.arrows.fused_scan import FusedScan, fusible, side_by_side
 from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.arrows.lifting import lifted
+from qvr_core.runtime.arrows.normal_scan import NormalScan, normal_kernel, side_by_side
 from qvr_core.runtime.arrows.repetition import RepeatArrow
 from qvr_core.runtime.arrows.scan import ScanArrow, StartState
 from qvr_core.runtime.arrows.summation import compose
-from qvr_core.runtime.arrows.taped_scan import TapedScan
 from qvr_core.runtime.build.build_tensors import tensor_arrow
 from qvr_core.runtime.build.compositions import algebra_named
 from qvr_core.runtime.build.tape_compiler import tape_of
-from qvr_core.runtime.loops.tape_loop import Loop, loop_of
+from qvr_core.runtime.loops.loop import Loop, loop_of
 from qvr_core.runtime.tensors.algebras import Algebra
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem, TooLarge
@@ -164,10 +164,10 @@ class Builder:
         if node.learned_init:
             name = self._unique(f"{_name_of(node.cell) or 'scan'}_start")
             start = StartState(node)
-        if isinstance(cell, KernelArrow) and fusible(cell):
-            return FusedScan(node, cell, start, name)
+        if isinstance(cell, KernelArrow) and normal_kernel(cell):
+            return NormalScan(node, cell, start, name)
         if (loop := self._loop(node)) is not None:
-            return TapedScan(node, cell, start, name, loop)
+            return CompiledScan(node, cell, start, name, loop)
         return ScanArrow(node, cell, start, name)
 
     def _loop(self, node: m.Scan) -> Loop | None:

@@ -1,18 +1,20 @@
 """From the typed steps of a deterministic cell program to its tape.
 
-Understands linear arrows, sigmoid, tanh, relu, +, −, ·, minimum, maximum and chunk on real vectors, and calls of
-programs of these, repeated, composed or with a residual; `tape_of` gives None for anything else, and the cell then runs
-as a program.
+Understands linear arrows, sigmoid, tanh, relu, softplus, +, −, ·, minimum, maximum and chunk on real vectors, and calls
+of programs of these, repeated, composed or with a residual; `tape_of` gives None for anything else, and the cell then
+runs as a program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from torch import Tensor
 
 from qvr_core.runtime.arrows.deterministic import LinearArrow
-from qvr_core.runtime.loops.tape import BINARY, UNARY, BinaryOp, ChunkOp, LinearOp, Operand, Tape, UnaryOp, shortened
+from qvr_core.runtime.loops.primitives import BINARY, UNARY
+from qvr_core.runtime.loops.tape import BinaryOp, ChunkOp, Operand, Tape, UnaryOp, shortened
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.semantics.language.builtins import canonical
@@ -173,26 +175,28 @@ class _Compiler:
         if not isinstance(leaf, LinearArrow):
             raise _Unsupported
         table: Mapping[str, Tensor | None] = vars(leaf)["_parameters"]
-        self.tape.leaves.append(table)
-        columns: list[tuple[int, int]] = []
-        start = 0
-        for slot in slots:
-            columns.append((start, start + self.tape.widths[slot]))
-            start += self.tape.widths[slot]
-        bias = "bias" if table.get("bias") is not None else None
         if leaf.rank is None:
-            return self._linear(slots, tuple(columns), "weight", bias, leaf.weight.shape[0])
-        inner = self._linear(slots, tuple(columns), "in_factor", None, leaf.rank)
-        return self._linear((inner,), ((0, leaf.rank),), "out_factor", bias, leaf.out_factor.shape[0])
+            return self._linear(slots, partial(_weights, table, "weight", "bias"))
+        inner = self._linear(slots, partial(_weights, table, "in_factor", None))
+        return self._linear((inner,), partial(_weights, table, "out_factor", "bias"))
 
-    def _linear(
-        self, slots: Slots, columns: tuple[tuple[int, int], ...], weight: str, bias: str | None, width: int
-    ) -> int:
-        out = self.tape.slot(width)
-        self._add(LinearOp(out, slots, columns, len(self.tape.leaves) - 1, weight, bias))
-        return out
+    def _linear(self, slots: Slots, parameters: Callable[[], tuple[Tensor, Tensor | None]]) -> int:
+        self._check_length()
+        weight, bias = parameters()
+        self.tape.parameters.append(parameters)
+        return self.tape.linear(slots, weight.shape[0], bias is not None)
 
-    def _add(self, op: LinearOp | UnaryOp | BinaryOp | ChunkOp) -> None:
+    def _add(self, op: UnaryOp | BinaryOp | ChunkOp) -> None:
+        self._check_length()
+        self.tape.ops.append(op)
+
+    def _check_length(self) -> None:
         if len(self.tape.ops) >= LONGEST:
             raise _Unsupported
-        self.tape.ops.append(op)
+
+
+def _weights(table: Mapping[str, Tensor | None], weight: str, bias: str | None) -> tuple[Tensor, Tensor | None]:
+    """The current weight and bias of a linear map, from its module's table of parameters."""
+    found = table[weight]
+    assert found is not None
+    return found, None if bias is None else table.get(bias)

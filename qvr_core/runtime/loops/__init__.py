@@ -1,1 +1,1 @@
-"""Recurrent loops as calls on pooled buffers: forward steps, their adjoint, the fused Gaussian cells."""
+"""Recurrent loops as calls on pooled buffers, with a generated backward; chains of Normal kernels."""

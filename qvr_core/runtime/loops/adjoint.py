@@ -7,6 +7,7 @@ gradient that is kept, coefficient · gradient over the few gradients that reach
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -62,19 +63,57 @@ class Through:
 
 @dataclass(frozen=True, slots=True)
 class Adjoint:
-    """What each step does, last step first; `given` holds what reaches the given slots, for all times at once."""
+    """What each step does, last step first; `given` holds what reaches the given slots, for all times at once.
+
+    `apart` are the states, what is returned and what is cut in chunks; `linear` what linear operations fill.
+    """
 
     steps: tuple[Gather | Through, ...]
     given: Mapping[int, tuple[tuple[int, Coefficient], ...]]
+    returns: frozenset[int]
+    apart: frozenset[int]
+    linear: frozenset[int]
+
+    def factors(self, given: Sequence[int]) -> set[Factor]:
+        """All that stands in its coefficients, with those of the gradients of these given slots."""
+        gathered = [step.terms for step in self.steps if isinstance(step, Gather)]
+        return {
+            factor
+            for terms in (*gathered, *(self.given[slot] for slot in given))
+            for _, coefficient in terms
+            for monomial in coefficient
+            for factor in monomial.factors
+        }
+
+    def places(self) -> dict[int, int]:
+        """Gradients that one pointwise term alone reads, with what it makes of them: both may lie in one place."""
+        gathers = [step for step in self.steps if isinstance(step, Gather)]
+        read = Counter([anchor for step in gathers for anchor, _ in step.terms])
+        read.update(anchor for terms in self.given.values() for anchor, _ in terms)
+        return {
+            anchor: slot
+            for slot, anchor, _ in self._alone()
+            if anchor not in self.apart | self.linear and read[anchor] == 1
+        }
+
+    def copies(self) -> dict[int, int]:
+        """What is returned, with a slot that has the same gradient."""
+        return {anchor: slot for slot, anchor, c in self._alone() if c == ONE and anchor in self.returns}
+
+    def _alone(self) -> Iterator[tuple[int, int, Coefficient]]:
+        """Gradients of one term, with the gradient and the coefficient that it comes from."""
+        written = Counter([step.slot for step in self.steps])
+        for step in self.steps:
+            if not isinstance(step, Gather) or len(step.terms) != 1:
+                continue
+            if written[step.slot] == 1 and step.slot not in self.apart:
+                anchor, coefficient = step.terms[0]
+                yield step.slot, anchor, coefficient
 
     def sources(self, slot: int) -> tuple[int, ...]:
         """The kept gradients that reach `slot`."""
         return tuple(
-            anchor
-            for step in self.steps
-            if isinstance(step, Gather) and step.slot == slot
-            for anchor, coefficient in step.terms
-            if coefficient
+            anchor for step in self.steps if isinstance(step, Gather) and step.slot == slot for anchor, _ in step.terms
         )
 
 
@@ -94,7 +133,7 @@ class _Builder:
 
     def gather(self, slot: int) -> None:
         """Keep the gradient of `slot`."""
-        self.steps.append(Gather(slot, tuple(self.terms.pop(slot, {}).items())))
+        self.steps.append(Gather(slot, _reaching(self.terms.pop(slot, {}))))
         self.kept.add(slot)
 
     def undo(self, op: Op) -> None:
@@ -135,7 +174,14 @@ def adjoint_of(tape: Tape, ops: Sequence[Op], given: Sequence[int]) -> Adjoint:
             builder.undo(op)
     for slot in tape.states:
         builder.gather(slot)
-    return Adjoint(tuple(builder.steps), {slot: tuple(builder.terms.get(slot, {}).items()) for slot in given})
+    reached = {slot: _reaching(builder.terms.get(slot, {})) for slot in given}
+    apart = [*tape.states, *tape.returns, *(op.slot for op in ops if isinstance(op, ChunkOp))]
+    linear = [op.out for op in ops if isinstance(op, LinearOp)]
+    return Adjoint(tuple(builder.steps), reached, frozenset(tape.returns), frozenset(apart), frozenset(linear))
+
+
+def _reaching(terms: Terms) -> tuple[tuple[int, Coefficient], ...]:
+    return tuple((anchor, coefficient) for anchor, coefficient in terms.items() if coefficient)
 
 
 def _edges(op: UnaryOp | BinaryOp | MulAddOp) -> Iterator[tuple[int, Coefficient]]:

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from torch import Tensor
 
 Operand = int | float
 """A slot, or a number."""
-UNARY = frozenset(["sigmoid", "tanh", "relu"])
-BINARY = frozenset(["add", "sub", "mul", "minimum", "maximum"])
 
 
 @dataclass(frozen=True, slots=True)
 class LinearOp:
-    """out = Σ slot · W[:, columns]ᵀ + bias; `weight` and `bias` are names in the leaf's table of parameters."""
+    """out = Σ slot · W[:, columns]ᵀ + bias; `shifts` (start, end, number) are added to those entries of the bias."""
 
     out: int
     slots: tuple[int, ...]
     columns: tuple[tuple[int, int], ...]
-    leaf: int
-    weight: str
-    bias: str | None
+    bias: bool
+    shifts: tuple[tuple[int, int, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class UnaryOp:
+    """out = function(slot) + plus."""
+
     out: int
     function: str
     slot: int
+    plus: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +86,34 @@ def ins_of(op: Op) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class Tape:
-    """`items` and `states` are the input slots, `returns` the slots of the next state, `widths` of every slot."""
+    """`items` and `states` are the input slots, `returns` the slots of the next state, `widths` of every slot.
+
+    `parameters` gives the current weight and bias of each linear operation, in order.
+    """
 
     items: list[int] = field(default_factory=list[int])
     states: list[int] = field(default_factory=list[int])
     returns: list[int] = field(default_factory=list[int])
     widths: list[int] = field(default_factory=list[int])
     ops: list[Op] = field(default_factory=list[Op])
-    leaves: list[Mapping[str, Tensor | None]] = field(default_factory=list[Mapping[str, Tensor | None]])
+    parameters: list[Callable[[], tuple[Tensor, Tensor | None]]] = field(
+        default_factory=list[Callable[[], tuple[Tensor, Tensor | None]]]
+    )
 
     def slot(self, width: int) -> int:
         """A new slot."""
         self.widths.append(width)
         return len(self.widths) - 1
+
+    def linear(
+        self, read: Sequence[int], width: int, bias: bool, shifts: tuple[tuple[int, int, float], ...] = ()
+    ) -> int:
+        """A new slot with a linear map of these slots, side by side."""
+        ends = tuple(accumulate(self.widths[slot] for slot in read))
+        columns = tuple(zip((0, *ends), ends, strict=False))
+        out = self.slot(width)
+        self.ops.append(LinearOp(out, tuple(read), columns, bias, shifts))
+        return out
 
     def hoisted(self) -> set[int]:
         """Slots that depend on the items alone: they are computed for all times at once."""

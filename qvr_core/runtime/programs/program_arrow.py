@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from qvr_core.runtime.arrows.gaussian_chain import standard_density
+from qvr_core.runtime.arrows.normal_chain import standard_density
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.execution import Execution, SiteInfo, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite

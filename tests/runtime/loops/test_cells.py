@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from qvr_core.dsl import loads
+from qvr_core.runtime.arrows.compiled_scan import CompiledScan
 from qvr_core.runtime.arrows.scan import ScanArrow
-from qvr_core.runtime.arrows.taped_scan import TapedScan
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 STEPS = 64
@@ -64,10 +64,10 @@ def states_of(example: str) -> torch.nn.Module:
     return loads(text.replace(f"export {example}", "export states")).morphism.double()
 
 
-def scan_in(module: torch.nn.Module) -> TapedScan:
+def scan_in(module: torch.nn.Module) -> CompiledScan:
     """The scan of an exported arrow; a cell that no tape knows would be another kind."""
     (site,) = module.sites.values()
-    return next(stage for stage in site.module.stages if isinstance(stage, TapedScan))
+    return next(stage for stage in site.module.stages if isinstance(stage, CompiledScan))
 
 
 def by_hand(step: Step, p: Weights, tokens: Tensor) -> Tensor:

@@ -11,12 +11,12 @@ from torch import Generator, Tensor
 from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.arrows.network import Network
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
-from qvr_core.runtime.loops.gaussian import ChainShape, StageShape, run_chain
+from qvr_core.runtime.loops.chain import ChainShape, StageShape, run_chain
 from qvr_core.runtime.values.arrow import ArrowModule, Noise
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianStage:
+class NormalStage:
     """The networks of a stage, which all read the same input, and the outer names of their draws."""
 
     shape: StageShape
@@ -24,7 +24,7 @@ class GaussianStage:
     paths: tuple[str, ...]
 
 
-def gaussian_kernel(arrow: ArrowModule) -> StageShape | None:
+def chained_kernel(arrow: ArrowModule) -> StageShape | None:
     """The shape of a kernel that can be part of a chain: tanh network, Normal head, real domain and codomain."""
     if not isinstance(arrow, KernelArrow) or arrow.fixed is not None or not arrow.head.family.affine:
         return None
@@ -34,18 +34,18 @@ def gaussian_kernel(arrow: ArrowModule) -> StageShape | None:
     return StageShape(1, net.input.in_features, net.hidden.out_features, arrow.head.event_shape[0], arrow.head.scale)
 
 
-def gaussian_stage(kernels: Sequence[ArrowModule], paths: Sequence[str]) -> GaussianStage | None:
+def normal_stage(kernels: Sequence[ArrowModule], paths: Sequence[str]) -> NormalStage | None:
     """The stage that kernels on one input make, where they are all of one shape."""
-    shapes = {gaussian_kernel(kernel) for kernel in kernels}
+    shapes = {chained_kernel(kernel) for kernel in kernels}
     shape = next(iter(shapes))
     if len(shapes) != 1 or shape is None:
         return None
     whole = StageShape(len(kernels), shape.inside, shape.hidden, shape.size, shape.scale)
-    return GaussianStage(whole, tuple(k.net for k in kernels if isinstance(k, KernelArrow)), tuple(paths))
+    return NormalStage(whole, tuple(k.net for k in kernels if isinstance(k, KernelArrow)), tuple(paths))
 
 
 def draw_chain(
-    lanes: Sequence[Sequence[GaussianStage]],
+    lanes: Sequence[Sequence[NormalStage]],
     inputs: Sequence[Tensor],
     noises: Sequence[Noise | None],
     generator: Generator | None,

@@ -1,5 +1,4 @@
-"""Scans of tanh-network cells with a Normal head, fused: the input's share of the first layer is computed for all
-times at once, the steps run in one autograd function, and scans of one shape side by side run as one."""
+"""Scans of tanh-network cells with a Normal head as compiled loops; scans of one shape side by side run as one."""
 
 from __future__ import annotations
 
@@ -10,11 +9,13 @@ from torch import Generator, Tensor
 
 from qvr_core.runtime.arrows.combinators import ParallelArrow
 from qvr_core.runtime.arrows.deterministic import EmbedArrow
-from qvr_core.runtime.arrows.gaussian_chain import standard_density
 from qvr_core.runtime.arrows.kernel import KernelArrow
+from qvr_core.runtime.arrows.normal_chain import standard_density
 from qvr_core.runtime.arrows.scan import LAST, ScanArrow, StartState
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
-from qvr_core.runtime.loops.fused import CellRun, run_cell
+from qvr_core.runtime.loops.cells import NormalKernel, normal_cell
+from qvr_core.runtime.loops.engine import run_loop
+from qvr_core.runtime.loops.run import LoopRun
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, Value
 from qvr_core.runtime.values.drawing import plus, require_innovations
@@ -23,15 +24,15 @@ from qvr_core.semantics.types import model
 from qvr_core.semantics.types.spaces import Named, sequence_of
 
 
-def fusible(cell: ArrowModule) -> bool:
+def normal_kernel(cell: ArrowModule) -> bool:
     """True for a kernel with a tanh network and a Normal head whose state is the last columns of its input."""
     if not isinstance(cell, KernelArrow) or cell.fixed is not None or not cell.head.family.affine:
         return False
     return cell.net.tanh and not layout.blocks(cell.domain.space)[-1].finite
 
 
-class FusedScan(ScanArrow):
-    """A scan of a fusible cell; with `embedding` it reads elements of a finite set through that table."""
+class NormalScan(ScanArrow):
+    """A scan of a tanh-network Normal kernel; with `embedding` it reads elements of a finite set through that table."""
 
     def __init__(
         self,
@@ -46,20 +47,18 @@ class FusedScan(ScanArrow):
         self.embedding = (embedding,)
         self.size = layout.width(self.state)
         self.inside = cell.net.input.in_features - self.size
+        # the kernel, the width of an item, all states or the last: scans of equal shape can run side by side
+        kernel = NormalKernel(self.inside + self.size, cell.net.hidden.out_features, self.size, cell.head.scale)
+        self.shape = (kernel, self.inside, self.emit_all)
+        self.loop = normal_cell(kernel, self.inside)
         if embedding is not None:
             own = {start_name: start} if start is not None else None
             adopt(self, [embedding, cell], own)
             self.domain = Named(sequence_of(embedding.domain.space), embedding.domain.written)
 
-    def after(self, embedding: EmbedArrow) -> FusedScan:
+    def after(self, embedding: EmbedArrow) -> NormalScan:
         """This scan with the table in front of it made part of it."""
-        return FusedScan(self.node, self.kernel[0], self.start[0], self.start_name, embedding)
-
-    @property
-    def shape(self) -> tuple[object, ...]:
-        """Scans of equal shape can run side by side."""
-        cell = self.kernel[0]
-        return (self.size, self.inside, cell.net.hidden.out_features, cell.head.scale, self.emit_all)
+        return NormalScan(self.node, self.kernel[0], self.start[0], self.start_name, embedding)
 
     def items(self, x: Value) -> list[Value]:
         return super().items(self._embedded(x))
@@ -102,9 +101,9 @@ class FusedScan(ScanArrow):
 
 
 class ScansSideBySide(ParallelArrow):
-    """A fan of fused scans of one shape, such as a forward and a backward one, run as one."""
+    """A fan of such scans of one shape, such as a forward and a backward one, run as one."""
 
-    def __init__(self, scans: Sequence[FusedScan], domain: Named, codomain: Named) -> None:
+    def __init__(self, scans: Sequence[NormalScan], domain: Named, codomain: Named) -> None:
         super().__init__(scans, domain, codomain, shared_input=True)
         self.scans = tuple(scans)
 
@@ -156,7 +155,7 @@ def _joined(each: Sequence[Drawn]) -> Drawn:
 
 def side_by_side(branches: Sequence[ArrowModule], domain: Named, codomain: Named) -> ArrowModule:
     """A fan of arrows: scans of one shape run as one."""
-    scans = [branch for branch in branches if isinstance(branch, FusedScan)]
+    scans = [branch for branch in branches if isinstance(branch, NormalScan)]
     distinct = len({scan.kernel[0].path for scan in scans}) == len(branches) > 1
     if distinct and len({scan.shape for scan in scans}) == 1:
         return ScansSideBySide(scans, domain, codomain)
@@ -164,7 +163,7 @@ def side_by_side(branches: Sequence[ArrowModule], domain: Named, codomain: Named
 
 
 def draw_side_by_side(
-    scans: Sequence[FusedScan],
+    scans: Sequence[NormalScan],
     x: Value,
     noises: Sequence[Noise | None],
     generator: Generator | None,
@@ -198,7 +197,7 @@ def draw_side_by_side(
 
 
 def densities_side_by_side(
-    scans: Sequence[FusedScan], x: Value, values: Sequence[Value], innovations: Sequence[Noise | None]
+    scans: Sequence[NormalScan], x: Value, values: Sequence[Value], innovations: Sequence[Noise | None]
 ) -> list[tuple[Tensor, Tensor | None]]:
     """Densities of the final states of several scans of one shape on the same sequence."""
     rows, length = layout.parts(x)[0].shape[:2]
@@ -221,7 +220,7 @@ def _standard(noise: Tensor) -> Tensor:
     return -0.5 * flat.square().sum(1) - flat.shape[1] * LOG_SQRT_2PI
 
 
-def _last_input(scan: FusedScan, x: Value, state: Value) -> Value:
+def _last_input(scan: NormalScan, x: Value, state: Value) -> Value:
     """The cell's input at the last step in reading order."""
     position = 0 if scan.backward_ else -1
     item = layout.from_parts([part[:, position] for part in layout.parts(x)])
@@ -230,7 +229,7 @@ def _last_input(scan: FusedScan, x: Value, state: Value) -> Value:
 
 
 def _noise(
-    scans: Sequence[FusedScan], noises: Sequence[Noise | None], rows: int, length: int, generator: Generator | None
+    scans: Sequence[NormalScan], noises: Sequence[Noise | None], rows: int, length: int, generator: Generator | None
 ) -> Tensor:
     """Noise (G, L, B, S) in reading order: what is given, and fresh where nothing is."""
     weight = scans[0].kernel[0].net.weights()[0]
@@ -253,7 +252,7 @@ def _noise(
     return columns[0].unsqueeze(0) if len(columns) == 1 else torch.stack(columns)
 
 
-def _given_noise(scan: FusedScan, noise: Noise | None, length: int) -> tuple[Tensor | None, Tensor | None] | None:
+def _given_noise(scan: NormalScan, noise: Noise | None, length: int) -> tuple[Tensor | None, Tensor | None] | None:
     """The given noise of the steps (time first) and of the last step."""
     if noise is None:
         return None
@@ -267,7 +266,7 @@ def _given_noise(scan: FusedScan, noise: Noise | None, length: int) -> tuple[Ten
     return (None if steps is None else steps.transpose(0, 1)), last
 
 
-def _drawn(scan: FusedScan, state: Tensor, own: Tensor) -> Drawn:
+def _drawn(scan: NormalScan, state: Tensor, own: Tensor) -> Drawn:
     """`own` is the noise of this scan, (L, B, S)."""
     path = scan.kernel[0].path
     if scan.emit_all:
@@ -278,7 +277,7 @@ def _drawn(scan: FusedScan, state: Tensor, own: Tensor) -> Drawn:
     return Drawn(state, noise, None, None)
 
 
-def _advance(scans: Sequence[FusedScan], x: Value, noise: Tensor, steps: int) -> list[Tensor]:
+def _advance(scans: Sequence[NormalScan], x: Value, noise: Tensor, steps: int) -> list[Tensor]:
     """Run the first `steps` steps on noise (G, L, B, S): each scan's state (B, S), or all of them (B, L, S)."""
     single = len(scans) == 1
     rows = noise.shape[2]
@@ -290,8 +289,8 @@ def _advance(scans: Sequence[FusedScan], x: Value, noise: Tensor, steps: int) ->
     if steps < noise.shape[1]:
         noise = noise[:, :steps]
     weights = [weight for scan in scans for weight in scan.kernel[0].net.weights()]
-    run = CellRun(scans[0].kernel[0].head.scale, scans[0].emit_all, 0 if single else len(scans))
-    result = run_cell(run, source, index, noise[0] if single else noise, start, *weights)
+    run = LoopRun(scans[0].loop, 0 if single else len(scans), steps, scans[0].emit_all, (index, None))
+    result = run_loop(run, start, [source, noise[0] if single else noise, *weights])
     groups = [result] if single else list(result.unbind(0))
     if not run.emit_all:
         return groups
@@ -301,7 +300,7 @@ def _advance(scans: Sequence[FusedScan], x: Value, noise: Tensor, steps: int) ->
     ]
 
 
-def _items(scans: Sequence[FusedScan], x: Value, steps: int) -> tuple[Tensor, Tensor | None]:
+def _items(scans: Sequence[NormalScan], x: Value, steps: int) -> tuple[Tensor, Tensor | None]:
     """The items in reading order: features ([G,] L, B, M), or a table and the rows to take ([G,] L, B)."""
     embeddings = [scan.embedding[0] for scan in scans]
     shared = embeddings[0]
@@ -314,6 +313,6 @@ def _items(scans: Sequence[FusedScan], x: Value, steps: int) -> tuple[Tensor, Te
     return _in_reading_order(scans, each, steps), None
 
 
-def _in_reading_order(scans: Sequence[FusedScan], each: Sequence[Tensor], steps: int) -> Tensor:
+def _in_reading_order(scans: Sequence[NormalScan], each: Sequence[Tensor], steps: int) -> Tensor:
     read = [(part.flip(0) if scan.backward_ else part)[:steps] for scan, part in zip(scans, each, strict=True)]
     return read[0] if len(read) == 1 else torch.stack(read)

@@ -1,4 +1,4 @@
-"""A scan whose cell is a deterministic program, run from its tape."""
+"""A scan whose cell is a deterministic program, as a compiled loop."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from qvr_core.runtime.arrows.scan import ScanArrow, StartState
-from qvr_core.runtime.loops.tape_loop import Loop
-from qvr_core.runtime.loops.taped import run_loop
+from qvr_core.runtime.loops.engine import run_program
+from qvr_core.runtime.loops.loop import Loop
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Value
 from qvr_core.semantics.types import model
 
 
-class TapedScan(ScanArrow):
+class CompiledScan(ScanArrow):
     """The same values as step by step; the items' share of every linear map is computed for all times at once."""
 
     def __init__(
@@ -35,13 +35,13 @@ class TapedScan(ScanArrow):
         items = reading.split([tape.widths[slot] for slot in tape.items], -1)
         start = self.start_state(sequence.shape[0], sequence)
         assert isinstance(start, Tensor)
-        run = _uncompiled() if torch.compiler.is_compiling() else run_loop
-        states = run(self.loop, items, start)
+        run = _uncompiled() if torch.compiler.is_compiling() else run_program
+        states = run(self.loop, items, start, self.emit_all)
         if not self.emit_all:
-            return states[-1]
+            return states
         return (states.flip(0) if self.backward_ else states).transpose(0, 1)
 
 
-def _uncompiled() -> Callable[[Loop, Sequence[Tensor], Tensor], Tensor]:
+def _uncompiled() -> Callable[[Loop, Sequence[Tensor], Tensor, bool], Tensor]:
     """The loop as it is: unrolled over a sequence it would take the compiler minutes, and gain nothing."""
-    return torch.compiler.disable(run_loop)  # pyright: ignore[reportReturnType]
+    return torch.compiler.disable(run_program)  # pyright: ignore[reportReturnType]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from qvr_core.runtime.loops.gaussian import ChainShape, StageShape, plain_chain, run_chain
+from qvr_core.runtime.loops.chain import ChainShape, StageShape, plain_chain, run_chain
 from tests.runtime import nodes as n
 from tests.runtime.arrows.test_arrows import seq2seq_block
 

@@ -15,51 +15,34 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor
 
-from qvr_core.runtime.loops.tape_backward import backward_of
-from qvr_core.runtime.loops.tape_forward import LoopBuffers
-from qvr_core.runtime.loops.tape_loop import Loop
-from qvr_core.runtime.values.workspace import Loan
+from qvr_core.runtime.loops.forward import Inputs, LoopBuffers
+from qvr_core.runtime.loops.loop import Loop
+from qvr_core.runtime.loops.run import LoopRun, filled, gradients
+from qvr_core.runtime.values.buffer_pool import Pooled
 
 _loops: WeakValueDictionary[int, Loop] = WeakValueDictionary()
-_left: dict[int, Loan[LoopBuffers]] = {}
+_left: dict[int, tuple[Pooled[LoopBuffers], Inputs]] = {}
 _numbers = itertools.count()
 MOST_LEFT = 8
 """Forward runs that may wait for their backward; older ones had none."""
 
 
-def parts_of(
-    loop: Loop, tensors: Sequence[Tensor]
-) -> tuple[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor | None]]:
-    """What is given, the weights, and the bias of each linear operation."""
-    count, linear = len(loop.given), len(loop.linear)
-    biases = iter(tensors[count + linear :])
-    each = [None if op.bias is None else next(biases) for op in loop.linear]
-    return tensors[:count], tensors[count : count + linear], each
-
-
-def run(loop: Loop, length: int, start: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, Loan[LoopBuffers]]:
-    """All states (L, B, S), and the buffers that the backward reads."""
-    rows = start.shape[0]
-    key = (LoopBuffers, loop.serial, length, rows, start.dtype, start.device)
-    loan = Loan(key, lambda: LoopBuffers(loop, length, rows, start))
-    lent = loan.buffers
-    lent.load(start, *parts_of(loop, tensors))
-    for call in lent.forward:
-        call()
-    return torch.cat([state[1:] for state in lent.states], -1), loan
-
-
-def recorded_run(loop: Loop, length: int, start: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """All states, and the number of this run."""
-    _loops[loop.serial] = loop
-    return _operations()[0](loop.serial, length, start, list(tensors))
+def recorded_run(run: LoopRun, start: Tensor | None, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """All states of a run without groups and tables, and the number of this run."""
+    _loops[run.loop.serial] = run.loop
+    return _operations()[0](run.loop.serial, run.length, start, list(tensors))
 
 
 def recorded_backward(
-    loop: Loop, number: Tensor, grad: Tensor, start: Tensor, tensors: Sequence[Tensor]
+    run: LoopRun, number: Tensor, grad: Tensor, start: Tensor | None, tensors: Sequence[Tensor]
 ) -> list[Tensor]:
     """Gradients of the start state and of the tensors."""
-    return _operations()[1](loop.serial, number, grad, start, list(tensors))
+    return _operations()[1](run.loop.serial, number, grad, start, list(tensors))
+
+
+def _run_of(serial: int, length: int) -> LoopRun:
+    loop = _loops[serial]
+    return LoopRun(loop, 0, length, True, (None,) * len(loop.given))
 
 
 @cache
@@ -67,9 +50,9 @@ def _operations() -> tuple[Any, Any]:
     """Registered when first wanted: few runs record anything."""
 
     def forward(serial: int, length: int, start: Tensor, tensors: list[Tensor]) -> tuple[Tensor, Tensor]:
-        states, loan = run(_loops[serial], length, start, tensors)
+        states, pooled, inputs = filled(_run_of(serial, length), start, tensors, [True] * (1 + len(tensors)))
         number = next(_numbers)
-        _left[number] = loan
+        _left[number] = pooled, inputs
         while len(_left) > MOST_LEFT:
             del _left[next(iter(_left))]
         return states, torch.tensor(number)
@@ -78,12 +61,12 @@ def _operations() -> tuple[Any, Any]:
         return start.new_empty(length, *start.shape), torch.empty((), dtype=torch.int64)
 
     def backward(serial: int, number: Tensor, grad: Tensor, start: Tensor, tensors: list[Tensor]) -> list[Tensor]:
-        loan = _left.pop(int(number), None)
-        if loan is None:
-            # a compiler may make one run of two equal ones
-            _, loan = run(_loops[serial], grad.shape[0], start, tensors)
-        needed = [True] * (1 + len(tensors))
-        return [gradient for gradient in backward_of(loan.buffers).run(grad, needed) if gradient is not None]
+        run = _run_of(serial, grad.shape[0])
+        left = _left.pop(int(number), None)
+        # a compiler may make one run of two equal ones
+        pooled, inputs = filled(run, start, tensors, [True] * (1 + len(tensors)))[1:] if left is None else left
+        found = gradients(run, pooled.buffers, inputs, grad, tensors, [True] * (1 + len(tensors)))
+        return [gradient for gradient in found if gradient is not None]
 
     def backward_shapes(
         serial: int, number: Tensor, grad: Tensor, start: Tensor, tensors: list[Tensor]
@@ -92,8 +75,8 @@ def _operations() -> tuple[Any, Any]:
 
     operations: list[Any] = []
     for name, function, shapes in (
-        ("tape_forward", forward, forward_shapes),
-        ("tape_backward", backward, backward_shapes),
+        ("loop_forward", forward, forward_shapes),
+        ("loop_backward", backward, backward_shapes),
     ):
         # the annotations are strings in this file, and the library reads types
         function.__annotations__ = _types(function.__annotations__)

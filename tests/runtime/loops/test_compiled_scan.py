@@ -1,4 +1,4 @@
-"""Scans of deterministic cell programs run from a tape: against independent cells in torch, values and gradients."""
+"""Scans of deterministic cell programs as compiled loops: against independent cells in torch, values and gradients."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from qvr_core.dsl import loads
+from qvr_core.runtime.arrows.compiled_scan import CompiledScan
 from qvr_core.runtime.arrows.scan import ScanArrow
-from qvr_core.runtime.arrows.taped_scan import TapedScan
 
 HEAD = """
 object Embedded : Real 5
@@ -50,7 +50,7 @@ export states
 
 
 def scan_of(model):
-    found = [arrow for arrow in model.modules() if isinstance(arrow, TapedScan)]
+    found = [arrow for arrow in model.modules() if isinstance(arrow, CompiledScan)]
     arrow = model.sites[next(iter(model.sites))].module if hasattr(model, "sites") else model
     return found[0] if found else arrow
 
@@ -72,7 +72,7 @@ def lstm_by_hand(p, x, backward=False):
 
 
 def agree(module, x, by_hand, **options):
-    assert isinstance(module, TapedScan)
+    assert isinstance(module, CompiledScan)
     parameters = dict(module.named_parameters())
     ours, expected = module(x), by_hand(parameters, x, **options)
     assert torch.allclose(ours, expected, atol=1e-6)
@@ -119,8 +119,12 @@ def test_final_state_only():
     module = scan_of(loads(text).morphism)
     final = scan_of(loads(text.replace("scan(cell, emit=all)", "scan(cell)")).morphism)
     final.load_state_dict(module.state_dict())
-    x = torch.randn(3, 7, 5)
-    assert torch.allclose(final(x), module(x)[:, -1])
+    x = torch.randn(3, 7, 5, requires_grad=True)
+    values = final(x), module(x)[:, -1]
+    assert torch.allclose(*values)
+    each = [list(arrow.parameters()) for arrow in (final, module)]
+    gradients = [torch.autograd.grad(v.square().sum(), [x, *p]) for v, p in zip(values, each, strict=True)]
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*gradients, strict=True))
 
 
 def test_other_operations():
@@ -159,7 +163,7 @@ def test_a_cell_that_a_tape_does_not_know_runs_as_a_program():
         "let states = scan(cell, emit=all)\nexport states\n"
     )
     module = scan_of(loads(text).morphism)
-    assert not isinstance(module, TapedScan)
+    assert not isinstance(module, CompiledScan)
     x = torch.randn(3, 7, 5)
     assert torch.allclose(module(x)[..., 0], x.mean(-1).cumsum(1), atol=1e-6)
 
@@ -169,7 +173,7 @@ def random_cell(seed: int) -> str:
     random = Random(seed)
     known = ["h", "c", "x"]
     lines: list[str] = []
-    unary, binary = ["sigmoid({})", "tanh({})", "relu({})", "1 - {}", "0.5 * {}", "-{}"], [
+    unary, binary = ["sigmoid({})", "tanh({})", "relu({})", "softplus({})", "1 - {}", "0.5 * {}", "-{}"], [
         "{} + {}", "{} - {}", "{} * {}", "2 * {} * {}", "minimum({}, {})", "maximum({}, {})", "mix({}, {})",
     ]  # fmt: skip
 
@@ -204,7 +208,7 @@ def random_cell(seed: int) -> str:
 def test_random_cells(seed):
     torch.manual_seed(seed)
     module = scan_of(loads(random_cell(seed)).morphism).double()
-    assert isinstance(module, TapedScan)
+    assert isinstance(module, CompiledScan)
     x = torch.randn(50, 13, 4, dtype=torch.float64, requires_grad=True)
     leaves = [x, *module.parameters()]
     direction = torch.randn(50, 13, 8, dtype=torch.float64)
@@ -221,7 +225,7 @@ def test_a_compiled_model_keeps_the_loop_whole(monkeypatch):
     module = scan_of(loads(LSTM.format(rank="", options="emit=all")).morphism)
     x = torch.randn(3, 64, 5, requires_grad=True)
     (expected,) = torch.autograd.grad(module(x).square().sum(), [x])
-    monkeypatch.setattr("qvr_core.runtime.loops.taped.plain_loop", None)
+    monkeypatch.setattr("qvr_core.runtime.loops.engine.plain_loop", None)
     compiled = torch.compile(lambda value: module(value).square().sum(), backend="eager")
     (found,) = torch.autograd.grad(compiled(x), [x])
     assert torch.equal(found, expected)
@@ -236,7 +240,7 @@ def test_a_recorded_graph_holds_the_loop_as_one_operation_each_way():
 
     graph = make_fx(gradients)(torch.randn(3, 64, 5, requires_grad=True))
     names = [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
-    assert sum("tape_forward" in name for name in names) == sum("tape_backward" in name for name in names) == 2
+    assert sum("loop_forward" in name for name in names) == sum("loop_backward" in name for name in names) == 2
     assert len(names) < 100
     for _ in range(12):
         x = torch.randn(3, 64, 5, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Buffers that are lent from call to call.
+"""Buffers that are pooled from call to call.
 
 A training step allocates the same megabytes again and again; the allocator gives them back to the system, and touching
 fresh pages costs more than the arithmetic.  For small steps it is the views of each step that cost: they are kept too.
@@ -15,7 +15,7 @@ MOST_KEPT = 2**28
 
 
 class Buffers(Protocol):
-    """What can be lent: tensors of this many bytes together."""
+    """What can be pooled: tensors of this many bytes together."""
 
     @property
     def nbytes(self) -> int: ...
@@ -26,8 +26,8 @@ _free: defaultdict[Hashable, list[Buffers]] = defaultdict(list)
 _kept = 0
 
 
-class Loan(Generic[T]):
-    """Buffers on loan; they return when the loan is dropped, so nothing taken from them may outlive it."""
+class Pooled(Generic[T]):
+    """Buffers out of the pool; they return when this is dropped, so nothing taken from them may outlive it."""
 
     def __init__(self, key: Hashable, make: Callable[[], T]) -> None:
         global _kept  # noqa: PLW0603 - one pool for the process
