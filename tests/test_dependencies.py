@@ -15,8 +15,8 @@ PARTS = {"pydantic_core": "pydantic"}
 """Modules that another distribution documents as its own."""
 DEVELOPMENT = {"qvr_core/syntax/tables.py": {"lark"}}
 """Files that run in a development checkout only, and what they need there."""
-# HDF5 is chosen by a string: `engine="h5netcdf"`.
-BY_NAME = {"h5netcdf"}
+# HDF5 is chosen by a string: `engine="h5netcdf"`, which in turn looks for h5py.
+BY_NAME = {"h5netcdf", "h5py"}
 
 
 def imports(path: Path) -> Iterator[str]:
