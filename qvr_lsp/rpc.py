@@ -59,10 +59,13 @@ CHUNK, MOST_DEPTH = 2000, 12
 
 
 def encoded_in_chunks(value: Any, depth: int = 0) -> Encoded:
-    """The same as `encoded`, for a thread: encoding one large value would hold the interpreter all the while."""
+    """The same as `encoded`, for a thread: encoding one large value would hold the interpreter all the while.
+    Parts of a dict may be encoded already."""
+    if isinstance(value, Encoded):
+        return value
     if depth < MOST_DEPTH:
         match value:
-            case dict() if any(isinstance(item, dict | list | tuple) for item in value.values()):
+            case dict() if any(isinstance(item, dict | list | tuple | Encoded) for item in value.values()):
                 inner = (f"{encoded(str(key))}:{encoded_in_chunks(item, depth + 1)}" for key, item in value.items())
                 return Encoded(f"{{{','.join(inner)}}}")
             case [dict() | list() | tuple(), *_]:

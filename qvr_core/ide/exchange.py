@@ -29,15 +29,30 @@ MOST_VISITED = 200_000
 """Arrows that are looked at to count the parameters of all declarations; those that are left have no count."""
 
 
-def model_json(model: Model, locate: Locate) -> Json:
-    """All declarations by name, with their parameter counts."""
-    made = cast(Json, _value(model, locate))
+def model_json(model: Model, locate: Locate, finish: Callable[[Any], Any] = lambda made: made) -> Json:
+    """All declarations by name, with their parameter counts.
+
+    `finish` is applied to each declaration as soon as it is made: a file may hold more of them than should ever be
+    there at once.
+    """
     budget = Budget(MOST_VISITED)
-    for group in ("lets", "programs"):
-        for name, entry in made[group].items():
+
+    def declared(group: str, name: str, value: Any) -> Any:
+        made = _value(value, locate)
+        if group in ("lets", "programs"):
             arrow = model.lets[name].arrow if group == "lets" else model.programs[name]
-            entry["parameters"] = parameter_count(model, arrow, budget)
-    return made
+            made["parameters"] = parameter_count(model, arrow, budget)
+        return finish(made)
+
+    found: Json = {"node": type(model).__name__}
+    for field in fields(model):
+        value = getattr(model, field.name)
+        if isinstance(value, Mapping):
+            names = cast(Mapping[str, Any], value)
+            found[field.name] = {str(name): declared(field.name, str(name), item) for name, item in names.items()}
+        else:
+            found[field.name] = finish(_value(value, locate))
+    return found
 
 
 def _product(space: Product, locate: Locate) -> Json:

@@ -8,7 +8,7 @@ from qvr_core.ide.exchange import model_json
 from qvr_lsp.documents import Document, View
 from qvr_lsp.features.diagrams import range_of
 from qvr_lsp.features.resolving import encoded_in_thread, on_document
-from qvr_lsp.rpc import Json
+from qvr_lsp.rpc import Json, encoded_in_chunks
 
 if TYPE_CHECKING:
     from qvr_lsp.session import Session
@@ -20,5 +20,5 @@ def model(session: Session, document: Document, params: Json) -> Any:
 
 
 def model_answer(session: Session, document: View, params: Json) -> Json:
-    found = model_json(document.snapshot.model, lambda origin: range_of(document, origin))
+    found = model_json(document.snapshot.model, lambda origin: range_of(document, origin), encoded_in_chunks)
     return {"version": document.version, "model": found}
