@@ -21,6 +21,7 @@ SEARCHED = (
     "scripts",
     "tests/spec",
     "tests/runtime/families",
+    "tests/lsp",
 )
 GENERATED = (
     "qvr_core/semantics/language/families.json",
