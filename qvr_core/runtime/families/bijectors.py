@@ -60,24 +60,6 @@ def constrain(u: Tensor, support: Support) -> tuple[Tensor, Tensor]:
     return value, log.reshape(log.shape[0], -1).sum(-1)
 
 
-def unconstrain(value: Tensor, support: Support) -> Tensor:
-    """The inverse of `constrain`; values on the boundary are moved just inside."""
-    tiny = torch.finfo(value.dtype).tiny
-    match support.kind:
-        case "bounded":
-            return _unbounded(value, support.low, support.high)
-        case "simplex":
-            return _unsimplex(value.clamp(min=tiny))
-        case "covariance":
-            return _uncholesky(torch.linalg.cholesky(value))
-        case "cholesky":
-            return _uncholesky(value)
-        case "correlation":
-            return _uncorrelation(value)
-        case _:
-            return value
-
-
 # ---------------------------------------------------------------- intervals
 
 
@@ -105,18 +87,6 @@ def _bounded(u: Tensor, low: Bound, high: Bound) -> tuple[Tensor, Tensor]:
     return u, torch.zeros_like(u)
 
 
-def _unbounded(value: Tensor, low: Bound, high: Bound) -> Tensor:
-    left, right = _ends(low, high, value)
-    finfo = torch.finfo(value.dtype)
-    if left is not None and right is not None:
-        return torch.logit(((value - left) / (right - left)).clamp(finfo.eps, 1.0 - finfo.eps))
-    if left is not None:
-        return (value - left).clamp(min=finfo.tiny).log()
-    if right is not None:
-        return (right - value).clamp(min=finfo.tiny).log()
-    return value
-
-
 # ---------------------------------------------------------------- simplex: stick breaking
 
 
@@ -131,12 +101,6 @@ def _simplex(u: Tensor) -> tuple[Tensor, Tensor]:
     log_rest = nnf.pad(log_left.cumsum(-1), (1, 0))
     value = (nnf.pad(log_taken, (0, 1)) + log_rest).exp()
     return value, (log_taken + log_left + log_rest[..., :-1]).sum(-1)
-
-
-def _unsimplex(value: Tensor) -> Tensor:
-    rest = value.flip(-1).cumsum(-1).flip(-1)
-    u = value[..., :-1].log() - rest[..., 1:].log()
-    return u + _offsets(u)
 
 
 # ---------------------------------------------------------------- matrices
@@ -167,13 +131,6 @@ def _covariance(u: Tensor) -> tuple[Tensor, Tensor]:
     return tril @ tril.mT, (powers * log_diagonal).sum(-1) + size * math.log(2.0)
 
 
-def _uncholesky(tril: Tensor) -> Tensor:
-    size = tril.shape[-1]
-    row, column = torch.tril_indices(size, size)
-    raw = tril.tril(-1) + torch.diag_embed(tril.diagonal(dim1=-2, dim2=-1).log())
-    return raw[..., row, column]
-
-
 def _correlation(u: Tensor) -> tuple[Tensor, Tensor]:
     """Row i of the Cholesky factor from the canonical partial correlations tanh(u)."""
     size = (1 + math.isqrt(1 + 8 * u.shape[-1])) // 2
@@ -187,12 +144,3 @@ def _correlation(u: Tensor) -> tuple[Tensor, Tensor]:
     value = partial * used.exp() + torch.diag_embed(used.diagonal(dim1=-2, dim2=-1).exp())
     jacobian = (2.0 * log_left + used)[..., row, column].sum(-1)
     return value, jacobian
-
-
-def _uncorrelation(tril: Tensor) -> Tensor:
-    size = tril.shape[-1]
-    row, column = torch.tril_indices(size, size, -1)
-    left = (1.0 - nnf.pad(tril.square().cumsum(-1)[..., :-1], (1, 0))).clamp(min=torch.finfo(tril.dtype).tiny)
-    partial = (tril / left.sqrt())[..., row, column]
-    eps = torch.finfo(tril.dtype).eps
-    return partial.clamp(-1.0 + eps, 1.0 - eps).atanh()
