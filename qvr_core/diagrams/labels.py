@@ -55,6 +55,8 @@ def expression(expr: m.Expr, tightness: int = 0) -> str:
             return f"{function}({', '.join([*map(expression, args), *named])})"
         case m.Index(base=base, indices=indices):
             return f"{expression(base, 9)}[{listed(indices)}]"
+        case m.Arrange(base=base):
+            return expression(base, tightness)
         case m.FieldOf(base=base, field=field):
             return f"{expression(base, 9)}.{field}"
         case m.Method(base=base, method=method, args=args):

@@ -13,13 +13,14 @@ from qvr_core.runtime.programs.deduction import ComposedDeduction
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.functions import function
 from qvr_core.runtime.values.arrow import ArrowModule
-from qvr_core.runtime.values.cells import Cell, align, as_argument
+from qvr_core.runtime.values.cells import Cell, align, as_argument, as_one
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import IndexCheck
 from qvr_core.runtime.values.layout import factors, take_factor
 from qvr_core.runtime.values.precision import at_least, precision
 from qvr_core.semantics.types.model import (
     Apply,
+    Arrange,
     Arrow,
     Bound,
     Builtin,
@@ -77,6 +78,8 @@ def compile_expr(expr: Expr, parts: Parts) -> Evaluate:
             return _builtin(expr, parts)
         case Index():
             return _index(expr, parts)
+        case Arrange(base=base, axes=order):
+            return _arrange(compile_expr(base, parts), order)
         case FieldOf(base=base, index=index):
             return _field(compile_expr(base, parts), base, index)
         case Method():
@@ -219,6 +222,30 @@ def gather(base: Cell, indices: Sequence[Cell]) -> Cell:
         return Cell(value[(row, *tensors)], True)
     result = value[(slice(None), *tensors)]
     return Cell(result.squeeze(1) if flat else result, True)
+
+
+def _arrange(base: Evaluate, order: tuple[int | None, ...]) -> Evaluate:
+    """The axes behind rows in another order, new ones of length 1 where `order` has None.
+
+    Axes are counted from the last: a value may lack leading ones, as in a block whose plate has become rows.
+    """
+    moved = [at for at in order if at is not None]
+    new = [place - len(order) for place, at in reversed([*enumerate(order)]) if at is None]
+    stays = moved == sorted(moved)
+
+    def run(frame: Frame) -> Cell:
+        cell = as_one(base(frame))
+        rows, value = int(cell.rows), cell.value
+        if not stays:
+            if cell.rank < len(moved):
+                value = value.reshape(*value.shape[:rows], *(1,) * (len(moved) - cell.rank), *value.shape[rows:])
+            value = value.permute(*range(rows), *(at + rows for at in moved))
+        for place in new:
+            if value.ndim - rows + 1 >= -place:
+                value = value.unsqueeze(place)
+        return Cell(value, cell.rows)
+
+    return run
 
 
 def _field(base: Evaluate, expr: Expr, index: int) -> Evaluate:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from qvr_core.runtime.values.cells import Cell, align
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import Bound, Builtin, Constant, Data, Expr, FieldOf, Index, ListOf
+from qvr_core.semantics.types.model import Arrange, Bound, Builtin, Constant, Data, Expr, FieldOf, Index, ListOf
 from qvr_core.semantics.types.walk import operands
 
 _SIGNS: Mapping[str, tuple[str, int]] = {
@@ -19,8 +19,6 @@ _SIGNS: Mapping[str, tuple[str, int]] = {
 }  # fmt: skip
 """Operators by the function that they stand for, and how tightly they bind."""
 _NEGATION, _ATOM = 4, 6
-_SILENT = frozenset(("unsqueeze",))
-"""Calls that the checker puts into a program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +120,7 @@ def _text(expr: Expr) -> tuple[str, int]:
             # `^` binds to the right, all others to the left
             near, far = (tight + 1, tight) if function == "pow" else (tight, tight + 1)
             return f"{_inside(left, near)} {sign} {_inside(right, far)}", tight
-        case Builtin(function=function, args=(operand, *_)) if function in _SILENT:
+        case Arrange(base=operand):
             return _text(operand)
         case Builtin(function=function, args=args, keywords=keywords):
             given = [*map(text, args), *(f"{key}={text(value)}" for key, value in keywords)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qvr_core.semantics.arithmetic.broadcasting import DATA, SCALAR, Clash, axes, broadcast, from_axes, with_axes
-from qvr_core.semantics.arithmetic.elementwise import elementwise, plate_aligned, words
+from qvr_core.semantics.arithmetic.elementwise import elementwise, words
 from qvr_core.semantics.arithmetic.factors import check_factor
 from qvr_core.semantics.arithmetic.function_calls import check_call, check_method
 from qvr_core.semantics.arithmetic.gathers import check_gather
@@ -167,11 +167,9 @@ def _size(name: Name, entry: ObjectEntry, ctx: StepContext) -> Expr:
 def _binary(expr: Binary, ctx: StepContext) -> Expr:
     function = OPERATORS[expr.operator]
     left, right = _labelled(expr, ctx) if function in COMPARISONS else _both(expr, ctx)
-    left, right = plate_aligned((left, right))
     where = ctx.scope.origin(expr.operator_span)
-    kind = elementwise(
-        [(left, words(expr.left, "the left side")), (right, words(expr.right, "the right side"))], where, ctx
-    )
+    texts = [words(expr.left, "the left side"), words(expr.right, "the right side")]
+    (left, right), kind = elementwise([left, right], texts, where, ctx)
     return Builtin(type=kind, origin=ctx.scope.origin(expr.span), function=function, args=(left, right))
 
 

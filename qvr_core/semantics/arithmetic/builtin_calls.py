@@ -18,7 +18,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_axes,
     with_last,
 )
-from qvr_core.semantics.arithmetic.elementwise import Check, elementwise, plate_aligned, words
+from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, elementwise, words
 from qvr_core.semantics.language.builtins import BuiltinFunction, arity_words, canonical
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.bounds import MOST_FACTORS, bounded_product
@@ -57,7 +57,6 @@ def check_builtin(
     given = [arg for arg in expr.args if arg.key is None or not _is_keyword(function, arg)]
     positional = [check(arg.value, ctx) for arg in given]
     args = tuple(positional) if first is None else (first, *positional)
-    args = tuple(plate_aligned(args)) if function.rule == "pointwise" else args
     keywords = tuple(
         (arg.key.text, check(arg.value, ctx)) for arg in expr.args if arg.key is not None and _is_keyword(function, arg)
     )
@@ -67,7 +66,11 @@ def check_builtin(
     texts = texts if first is None else ["the value", *texts]
     if not _check_arity(function, expr, given, len(args), len(keywords), ctx):
         return Builtin(type=data_like([a.type for a in args]), origin=origin, function=function.name, args=args)
-    kind = _shape(function, args, texts, keywords, expr, ctx)
+    if function.rule == "pointwise":
+        arranged, kind = elementwise(args, texts, ctx.scope.origin(expr.func.span), ctx)
+        args, kind = tuple(arranged), _bounded(canonical(function.name), kind)
+    else:
+        kind = _shape(function, args, texts, keywords, expr, ctx)
     return Builtin(type=kind, origin=origin, function=function.name, args=args, keywords=keywords)
 
 
@@ -121,17 +124,13 @@ def _shape(
 ) -> ValueType:
     types = [arg.type for arg in args]
     where = ctx.scope.origin(expr.func.span)
-    if function.rule != "pointwise":
-        ctx.plates.update(name for kind in types for name in kind.indexed if name is not None)
+    ctx.plates.update(name for kind in types for name in kind.indexed if name is not None)
     match function.rule:
-        case "pointwise":
-            kind = elementwise(list(zip(args, texts, strict=False)), where, ctx)
-            return _bounded(canonical(function.name), kind)
         case "keep":
             return _kept(canonical(function.name), types[0])
         case "reduce":
             if len(args) > 1 and function.name == "dot":
-                return drop_last(elementwise(list(zip(args, texts, strict=False)), where, ctx))
+                return drop_last(broadcast_shape(list(zip(args, texts, strict=False)), where, ctx))
             if keywords or (len(args) > 1 and not _is_last(args[1])):
                 return data_like(types)
             return drop_last(types[0])

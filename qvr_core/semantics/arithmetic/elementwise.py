@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from qvr_core.semantics.arithmetic.alignment import align
 from qvr_core.semantics.arithmetic.broadcasting import (
     ROW_SCALAR,
     SCALAR,
-    Axis,
     Clash,
     all_scalars,
     axes,
@@ -20,9 +20,9 @@ from qvr_core.semantics.arithmetic.broadcasting import (
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import structure
-from qvr_core.semantics.types.model import Bound, Builtin, Expr, ValueType
+from qvr_core.semantics.types.model import Bound, Expr, ValueType
 from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH
-from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Named, Real, Space, Unknown
+from qvr_core.semantics.types.spaces import Dim, Named, Real, Space, Unknown
 from qvr_core.syntax.tree import Arith, ArithCall, Gather, ParenArith, Variable
 
 Check = Callable[[Arith, StepContext], Expr]
@@ -51,37 +51,21 @@ def words(expr: Arith, otherwise: str) -> str:
     return f"`{expr.base.name.text}[…]`" if isinstance(expr, Gather) and isinstance(expr.base, Variable) else otherwise
 
 
-def plate_aligned(values: Sequence[Expr]) -> list[Expr]:
-    """Values over the same plates, of which some have further axes, made to go together element by element.
+def elementwise(
+    values: Sequence[Expr], texts: Sequence[str], where: Origin, ctx: StepContext
+) -> tuple[list[Expr], ValueType]:
+    """The operands arranged by the names of their axes, and the shape of elementwise arithmetic on them.
 
-    A scalar per element of a plate gets axes of length 1 behind it: `Normal(mu[z], tau[z])` with vectors `mu`.
+    What cannot go together is reported at `where`, both sides in `texts`.
     """
-    if not any(value.type.indexed for value in values):
-        return list(values)
-    shapes = [axes(value.type) for value in values]
-    none: list[Axis] = []
-    longest = max((shape for shape in shapes if shape is not None), key=len, default=none)
-    return [_laid_along(value, shape, longest) for value, shape in zip(values, shapes, strict=True)]
+    aligned = align(values, texts, where, ctx)
+    if aligned.failed:
+        return aligned.values, ValueType(Unknown(), rows=any(value.type.rows for value in values))
+    return aligned.values, broadcast_shape(list(zip(aligned.values, texts, strict=True)), where, ctx)
 
 
-def _laid_along(value: Expr, shape: list[Axis] | None, longest: list[Axis]) -> Expr:
-    if not shape or len(shape) > len(value.type.indexed) or len(shape) >= len(longest):
-        return value
-    missing = len(longest) - len(shape)
-    leading = shape == longest[: len(shape)] and shape != longest[missing:]
-    return deepened(value, missing) if leading else value
-
-
-def deepened(value: Expr, times: int) -> Expr:
-    """The value with axes of length 1 behind its own."""
-    scalar = ValueType(REAL_LINE, rows=value.type.rows)
-    for _ in range(times):
-        value = Builtin(type=scalar, origin=value.origin, function="unsqueeze", args=(value,))
-    return value
-
-
-def elementwise(operands: Sequence[Operand], where: Origin, ctx: StepContext) -> ValueType:
-    """The shape of elementwise arithmetic; a clash is reported at `where` with both sides in words."""
+def broadcast_shape(operands: Sequence[Operand], where: Origin, ctx: StepContext) -> ValueType:
+    """The shape that operands broadcast to from the last axis; a clash is reported at `where`."""
     types = [expr.type for expr, _ in operands]
     if all_scalars(types):
         return ROW_SCALAR if any(each.rows for each in types) else SCALAR

@@ -279,22 +279,20 @@ def _check_plate(kind: str, argument: FamilyArgument, plates: list[Axis], space:
     """An argument's own plates must be those of the draw."""
     shape = axes(argument.value.type) or []
     given = shape[: max(0, len(shape) - argument.parameter.rank)]
-    if not given or (len(plates) > 1 and any(name == plate for _, name in given for _, plate in plates)):
-        return
-    (size, name), (wanted, wanted_name) = given[-1], plates[-1]
-    if size is None or wanted is None or size == 1:
-        return
-    if name is None or name == wanted_name:
-        return
-    if not (isinstance(size, int) and isinstance(wanted, int)) or int(size) == int(wanted):
-        return
-    if len(given) > 1 and any(isinstance(s, int) and int(s) == int(wanted) for s, _ in given):
+    names = [name for _, name in plates]
+    wrong = next((axis for axis in given if axis[1] is not None and axis[1] not in names), None)
+    if wrong is None or None in names or 1 in (wrong[0], plates[-1][0]):
         return
     what = words(argument.tree, f"`{argument.name}`")
     rows = "rows are" if kind == "observe" else "plate is"
-    message = f"{what} runs over `{name}` ({int(size)}), but the {rows} `{space.written}` ({int(wanted)})"
+    (size, name), wanted = wrong, plates[-1][0]
+    message = f"{what} runs over `{name}`{_counted(size)}, but the {rows} `{space.written}`{_counted(wanted)}"
     message += f"; pick one for each with an index: `{what.strip('`')}[…]`"
     ctx.scope.report(PLATE_MISMATCH, message, argument.tree.span, _declared(space, ctx))
+
+
+def _counted(size: Dim | None) -> str:
+    return f" ({int(size)})" if isinstance(size, int) else ""
 
 
 def plate_names(space: Named) -> set[str | None]:

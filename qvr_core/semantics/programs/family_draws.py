@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from qvr_core.semantics.arithmetic.alignment import align
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, data_like, from_axes, with_axes
-from qvr_core.semantics.arithmetic.elementwise import deepened, elementwise, plate_aligned, words
+from qvr_core.semantics.arithmetic.elementwise import broadcast_shape, words
 from qvr_core.semantics.arrows.heads import (
     bounds_problem,
     filled_in,
@@ -51,13 +52,20 @@ class TypedFamily:
 
 
 def check_family(
-    draw: Draw, family: Family, over: Named | None, ctx: StepContext, plates: Sequence[Axis] = ()
+    draw: Draw,
+    family: Family,
+    over: Named | None,
+    ctx: StepContext,
+    plates: Sequence[Axis] = (),
+    *,
+    picked: bool = False,
 ) -> TypedFamily:
     """The typed draw; reports missing, surplus, unknown and impossible arguments.
 
-    `plates` are those of the type beside the draw: arguments over the first of several are laid along them.
+    `plates` are those of the type beside the draw: arguments are laid along them.  `picked` says that rows pick their
+    element of each argument.
     """
-    arguments = _aligned(_laid_along(_arguments(draw, family, ctx), plates))
+    arguments = _aligned(_arguments(draw, family, ctx), plates, picked, draw, ctx)
     for argument in arguments:
         ctx.plates.update(name for name in _own_axes(argument) if name is not None)
     model = FamilyDraw(
@@ -77,25 +85,24 @@ def _own_axes(argument: FamilyArgument) -> list[str | None]:
     return [name for _, name in shape[-rank:]] if shape and rank else []
 
 
-def _laid_along(arguments: list[FamilyArgument], plates: Sequence[Axis]) -> list[FamilyArgument]:
-    """Arguments over the first of several plates get an axis of length 1 for each of the others."""
-    names = tuple(name for _, name in plates)
-    return [_laid(argument, names) if len(names) > 1 else argument for argument in arguments]
+def _aligned(
+    arguments: list[FamilyArgument], plates: Sequence[Axis], picked: bool, draw: Draw, ctx: StepContext
+) -> list[FamilyArgument]:
+    """The arguments with their plates in the order of the draw's, or arranged to go together."""
+    aligned = align(
+        [argument.value for argument in arguments],
+        [words(argument.tree, f"`{argument.name}`") for argument in arguments],
+        ctx.scope.origin(draw.name.span),
+        ctx,
+        ranks=[argument.parameter.rank for argument in arguments],
+        plates=plates,
+        apart=picked or bool(plates),
+    )
+    found = [replace(argument, value=value) for argument, value in zip(arguments, aligned.values, strict=True)]
+    return [replace(one, value=replace(one.value, type=_UNKNOWN)) for one in found] if aligned.failed else found
 
 
-def _laid(argument: FamilyArgument, names: tuple[str | None, ...]) -> FamilyArgument:
-    own, shape = argument.value.type.indexed, axes(argument.value.type)
-    missing = len(names) - len(own)
-    if not own or missing <= 0 or shape is None or len(shape) > len(own) or own == names[missing:]:
-        return argument
-    return replace(argument, value=deepened(argument.value, missing)) if own == names[: len(own)] else argument
-
-
-def _aligned(arguments: list[FamilyArgument]) -> list[FamilyArgument]:
-    if any(argument.parameter.shape != "element" for argument in arguments):
-        return arguments
-    values = plate_aligned([argument.value for argument in arguments])
-    return [replace(argument, value=value) for argument, value in zip(arguments, values, strict=True)]
+_UNKNOWN = ValueType(Unknown())
 
 
 # ---------------------------------------------------------------- arguments
@@ -299,7 +306,7 @@ def _draw_type(
 ) -> ValueType:
     operands = [(_leading(argument), words(argument.tree, f"`{argument.name}`")) for argument in arguments]
     where = ctx.scope.origin(draw.name.span)
-    lead = elementwise(operands, where, ctx) if operands else SCALAR
+    lead = broadcast_shape(operands, where, ctx) if operands else SCALAR
     shape = axes(lead)
     if shape is None or isinstance(lead.space, Unknown):
         return lead

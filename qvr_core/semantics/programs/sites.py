@@ -50,7 +50,8 @@ def check_site(kind: str, name: Name, step: SampleStep | ObserveStep | Marginali
     if family is None:
         return _from_arrow(kind, name, step.draw, space, step.space, options, origin, ctx)
     plates = axes_of(space) if space is not None and is_finite(space.space) else []
-    drawn = check_family(step.draw, family, options.over, ctx, plates)
+    picked = options.via is not None or options.at is not None
+    drawn = check_family(step.draw, family, options.over, ctx, plates, picked=picked)
     decided = ascribe(kind, drawn, space, step.space, options, step.draw.name.span, ctx)
     row_local = kind == "sample" and not drawn.rows
     options = replace(options, over=decided.over)

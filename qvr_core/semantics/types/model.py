@@ -390,6 +390,14 @@ class Index(ExprBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Arrange(ExprBase):
+    """The axes of `base` (behind rows) in another order: axis k of the value is axis `axes[k]`, or new where None."""
+
+    base: Expr
+    axes: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FieldOf(ExprBase):
     """`x.h`: the columns or the factor at `index`."""
 
@@ -437,8 +445,8 @@ class TermValue(ExprBase):
 
 
 Expr = (
-    Constant | Bound | Data | Matrix | Apply | Builtin | Index | FieldOf | Method | ListOf | Function | FactorTable
-    | TermValue | DeductionRef
+    Constant | Bound | Data | Matrix | Apply | Builtin | Index | Arrange | FieldOf | Method | ListOf | Function
+    | FactorTable | TermValue | DeductionRef
 )  # fmt: skip
 
 

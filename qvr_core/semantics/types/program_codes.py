@@ -36,6 +36,8 @@ MISSING_VIA = Code("missing-via", _ERROR, "An observe in a grouped marginalize d
 CANNOT_MARGINALIZE = Code("cannot-marginalize", _ERROR, "This family can neither be summed out nor integrated.")
 
 # ---------------------------------------------------------------- arithmetic
+AXES_MISMATCH = Code("axes-mismatch", _ERROR, "Two values run over different sets, and nothing relates them.")
+DUPLICATE_AXIS = Code("duplicate-axis", _ERROR, "A set is an axis twice, and an operation would have to guess which.")
 ARITHMETIC_MISMATCH = Code("arithmetic-mismatch", _ERROR, "The shapes of two values do not go together.")
 FUNCTION_ARGUMENTS = Code("function-arguments", _ERROR, "A function is called with the wrong arguments.")
 SAMPLED_IN_LET = Code("sampled-in-let", _ERROR, "Arithmetic calls a sampled arrow or a family.")

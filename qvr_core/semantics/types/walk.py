@@ -54,7 +54,7 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
             return args
         case m.Index(base=base, indices=items) | m.Method(base=base, args=items):
             return (base, *items)
-        case m.FieldOf(base=base):
+        case m.FieldOf(base=base) | m.Arrange(base=base):
             return (base,)
         case m.ListOf(items=items):
             return items

@@ -1,0 +1,13 @@
+"""Names of axes: the set that an axis runs over and, inside a step with indices, the index that runs along it."""
+
+from __future__ import annotations
+
+
+def axis_of(name: str | None, index: str) -> str:
+    """The axis along which `index` runs over the set `name`."""
+    return f"{name or ''}#{index}"
+
+
+def set_of(axis: str) -> str:
+    """The set of an axis, whichever index runs along it."""
+    return axis.partition("#")[0]
