@@ -10,9 +10,11 @@ from torch import Generator, Tensor
 
 from qvr_core.runtime.families.densities import clamped_unit, inside
 from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.runtime.families.incomplete import beta_tails
 from qvr_core.runtime.families.links import FLOOR, HeadPlan, Params, positive
 from qvr_core.runtime.families.noise import Shape, log_gamma_draw, open_uniforms
 from qvr_core.runtime.families.parameters import HIGH, LOC, LOW, PROBS, REAL, UNIT, positive_parameter
+from qvr_core.runtime.families.tails import Tails, from_smaller, log1mexp, upper_first
 from qvr_core.semantics.language.family import Family, Support
 
 
@@ -40,11 +42,17 @@ def _uniform_link(head: HeadPlan, raw: Tensor) -> Params:
     return end - positive(pieces["low"]), end
 
 
+def uniform_tails(value: Tensor, low: Tensor, high: Tensor) -> Tails:
+    log_width = (high - low).log()
+    return from_smaller((value - low).log() - log_width, (high - value).log() - log_width)
+
+
 UNIFORM = RuntimeFamily(
     Family("Uniform", (LOW, HIGH), REAL, "uniform", "flat between low and high", bounded_by=("low", "high")),
     uniform_log_prob,
     uniform_transform,
     link=_uniform_link,
+    tails=uniform_tails,
 )
 
 
@@ -71,6 +79,7 @@ BETA = RuntimeFamily(
     ),
     beta_log_prob,
     draw=beta_draw,
+    tails=lambda value, a, b: beta_tails(a, b, value.log(), torch.log1p(-value)),
 )
 
 
@@ -97,6 +106,7 @@ KUMARASWAMY = RuntimeFamily(
     ),
     kumaraswamy_log_prob,
     kumaraswamy_transform,
+    tails=lambda value, a, b: upper_first(b * log1mexp(a * value.log())),
 )
 
 
@@ -122,10 +132,25 @@ def continuous_bernoulli_log_prob(value: Tensor, logits: Tensor) -> Tensor:
     return inside((value >= 0.0) & (value <= 1.0), logits * value - log_normaliser)
 
 
+def _log_share(value: Tensor, logits: Tensor) -> Tensor:
+    """log((e^(λx) − 1) / (e^λ − 1))."""
+    flat = logits.abs() < _FLAT
+    size = torch.where(flat, 1.0, logits.abs())
+    steep = torch.log(torch.expm1(-size * value) / torch.expm1(-size)) - F.relu(logits) * (1.0 - value)
+    small = torch.where(flat, logits, 0.0)
+    return torch.where(flat, value.log() + _log_mean_exp(small * value) - _log_mean_exp(small), steep)
+
+
+def _log_mean_exp(t: Tensor) -> Tensor:
+    """log((e^t − 1) / t) near 0."""
+    return 0.5 * t + t.square() / 24.0 - t.pow(4) / 2880.0
+
+
 CONTINUOUS_BERNOULLI = RuntimeFamily(
     Family("ContinuousBernoulli", (PROBS,), UNIT, "uniform", "Bernoulli for values between 0 and 1"),
     continuous_bernoulli_log_prob,
     continuous_bernoulli_transform,
+    tails=lambda value, logits: (_log_share(value, logits), _log_share(1.0 - value, -logits)),
 )
 
 

@@ -10,6 +10,7 @@ from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
 from qvr_core.runtime.families.noise import Shape, open_uniforms
 from qvr_core.runtime.families.parameters import CATEGORIES, CLASS_PROBS
+from qvr_core.runtime.families.tails import Tails
 from qvr_core.semantics.language.family import Family, Parameter
 
 
@@ -69,6 +70,19 @@ def ordered_logistic_log_prob(value: Tensor, predictor: Tensor, cutpoints: Tenso
     return categorical_log_prob(value, ordered_logistic_logits(predictor, cutpoints))
 
 
+def ordered_logistic_tails(value: Tensor, predictor: Tensor, cutpoints: Tensor) -> Tails:
+    z = _cut(value, cutpoints) - predictor
+    return F.logsigmoid(z), F.logsigmoid(-z)
+
+
+def _cut(index: Tensor, cutpoints: Tensor) -> Tensor:
+    """Cutpoint number `index` of each element."""
+    count = cutpoints.shape[-1]
+    lead = torch.broadcast_shapes(index.shape, cutpoints.shape[:-1])
+    place = index.long().clamp(0, count - 1).expand(lead).unsqueeze(-1)
+    return cutpoints.expand(*lead, count).gather(-1, place).squeeze(-1)
+
+
 def _ordered_logistic_link(head: HeadPlan, raw: Tensor) -> Params:
     pieces = head.pieces(raw)
     first, steps = pieces["cutpoints"][..., :1], pieces["cutpoints"][..., 1:]
@@ -97,4 +111,5 @@ ORDERED_LOGISTIC = RuntimeFamily(
     link=_ordered_logistic_link,
     categories=lambda predictor, cutpoints: cutpoints.shape[-1] + 1,
     log_table=_ordered_logistic_table,
+    tails=ordered_logistic_tails,
 )

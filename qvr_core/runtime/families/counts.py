@@ -8,9 +8,11 @@ from torch import Generator, Tensor
 
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.runtime.families.incomplete import beta_tails, gamma_tails
 from qvr_core.runtime.families.links import HeadPlan, Params
 from qvr_core.runtime.families.noise import Shape, open_uniforms, standard_gamma
 from qvr_core.runtime.families.parameters import COUNT, PROBS, RATE, positive_parameter
+from qvr_core.runtime.families.tails import Tails, upper_first, zero_or
 from qvr_core.semantics.language.family import Family, Parameter, Support
 from qvr_core.semantics.types.spaces import Finite
 
@@ -34,6 +36,7 @@ BERNOULLI = RuntimeFamily(
     draw=bernoulli_draw,
     reparameterised=False,
     categories=lambda logits: 2,
+    tails=lambda value, logits: (F.logsigmoid(-logits) + 0.0 * value, F.logsigmoid(logits) + 0.0 * value),
 )
 
 
@@ -48,6 +51,12 @@ def binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
     y = torch.where(ok, y, 0.0)
     choose = torch.lgamma(n + 1.0) - torch.lgamma(y + 1.0) - torch.lgamma(n - y + 1.0)
     return inside(ok, choose + y * logits - n * F.softplus(logits))
+
+
+def binomial_tails(value: Tensor, total: Tensor, logits: Tensor) -> Tails:
+    """P(X ≤ k) = I_q(n − k, k + 1), q the probability of a failure."""
+    left = (total - value).clamp(min=1.0)
+    return beta_tails(left, value + 1.0, F.logsigmoid(-logits), F.logsigmoid(logits))
 
 
 def _binomial_link(head: HeadPlan, raw: Tensor) -> Params:
@@ -75,6 +84,7 @@ BINOMIAL = RuntimeFamily(
     reparameterised=False,
     link=_binomial_link,
     categories=lambda total, logits: int(total.max()) + 1,
+    tails=binomial_tails,
 )
 
 
@@ -94,6 +104,7 @@ GEOMETRIC = RuntimeFamily(
     geometric_log_prob,
     draw=geometric_draw,
     reparameterised=False,
+    tails=lambda value, logits: upper_first(-(value + 1.0) * F.softplus(logits)),
 )
 
 
@@ -108,11 +119,18 @@ def poisson_log_prob(value: Tensor, rate: Tensor) -> Tensor:
     return inside(ok, torch.xlogy(y, rate) - rate - torch.lgamma(y + 1.0))
 
 
+def poisson_tails(value: Tensor, rate: Tensor) -> Tails:
+    """P(X ≤ k) = Q(k + 1, rate)."""
+    lower, upper = gamma_tails(value + 1.0, rate)
+    return upper, lower
+
+
 POISSON = RuntimeFamily(
     Family("Poisson", (RATE,), COUNT, "discrete", "a count with mean rate"),
     poisson_log_prob,
     draw=poisson_draw,
     reparameterised=False,
+    tails=poisson_tails,
 )
 
 
@@ -130,6 +148,11 @@ def negative_binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> 
     return inside(ok, choose + y * F.logsigmoid(logits) + n * F.logsigmoid(-logits))
 
 
+def negative_binomial_tails(value: Tensor, total: Tensor, logits: Tensor) -> Tails:
+    """P(X ≤ k) = I_q(r, k + 1), q the probability of a failure."""
+    return beta_tails(total, value + 1.0, F.logsigmoid(-logits), F.logsigmoid(logits))
+
+
 NEGATIVE_BINOMIAL = RuntimeFamily(
     Family(
         "NegativeBinomial",
@@ -141,6 +164,7 @@ NEGATIVE_BINOMIAL = RuntimeFamily(
     negative_binomial_log_prob,
     draw=negative_binomial_draw,
     reparameterised=False,
+    tails=negative_binomial_tails,
 )
 
 
@@ -154,6 +178,10 @@ def zero_inflated_poisson_log_prob(value: Tensor, gate_logits: Tensor, rate: Ten
     return torch.where(value == 0, torch.logaddexp(F.logsigmoid(gate_logits), open_), open_)
 
 
+def zero_inflated_poisson_tails(value: Tensor, gate_logits: Tensor, rate: Tensor) -> Tails:
+    return zero_or(poisson_tails(value, rate), F.logsigmoid(-gate_logits), F.logsigmoid(gate_logits))
+
+
 ZERO_INFLATED_POISSON = RuntimeFamily(
     Family(
         "ZeroInflatedPoisson",
@@ -165,4 +193,5 @@ ZERO_INFLATED_POISSON = RuntimeFamily(
     zero_inflated_poisson_log_prob,
     draw=zero_inflated_poisson_draw,
     reparameterised=False,
+    tails=zero_inflated_poisson_tails,
 )

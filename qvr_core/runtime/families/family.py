@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Generator, Tensor
@@ -12,6 +13,7 @@ from qvr_core.runtime.families.bijectors import Support
 from qvr_core.runtime.families.links import Link, Params, elementwise
 from qvr_core.runtime.families.noise import Shape, standard_noise
 from qvr_core.runtime.families.parametrisations import canonical
+from qvr_core.runtime.families.tails import Tails, log_between
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.language.family import Family
 
@@ -38,6 +40,10 @@ class RuntimeFamily:
     shape of a draw (None where both leave it open); `categories` how many values there are to sum over, None where
     they have no end, and `log_table` the log-probabilities of all on a last axis, for a finite set as large as the
     parameters say.
+
+    `tails(value, *parameters)` are log P(X ≤ value) and log P(X > value), in double precision, for values strictly
+    inside the support (whole ones of a discrete family, the last left out): what `log_cdf` and its like are made of.
+    None for a family without a cdf that can be computed; the facts say so.
     """
 
     facts: Family
@@ -50,6 +56,10 @@ class RuntimeFamily:
     noise_event: NoiseEvent = scalar
     categories: Callable[..., int] | None = None
     log_table: Callable[..., Tensor] | None = None
+    tails: Callable[..., Tails] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", replace(self.facts, cdf=self.tails is not None))
 
     @property
     def name(self) -> str:
@@ -77,6 +87,64 @@ class RuntimeFamily:
         """The draw that the noise makes."""
         return noise if self.transform is None else self.transform(noise, *parameters)
 
+    def cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        """P(X ≤ value), elementwise; ±∞ are values too."""
+        return self.log_cdf(value, *parameters).exp()
+
+    def log_cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        """log P(X ≤ value), as precise in the lower tail as elsewhere."""
+        return self.log_tails(value, *parameters)[0].to(_dtype(value, parameters))
+
+    def log_survival(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        """log P(X > value), as precise in the upper tail as elsewhere."""
+        return self.log_tails(value, *parameters)[1].to(_dtype(value, parameters))
+
+    def log_tails(self, value: Tensor, *parameters: Tensor) -> Tails:
+        """Both of them, in double precision."""
+        assert self.tails is not None, f"{self.name} has no cdf"
+        exact = tuple(parameter.double() for parameter in parameters)
+        low, high = self._ends(exact)
+        x = value.double().floor() if self.facts.discrete else value.double()
+        below = (x < low) if self.facts.discrete else (x <= low)
+        edge = below | (x >= high)
+        lower, upper = self.tails(torch.where(edge, _middle(low, high, self.facts.discrete), x), *exact)
+        impossible, certain = (torch.full_like(lower, end) for end in (-math.inf, 0.0))
+        return (
+            torch.where(edge, torch.where(below, impossible, certain), lower),
+            torch.where(edge, torch.where(below, certain, impossible), upper),
+        )
+
+    def log_between(self, lower: Tensor, upper: Tensor, *parameters: Tensor) -> Tensor:
+        """log P(lower < X ≤ upper), in double precision; −∞ and ∞ leave a side open."""
+        mass, gap = log_between(self.log_tails(lower, *parameters), self.log_tails(upper, *parameters))
+        if self.facts.discrete:
+            return mass
+        # of an interval so narrow the difference of two tails has few digits, and the density at its middle all
+        narrow = (gap > -1e-6) & (upper > lower)
+        left, right = (torch.where(narrow, end.double(), end_of) for end, end_of in ((lower, 0.0), (upper, 1.0)))
+        inside = torch.where(narrow, 0.5 * (left + right), _middle(*self._ends(parameters), False))
+        density = self.log_prob(inside, *(parameter.double() for parameter in parameters))
+        return torch.where(narrow, density + (right - left).log(), mass)
+
+    def _ends(self, parameters: Params) -> tuple[Tensor, Tensor]:
+        """The least and the greatest value."""
+        facts = self.facts
+        names = [parameter.name for parameter in facts.parameters if not parameter.sizes]
+        low, high = facts.support.low, facts.support.high
+        if facts.bounded_by is not None:
+            low, high = (parameters[names.index(name)] for name in facts.bounded_by)
+        elif facts.above is not None:
+            low = parameters[names.index(facts.above)]
+        elif facts.counts_to is not None:
+            high = parameters[names.index(facts.counts_to)]
+        elif facts.support.categories and self.categories is not None:
+            low, high = 0.0, self.categories(*parameters) - 1.0
+        like = _like(parameters).double()
+        return (
+            torch.as_tensor(-math.inf if low is None else low, dtype=like.dtype, device=like.device),
+            torch.as_tensor(math.inf if high is None else high, dtype=like.dtype, device=like.device),
+        )
+
     def support(self, parameters: Params) -> Support:
         """Where draws live, given the parameters (none: only the kind is right)."""
         facts = self.facts
@@ -91,6 +159,19 @@ class RuntimeFamily:
             bounded = support.low is not None or support.high is not None
             return Support("bounded", support.low, support.high) if bounded else Support("real")
         return Support(_SUPPORTS.get(support.kind, "discrete"))
+
+
+def _middle(low: Tensor, high: Tensor, discrete: bool) -> Tensor:
+    """A value strictly inside: where it stands the result is not looked at."""
+    left, right = torch.isinf(low), torch.isinf(high)
+    start, end = torch.where(left, 0.0, low.detach()), torch.where(right, 0.0, high.detach())
+    if discrete:
+        return start
+    return torch.where(left, torch.where(right, 0.0, end - 1.0), torch.where(right, start + 1.0, 0.5 * (start + end)))
+
+
+def _dtype(value: Tensor, parameters: Params) -> torch.dtype:
+    return value.dtype if value.is_floating_point() else _like(parameters).dtype
 
 
 def _like(parameters: Params) -> Tensor:

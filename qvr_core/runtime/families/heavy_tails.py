@@ -10,9 +10,11 @@ from torch import Generator, Tensor
 
 from qvr_core.runtime.families.densities import LOG_2, LOG_PI, inside
 from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.runtime.families.incomplete import beta_tails, log_beta_ratio
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
 from qvr_core.runtime.families.noise import Shape, log_gamma_draw, normals
 from qvr_core.runtime.families.parameters import DF, LOC, POSITIVE, REAL, SCALE
+from qvr_core.runtime.families.tails import Tails, from_smaller, lower_first, upper_first
 from qvr_core.semantics.language.family import Family
 
 
@@ -24,10 +26,16 @@ def half_cauchy_log_prob(value: Tensor, scale: Tensor) -> Tensor:
     return inside(value >= 0.0, LOG_2 - LOG_PI - scale.log() - torch.log1p((value / scale).square()))
 
 
+def half_cauchy_tails(value: Tensor, scale: Tensor) -> Tails:
+    log_unit = LOG_2 - LOG_PI
+    return from_smaller(torch.atan2(value, scale).log() + log_unit, torch.atan2(scale, value).log() + log_unit)
+
+
 HALF_CAUCHY = RuntimeFamily(
     Family("HalfCauchy", (SCALE,), POSITIVE, "uniform", "absolute value of a centred Cauchy"),
     half_cauchy_log_prob,
     half_cauchy_transform,
+    tails=half_cauchy_tails,
 )
 
 
@@ -40,10 +48,16 @@ def cauchy_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
     return -LOG_PI - scale.log() - torch.log1p(((value - loc) / scale).square())
 
 
+def cauchy_tails(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
+    beyond = value - loc
+    return from_smaller(torch.atan2(scale, -beyond).log() - LOG_PI, torch.atan2(scale, beyond).log() - LOG_PI)
+
+
 CAUCHY = RuntimeFamily(
     Family("Cauchy", (LOC, SCALE), REAL, "uniform", "heavy-tailed, without a mean"),
     cauchy_log_prob,
     cauchy_transform,
+    tails=cauchy_tails,
 )
 
 
@@ -64,6 +78,33 @@ def _student_t_link(head: HeadPlan, raw: Tensor) -> Params:
     return 1.0 + 3.0 * positive(pieces["df"]), pieces["loc"], positive(pieces["scale"]) * head.scale
 
 
+def student_t_tails(value: Tensor, df: Tensor, loc: Tensor, scale: Tensor) -> Tails:
+    """Near loc from P(0 < T ≤ z), which is smooth in z there; beyond from P(T > |z|)."""
+    z = (value - loc) / scale
+    beyond, middle, outer = _student_t_parts(z, df)
+    tail, rest = lower_first(outer - LOG_2)
+    lower, upper = (torch.log(0.5 + side) for side in (middle, -middle))
+    below = z < 0.0
+    return (
+        torch.where(beyond, torch.where(below, tail, rest), lower),
+        torch.where(beyond, torch.where(below, rest, tail), upper),
+    )
+
+
+def _student_t_parts(z: Tensor, df: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Where z is far from 0; P(0 < T ≤ z), negative below 0, elsewhere; log P(|T| > |z|) there (zero and one for a
+    place that is the other's)."""
+    ratio = z.square() / df
+    # the tail of the incomplete beta function that is an integral by itself
+    beyond = ratio / (1.0 + ratio) > 1.5 / (0.5 * df + 2.5)
+    near, far = torch.where(beyond, 0.0, ratio), torch.where(beyond, ratio, 1.0)
+    half = torch.full_like(ratio, 0.5)
+    log_slope = log_beta_ratio(half, 0.5 * df, near / (1.0 + near), -torch.log1p(near))
+    root = torch.where(beyond, 0.0, z) * (df * (1.0 + near)).rsqrt()
+    outer = beta_tails(0.5 * df, half, -torch.log1p(far), far.log() - torch.log1p(far))[0]
+    return beyond, 0.5 * root * log_slope.exp(), outer
+
+
 STUDENT_T = RuntimeFamily(
     Family(
         "StudentT",
@@ -75,6 +116,7 @@ STUDENT_T = RuntimeFamily(
     student_t_log_prob,
     draw=student_t_draw,
     link=_student_t_link,
+    tails=student_t_tails,
 )
 
 
@@ -91,6 +133,13 @@ def _half_student_t_link(head: HeadPlan, raw: Tensor) -> Params:
     return 1.0 + 3.0 * positive(pieces["df"]), positive(pieces["scale"]) * head.scale
 
 
+def half_student_t_tails(value: Tensor, df: Tensor, scale: Tensor) -> Tails:
+    beyond, middle, outer = _student_t_parts(value / scale, df)
+    inner = torch.where(beyond, 0.25, middle)
+    rest, tail = upper_first(outer)
+    return torch.where(beyond, rest, (2.0 * inner).log()), torch.where(beyond, tail, torch.log1p(-2.0 * inner))
+
+
 HALF_STUDENT_T = RuntimeFamily(
     Family(
         "HalfStudentT", (DF, replace(SCALE, default=1.0)), POSITIVE, "value", "absolute value of a centred StudentT"
@@ -98,6 +147,7 @@ HALF_STUDENT_T = RuntimeFamily(
     half_student_t_log_prob,
     draw=half_student_t_draw,
     link=_half_student_t_link,
+    tails=half_student_t_tails,
 )
 
 
@@ -110,10 +160,19 @@ def laplace_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
     return -(value - loc).abs() / scale - scale.log() - LOG_2
 
 
+def laplace_tails(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
+    z = (value - loc) / scale
+    below = z < 0.0
+    # |z| would have no slope at 0
+    tail, rest = lower_first(torch.where(below, z, -z) - LOG_2)
+    return torch.where(below, tail, rest), torch.where(below, rest, tail)
+
+
 LAPLACE = RuntimeFamily(
     Family("Laplace", (LOC, SCALE), REAL, "uniform", "two exponential tails around loc"),
     laplace_log_prob,
     laplace_transform,
+    tails=laplace_tails,
 )
 
 
@@ -126,8 +185,16 @@ def gumbel_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
     return -z - (-z).exp() - scale.log()
 
 
+def gumbel_tails(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
+    z = (value - loc) / scale
+    lower, upper = lower_first(-(-z).clamp(max=700.0).exp())
+    # 1 − exp(−t) is t (1 − t/2), t = exp(−z), where t may underflow
+    return lower, torch.where(z > 30.0, -z, upper)
+
+
 GUMBEL = RuntimeFamily(
     Family("Gumbel", (LOC, SCALE), REAL, "uniform", "maximum of many draws"),
     gumbel_log_prob,
     gumbel_transform,
+    tails=gumbel_tails,
 )

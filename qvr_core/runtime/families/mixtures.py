@@ -13,6 +13,7 @@ from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
 from qvr_core.runtime.families.noise import Shape, normals, open_uniforms
 from qvr_core.runtime.families.parameters import CLASS_PROBS, REAL, SCALE
+from qvr_core.runtime.families.tails import Tails, mixed, normal_tails
 from qvr_core.semantics.language.family import Family, Parameter
 
 
@@ -67,6 +68,10 @@ def mixture_normal_log_prob(value: Tensor, logits: Tensor, locs: Tensor, scales:
     return torch.logsumexp(each, -1)
 
 
+def mixture_normal_tails(value: Tensor, logits: Tensor, locs: Tensor, scales: Tensor) -> Tails:
+    return mixed(normal_tails((value.unsqueeze(-1) - locs) / scales), torch.log_softmax(logits, -1))
+
+
 def _mixture_normal_link(head: HeadPlan, raw: Tensor) -> Params:
     shape = (head.event_shape[0], -1)
     weights, locs, scales = (piece.unflatten(-1, shape) for piece in head.pieces(raw).values())
@@ -90,4 +95,5 @@ MIXTURE_NORMAL = RuntimeFamily(
     draw=mixture_normal_draw,
     reparameterised=False,  # a component is chosen
     link=_mixture_normal_link,
+    tails=mixture_normal_tails,
 )

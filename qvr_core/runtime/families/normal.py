@@ -12,6 +12,7 @@ from qvr_core.runtime.families.densities import LOG_2, LOG_SQRT_2PI, clamped_uni
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
 from qvr_core.runtime.families.parameters import HIGH, LOC, LOW, POSITIVE, REAL, SCALE, UNIT
+from qvr_core.runtime.families.tails import Tails, from_smaller, log_between, normal_tails, upper_first
 from qvr_core.semantics.language.family import Family
 
 
@@ -24,12 +25,17 @@ def _normal_link(head: HeadPlan, raw: Tensor) -> Params:
     return loc, positive(scale) * head.scale
 
 
+def normal_cdf(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
+    return normal_tails((value - loc) / scale)
+
+
 NORMAL = RuntimeFamily(
     Family("Normal", (LOC, SCALE), REAL, "normal", "bell curve around loc with standard deviation scale", common=True),
     normal_log_prob,
     normal_transform,
     link=_normal_link,
     affine=True,
+    tails=normal_cdf,
 )
 
 
@@ -47,6 +53,7 @@ LOG_NORMAL = RuntimeFamily(
     Family("LogNormal", (LOC, SCALE), POSITIVE, "normal", "exp of a Normal"),
     log_normal_log_prob,
     log_normal_transform,
+    tails=lambda value, loc, scale: normal_cdf(value.log(), loc, scale),
 )
 
 
@@ -64,6 +71,7 @@ LOGIT_NORMAL = RuntimeFamily(
     Family("LogitNormal", (LOC, SCALE), UNIT, "normal", "sigmoid of a Normal"),
     logit_normal_log_prob,
     logit_normal_transform,
+    tails=lambda value, loc, scale: normal_cdf(torch.logit(value), loc, scale),
 )
 
 
@@ -76,10 +84,18 @@ def half_normal_log_prob(value: Tensor, scale: Tensor) -> Tensor:
     return inside(value >= 0.0, LOG_2 - LOG_SQRT_2PI - scale.log() - 0.5 * (value / scale).square())
 
 
+def half_normal_tails(value: Tensor, scale: Tensor) -> Tails:
+    z = value / scale
+    near = z < 1.0
+    lower, upper = upper_first(LOG_2 + torch.special.log_ndtr(-z))
+    return torch.where(near, torch.erf(torch.where(near, z, 1.0) * math.sqrt(0.5)).log(), lower), upper
+
+
 HALF_NORMAL = RuntimeFamily(
     Family("HalfNormal", (SCALE,), POSITIVE, "uniform", "absolute value of a centred Normal"),
     half_normal_log_prob,
     half_normal_transform,
+    tails=half_normal_tails,
 )
 
 
@@ -138,6 +154,13 @@ def truncated_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor, low: Te
     return inside((value >= low) & (value <= high), normal_log_prob(value, loc, scale) - mass)
 
 
+def truncated_normal_tails(value: Tensor, loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tails:
+    a, b = _standard_bounds(loc, scale, low, high)
+    start, here, end = (normal_tails(z) for z in (a, (value - loc) / scale, b))
+    whole = log_between(start, end)[0]
+    return from_smaller(log_between(start, here)[0] - whole, log_between(here, end)[0] - whole)
+
+
 def _truncated_normal_link(head: HeadPlan, raw: Tensor) -> Params:
     """The bounds are those of the codomain."""
     pieces = head.pieces(raw)
@@ -167,4 +190,5 @@ TRUNCATED_NORMAL = RuntimeFamily(
     truncated_normal_log_prob,
     truncated_normal_transform,
     link=_truncated_normal_link,
+    tails=truncated_normal_tails,
 )

@@ -7,8 +7,10 @@ from torch import Generator, Tensor
 
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.runtime.families.incomplete import gamma_tails
 from qvr_core.runtime.families.noise import Shape, log_gamma_draw, standard_gamma
 from qvr_core.runtime.families.parameters import DF, POSITIVE, RATE, SCALE, positive_parameter
+from qvr_core.runtime.families.tails import Tails, upper_first
 from qvr_core.semantics.language.family import Family
 
 
@@ -24,6 +26,7 @@ EXPONENTIAL = RuntimeFamily(
     Family("Exponential", (RATE,), POSITIVE, "uniform", "waiting time at a constant rate"),
     exponential_log_prob,
     exponential_transform,
+    tails=lambda value, rate: upper_first(-rate * value),
 )
 
 
@@ -53,6 +56,7 @@ GAMMA = RuntimeFamily(
     ),
     gamma_log_prob,
     draw=gamma_draw,
+    tails=lambda value, concentration, rate: gamma_tails(concentration, rate * value),
 )
 
 
@@ -67,6 +71,11 @@ def inverse_gamma_log_prob(value: Tensor, concentration: Tensor, rate: Tensor) -
     return inside(ok, density)
 
 
+def inverse_gamma_tails(value: Tensor, concentration: Tensor, rate: Tensor) -> Tails:
+    lower, upper = gamma_tails(concentration, rate / value)
+    return upper, lower
+
+
 INVERSE_GAMMA = RuntimeFamily(
     Family(
         "InverseGamma",
@@ -77,6 +86,7 @@ INVERSE_GAMMA = RuntimeFamily(
     ),
     inverse_gamma_log_prob,
     draw=inverse_gamma_draw,
+    tails=inverse_gamma_tails,
 )
 
 
@@ -92,6 +102,7 @@ CHI2 = RuntimeFamily(
     Family("Chi2", (DF,), POSITIVE, "value", "sum of df squared standard Normals"),
     chi2_log_prob,
     draw=chi2_draw,
+    tails=lambda value, df: gamma_tails(0.5 * df, 0.5 * value),
 )
 
 
@@ -116,6 +127,7 @@ WEIBULL = RuntimeFamily(
     ),
     weibull_log_prob,
     weibull_transform,
+    tails=lambda value, scale, concentration: upper_first(-(concentration * (value.log() - scale.log())).exp()),
 )
 
 
@@ -140,4 +152,5 @@ PARETO = RuntimeFamily(
     ),
     pareto_log_prob,
     pareto_transform,
+    tails=lambda value, scale, alpha: upper_first(-alpha * torch.log1p((value - scale) / scale)),
 )

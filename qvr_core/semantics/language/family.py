@@ -71,7 +71,8 @@ class Family:
     'normal', 'uniform', 'value' (the value itself) or 'discrete' (`qvr_core.runtime.values.arrow.NoiseSpec`).
     `bounded_by` are the parameters that bound the support (Uniform), `above` is one that draws lie above (Pareto),
     `counts_to` one that a count does not exceed (Binomial).  `head_options` are whole-number options that only a head
-    of this family takes, with their defaults.  A `common` family is offered before others.
+    of this family takes, with their defaults.  A `common` family is offered before others.  `cdf`: the probabilities
+    of tails and intervals are known, so that it can be censored and truncated (`RuntimeFamily` says so).
     """
 
     name: str
@@ -85,6 +86,7 @@ class Family:
     counts_to: str | None = None
     head_options: Mapping[str, int] = field(default_factory=dict[str, int])
     common: bool = False
+    cdf: bool = False
 
     @property
     def discrete(self) -> bool:
