@@ -19,6 +19,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_last,
 )
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, elementwise, words
+from qvr_core.semantics.arithmetic.function_domains import LEAST, check_argument
 from qvr_core.semantics.language.builtins import BuiltinFunction, arity_words, canonical
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.bounds import MOST_FACTORS, bounded_product
@@ -55,7 +56,10 @@ def check_builtin(
 ) -> Expr:
     """The typed call; `first` is the receiver where it is written as a method."""
     given = [arg for arg in expr.args if arg.key is None or not _is_keyword(function, arg)]
+    guarded = ctx.guarded
+    ctx.guarded = guarded or function.name == "where"
     positional = [check(arg.value, ctx) for arg in given]
+    ctx.guarded = guarded
     args = tuple(positional) if first is None else (first, *positional)
     keywords = tuple(
         (arg.key.text, check(arg.value, ctx)) for arg in expr.args if arg.key is not None and _is_keyword(function, arg)
@@ -71,6 +75,8 @@ def check_builtin(
         args, kind = tuple(arranged), _bounded(canonical(function.name), kind)
     else:
         kind = _shape(function, args, texts, keywords, expr, ctx)
+    if function.name in LEAST and not guarded:
+        check_argument(function.name, args[0], given[0].value.span if given else expr.span, ctx)
     return Builtin(type=kind, origin=origin, function=function.name, args=args, keywords=keywords)
 
 

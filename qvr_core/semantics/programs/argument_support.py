@@ -1,67 +1,130 @@
-"""A site as a bare argument of a family: can what it is drawn from be what the family wants?
+"""An argument of a family: can it be what the family wants?
 
-Only what is certain counts: the value as it was drawn, from a family whose support no argument changes.
+Only what is certain is an error: a value all of whose interval lies outside.  Draws that may fall outside are a
+warning; data, and values of which nothing is known, are never blamed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
-from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
-from qvr_core.semantics.types.model import Bound, Expr
+from qvr_core.semantics.types.intervals import Interval
+from qvr_core.semantics.types.model import Bound, Constant, Expr
 from qvr_core.semantics.types.program_codes import ARGUMENT_SUPPORT
-from qvr_core.semantics.types.spaces import Real, Space, item_of
-from qvr_core.syntax.tree import Arith, ParenArith, Variable
+from qvr_core.syntax.tree import Arith, ListArith, ParenArith, Span, Variable
 
-# What is wanted, a family to draw it from, and the function from all numbers to it.
-_WANTED = {
-    "positive": ("must be above 0", "HalfNormal", "exp"),
-    "positive vector": ("must be above 0", "HalfNormal", "exp"),
-    "unit": ("must be between 0 and 1", "Beta", "sigmoid"),
-    "simplex": ("must be a probability vector", "Dirichlet", "softmax"),
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a parameter must be, a family to draw it from, and the function from all numbers to it."""
+
+    must: str
+    better: str
+    link: str
+    high: float | None = None
+    zero: bool = False
+
+
+_WANTED: Mapping[str, _Wanted] = {
+    "positive": _Wanted("must be above 0", "HalfNormal", "exp"),
+    "positive vector": _Wanted("must be above 0", "HalfNormal", "exp"),
+    "unit": _Wanted("must be between 0 and 1", "Beta", "sigmoid", high=1.0, zero=True),
+    "simplex": _Wanted("must be a probability vector", "Dirichlet", "softmax", zero=True),
+    "natural": _Wanted("must be a whole number", "", "", zero=True),
 }
 
 
 def check_support(family: Family, name: str, constraint: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
-    """Warn of an argument that is drawn from values which the parameter `name` cannot have."""
+    """Tell of an argument with values which the parameter `name` cannot have."""
+    wanted = _WANTED.get(constraint)
+    if wanted is None or isinstance(value, Constant) or isinstance(tree, ListArith):
+        return
+    lies = range_of(value, ctx)
+    if not lies.known:
+        return
     while isinstance(tree, ParenArith):
         tree = tree.inner
-    if constraint not in _WANTED or not isinstance(tree, Variable) or not isinstance(value, Bound):
-        return
-    site = value.name
-    binding = ctx.find(site) if site == tree.name.text else None
-    if binding is None or binding.family is None:
-        return
-    drawn = FAMILIES[binding.family]
-    problem = _outside(drawn, binding.type.space, constraint)
-    if problem is None:
-        return
-    must, better, function = _WANTED[constraint]
-    call = f"{function}({site})"
-    message = f"`{site}` {problem}, but `{name}` of `{family.name}` {must}: draw `{site}` from `{better}`"
-    fixes: tuple[Fix, ...] = ()
-    if _takes_any(drawn):
-        message += f", or write `{call}` here"
-        fixes = (Fix(f"Change to `{call}`", (Edit(ctx.scope.origin(tree.span), call),)),)
-    related = (Related(f"`{site}` is drawn from `{drawn.name}` here", binding.origin),)
-    ctx.scope.report(ARGUMENT_SUPPORT, message, tree.span, related, fixes)
+    text = f"`{_words(tree, ctx)}`"
+    parameter = f"`{name}` of `{family.name}` {wanted.must}"
+    if (never := _never(lies, wanted)) is not None:
+        ctx.scope.report(FAMILY_ARGUMENTS, f"{text} {never}, but {parameter}", tree.span)
+    elif (perhaps := _perhaps(lies, constraint, wanted)) is not None:
+        _warn(f"{text} {perhaps}, but {parameter}", lies, wanted, value, tree, ctx)
 
 
-def _outside(drawn: Family, space: Space | None, constraint: str) -> str | None:
-    """What values of a draw cannot stand there, in words; None where all may."""
-    # where data decides the shape there is no space, and no bounds but those of the family
-    space = Real((1,)) if space is None else item_of(space)
-    support = drawn.support
-    if drawn.bounded_by is not None or support.kind not in ("real", "count") or not isinstance(space, Real):
+def _never(lies: Interval, wanted: _Wanted) -> str | None:
+    """Why no value will do, in words."""
+    if lies.high < 0:
+        return "is always negative"
+    if lies.high == 0 and not wanted.zero:
+        return "is never above 0"
+    return "is always above 1" if wanted.high is not None and lies.low > wanted.high else None
+
+
+def _perhaps(lies: Interval, constraint: str, wanted: _Wanted) -> str | None:
+    """What some values are that will not do, in words."""
+    if not lies.exact:
         return None
-    if (support.low is None or support.low < 0) and (space.low is None or space.low < 0):
+    if constraint == "natural":
+        return None if lies.whole else "is drawn from real numbers" if lies.sources else None
+    if lies.low < 0:
         return "may be negative"
-    if constraint == "unit" and (support.high is None or support.high > 1) and (space.high is None or space.high > 1):
-        return "may be above 1"
-    return None
+    return "may be above 1" if wanted.high is not None and lies.high > wanted.high else None
 
 
-def _takes_any(drawn: Family) -> bool:
-    """True for draws that are any number, for which `exp` and its like are made."""
-    return drawn.support.low is None
+def _warn(message: str, lies: Interval, wanted: _Wanted, value: Expr, tree: Arith, ctx: StepContext) -> None:
+    drawn = {
+        name: binding for name in sorted(lies.sources) if (binding := ctx.find(name)) is not None and binding.family
+    }
+    site = value.name if isinstance(value, Bound) and value.name in drawn and isinstance(tree, Variable) else None
+    advice = [f"draw `{site}` from `{wanted.better}`"] if site is not None and wanted.better else []
+    fixes: tuple[Fix, ...] = ()
+    if wanted.link and lies.free:
+        call = f"{wanted.link}({_source(tree, ctx)})"
+        shown = f"`{wanted.link}({_words(tree, ctx)})`"
+        advice.append(f"write {shown} here")
+        fixes = (Fix(f"Change to {shown}", (Edit(ctx.scope.origin(tree.span), call),)),)
+    message += f": {', or '.join(advice)}" if advice else ""
+    ctx.scope.report(ARGUMENT_SUPPORT, message, tree.span, _blamed(drawn), fixes)
+
+
+def _blamed(drawn: Mapping[str, Binding]) -> tuple[Related, ...]:
+    """The draws that the value comes from, those that may be negative alone where there are such."""
+    negative = {name: binding for name, binding in drawn.items() if binding.range.low < 0} or drawn
+    return tuple(
+        Related(f"`{name}` is drawn from `{FAMILIES[binding.family].name}` here", binding.origin)
+        for name, binding in negative.items()
+        if binding.family is not None
+    )
+
+
+_LONGEST = 40
+"""An argument of more characters is not repeated in a message."""
+
+
+def _source(tree: Arith, ctx: StepContext) -> str:
+    return ctx.text[tree.span.start : tree.span.end]
+
+
+def _words(tree: Arith, ctx: StepContext) -> str:
+    text = " ".join(_source(tree, ctx).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def check_bounds(family: Family, ends: tuple[tuple[Expr, Arith], tuple[Expr, Arith]], ctx: StepContext) -> None:
+    """Tell of bounds of a support of which the lower one is never below the upper one."""
+    low, high = (range_of(value, ctx) for value, _ in ends)
+    if low.low < high.high:
+        return
+    names = [f"`{name}`" for name in family.bounded_by or ()]
+    texts = [f"`{_words(tree, ctx)}`" for _, tree in ends]
+    message = f"{family.name}: {names[0]} must be below {names[1]}, but {texts[0]} is never below {texts[1]}"
+    spans = sorted((tree.span for _, tree in ends), key=lambda span: span.start)
+    ctx.scope.report(FAMILY_ARGUMENTS, message, Span(spans[0].start, spans[1].end))

@@ -20,7 +20,7 @@ from qvr_core.semantics.arrows.heads import (
 )
 from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.language.spelling import closest
-from qvr_core.semantics.programs.argument_support import check_support
+from qvr_core.semantics.programs.argument_support import check_bounds, check_support
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix
@@ -186,6 +186,9 @@ def _check_bounds(family: Family, found: Mapping[str, FamilyArgument], ctx: Step
         if isinstance(argument.value, Constant) and not isinstance(argument.value.value, str)
     }
     if (problem := bounds_problem(family, numbers)) is None:
+        if family.bounded_by is not None and all(name in found for name in family.bounded_by):
+            first, last = (found[name] for name in family.bounded_by)
+            check_bounds(family, ((first.value, first.tree), (last.value, last.tree)), ctx)
         return
     assert family.bounded_by is not None
     low, high = sorted((found[name].tree.span for name in family.bounded_by), key=lambda span: span.start)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
+from qvr_core.semantics.arithmetic.ranges import range_of
+from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
 from qvr_core.semantics.programs.sites import TypedSite, check_site
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.display import structure
@@ -57,7 +59,14 @@ def site_binding(kind: str, typed: TypedSite, ctx: StepContext) -> Binding:
     real = family is not None and not family.family.discrete and family.family.event == 0
     drawn = family.family.name if family is not None and kind == "sample" else None
     return Binding(
-        kind, typed.type, typed.named, typed.site.origin, frozenset(ctx.reaches), real_site=real, family=drawn
+        kind,
+        typed.type,
+        typed.named,
+        typed.site.origin,
+        frozenset(ctx.reaches),
+        real_site=real,
+        family=drawn,
+        range=drawn_range(kind, typed, ctx),
     )
 
 
@@ -81,7 +90,17 @@ def _sample(step: SampleStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
     for name, part in zip(names, parts, strict=True):
         named = _named(part)
         bindings.append(
-            (name.text, replace(whole, type=part, named=named, origin=ctx.scope.origin(name.span), family=None))
+            (
+                name.text,
+                replace(
+                    whole,
+                    type=part,
+                    named=named,
+                    origin=ctx.scope.origin(name.span),
+                    family=None,
+                    range=part_of(whole.range),
+                ),
+            )
         )
     bound = tuple((name, binding.named) for name, binding in bindings)
     label = "_".join(name.text for name in names)
@@ -114,14 +133,21 @@ def _let(step: LetStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
     origin = ctx.scope.origin(step.pattern.span)
     reaches = frozenset(ctx.reaches)
     model = LetModel(names=tuple(name.text for name in names), value=value, origin=origin)
+    lies = range_of(value, ctx)
     if step.pattern.brackets and not (len(names) == 1 and not isinstance(value.type.space, Product)):
         parts = _parts(step.pattern, value.type, "the value has", ctx)
         return model, [
-            (name.text, Binding("let", part, _named(part), ctx.scope.origin(name.span), reaches))
+            (name.text, Binding("let", part, _named(part), ctx.scope.origin(name.span), reaches, range=part_of(lies)))
             for name, part in zip(names, parts, strict=True)
         ]
     binding = Binding(
-        _kind(value, ctx), value.type, _let_named(value, ctx), origin, reaches, function=_function(step, value)
+        _kind(value, ctx),
+        value.type,
+        _let_named(value, ctx),
+        origin,
+        reaches,
+        function=_function(step, value),
+        range=lies,
     )
     return model, [(names[0].text, binding)]
 

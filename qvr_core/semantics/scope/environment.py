@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model import Expr, ValueType
 from qvr_core.semantics.types.spaces import Named
 from qvr_core.syntax.tree import Lambda, Name
@@ -33,6 +34,8 @@ class Binding:
     """The family that a `sample` step draws the whole value from."""
     constant: int | float | None = None
     """The number that a template's parameter stands for in an instance."""
+    range: Interval = ANYTHING
+    """Where the numbers lie that a site or a let binds."""
 
 
 WHOLE_INPUT = ""
@@ -77,6 +80,8 @@ class StepContext:
     """How many operations each of them comes to."""
     locals: dict[str, Binding] = field(default_factory=dict[str, Binding])
     """Index variables of the `factor` that is being typed."""
+    guarded: bool = False
+    """True inside a `where`, which may keep a function away from values that it is not defined for."""
 
     def find(self, name: str) -> Binding | None:
         """The binding of a name, recorded as read."""

@@ -22,9 +22,7 @@ UNOBSERVED_SITE = Code("unobserved-site", _HINT, "Nothing observed depends on th
 # ---------------------------------------------------------------- draws and ascriptions
 ANONYMOUS_DRAW = Code("anonymous-draw", _ERROR, "A draw names an arrow or a family, not an expression.")
 ARGUMENT_MISMATCH = Code("argument-mismatch", _ERROR, "The arguments do not fit the arrow's domain.")
-ARGUMENT_SUPPORT = Code(
-    "argument-support", _WARNING, "An argument of a family is drawn from values that it cannot have."
-)
+ARGUMENT_SUPPORT = Code("argument-support", _WARNING, "An argument may have values that are not allowed there.")
 ASCRIPTION_MISMATCH = Code("ascription-mismatch", _ERROR, "The type after `:` is not what the draw gives.")
 PLATE_MISMATCH = Code("plate-mismatch", _ERROR, "An argument runs over another plate than the draw.")
 PATTERN_MISMATCH = Code("pattern-mismatch", _ERROR, "A pattern has another number of names than the value has parts.")

@@ -1,0 +1,43 @@
+"""Functions that not every number has: `log` and `sqrt` of what is negative."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from qvr_core.semantics.arithmetic.ranges import range_of
+from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.types.diagnostics import Related
+from qvr_core.semantics.types.intervals import Interval
+from qvr_core.semantics.types.model import Bound, Expr, Index
+from qvr_core.semantics.types.program_codes import ARGUMENT_SUPPORT, FUNCTION_ARGUMENTS
+from qvr_core.syntax.tree import Span
+
+LEAST: Mapping[str, float] = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "sqrt": 0.0, "rsqrt": 0.0}
+"""Functions that are defined from here on."""
+
+
+def check_argument(function: str, argument: Expr, place: Span, ctx: StepContext) -> None:
+    """Tell of an argument that is always below what `function` is defined for, or a draw that may be."""
+    lies, least = range_of(argument, ctx), LEAST[function]
+    must = f"`{function}` is defined for numbers from {least:g}" if least else f"`{function}` has no value below 0"
+    text = " ".join(ctx.text[place.start : place.end].split())
+    if lies.low < lies.high <= least or lies.high < least:
+        words = "always negative" if not least else f"always below {least:g}"
+        ctx.scope.report(FUNCTION_ARGUMENTS, f"`{text}` is {words}, and {must}", place)
+    elif (site := _site(argument)) is not None and _falls_below(lies, least):
+        binding = ctx.find(site)
+        if binding is not None and binding.family is not None:
+            drawn = Related(f"`{site}` is drawn from `{binding.family}` here", binding.origin)
+            words = "may be negative" if not least else f"may be below {least:g}"
+            message = f"`{text}` {words}, and {must}: draw `{site}` from a family of positive numbers"
+            ctx.scope.report(ARGUMENT_SUPPORT, message, place, (drawn,))
+
+
+def _site(argument: Expr) -> str | None:
+    """The name that a value, or an element of it, is written with."""
+    argument = argument.base if isinstance(argument, Index) else argument
+    return argument.name if isinstance(argument, Bound) else None
+
+
+def _falls_below(lies: Interval, least: float) -> bool:
+    return lies.exact and lies.low < least
