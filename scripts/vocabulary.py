@@ -31,7 +31,7 @@ from qvr_core.semantics.language.options import (
     VALUE_KEYS,
 )
 from qvr_core.semantics.language.roles import HEAD_OPTIONS, ROLES, OptionSpec
-from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS
+from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS, UNRESERVED
 from qvr_core.syntax.lexer import SPACES
 from qvr_core.syntax.units import KINDS
 
@@ -45,8 +45,10 @@ BOUNDS = ("low", "high")
 FLAGS = ("true", "false")
 
 WORDS: Mapping[str, Iterable[str]] = {
-    "statements": STATEMENT_WORDS,
-    "steps": STEP_WORDS,
+    "statements": [word for word in STATEMENT_WORDS if word not in UNRESERVED],
+    "steps": [word for word in STEP_WORDS if word not in UNRESERVED],
+    "named statements": [word for word in STATEMENT_WORDS if word in UNRESERVED],
+    "named steps": [word for word in STEP_WORDS if word in UNRESERVED],
     "items": ITEM_WORDS,
     "spaces": ("FinSet", *SPACES, "Seq", *KINDS),
     "combinators": COMBINATORS,
@@ -85,6 +87,8 @@ WHOLE = r"(?<![\w.])({words})(?!\w)"
 TEXTMATE_RULES: Mapping[str, str] = {
     "statements": r"^({words})\b",
     "steps": r"^\s*({words})\b",
+    "named statements": r"^({words})(?=\s+[A-Za-z_])",
+    "named steps": r"^\s*({words})(?=\s+[A-Za-z_])",
     "items": r"^\s+({words})\b",
     "spaces": WHOLE,
     "combinators": WHOLE,
@@ -132,6 +136,8 @@ VIM_KEYWORDS: Mapping[str, str] = {
 VIM_LINES: Mapping[str, str] = {
     "steps": r'syntax match qvrStep "^\s*\%({words}\)\>"',
     "statements": r'syntax match qvrStatement "^\%({words}\)\>"',
+    "named steps": r'syntax match qvrStep "^\s*\%({words}\)\ze\s\+\h"',
+    "named statements": r'syntax match qvrStatement "^\%({words}\)\ze\s\+\h"',
     "items": r'syntax match qvrStep "^\s\+\%({words}\)\>"',
     "methods": r'syntax match qvrMethod "\.\@1<=\%({words}\)\>"',
     "operations": r'syntax match qvrOperation "^\s\+\%({words}\)\>"',

@@ -11,10 +11,15 @@ syntax match qvrArgument "\%([(,]\s*\)\@20<=\h\w*\ze\s*=[^=]" contains=qvrCallOp
 syntax match qvrArgumentValue "\%(=\s*\)\@20<=\h\w*\ze\s*[,)]" contains=qvrCallValue
 syntax match qvrChoice "\%(^composition\s\+\)\@20<=\h\w*" contains=qvrComposition
 syntax keyword qvrCombinator factor in
+" Names, but behind the end of a value.
+syntax match qvrCombinator "\%([[:alnum:]_)\]}\"]\s\+\)\@20<=\%(for\|if\|from\)\ze\s\+[[:alnum:]_(.-]"
+syntax match qvrStep "^\s\+from\ze\s\+[[:alnum:]_(.-]"
 
 " The words of the language (python -m scripts.vocabulary).
 syntax match qvrStep "^\s*\%(sample\|observe\|marginalize\|let\|score\|return\)\>"
 syntax match qvrStatement "^\%(object\|morphism\|let\|define\|program\|export\|composition\|deduction\)\>"
+syntax match qvrStep "^\s*\%(data\|predict\)\ze\s\+\h"
+syntax match qvrStatement "^\%(def\|family\)\ze\s\+\h"
 syntax match qvrStep "^\s\+\%(atoms\|binders\|rule\|lexicon\)\>"
 syntax match qvrMethod "\.\@1<=\%(dagger\|freeze\|trace\|marginalize\)\>"
 syntax match qvrOperation "^\s\+\%(tensor_op\|join\|unit\|zero\|negation\)\>"

@@ -42,8 +42,26 @@ KEYWORDS = {
             "deduction CCG : Sentence -> Category [semiring=LogProb, start=S]\n    atoms S, NP\n"
             "    rule fwd : span(I, K, Fwd(X, Y)), span(K, J, Y) |- span(I, J, X)",
         ),
+        Keyword(
+            "def",
+            "A function of arithmetic, on one line or with a body of `let` lines and a `return`.",
+            "def logistic(x, k = 1.0) = 1 / (1 + exp(-k * x))",
+        ),
+        Keyword(
+            "family",
+            "A family of distributions, given by its log density.",
+            "family Skew(loc, scale : Real 1 [low=0.0]) : Real 1\n"
+            "    density(x) = log(2 / scale) + normal((x - loc) / scale)",
+        ),
+        Keyword("data", "Says what a program reads from outside: over which sets, and of which kind.",
+                "data county : House -> County"),
         Keyword("sample", "Draws a value: a latent site of the program.", "sample h <- backbone"),
         Keyword("observe", "Conditions on a value that is given at run time.", "observe y : Token <- lm_head(h)"),
+        Keyword(
+            "predict",
+            "Drawn from the posterior after the fit; only `predict` and `let` may read it.",
+            "predict share : State <- Normal(mu, 0.01)",
+        ),
         Keyword(
             "marginalize",
             "Sums a discrete site out exactly over the steps of its block.",
@@ -52,6 +70,12 @@ KEYWORDS = {
         Keyword("score", "Adds a number to the log joint density.", "score penalty = -0.5 * sum(w * w)"),
         Keyword("return", "What the program gives back; it must fit the codomain.", "return (h: h2, c: c2)"),
         Keyword("factor", "A table over indices.", "let t = factor i : I, j : J in a[i] * b[j]"),
+        Keyword("for", "Runs over the elements of a set, in the call of a reduction.",
+                "let eta[i : Row] = sum(beta[f] * x[i, f] for f : Feature)"),
+        Keyword("if", "Leaves out the elements for which the condition does not hold.",
+                "let n[s : State] = sum(w[i] for i : Row if state[i] == s)"),
+        Keyword("from", "The first elements of a step that reads its own earlier ones; the file of a lexicon.",
+                "sample h[t : Time] <- Normal(phi * h[t - 1], s) from Normal(0.0, s0)"),
         Keyword(
             "FinSet",
             "A finite set of n elements, distinct from every other declared one.",

@@ -12,6 +12,7 @@ from qvr_core.syntax.lalr import Action, Token
 from qvr_core.syntax.pieces import (
     Arguments,
     Bounds,
+    Default,
     Kind,
     TrailingColon,
     joined_options,
@@ -75,9 +76,40 @@ def arguments(children: list[Any], start: int, end: int) -> Arguments:
     return Arguments(tuple(children))
 
 
+def def_decl(children: list[Any], start: int, end: int) -> tree.DefDecl:
+    target, parameters, body = children
+    return tree.DefDecl(name(target), parameters.items, body, Span(start, end))
+
+
+def def_header(children: list[Any], start: int, end: int) -> tree.DefHeader:
+    target, parameters, *rest = children
+    colon = one(rest, TrailingColon)
+    return tree.DefHeader(name(target), parameters.items, colon and colon.span, Span(start, end))
+
+
+def family_header(children: list[Any], start: int, end: int) -> tree.FamilyHeader:
+    target, parameters, space, *rest = children
+    colon = one(rest, TrailingColon)
+    return tree.FamilyHeader(name(target), parameters.items, space, colon and colon.span, Span(start, end))
+
+
+def function_parameter(children: list[Any], start: int, end: int) -> tree.FunctionParameter:
+    target, *rest = children
+    given: Default | None = one(rest, Default)
+    space = next((c for c in rest if type(c) is not Default), None)
+    return tree.FunctionParameter(name(target), space, given and given.value, Span(start, end))
+
+
+def default(children: list[Any], start: int, end: int) -> Default:
+    return Default(children[0])
+
+
 def parameter(children: list[Any], start: int, end: int) -> tree.Parameter:
     kind: Kind | None = children[1] if len(children) > 1 else None
-    return tree.Parameter(name(children[0]), kind and kind.name, kind and kind.mor, Span(start, end))
+    given: Default | None = one(children, Default)
+    return tree.Parameter(
+        name(children[0]), kind and kind.name, kind and kind.mor, Span(start, end), given and given.value
+    )
 
 
 def plain_kind(children: list[Any], start: int, end: int) -> Kind:
@@ -108,7 +140,7 @@ def finset(children: list[Any], start: int, end: int) -> tree.FinSetExpr:
 
 
 def enumeration(children: list[Any], start: int, end: int) -> tree.EnumExpr:
-    return tree.EnumExpr(children[0], Span(start, end))
+    return tree.EnumExpr(tuple(children), Span(start, end))
 
 
 def space_of_sizes(children: list[Any], start: int, end: int) -> tree.SpaceExpr:
@@ -133,6 +165,11 @@ def size(children: list[Any], start: int, end: int) -> tree.Size:
     token: Token = children[0]
     value = int(token.text) if token.kind == "INT" else None if token.kind == "UNDERSCORE" else token.text
     return tree.Size(value, Span(start, end))
+
+
+def label(children: list[Any], start: int, end: int) -> Name:
+    token: Token = children[0]
+    return name(token) if token.kind == "NAME" else Name(string_value(token.text), Span(start, end), quoted=True)
 
 
 # ---------------------------------------------------------------- options
@@ -161,6 +198,15 @@ def word_value(children: list[Any], start: int, end: int) -> tree.Word:
 
 def list_value(children: list[Any], start: int, end: int) -> tree.ListValue:
     return tree.ListValue(tuple(children), Span(start, end))
+
+
+def call_value(children: list[Any], start: int, end: int) -> tree.CallValue:
+    return tree.CallValue(name(children[0]), tuple(children[1:]), Span(start, end))
+
+
+def value_arg(children: list[Any], start: int, end: int) -> tree.ValueArg:
+    key = name(children[0]) if len(children) > 1 else None
+    return tree.ValueArg(key, children[-1], Span(start, end))
 
 
 def number(children: list[Any], start: int, end: int) -> tree.Number:
@@ -212,10 +258,15 @@ ACTIONS: dict[str, Action] = {
     function.__name__: function
     for function in (
         *(object_decl, morphism_decl, let_decl, export_decl, program_header, composition_header, deduction_header),
-        *(trailing_colon, parameter, plain_kind, mor_kind, names),
+        *(def_decl, def_header, family_header),
+        *(trailing_colon, parameter, default, plain_kind, mor_kind, names),
         *(coproduct, product, finset, enumeration, space_of_sizes, sequence, object_ref, paren_object, size),
-        *(options, bounds, option, string, word_value, list_value, number, word),
+        *(label, options, bounds, option, string, word_value, list_value, call_value, value_arg, number, word),
         *(compose, tensor_product, attribute, attribute_call, arrow_ref, arrow_call, paren_arrow, arrow_arg),
         *step_builder.ALL,
     )
-} | {kind: arguments for kind in ("parameters", "arrow_args", "arith_args", "return_tuple", "term_args")}
+} | {
+    **dict.fromkeys(("parameters", "def_parameters", "family_parameters"), arguments),
+    **dict.fromkeys(("arrow_args", "arith_args", "return_tuple", "term_args"), arguments),
+    **dict.fromkeys(("def_parameter", "family_parameter"), function_parameter),
+}

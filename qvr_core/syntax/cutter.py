@@ -17,7 +17,11 @@ from qvr_core.syntax.problems import Replacement, problem
 from qvr_core.syntax.recovery import near_word
 from qvr_core.syntax.tree import Span, SyntaxProblem
 
-BLOCKS = {"program": "program", "deduction": "deduction", "composition": "composition"}
+# By its opener, what the lines of a block are: a function has the steps of a program, a family has rules.
+BLOCKS = {
+    **{"program": "program", "deduction": "deduction", "composition": "composition"},
+    **{"def": "program", "family": "composition"},
+}
 INDENT = "    "
 # Steps that a fix indents at most: it is made anew whenever the statement is cut.
 MOST_INDENTED = 64
@@ -74,11 +78,14 @@ def extent(lines: Sequence[str], i: int) -> Extent:
     kind = block_kind(head.word)
     stray = head.width > 0
     header = logical_line(lines, i, kind if kind != "unknown" else "program")
+    if head.word == "def" and _defines(lines, header):
+        kind = "statement"
     found = Extent(kind, [header], header.last + 1, header.last + 1, stray=stray)
     if kind == "statement":
         return found
     j = next_code(lines, header.last + 1)
-    opens_program = kind == "program" or (kind == "unknown" and head.word in STEP_WORDS and head.word != "return")
+    step = head.word in STEP_WORDS and head.word != "return"
+    opens_program = (kind == "program" and head.word != "def") or (kind == "unknown" and step)
     if opens_program and not stray and j < len(lines) and _is_unindented_step(lines[j]):
         _add_stripped_run(found, lines, j)
         return found
@@ -94,6 +101,21 @@ def extent(lines: Sequence[str], i: int) -> Extent:
         found.end = found.reach = logical.last + 1
         j = next_code(lines, logical.last + 1)
     return found
+
+
+def _defines(lines: Sequence[str], header: Logical) -> bool:
+    """Whether a `def` says on its own line what it gives, by an `=` outside of its parentheses."""
+    depth = 0
+    for piece in _PIECES.finditer(text_of(lines, header.first, header.last, "statement")):
+        depth += (piece.lastgroup == "opens") - (piece.lastgroup == "closes")
+        if depth <= 0 and piece.lastgroup == "equal":
+            return True
+    return False
+
+
+_PIECES = re.compile(
+    r"""(?P<skipped>"(?:\\.|[^"\\\n])*"?|\#[^\n]*|[=<>!]=)|(?P<opens>[(\[{])|(?P<closes>[)\]}])|(?P<equal>=)"""
+)
 
 
 def _is_unindented_step(line: str) -> bool:

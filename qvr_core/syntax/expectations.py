@@ -109,8 +109,12 @@ def _signs(expected: frozenset[str]) -> tuple[str, ...]:
     if closers and closers != ("COMMA",):
         return ("EQUAL", *closers) if "EQUAL" in expected and "RSQB" in expected else closers
     for joint in JOINTS:
-        # A colon may end any header, and an arrow makes a lambda of any name: neither is what was meant.
-        optional = (joint == "COLON" and "$END" in expected) or (joint == "ARROW" and "CARET" in expected)
+        # A colon may end any header, `from` any step, and an arrow makes a lambda of any name: none is what was meant.
+        optional = (
+            (joint == "COLON" and "$END" in expected)
+            or (joint == "FROM" and "LSQB" in expected)
+            or (joint == "ARROW" and "CARET" in expected)
+        )
         if joint in expected and not optional:
             return ("COMMA", joint) if closers and joint == "COLON" else (joint,)
     return ()

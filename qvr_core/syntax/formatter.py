@@ -190,7 +190,7 @@ def same_tree(left: Any, right: Any) -> bool:
         return all(
             same_tree(getattr(left, field.name), getattr(right, field.name))
             for field in fields(left)
-            if field.name not in ("span", "operators", "operator_span", "colon")
+            if field.name not in ("span", "operators", "operator_span", "colon", "bracket")
         )
     return bool(left == right)
 

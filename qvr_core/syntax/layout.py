@@ -13,8 +13,11 @@ from typing import NamedTuple
 
 TAB_WIDTH = 4
 
-STATEMENT_WORDS = ("object", "morphism", "let", "define", "program", "export", "composition", "deduction")
-STEP_WORDS = ("sample", "observe", "marginalize", "let", "score", "return")
+STATEMENT_WORDS = (
+    *("object", "morphism", "let", "define", "program", "export", "composition", "deduction"),
+    *("def", "family"),
+)
+STEP_WORDS = ("data", "sample", "observe", "predict", "marginalize", "let", "score", "return")
 ITEM_WORDS = ("atoms", "binders", "rule", "lexicon")
 
 _INDENT = re.compile("\ufeff?[ \t\f\v\u00a0]*")
@@ -25,8 +28,27 @@ _TRAILS = re.compile(r"(?:>>|\|-|⊢|[@+\-*/~=<>^])$|(?:<-|->)$")
 _TRAILS_SOFTLY = re.compile(r"(?:[,:]|\bfactor\b.*\bin)$")
 _LEADS = re.compile(r">>|->|<-|\|-|⊢|[@+\-*/~=^<>]|!=|[)\]}]")
 _LEADS_SOFTLY = re.compile(r"[\[.,:](?![0-9])")
-# A line that certainly starts something of its own, even while a bracket is open: its first word is reserved.
-_OPENER = re.compile(rf"(?:{'|'.join(dict.fromkeys(STEP_WORDS + STATEMENT_WORDS))})(?:[ \t]+[^\s=,)\]}}]|[ \t]*$)")
+# What goes on with a step if it is indented deeper: the first elements of a recursion.
+_STARTS_CHAIN = re.compile(r"from\b")
+# Words that open a line and are names elsewhere, each with what must follow where a bracket is open.
+UNRESERVED = {
+    "data": r"[ \t]+[A-Za-z_]\w*[ \t]*[,:]",
+    "predict": r"[ \t]+[A-Za-z_]\w*[ \t]*(?:[:\[~]|<-)",
+    "def": r"[ \t]+[A-Za-z_]\w*[ \t]*\(",
+    "family": r"[ \t]+[A-Za-z_]\w*[ \t]*\(",
+}
+_RESERVED = [word for word in dict.fromkeys(STEP_WORDS + STATEMENT_WORDS) if word not in UNRESERVED]
+# A line that certainly starts something of its own, even while a bracket is open.
+_OPENER = re.compile(
+    "|".join(
+        [
+            rf"(?:{'|'.join(_RESERVED)})(?:[ \t]+[^\s=,)\]}}]|[ \t]*$)",
+            *[word + behind for word, behind in UNRESERVED.items()],
+        ]
+    )
+)
+# The header of a family whose type is complete, closed by a colon that is a slip.
+_TYPED_FAMILY = re.compile(r"family\b.*\)[ \t]*:.*[^\s:].*:$")
 _ITEM_OPENER = re.compile(rf'(?:{"|".join(ITEM_WORDS)})\b|"')
 _RULE_OPENER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*[ \t]*(?:\([A-Za-z0-9_, \t]*\))?[ \t]*=(?!=)")
 
@@ -166,13 +188,18 @@ def _continues(lines: Sequence[str], last: int, i: int, depth: int, width: int, 
     before = lines[last][: code_end(lines[last], kind == "deduction")]
     if _TRAILS.search(before):
         return True
+    if kind == "program" and _STARTS_CHAIN.match(line, found.column):
+        return True
     return deeper and bool(_LEADS_SOFTLY.match(line, found.column) or _trails_softly(before, kind))
 
 
 def _trails_softly(before: str, kind: str) -> bool:
     found = _TRAILS_SOFTLY.search(before)
     # The colon at the end of a header is a slip; that of `program p :` awaits the type.
-    slip = kind == "composition" or (kind != "statement" and "->" in before)
+    if before.startswith(("def", "family")):
+        slip = before.startswith("def") or _TYPED_FAMILY.match(before) is not None
+    else:
+        slip = kind == "composition" or (kind != "statement" and "->" in before)
     return found is not None and not (found[0] == ":" and slip)
 
 

@@ -15,10 +15,18 @@ COMBINATORS = frozenset(
     {"fan", "scan", "stack", "repeat", "residual", "identity", "from_data", "last", "mean_over_time"}
 )
 # Fixed terminals that are ordinary names unless the place makes them special.
-CONTEXTUAL = frozenset({"factor", "in", "as", "atoms", "binders", "rule", "lexicon", "from"})
+CONTEXTUAL = frozenset(
+    {"factor", "in", "as", "atoms", "binders", "rule", "lexicon", "from"}
+    | {"data", "predict", "def", "family", "for", "if"}
+)
+# Those that open a line of their kind, unless one of the signs follows that make them the name of something.
+OPENING = {
+    "step": {"data": ("EQUAL", "DRAW", "TILDE"), "predict": ("EQUAL", "DRAW", "TILDE")},
+    "statement": {"def": ("EQUAL", "COLON"), "family": ("EQUAL", "COLON")},
+}
 DEDUCTION_ITEMS = frozenset({"atoms", "binders", "rule", "lexicon"})
 
-OPENERS = {"LPAR": ")", "LSQB": "]", "BOUNDS": "]", "ATTRIBUTES": "]", "LBRACE": "}"}
+OPENERS = {"LPAR": ")", "LSQB": "]", "BOUNDS": "]", "OPTIONS": "]", "ATTRIBUTES": "]", "LBRACE": "}"}
 CLOSERS = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
 
 # Signs of other languages, and characters that word processors and web pages put in place of ours.
@@ -135,14 +143,31 @@ def _mark_deduction(tokens: list[Token]) -> None:
             tokens[1] = tokens[1]._replace(kind="FROM")
 
 
+# What a value, or an object expression, may end with: only behind one can `for`, `if` and `from` be more than names.
+_ENDS = frozenset({"NAME", "INT", "FLOAT", "STRING", "UNDERSCORE", "RPAR", "RSQB", "RBRACE"})
+
+
 def _mark(tokens: list[Token], start: str) -> None:
     """Give a token the terminal that its surroundings ask for."""
+    first = tokens[0]
+    if first.kind == "NAME" and tokens[1].kind not in OPENING.get(start, {}).get(first.text, (tokens[1].kind,)):
+        tokens[0] = first._replace(kind=first.text.upper())
     opening = tokens[0].kind
     factors = 0
+    begun = False
     for i, token in enumerate(tokens):
         kind, text = token.kind, token.text
         if kind == "NAME":
-            if text == "factor" and tokens[i + 1].kind == "NAME" and tokens[i + 2].kind == "COLON":
+            if text not in CONTEXTUAL:
+                continue
+            if text in ("for", "if", "from") and i and _ends_value(tokens, i - 1):
+                if text == "from":
+                    if not begun and start == "step" and _starts_chain(tokens, i):
+                        tokens[i] = token._replace(kind="FROM")
+                        begun = True
+                elif _in_comprehension(tokens, i):
+                    tokens[i] = token._replace(kind=text.upper())
+            elif text == "factor" and tokens[i + 1].kind == "NAME" and tokens[i + 2].kind == "COLON":
                 tokens[i] = token._replace(kind="FACTOR")
                 factors += 1
             elif text == "in" and factors:
@@ -153,6 +178,8 @@ def _mark(tokens: list[Token], start: str) -> None:
         elif kind == "LSQB":
             if _holds_bounds(tokens, i):
                 tokens[i] = token._replace(kind="BOUNDS")
+            elif begun and opening != "LET" and _holds_options(tokens, i):
+                tokens[i] = token._replace(kind="OPTIONS")
         elif (
             kind == "DRAW"
             and start == "step"
@@ -189,6 +216,57 @@ def _holds_bounds(tokens: list[Token], i: int) -> bool:
     return True
 
 
+def _ends_value(tokens: list[Token], i: int) -> bool:
+    # behind a dot every word is a name
+    return tokens[i].kind in _ENDS or (i > 0 and tokens[i - 1].kind == "DOT")
+
+
+def _starts_chain(tokens: list[Token], i: int) -> bool:
+    """Whether the `from` at `i` stands outside of every bracket, behind the sign that ties its step together."""
+    sign = "EQUAL" if tokens[0].kind == "LET" else "DRAW"
+    depth, found = 0, False
+    for token in tokens[:i]:
+        if token.kind in OPENERS:
+            depth += 1
+        elif token.text in CLOSERS:
+            depth -= 1
+        elif depth == 0 and token.kind.startswith(sign):
+            found = True
+    return found and depth == 0
+
+
+def _in_comprehension(tokens: list[Token], i: int) -> bool:
+    """Whether the `for` or `if` at `i` stands in the parentheses of a call; an `if`, behind a `for` there."""
+    depth = 0
+    for j in range(i - 1, 0, -1):
+        kind = tokens[j].kind
+        if tokens[j].text in CLOSERS:
+            depth += 1
+        elif kind in OPENERS:
+            if depth == 0:
+                return tokens[i].text == "for" and kind == "LPAR" and tokens[j - 1].kind == "NAME"
+            depth -= 1
+        elif depth == 0 and kind in ("FOR", "IF"):
+            return kind == "FOR" and tokens[i].text == "if"
+    return False
+
+
+def _holds_options(tokens: list[Token], i: int) -> bool:
+    """Whether the bracket at `i`, behind `from e`, holds options: a key with a value; or words, at the end of the line,
+    behind a call, a tuple or other options.  Any other is an index of e."""
+    if not tokens[i + 1].text.isidentifier() or not _ends_value(tokens, i - 1):
+        return False
+    if tokens[i + 2].kind == "EQUAL":
+        return True
+    behind = tokens[i - 1].kind
+    if behind == "RSQB":
+        opened = max((j for j in range(i) if tokens[j].kind in ("LSQB", "OPTIONS")), key=lambda j: tokens[j].start)
+        behind = tokens[opened].kind
+    closing = next((j for j in range(i, len(tokens)) if tokens[j].kind == "RSQB"), len(tokens) - 2)
+    last = tokens[closing + 1].kind in ("$END", "LSQB", "COLON")
+    return last and behind in ("RPAR", "OPTIONS") and tokens[i + 2].kind in ("RSQB", "COMMA", "$END")
+
+
 def _draws_expression(tokens: list[Token], i: int) -> bool:
     """Whether what follows `<-` is more than a name with arguments."""
     first = tokens[i]
@@ -200,6 +278,8 @@ def _draws_expression(tokens: list[Token], i: int) -> bool:
     for token in tokens[i + 1 :]:
         if token.kind in ("COMPOSE", "AT"):
             return True
+        if token.text == "from" and depth == 0 and token.kind == "NAME":
+            return False
         if token.kind in ("LPAR", "LSQB"):
             if token.kind == "LSQB" and depth == 0:
                 return False

@@ -25,6 +25,31 @@ class Ascription(NamedTuple):
     space: tree.ObjectExpr
 
 
+class Binders(NamedTuple):
+    """The bracket of indices behind a step's name."""
+
+    items: tuple[tree.Binder, ...]
+    span: Span
+
+
+class Start(NamedTuple):
+    """What follows `from`."""
+
+    value: tree.Arith
+
+
+class Condition(NamedTuple):
+    """What follows `if` in a comprehension."""
+
+    value: tree.Arith
+
+
+class Default(NamedTuple):
+    """What follows the `=` of a parameter."""
+
+    value: tree.Arith
+
+
 class TrailingColon(NamedTuple):
     """A colon at the end of a header: accepted, with a hint."""
 

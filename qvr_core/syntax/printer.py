@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qvr_core.syntax import tree
-from qvr_core.syntax.pretty import SPACE, STEP, Doc, Group, Nest, bracketed, chain, flat, join, render
+from qvr_core.syntax.pretty import SOFT, SPACE, STEP, Doc, Group, Nest, bracketed, chain, flat, join, render
 
 WIDTH = 120
 
@@ -23,7 +23,9 @@ def to_lines(node: Any, indent: int, width: int = WIDTH) -> list[str]:
 def doc_of(node: Any) -> Doc:
     """The document of a node."""
     match node:
-        case tree.Name(text) | tree.Word(text):
+        case tree.Name():
+            return _name(node)
+        case tree.Word(text):
             return text
         case tree.Number(text=text) | tree.String(text=text) | tree.Literal(text=text):
             return text
@@ -33,6 +35,10 @@ def doc_of(node: Any) -> Doc:
             return key.text if value is None else [key.text, "=", doc_of(value)]
         case tree.Options(items):
             return bracketed("[", map(doc_of, items), "]")
+        case tree.CallValue(func, args):
+            return [func.text, bracketed("(", map(doc_of, args), ")")]
+        case tree.ValueArg(key, value):
+            return doc_of(value) if key is None else [key.text, "=", doc_of(value)]
         case tree.Attributes(items):
             return bracketed("#[", map(doc_of, items), "]")
         case (
@@ -48,14 +54,15 @@ def doc_of(node: Any) -> Doc:
         case (
             tree.Variable() | tree.Unary() | tree.Binary() | tree.ArithArg() | tree.ArithCall() | tree.Gather()
             | tree.Field() | tree.MethodCall() | tree.ListArith() | tree.Lambda() | tree.FactorIndex()
-            | tree.FactorCase() | tree.FactorExpr() | tree.ParenArith()
+            | tree.FactorCase() | tree.FactorExpr() | tree.Binder() | tree.TupleArith() | tree.Comprehension()
+            | tree.ParenArith()
         ):  # fmt: skip
             return _arith(node)
         case tree.Pattern() | tree.Draw() | tree.ReturnItem():
             return _part(node)
         case (
-            tree.SampleStep() | tree.ObserveStep() | tree.MarginalizeStep() | tree.LetStep() | tree.ScoreStep()
-            | tree.ReturnStep()
+            tree.SampleStep() | tree.ObserveStep() | tree.PredictStep() | tree.MarginalizeStep() | tree.LetStep()
+            | tree.ScoreStep() | tree.DataStep() | tree.ReturnStep()
         ):  # fmt: skip
             return _step(node)
         case (
@@ -69,6 +76,16 @@ def doc_of(node: Any) -> Doc:
 
 def _names(names: tuple[tree.Name, ...]) -> str:
     return ", ".join([name.text for name in names])
+
+
+def _name(name: tree.Name) -> str:
+    """A name, or a label in quotes."""
+    if not name.quoted:
+        return name.text
+    return '"' + "".join([_ESCAPES.get(c, c) for c in name.text]) + '"'
+
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
 
 def _options(options: tree.Options | None) -> list[Doc]:
@@ -89,7 +106,7 @@ def _object(node: tree.ObjectExpr | tree.Size) -> Doc:
         case tree.FinSetExpr(size):
             return ["FinSet ", _object(size)]
         case tree.EnumExpr(labels):
-            return bracketed("{", [label.text for label in labels], "}")
+            return bracketed("{", map(_name, labels), "}")
         case tree.SpaceExpr(kind, sizes, options):
             return [kind.text, *[[" ", _object(size)] for size in sizes], *_options(options)]
         case tree.SeqExpr(item):
@@ -152,7 +169,7 @@ def _arith(node: Any) -> Doc:
             return bracketed("[", map(_arith, items), "]")
         case tree.Lambda(parameter, body):
             return [parameter.text, " -> ", _arith(body)]
-        case tree.FactorIndex(name, space):
+        case tree.FactorIndex(name, space) | tree.Binder(name, space):
             return [name.text, " : ", _object(space)]
         case tree.FactorCase(index, value):
             return [index.text, " -> ", _arith(value)]
@@ -161,6 +178,13 @@ def _arith(node: Any) -> Doc:
             if isinstance(body, tuple):
                 return [*head, bracketed("{", map(_arith, body), "}")]
             return [*head, _arith(body)]
+        case tree.TupleArith(items):
+            return bracketed("(", map(_arith, items), ")")
+        case tree.Comprehension(function, body, binders, condition):
+            tail: list[Doc] = [SPACE, "for ", *join(", ", map(_arith, binders))]
+            if condition is not None:
+                tail += [SPACE, "if ", _arith(condition)]
+            return [function.text, Group(["(", Nest(STEP, [SOFT, _arith(body), *tail]), SOFT, ")"])]
         case _:
             return ["(", _arith(node.inner), ")"]
 
@@ -202,14 +226,19 @@ def _part(node: tree.Pattern | tree.Draw | tree.ReturnItem) -> Doc:
 
 def _step(node: tree.Step) -> Doc:
     match node:
-        case tree.SampleStep(pattern, space, draw, options):
-            return _drawn(["sample ", _part(pattern)], space, draw, options)
-        case tree.ObserveStep(name, space, draw, options):
-            return _drawn(["observe ", name.text], space, draw, options)
-        case tree.MarginalizeStep(name, space, draw, options):
-            return _drawn(["marginalize ", name.text], space, draw, options)
+        case tree.SampleStep(pattern):
+            return _drawn(["sample ", _part(pattern)], node)
+        case tree.ObserveStep(name):
+            return _drawn(["observe ", name.text], node)
+        case tree.PredictStep(name):
+            return _drawn(["predict ", name.text], node)
+        case tree.MarginalizeStep(name):
+            return _drawn(["marginalize ", name.text], node)
         case tree.LetStep(pattern, value):
-            return ["let ", _part(pattern), " = ", _arith(value)]
+            return ["let ", _part(pattern), *_binders(node), " = ", _arith(value), *_start(node)]
+        case tree.DataStep(names, axes, value, options):
+            kind: list[Doc] = [] if value is None else [" -> ", _object(value)]
+            return [f"data {_names(names)} : ", _object(axes), *kind, *_options(options)]
         case tree.ScoreStep(name, value):
             return ["score ", name.text, " = ", _arith(value)]
         case tree.ReturnStep(items, tupled):
@@ -217,8 +246,26 @@ def _step(node: tree.Step) -> Doc:
             return ["return ", bracketed("(", listed, ")") if tupled else next(listed)]
 
 
-def _drawn(head: list[Doc], space: tree.ObjectExpr | None, draw: tree.Draw, options: tree.Options | None) -> Doc:
-    return [*head, *_ascribed(space), " <- ", _part(draw), *_options(options)]
+def _drawn(head: list[Doc], step: tree.DrawStep) -> Doc:
+    typed = [*_binders(step), *_ascribed(step.space)]
+    options = _options(step.options)
+    tail = [*_start(step), *options] if _keeps_apart(step) else [*options, *_start(step)]
+    return [*head, *typed, " <- ", _part(step.draw), *tail]
+
+
+def _keeps_apart(step: tree.DrawStep) -> bool:
+    """Whether a bracket behind `from e` would be read as options, and not as an index of e."""
+    keyed = step.options is not None and step.options.items[:1] and step.options.items[0].value is not None
+    return bool(keyed) or isinstance(step.start, tree.ArithCall | tree.TupleArith)
+
+
+def _binders(step: tree.DrawStep | tree.LetStep) -> list[Doc]:
+    return [bracketed("[", map(_arith, step.binders), "]")] if step.binders else []
+
+
+def _start(step: tree.DrawStep | tree.LetStep) -> list[Doc]:
+    """What follows `from`, on a line of its own where it does not fit."""
+    return [Group(Nest(STEP, [SPACE, "from ", _arith(step.start)]))] if step.start is not None else []
 
 
 def _item(node: tree.Term | tree.Item) -> Doc:
@@ -249,7 +296,7 @@ def _attributes(attributes: tree.Attributes | None) -> list[Doc]:
 # ---------------------------------------------------------------- statements
 
 
-def _statement(node: tree.Header | tree.Parameter) -> Doc:
+def _statement(node: tree.Header | tree.Parameter | tree.FunctionParameter) -> Doc:
     match node:
         case tree.ObjectDecl(names, space):
             return [f"object {_names(names)} : ", _object(space)]
@@ -260,11 +307,20 @@ def _statement(node: tree.Header | tree.Parameter) -> Doc:
             return [f"{keyword} {name.text} = ", _arrow(value)]
         case tree.ExportDecl(value):
             return ["export ", _arrow(value)]
-        case tree.Parameter(name, kind, mor):
+        case tree.Parameter(name, kind, mor, default=default):
             if kind is None:
                 return name.text
             pair: Doc = bracketed("[", map(_object, mor), "]") if mor is not None else ""
-            return [name.text, " : ", kind.text, pair]
+            return [name.text, " : ", kind.text, pair, *_default(default)]
+        case tree.FunctionParameter(name, space, default):
+            return [name.text, *_ascribed(space), *_default(default)]
+        case tree.DefDecl(name, parameters, body):
+            return [f"def {name.text}", bracketed("(", map(_statement, parameters), ")"), " = ", _arith(body)]
+        case tree.DefHeader(name, parameters):
+            return [f"def {name.text}", bracketed("(", map(_statement, parameters), ")")]
+        case tree.FamilyHeader(name, parameters, space):
+            listed = [bracketed("(", map(_statement, parameters), ")")]
+            return [f"family {name.text}", *listed, " : ", _object(space)]
         case tree.ProgramHeader(name, parameters, domain, codomain, options):
             listed: list[Doc] = [] if parameters is None else [bracketed("(", map(_statement, parameters), ")")]
             return [f"program {name.text}", *listed, " : ", *_typed(domain, codomain), *_options(options)]
@@ -272,6 +328,10 @@ def _statement(node: tree.Header | tree.Parameter) -> Doc:
             return f"composition {name.text}" + (f" as {kind.text}" if kind is not None else "")
         case tree.DeductionHeader(name, domain, codomain, options):
             return [f"deduction {name.text} : ", *_typed(domain, codomain), *_options(options)]
+
+
+def _default(value: tree.Arith | None) -> list[Doc]:
+    return [] if value is None else [" = ", _arith(value)]
 
 
 def _typed(domain: tree.ObjectExpr, codomain: tree.ObjectExpr) -> list[Doc]:

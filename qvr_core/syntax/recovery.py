@@ -41,7 +41,7 @@ def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
     first = tokens[0]
     span = Span(first.start, first.end)
     meant = near_word(first.text, KEYWORDS[start])
-    if meant:
+    if meant and meant != first.text and _could_open(meant, tokens):
         tokens[0] = first._replace(kind=table().literals[meant], text=meant)
         fix = (f"Replace it with `{meant}`", ((span, meant),))
         message = f"`{first.text}` is no {NOUNS[start]}; did you mean `{meant}`?"
@@ -64,6 +64,21 @@ def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
         return problem("unknown-statement", message, span, fix), meant
     listed = ", ".join([f"`{word}`" for word in KEYWORDS[start]])
     return problem("unknown-statement", f"a {NOUNS[start]} starts with one of {listed}", span), ""
+
+
+_NEEDS = {
+    "data": ("COLON",),
+    "predict": ("DRAW", "DRAW_EXPR", "TILDE"),
+    "def": ("LPAR",),
+    "family": ("LPAR",),
+}
+"""Of the words that are names elsewhere, the sign that the third token of their line is, or that stands in it."""
+
+
+def _could_open(word: str, tokens: list[Token]) -> bool:
+    """Whether a line may be meant to start with that word."""
+    kinds = [token.kind for token in tokens]
+    return word not in _NEEDS or (kinds[1] == "NAME" and any(kind in kinds for kind in _NEEDS[word]))
 
 
 def _left_out(tokens: list[Token], start: str) -> str:

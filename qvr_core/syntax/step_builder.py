@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from qvr_core.syntax import tree
 from qvr_core.syntax.lalr import Token
 from qvr_core.syntax.pieces import (
     Arguments,
     Ascription,
+    Binders,
     Cases,
+    Condition,
+    Start,
     joined_options,
     name,
     names_of,
@@ -28,24 +31,74 @@ def _ascribed(children: list[Any]) -> tree.ObjectExpr | None:
     return found and found.space
 
 
+class _Indexed(TypedDict, total=False):
+    binders: tuple[tree.Binder, ...]
+    bracket: Span
+    start: tree.Arith
+
+
+def _indexed(children: list[Any]) -> _Indexed:
+    """The indices of a step's name, and what follows its `from`."""
+    found = _Indexed()
+    for child in children:
+        if type(child) is Binders:
+            found["binders"], found["bracket"] = child.items, child.span
+        elif type(child) is Start:
+            found["start"] = child.value
+    return found
+
+
 def sample_step(children: list[Any], start: int, end: int) -> tree.SampleStep:
     draw: tree.Draw = one(children, tree.Draw)
-    return tree.SampleStep(children[0], _ascribed(children), draw, joined_options(children), Span(start, end))
+    options, span = joined_options(children), Span(start, end)
+    return tree.SampleStep(children[0], _ascribed(children), draw, options, span, **_indexed(children))
 
 
 def observe_step(children: list[Any], start: int, end: int) -> tree.ObserveStep:
     draw: tree.Draw = one(children, tree.Draw)
-    return tree.ObserveStep(name(children[0]), _ascribed(children), draw, joined_options(children), Span(start, end))
+    options, span = joined_options(children), Span(start, end)
+    return tree.ObserveStep(name(children[0]), _ascribed(children), draw, options, span, **_indexed(children))
+
+
+def predict_step(children: list[Any], start: int, end: int) -> tree.PredictStep:
+    draw: tree.Draw = one(children, tree.Draw)
+    options, span = joined_options(children), Span(start, end)
+    return tree.PredictStep(name(children[0]), _ascribed(children), draw, options, span, **_indexed(children))
 
 
 def marginalize_step(children: list[Any], start: int, end: int) -> tree.MarginalizeStep:
     draw: tree.Draw = one(children, tree.Draw)
-    span = Span(start, end)
-    return tree.MarginalizeStep(name(children[0]), _ascribed(children), draw, joined_options(children), span)
+    options, span = joined_options(children), Span(start, end)
+    return tree.MarginalizeStep(name(children[0]), _ascribed(children), draw, options, span, **_indexed(children))
 
 
 def let_step(children: list[Any], start: int, end: int) -> tree.LetStep:
-    return tree.LetStep(children[0], children[1], Span(start, end))
+    if len(children) == 2:
+        return tree.LetStep(children[0], children[1], Span(start, end))
+    value = next(c for c in children[1:] if type(c) is not Binders)
+    return tree.LetStep(children[0], value, Span(start, end), **_indexed(children))
+
+
+def data_step(children: list[Any], start: int, end: int) -> tree.DataStep:
+    names, axes, *rest = children
+    value = next((c for c in rest if type(c) is not tree.Options), None)
+    return tree.DataStep(names, axes, value, joined_options(rest), Span(start, end))
+
+
+def binders(children: list[Any], start: int, end: int) -> Binders:
+    return Binders(tuple(children), Span(start, end))
+
+
+def binder(children: list[Any], start: int, end: int) -> tree.Binder:
+    return tree.Binder(name(children[0]), children[1], Span(start, end))
+
+
+def start(children: list[Any], start: int, end: int) -> Start:
+    return Start(children[0])
+
+
+def start_options(children: list[Any], start: int, end: int) -> tree.Options:
+    return tree.Options(tuple(children[1:]), Span(start, end))
 
 
 def score_step(children: list[Any], start: int, end: int) -> tree.ScoreStep:
@@ -151,6 +204,21 @@ def list_arith(children: list[Any], start: int, end: int) -> tree.ListArith:
     return tree.ListArith(tuple(children), Span(start, end))
 
 
+def tuple_arith(children: list[Any], start: int, end: int) -> tree.TupleArith:
+    return tree.TupleArith(tuple(children), Span(start, end))
+
+
+def comprehension(children: list[Any], start: int, end: int) -> tree.Comprehension:
+    function, body, *rest = children
+    condition: Condition | None = one(rest, Condition)
+    indices = tuple([c for c in rest if type(c) is tree.Binder])
+    return tree.Comprehension(name(function), body, indices, condition and condition.value, Span(start, end))
+
+
+def condition(children: list[Any], start: int, end: int) -> Condition:
+    return Condition(children[0])
+
+
 def lambda_(children: list[Any], start: int, end: int) -> tree.Lambda:
     return tree.Lambda(name(children[0]), children[1], Span(start, end))
 
@@ -226,8 +294,17 @@ def attributes(children: list[Any], start: int, end: int) -> tree.Attributes:
 ALL = (
     sample_step,
     observe_step,
+    predict_step,
     marginalize_step,
     let_step,
+    data_step,
+    binders,
+    binder,
+    start,
+    start_options,
+    tuple_arith,
+    comprehension,
+    condition,
     score_step,
     return_step,
     return_item,

@@ -22,10 +22,15 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """An identifier as written."""
+    """An identifier as written.
+
+    A label of an enumeration may be `quoted`: `text` is then what stands between the quotes, escapes resolved, and the
+    span includes the quotes.
+    """
 
     text: str
     span: Span
+    quoted: bool = False
 
 
 # ---------------------------------------------------------------- values of options
@@ -65,7 +70,25 @@ class ListValue:
     span: Span
 
 
-Value = Number | String | Word | ListValue
+@dataclass(frozen=True, slots=True)
+class ValueArg:
+    """An argument of a call in an option's value."""
+
+    key: Name | None
+    value: Value
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CallValue:
+    """`Normal(0.0, scale=1.0)` as an option's value."""
+
+    func: Name
+    args: tuple[ValueArg, ...]
+    span: Span
+
+
+Value = Number | String | Word | ListValue | CallValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +129,7 @@ class FinSetExpr:
 
 @dataclass(frozen=True, slots=True)
 class EnumExpr:
-    """`{red, green}`."""
+    """`{red, "dark green"}`."""
 
     labels: tuple[Name, ...]
     span: Span
@@ -239,6 +262,15 @@ class ParenArrow:
 
 
 ArrowExpr = ArrowRef | ArrowCall | ComposeExpr | TensorExpr | PostfixExpr | ParenArrow
+
+
+@dataclass(frozen=True, slots=True)
+class Binder:
+    """`i : I`: an index that runs over a set, for one step or one comprehension."""
+
+    name: Name
+    space: ObjectExpr
+    span: Span
 
 
 # ---------------------------------------------------------------- arithmetic
@@ -375,6 +407,25 @@ class FactorExpr:
 
 
 @dataclass(frozen=True, slots=True)
+class TupleArith:
+    """`(e1, e2)`: one entry a name of a pattern, several first values, several axes."""
+
+    items: tuple[Arith, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """`sum(body for i : I, j : J if condition)`."""
+
+    function: Name
+    body: Arith
+    binders: tuple[Binder, ...]
+    condition: Arith | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class ParenArith:
     """`( … )` around arithmetic."""
 
@@ -394,11 +445,16 @@ Arith = (
     | ListArith
     | Lambda
     | FactorExpr
+    | TupleArith
+    | Comprehension
     | ParenArith
 )
 
 
 # ---------------------------------------------------------------- program steps
+#
+# The name of a step may carry `binders`, in brackets at `bracket`; `start` is what follows `from`: the first elements
+# of a step that reads earlier ones.
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,6 +487,9 @@ class SampleStep:
     draw: Draw
     options: Options | None
     span: Span
+    binders: tuple[Binder, ...] = ()
+    bracket: Span | None = None
+    start: Arith | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,6 +499,23 @@ class ObserveStep:
     draw: Draw
     options: Options | None
     span: Span
+    binders: tuple[Binder, ...] = ()
+    bracket: Span | None = None
+    start: Arith | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PredictStep:
+    """`predict f[h : Ahead] <- Normal(m, s)`: drawn from the posterior after the fit."""
+
+    name: Name
+    space: ObjectExpr | None
+    draw: Draw
+    options: Options | None
+    span: Span
+    binders: tuple[Binder, ...] = ()
+    bracket: Span | None = None
+    start: Arith | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,12 +527,33 @@ class MarginalizeStep:
     draw: Draw
     options: Options | None
     span: Span
+    binders: tuple[Binder, ...] = ()
+    bracket: Span | None = None
+    start: Arith | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LetStep:
     pattern: Pattern
     value: Arith
+    span: Span
+    binders: tuple[Binder, ...] = ()
+    bracket: Span | None = None
+    start: Arith | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataStep:
+    """`data county : House -> County`: names that come from outside.
+
+    `axes` is what stands behind the colon, `value` what stands behind the arrow; a single value (`data n : Nat`) has
+    its kind in `axes`.
+    """
+
+    names: tuple[Name, ...]
+    axes: ObjectExpr
+    value: ObjectExpr | None
+    options: Options | None
     span: Span
 
 
@@ -485,7 +582,8 @@ class ReturnStep:
     span: Span
 
 
-Step = SampleStep | ObserveStep | MarginalizeStep | LetStep | ScoreStep | ReturnStep
+DrawStep = SampleStep | ObserveStep | PredictStep | MarginalizeStep
+Step = DrawStep | LetStep | ScoreStep | DataStep | ReturnStep
 
 
 # ---------------------------------------------------------------- deductions and compositions
@@ -546,7 +644,7 @@ class LexiconEntry:
 
 @dataclass(frozen=True, slots=True)
 class CompositionRule:
-    """`tensor_op(a, b) = a * b`, `unit = 1.0`."""
+    """A line of a composition, `tensor_op(a, b) = a * b`, `unit = 1.0`, or of a family: `density(x) = …`."""
 
     name: Name
     parameters: tuple[Name, ...] | None
@@ -595,12 +693,13 @@ class ExportDecl:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """`x`, `alpha : Real`, `f : Mor[A, B]`.  `kind` is None for a plain input; `mor` holds the two objects."""
+    """`x`, `alpha : Real = 1.0`, `f : Mor[A, B]`.  `kind` is None for a plain input; `mor` holds the two objects."""
 
     name: Name
     kind: Name | None
     mor: tuple[ObjectExpr, ObjectExpr] | None
     span: Span
+    default: Arith | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -630,7 +729,62 @@ class DeductionHeader:
     span: Span
 
 
-Header = ObjectDecl | MorphismDecl | LetDecl | ExportDecl | ProgramHeader | CompositionHeader | DeductionHeader
+@dataclass(frozen=True, slots=True)
+class FunctionParameter:
+    """`x`, `k = 1.0`, and of a family also `scale : Real 1 [low=0.0]`."""
+
+    name: Name
+    space: ObjectExpr | None
+    default: Arith | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DefDecl:
+    """`def logistic(x, k = 1.0) = 1 / (1 + exp(-k * x))`."""
+
+    name: Name
+    parameters: tuple[FunctionParameter, ...]
+    body: Arith
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DefHeader:
+    """`def f(x, k = 1.0)`; the steps of its body are the unit's children."""
+
+    name: Name
+    parameters: tuple[FunctionParameter, ...]
+    colon: Span | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyHeader:
+    """`family Skew(loc, scale : Real 1 [low=0.0]) : Real 1`; its rules, `CompositionRule`s, are the unit's children.
+
+    `space` is that of one element.
+    """
+
+    name: Name
+    parameters: tuple[FunctionParameter, ...]
+    space: ObjectExpr
+    colon: Span | None
+    span: Span
+
+
+Header = (
+    ObjectDecl
+    | MorphismDecl
+    | LetDecl
+    | ExportDecl
+    | ProgramHeader
+    | CompositionHeader
+    | DeductionHeader
+    | DefDecl
+    | DefHeader
+    | FamilyHeader
+)
 
 
 # ---------------------------------------------------------------- problems and units

@@ -32,7 +32,7 @@ def parse_unit(start: str, text: str) -> Unit[Any]:
     first = tokens[0]
     keyword = first.text if first.kind != "STRING" else ""
     node: Any = None
-    if start in KEYWORDS and keyword not in KEYWORDS[start]:
+    if start in KEYWORDS and (keyword not in KEYWORDS[start] or first.kind == "NAME"):
         found, keyword = opener(tokens, start)
         if not problems:
             problems.append(found)
@@ -116,7 +116,12 @@ def _depth(node: Any) -> int:
 def _declared(node: Any) -> tuple[Name, ...]:
     """The names that a node binds."""
     match node:
-        case tree.ObjectDecl(names=names) | tree.MorphismDecl(names=names) | tree.AtomsItem(names=names):
+        case (
+            tree.ObjectDecl(names=names)
+            | tree.MorphismDecl(names=names)
+            | tree.AtomsItem(names=names)
+            | tree.DataStep(names=names)
+        ):
             return names
         case tree.SampleStep(pattern=pattern) | tree.LetStep(pattern=pattern):
             return tuple([name for name in pattern.names if name.text != "_"])
@@ -125,7 +130,11 @@ def _declared(node: Any) -> tuple[Name, ...]:
             | tree.ProgramHeader(name=name)
             | tree.CompositionHeader(name=name)
             | tree.DeductionHeader(name=name)
+            | tree.DefDecl(name=name)
+            | tree.DefHeader(name=name)
+            | tree.FamilyHeader(name=name)
             | tree.ObserveStep(name=name)
+            | tree.PredictStep(name=name)
             | tree.MarginalizeStep(name=name)
             | tree.ScoreStep(name=name)
             | tree.RuleItem(name=name)
@@ -143,7 +152,7 @@ def _guessed(tokens: list[Token], keyword: str) -> tuple[Name, ...]:
     if keyword == "score" and tokens[2:3] and tokens[2].kind != "EQUAL":
         return ()
     found: list[Name] = []
-    many = keyword in ("object", "morphism", "atoms", "binders") or tokens[1].kind in ("LPAR", "LSQB")
+    many = keyword in ("object", "morphism", "atoms", "binders", "data") or tokens[1].kind in ("LPAR", "LSQB")
     for token in tokens[1:]:
         if token.kind == "NAME":
             if found and tokens[tokens.index(token) - 1].kind == "NAME":

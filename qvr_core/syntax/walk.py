@@ -19,8 +19,16 @@ def _some(node: Any) -> Below:
     return () if node is None else (node,)
 
 
-def _step(step: t.ObserveStep | t.MarginalizeStep) -> Below:
-    return (step.name, *_some(step.space), step.draw, *_some(step.options))
+def _step(step: t.ObserveStep | t.PredictStep | t.MarginalizeStep) -> Below:
+    return (step.name, *_drawn(step))
+
+
+def _drawn(step: t.DrawStep) -> Below:
+    # options may stand on either side of `from`
+    parts = (*_some(step.options), *_some(step.start))
+    if step.options is not None and step.start is not None and step.start.span < step.options.span:
+        parts = (step.start, step.options)
+    return (*step.binders, *_some(step.space), step.draw, *parts)
 
 
 _BELOW = dict(
@@ -28,6 +36,8 @@ _BELOW = dict(
         _of(t.ListValue, lambda node: node.items),
         _of(t.Option, lambda node: (node.key, *_some(node.value))),
         _of(t.Options, lambda node: node.items),
+        _of(t.ValueArg, lambda node: (*_some(node.key), node.value)),
+        _of(t.CallValue, lambda node: (node.func, *node.args)),
         # objects
         _of(t.FinSetExpr, lambda node: (node.size,)),
         _of(t.EnumExpr, lambda node: node.labels),
@@ -59,14 +69,19 @@ _BELOW = dict(
         _of(t.FactorIndex, lambda node: (node.name, node.space)),
         _of(t.FactorCase, lambda node: (node.index, node.value)),
         _of(t.FactorExpr, lambda node: node.indices + (node.body if isinstance(node.body, tuple) else (node.body,))),
+        _of(t.Binder, lambda node: (node.name, node.space)),
+        _of(t.TupleArith, lambda node: node.items),
+        _of(t.Comprehension, lambda node: (node.function, node.body, *node.binders, *_some(node.condition))),
         _of(t.ParenArith, lambda node: (node.inner,)),
         # steps
         _of(t.Pattern, lambda node: node.names),
         _of(t.Draw, lambda node: (node.name, *(node.args or ()), *_some(node.expression))),
-        _of(t.SampleStep, lambda node: (node.pattern, *_some(node.space), node.draw, *_some(node.options))),
+        _of(t.SampleStep, lambda node: (node.pattern, *_drawn(node))),
         _of(t.ObserveStep, _step),
+        _of(t.PredictStep, _step),
         _of(t.MarginalizeStep, _step),
-        _of(t.LetStep, lambda node: (node.pattern, node.value)),
+        _of(t.LetStep, lambda node: (node.pattern, *node.binders, node.value, *_some(node.start))),
+        _of(t.DataStep, lambda node: (*node.names, node.axes, *_some(node.value), *_some(node.options))),
         _of(t.ScoreStep, lambda node: (node.name, node.value)),
         _of(t.ReturnItem, lambda node: (*_some(node.label), node.name)),
         _of(t.ReturnStep, lambda node: node.items),
@@ -86,7 +101,11 @@ _BELOW = dict(
         ),
         _of(t.LetDecl, lambda node: (node.name, node.value)),
         _of(t.ExportDecl, lambda node: (node.value,)),
-        _of(t.Parameter, lambda node: (node.name, *_some(node.kind), *(node.mor or ()))),
+        _of(t.Parameter, lambda node: (node.name, *_some(node.kind), *(node.mor or ()), *_some(node.default))),
+        _of(t.FunctionParameter, lambda node: (node.name, *_some(node.space), *_some(node.default))),
+        _of(t.DefDecl, lambda node: (node.name, *node.parameters, node.body)),
+        _of(t.DefHeader, lambda node: (node.name, *node.parameters)),
+        _of(t.FamilyHeader, lambda node: (node.name, *node.parameters, node.space)),
         _of(
             t.ProgramHeader,
             lambda node: (node.name, *(node.parameters or ()), node.domain, node.codomain, *_some(node.options)),

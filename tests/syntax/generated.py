@@ -21,6 +21,7 @@ TEXTS = {
     "COMPARISON": ("<", "<=", ">", ">=", "==", "!="),
     "DRAW_EXPR": ("<-",),
     "ATTRIBUTES": ("#[",),
+    "OPTIONS": ("[",),
     "TURNSTILE": ("|-", "⊢"),
 }
 
@@ -44,6 +45,9 @@ def sentence(source: random.Random, start: str, budget: int = 40) -> str:
     def expand(rule: str, depth: int) -> None:
         if rule == "bounds":
             words.append(source.choice(("[low=0.0]", "[low = -1, high=2.5]", "[high=1.0,]")))
+            return
+        if rule == "start_options":
+            words.append(source.choice(("[noncentred=true]", "[keep = [a, b], c]", "[a=N(0.0, s=1),]")))
             return
         if rule == "kind":
             words.append(source.choice(("FinSet", "Real", "Nat", "Object", "Mor[A, B,]")))

@@ -95,7 +95,42 @@ deduction ccg : Sentence -> Category [semiring=LogProb, start=S, depth=3]
     lexicon from "words.tsv" [column=1]
 """
 
+INDEXED = """\
+object County, House, Time : FinSet _
+object Firm : {"General Motors", us_steel, "a \\"b\\" #c"}
+def logistic(x, k = 1.0) = 1 / (1 + exp(-k * x))
+def soft(x, y)
+    let top = maximum(x, y)
+    return top
+family Skew(loc, scale : Real 1 [low=0.0], shape = 0.0) : Real 1
+    density(x) = -0.5 * ((x - loc) / scale)^2
+    draw = loc + scale * Normal(0, 1)
+program effects(G : Object, sd : Real = 1.0) : G -> G
+    sample a : G <- Normal(0.0, sd)
+    return a
+program radon : House -> House [keep=[eta, rho]]
+    data county : House -> County
+    data floor, log_radon : House
+    data x : House * Firm -> Real 1 [low=0.0] [column="a b"]
+    data n : Nat
+    sample u[c : County, f : Firm] <- Normal(0.0, tau[f]) [noncentred, prior=Normal(0.0, scale=1.0)]
+    let eta[i : House] = u[county[i]] + sum(beta[f] * x[i, f] for f : Firm if f != us_steel)
+    let (l, b)[t : Time] = (a * l[t - 1] + b[t - 1], b[t - 1])
+        from (l0, b0)
+    sample h[t : Time] <- Normal(phi * h[t - 1], s)
+        from Normal(0.0, s) [noncentred]
+    marginalize z[t : Time] : Firm <- Categorical(p[z[t - 1]]) [weight=w] from Categorical(p0)
+        observe y[t : Time] <- Normal(mu[z[t]], s) [missing=impute, right_censored=c]
+    observe log_radon[i : House] <- Normal(
+        eta[i],
+        sigma,
+    )
+    predict f[t : Time] : Firm <- Categorical(sum(p[i, j] for i : Firm, j : Firm), over=(Firm, Time))
+    return eta
+"""
+
 SAMPLES = {
+    "indexed": INDEXED,
     "rnn": RNN,
     "stripped": STRIPPED,
     "lstm": LSTM,
@@ -109,5 +144,7 @@ PIECES = (
     *("return h", "sample h <- f", "let x = 3", "let f = a >> b", "program p : A -> B", "marginalize z <- f(x)"),
     *("lexicon", '"w" : N = w', "rule r : A |- B", "deduction d : A -> B", "composition real", "export p"),
     *(">>", "->", "=", ",", ":", '"', "\\", "\x00", "\ufeff", "é", "𝛼", "\ud800", "\u2028", "\x0c", "\u00a0", "x", "1"),
+    *("data x : A -> B", "predict f[t : T] <- N(f[t - 1]) from N(0)", "\n        from v0", "def f(x) = x", "def f(x)"),
+    *("family F(a) : Real 1", "sum(x for i : I if c)", "[i : I]", "from", "for", "if", "(a, b)", '{"a b", c}'),
     *("\n    sample h <- f\n    return h\n", "\nsample h <- f\nreturn h\n", "", "tensor_op(a, b) = a", "{", "}"),
 )

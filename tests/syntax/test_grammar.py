@@ -47,6 +47,12 @@ def test_a_printed_tree_parses_to_itself(seed: int, start: str, width: int) -> N
         assert to_text(parse_unit(start, text).node) == to_text(node)
 
 
+UNRESERVED = (
+    *("factor", "in", "as", "from", "atoms", "rule", "lexicon", "binders"),
+    *("data", "predict", "def", "family", "for", "if"),
+)
+
+
 def step(text: str) -> tree.Step:
     unit = parse_unit("step", text)
     assert unit.problems == () and unit.node is not None
@@ -130,9 +136,12 @@ def test_a_draw_with_arguments_is_a_name_with_arithmetic() -> None:
     assert found.draw.args and [a.key and a.key.text for a in found.draw.args] == [None, "scale"]
 
 
-@pytest.mark.parametrize("word", ["factor", "in", "as", "from", "atoms", "rule", "lexicon", "binders"])
+@pytest.mark.parametrize("word", UNRESERVED)
 def test_words_that_are_special_only_in_their_place_are_names(word: str) -> None:
     assert isinstance(value(f"{word} * {word}(2)"), tree.Binary)
+    assert isinstance(step(f"sample {word} <- {word}({word}, {word}={word})"), tree.SampleStep)
+    assert isinstance(statement(f"object {word}, x : {word} * {word}"), tree.ObjectDecl)
+    assert isinstance(statement(f"let {word} = {word} >> {word}.{word}"), tree.LetDecl)
 
 
 @pytest.mark.parametrize("word", ["let", "sample", "object", "Real", "FinSet", "return", "Seq", "score"])

@@ -6,7 +6,7 @@ from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS
 from qvr_core.semantics.language.options import SEMIRINGS
 from qvr_core.semantics.language.roles import ROLES
 
-STATEMENTS = ("object", "morphism", "let", "program", "export", "composition", "deduction")
+STATEMENTS = ("object", "morphism", "let", "program", "def", "family", "export", "composition", "deduction")
 
 SNIPPETS = {
     "object": "object ${1:Name} : ${2|Real,FinSet,Simplex|} ${3:64}",
@@ -14,6 +14,8 @@ SNIPPETS = {
     "let": "let ${1:name} = $0",
     "program": "program ${1:name} : ${2:A} -> ${3:B}\n    sample ${4:h} <- ${5:arrow}\n"
     "    observe ${6:y} <- ${7:head}($4)\n    return $6",
+    "def": "def ${1:f}(${2:x}) = $0",
+    "family": "family ${1:Name}(${2:loc}, ${3:scale} : Real 1 [low=0.0]) : Real 1\n    density(${4:x}) = $0",
     "export": "export ${1:name}",
     "composition": f"composition ${{1|{','.join(BUILTIN_COMPOSITIONS)}|}}",
     "deduction": "deduction ${1:Name} : ${2:A} -> ${3:B} "
@@ -22,8 +24,10 @@ SNIPPETS = {
 }  # fmt: skip
 
 STEP_SNIPPETS = {
+    "data": "data ${1:name} : ${2:Row}",
     "sample": "sample ${1:v} <- $0",
     "observe": "observe ${1:y} <- $0",
+    "predict": "predict ${1:f} <- $0",
     "marginalize": "marginalize ${1:z} : ${2:K} <- Categorical(${3:probs})\n    observe ${4:y} <- $0",
     "let": "let ${1:v} = $0",
     "score": "score ${1:s} = $0",

@@ -20,6 +20,7 @@ from qvr_core.semantics.scope.scope import (
     ObjectEntry,
     respelt,
 )
+from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.codes import BARE_REPLICATED
 from qvr_core.semantics.types.model import (
     Bound,
@@ -41,6 +42,7 @@ from qvr_core.syntax.tree import (
     Arith,
     ArithCall,
     Binary,
+    Comprehension,
     FactorExpr,
     Field,
     Gather,
@@ -50,6 +52,7 @@ from qvr_core.syntax.tree import (
     MethodCall,
     Name,
     ParenArith,
+    TupleArith,
     Unary,
     Variable,
 )
@@ -87,6 +90,9 @@ def check_arith(expr: Arith, ctx: StepContext) -> Expr:
             return _lambda(expr, ctx)
         case FactorExpr():
             return check_factor(expr, ctx, check_arith)
+        case TupleArith() | Comprehension():
+            refuse("tuple" if isinstance(expr, TupleArith) else "comprehension", expr.span, ctx.scope)
+            return Data(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), name="")
         case ParenArith():
             return check_arith(expr.inner, ctx)
 

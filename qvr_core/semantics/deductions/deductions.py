@@ -24,6 +24,7 @@ from qvr_core.semantics.types.program_codes import (
 from qvr_core.syntax.tree import (
     AtomsItem,
     Attributes,
+    CallValue,
     DeductionHeader,
     Item,
     LexiconEntry,
@@ -228,18 +229,21 @@ def _attributes(attributes: Attributes | None, reading: _Reading) -> tuple[tuple
             fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(place, near),), True),)
             reading.scope.report(RULE_ATTRIBUTE, message, place, fixes=fixes)
         else:
-            found[key.text] = True if item.value is None else _plain(item.value)
+            found[key.text] = True if item.value is None else _plain(item.value, reading)
     return tuple(found.items())
 
 
-def _plain(value: Value) -> object:
+def _plain(value: Value, reading: _Reading) -> object:
     match value:
         case Number(value=number):
             return number
         case String(value=text) | Word(text=text):
             return {"true": True, "false": False}.get(text, text)
         case ListValue(items=items):
-            return tuple(_plain(item) for item in items)
+            return tuple(_plain(item, reading) for item in items)
+        case CallValue(func=func):
+            reading.scope.report(RULE_ATTRIBUTE, "an attribute is a number, a word, a string or a list", func.span)
+            return None
 
 
 class _Settings:

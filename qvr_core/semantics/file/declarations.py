@@ -28,6 +28,7 @@ from qvr_core.semantics.scope.scope import (
     TemplateEntry,
     UnknownName,
 )
+from qvr_core.semantics.scope.unsupported import statement_refused
 from qvr_core.semantics.types.codes import RESERVED_NAME
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
 from qvr_core.semantics.types.model import (
@@ -106,6 +107,8 @@ def check_statement(statement: Statement, file: Globals, algebra: str, beyond: i
     nodes: dict[str, Node] = {}
     export: Export | None = None
     _check_reserved(statement, scope)
+    if statement_refused(node, scope):
+        entries.update((name, DamagedEntry(name)) for name in declared_names(statement))
     match node:
         case ObjectDecl():
             _objects(node, scope, entries, nodes)
@@ -129,6 +132,8 @@ def check_statement(statement: Statement, file: Globals, algebra: str, beyond: i
             deduction = check_deduction(statement, scope)
             entries[name.text] = DeductionEntry(name.text, deduction)
             nodes[name.text] = deduction
+        case _:
+            pass
     _forgive_broken_lines(statement, scope)
     return Checked(
         entries,

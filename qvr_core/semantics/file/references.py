@@ -18,6 +18,8 @@ _NAMES: dict[type[Any], Callable[[Any], Name]] = {
     tree.ArrowCall: lambda node: node.func,
     tree.Variable: lambda node: node.name,
     tree.ArithCall: lambda node: node.func,
+    tree.Comprehension: lambda node: node.function,
+    tree.CallValue: lambda node: node.func,
     tree.Draw: lambda node: node.name,
     tree.ReturnItem: lambda node: node.name,
 }
@@ -26,11 +28,15 @@ _BINDERS: dict[type[Any], Callable[[Any], tuple[Name, ...]]] = {
     tree.SampleStep: lambda node: node.pattern.names,
     tree.LetStep: lambda node: node.pattern.names,
     tree.ObserveStep: lambda node: (node.name,),
+    tree.PredictStep: lambda node: (node.name,),
+    tree.DataStep: lambda node: node.names,
     tree.MarginalizeStep: lambda node: (node.name,),
     tree.ScoreStep: lambda node: (node.name,),
     tree.Parameter: lambda node: (node.name,),
     tree.Lambda: lambda node: (node.parameter,),
     tree.FactorIndex: lambda node: (node.name,),
+    tree.Binder: lambda node: (node.name,),
+    tree.FunctionParameter: lambda node: (node.name,),
 }
 
 _CLOSED = (tree.AtomsItem, tree.RuleItem, tree.LexiconItem, tree.LexiconEntry)

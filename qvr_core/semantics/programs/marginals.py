@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.broadcasting import with_axes
@@ -17,6 +17,7 @@ from qvr_core.semantics.programs.sites import TypedSite, check_site
 from qvr_core.semantics.programs.step_options import StepOptions, read_step_options
 from qvr_core.semantics.programs.steps import Bindings, check_step, site_binding
 from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.scope.unsupported import step_refused
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, FAMILY_MISMATCH
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.diagnostics import Edit, Fix
@@ -91,7 +92,7 @@ def _drawn(
     step: MarginalizeStep, family: Family | None, options: StepOptions, ctx: StepContext
 ) -> tuple[TypedSite, Named | None, Named | None]:
     if family is None:
-        quiet = MarginalizeStep(step.name, step.space, step.draw, None, step.span)
+        quiet = replace(step, options=None)
         typed = check_site("marginalize", step.name, quiet, ctx)
         if isinstance(typed.type.space, Real):
             message = f"`{step.draw.name.text}` gives real values; only finite ones can be summed out"
@@ -205,7 +206,12 @@ def _body(children: Sequence[Placed[Item]], over: Named | None, nested: Bindings
         ctx.scope.unit, ctx.text = child.uid, child.unit.text
         node = child.unit.node
         bound: Bindings = []
-        if isinstance(node, MarginalizeStep):
+        if step_refused(node, ctx.scope):
+            if isinstance(node, MarginalizeStep):
+                nested.extend(damaged_below(child, ctx))
+            else:
+                bound = [(name.text, damaged_binding(ctx, name.span)) for name in child.unit.declares]
+        elif isinstance(node, MarginalizeStep):
             block = check_marginalize(child, node, ctx)
             body.append(block.model)
             nested.extend(block.nested)
@@ -220,6 +226,23 @@ def _body(children: Sequence[Placed[Item]], over: Named | None, nested: Bindings
         ctx.bindings.update(bound)
         nested.extend(bound)
     return body
+
+
+def damaged_below(placed: Placed[Item], ctx: StepContext) -> tuple[tuple[str, Binding], ...]:
+    """What a step that was refused binds inside itself: of a `marginalize`, its name and those of its body."""
+    unit = ctx.scope.unit
+    nested: Bindings = []
+    for each in _all_below(placed) if isinstance(placed.unit.node, MarginalizeStep) else ():
+        ctx.scope.unit = each.uid
+        nested += [(name.text, damaged_binding(ctx, name.span)) for name in each.unit.declares]
+    ctx.scope.unit = unit
+    return tuple(nested)
+
+
+def _all_below(placed: Placed[Item]) -> Iterator[Placed[Item]]:
+    yield placed
+    for child in placed.children:
+        yield from _all_below(child)
 
 
 def damaged_binding(ctx: StepContext, span: Span) -> Binding:

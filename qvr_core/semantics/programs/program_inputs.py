@@ -9,6 +9,7 @@ from qvr_core.semantics.arithmetic.broadcasting import SCALAR
 from qvr_core.semantics.arrows.objects import check_object_expr, written
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, Binding
 from qvr_core.semantics.scope.scope import RIGID, Argument, ArrowEntry, Entry, ObjectEntry, Scope
+from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.model import Input, Sort, TemplateParameter, ValueType
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, PROGRAM_INPUTS
@@ -166,6 +167,8 @@ def check_template(
     for parameter in header.parameters or ():
         if parameter.kind is None:
             continue
+        if parameter.default is not None:
+            refuse("default", parameter.default.span, scope)
         name, kind = parameter.name.text, parameter.kind.text
         given = None if arguments is None else arguments.get(name)
         mor = None

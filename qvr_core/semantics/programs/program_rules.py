@@ -90,7 +90,7 @@ def _report_nested_twice(blocks: Sequence[Block], scope: Scope) -> None:
 
 def _bind(name: str, binding: Binding, seen: dict[str, Binding], scope: Scope) -> None:
     before = seen.get(name)
-    if before is not None:
+    if before is not None and before.kind != "data":
         related = (Related(f"`{name}` is bound here", before.origin),)
         scope.report(BOUND_TWICE, f"`{name}` is bound already", binding.origin, related)
     seen[name] = binding

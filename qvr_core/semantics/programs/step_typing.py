@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.programs.marginals import check_marginalize, damaged_binding
+from dataclasses import replace
+
+from qvr_core.semantics.programs.marginals import check_marginalize, damaged_below, damaged_binding
 from qvr_core.semantics.programs.step_results import (
     Changes,
     Pass,
@@ -15,8 +17,10 @@ from qvr_core.semantics.programs.steps import check_step
 from qvr_core.semantics.scope.bounds import MOST_OPERATIONS, too_many_operations
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import Scope
+from qvr_core.semantics.scope.unsupported import step_refused
 from qvr_core.semantics.types.model import ONE_STAGE
 from qvr_core.syntax.tree import (
+    DataStep,
     Item,
     LetStep,
     MarginalizeStep,
@@ -115,7 +119,13 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
     model = None
     binds: list[tuple[str, Binding]] = []
     nested: tuple[tuple[str, Binding], ...] = ()
-    if isinstance(node, MarginalizeStep):
+    if step_refused(node, own):
+        nested = damaged_below(placed, ctx)
+        # a name of `data` may be observed further down
+        kind = "data" if isinstance(node, DataStep) else "damaged"
+        unknown = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
+        binds = [] if nested else [(name, replace(binding, kind=kind)) for name, binding in unknown]
+    elif isinstance(node, MarginalizeStep):
         block = check_marginalize(placed, node, ctx)
         model = block.model
         nested = tuple((name, binding) for name, binding in block.nested if name != DISCARD)

@@ -75,7 +75,8 @@ def test_statements_at_the_beginning_of_a_line() -> None:
 
 def test_steps_inside_a_program() -> None:
     text = LM + "program lm : Token -> Token\n    sample h <- backbone\n    $0\n"
-    assert set(labels(text)) == {"sample", "observe", "marginalize", "let", "score", "return"}
+    steps = {"data", "sample", "observe", "predict", "marginalize", "let", "score", "return"}
+    assert set(labels(text)) == steps
 
 
 def test_after_the_arrow_of_a_draw_arrows_and_families_with_their_arguments() -> None:

@@ -1,0 +1,57 @@
+"""Constructs that are read but not typed yet: each is refused by one error where it stands.
+
+Whoever gives a construct its meaning takes its row out of `NOT_YET`, and what refuses it here.
+"""
+
+from __future__ import annotations
+
+from qvr_core.semantics.scope.scope import Scope
+from qvr_core.semantics.types.codes import UNSUPPORTED
+from qvr_core.syntax import tree
+from qvr_core.syntax.tree import Span
+
+NOT_YET: dict[str, str] = {
+    "binders": "index notation",
+    "from": "`from`",
+    "data": "`data`",
+    "predict": "`predict`",
+    "comprehension": "a comprehension",
+    "tuple": "a tuple in arithmetic",
+    "def": "`def`",
+    "family": "`family`",
+    "default": "a parameter with a default",
+}
+
+
+def refuse(construct: str, span: Span, scope: Scope) -> bool:
+    """Report a construct that has no meaning yet; false where it has one."""
+    what = NOT_YET.get(construct)
+    if what is not None:
+        scope.report(UNSUPPORTED, f"{what} is not part of this version yet", span)
+    return what is not None
+
+
+def step_refused(step: object, scope: Scope) -> bool:
+    """Whether a step is written with something that has no meaning yet: reported, and not to be typed."""
+    match step:
+        case tree.DataStep(span=span):
+            return refuse("data", Span(span.start, span.start + len("data")), scope)
+        case tree.PredictStep(span=span) if refuse("predict", Span(span.start, span.start + len("predict")), scope):
+            return True
+        case tree.SampleStep() | tree.ObserveStep() | tree.PredictStep() | tree.MarginalizeStep() | tree.LetStep():
+            if step.bracket is not None and refuse("binders", step.bracket, scope):
+                return True
+            return step.start is not None and refuse("from", step.start.span, scope)
+        case _:
+            return False
+
+
+def statement_refused(header: object, scope: Scope) -> bool:
+    """Whether a statement is of a kind that has no meaning yet."""
+    match header:
+        case tree.DefDecl(span=span) | tree.DefHeader(span=span):
+            return refuse("def", Span(span.start, span.start + len("def")), scope)
+        case tree.FamilyHeader(span=span):
+            return refuse("family", Span(span.start, span.start + len("family")), scope)
+        case _:
+            return False
