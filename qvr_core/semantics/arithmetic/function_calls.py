@@ -10,6 +10,7 @@ from qvr_core.semantics.arithmetic.application import apply_to, argument_space, 
 from qvr_core.semantics.arithmetic.broadcasting import data_like, flattened, is_data, plate_axes
 from qvr_core.semantics.arithmetic.builtin_calls import check_builtin
 from qvr_core.semantics.arithmetic.elementwise import Check, named_value, words
+from qvr_core.semantics.arithmetic.factor_order import check_order, factor_names
 from qvr_core.semantics.arrows.combinators import arrow_of
 from qvr_core.semantics.arrows.templates import instance_of
 from qvr_core.semantics.language.builtins import BUILTINS
@@ -201,9 +202,16 @@ def fitted(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], name: str
     place = ctx.scope.origin(trees[0].span._replace(start=start, end=end))
     gives = f"{words(trees[0], 'the argument')} is" if len(trees) == 1 else "the arguments are"
     related = [] if name in ctx.scope.local else [declared(name)]
-    return apply_to(
+    reported = len(ctx.scope.diagnostics)
+    applied = apply_to(
         arrow, given, ctx, place, ARGUMENT_MISMATCH, gives, f"`{name}` wants", reaches=reaches, related=related
     )
+    wanted = factor_names(arrow.domain)
+    if len(wanted) == len(args) and len(ctx.scope.diagnostics) == reported:
+        objects = [named_value(arg, ctx).written.removeprefix("Seq ") for arg in args]
+        places = [(tree.span, ctx.text[tree.span.start : tree.span.end]) for tree in trees]
+        check_order(objects, wanted, places, f"`{name}` takes", ctx.scope, related)
+    return applied
 
 
 def _argument_type(arg: Expr) -> ValueType:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from qvr_core.semantics.arithmetic.application import fits
 from qvr_core.semantics.arithmetic.broadcasting import flattened
+from qvr_core.semantics.arithmetic.factor_order import check_order, factor_names
 from qvr_core.semantics.language.spelling import candidates
 from qvr_core.semantics.scope.environment import Binding
 from qvr_core.semantics.scope.scope import Scope, show
@@ -24,7 +25,7 @@ from qvr_core.semantics.types.spaces import (
     product,
     sequence_of,
 )
-from qvr_core.syntax.tree import Name, ReturnStep, Span
+from qvr_core.syntax.tree import Name, ReturnItem, ReturnStep, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,10 @@ def check_return(
     _check_labels(step, scope)
     items = tuple((None if item.label is None else item.label.text, item.name.text) for item in step.items)
     given = _given(step, found)
+    reported = len(scope.diagnostics)
     effective = _effective(step, found, given, codomain, uses_input, scope)
+    if uses_input and step.tupled and len(scope.diagnostics) == reported:
+        _check_order(step, found, bindings, codomain, scope)
     return Returned(items, step.tupled, given, effective)
 
 
@@ -72,6 +76,32 @@ def _check_labels(step: ReturnStep, scope: Scope) -> None:
         if name.text in seen:
             scope.report(PATTERN_MISMATCH, f"two factors are called `{name.text}`", name.span)
         seen.add(name.text)
+
+
+def _check_order(
+    step: ReturnStep, found: list[Binding | None], bindings: Mapping[str, Binding], codomain: Named, scope: Scope
+) -> None:
+    """Warn of labels, or else of declared objects, that are the codomain's in another order."""
+    wanted = factor_names(codomain)
+    if len(wanted) != len(step.items):
+        return
+    given = [_object(item, binding, bindings, wanted) for item, binding in zip(step.items, found, strict=True)]
+    places = [
+        (item.span, item.name.text if item.label is None else f"{item.label.text}: {item.name.text}")
+        for item in step.items
+    ]
+    check_order(given, wanted, places, "the program returns", scope)
+
+
+def _object(item: ReturnItem, value: Binding | None, bindings: Mapping[str, Binding], wanted: list[str]) -> str:
+    """The object of a returned value: the factor or the input that its label names, else what it was declared as."""
+    if item.label is not None:
+        label = item.label.text
+        if factor := next((name for name in wanted if name.lower() == label.lower()), None):
+            return factor
+        labelled = bindings.get(label)
+        value = labelled if labelled is not None and labelled.kind == "input" else value
+    return "" if value is None else value.named.written.removeprefix("Seq ")
 
 
 def _given(step: ReturnStep, found: list[Binding | None]) -> Named:

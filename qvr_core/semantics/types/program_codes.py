@@ -23,6 +23,9 @@ UNOBSERVED_SITE = Code("unobserved-site", _HINT, "Nothing observed depends on th
 ANONYMOUS_DRAW = Code("anonymous-draw", _ERROR, "A draw names an arrow or a family, not an expression.")
 ARGUMENT_MISMATCH = Code("argument-mismatch", _ERROR, "The arguments do not fit the arrow's domain.")
 ARGUMENT_SUPPORT = Code("argument-support", _WARNING, "An argument may have values that are not allowed there.")
+SWAPPED_FACTORS = Code(
+    "swapped-factors", _WARNING, "Values stand in another order than the factors that they are declared as."
+)
 ASCRIPTION_MISMATCH = Code("ascription-mismatch", _ERROR, "The type after `:` is not what the draw gives.")
 PLATE_MISMATCH = Code("plate-mismatch", _ERROR, "An argument runs over another plate than the draw.")
 PATTERN_MISMATCH = Code("pattern-mismatch", _ERROR, "A pattern has another number of names than the value has parts.")
