@@ -35,7 +35,8 @@ class Need:
     the number of values of a finite one; `width` the number of columns of a real one.  `low` and `high` bound a real
     value.  `plate` is the declared index set of a site, with its size; `shared`: a latent runs over it too, so
     there must be that many rows.  `labels` those of an enumeration.  `purpose` is what a data name is for, where an
-    option says it: ('lengths', ''), or 'at', 'mask', 'weight' or 'via' with the site's name.
+    option says it: ('lengths', ''), or 'at', 'mask', 'weight', 'via', or how it censors or truncates, with the site's
+    name.
     `kind` is 'any' where the program leaves it open.
     """
 
@@ -129,8 +130,8 @@ def _purposes(program: Program) -> dict[str, tuple[str, str]]:
     """What the data names that stand in options are for."""
     found = {program.lengths.name: ("lengths", "")} if isinstance(program.lengths, Data) else {}
     for site in observed_sites(program.steps):
-        for key in ("at", "mask", "weight", "via"):
-            value = getattr(site, key)
+        named = [(key, getattr(site, key)) for key in ("at", "mask", "weight", "via")]
+        for key, value in (*named, *site.limits):
             if isinstance(value, Data):
                 found.setdefault(value.name, (key, site.name))
     return found

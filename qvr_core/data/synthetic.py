@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -34,11 +35,21 @@ def synthetic(
         torch.manual_seed(seed)
         if needs.statistical:
             data = {need.name: _values(need, _plate_rows(needs, need), length) for need in needs.data}
-            return Whole({**data, **draw(None, data)})
+            return Whole(_with_draws(needs, data, draw(None, data)))
         inputs = [_values(need, rows, length) for need in needs.inputs]
         x = inputs[0] if len(inputs) == 1 else tuple(inputs)
         data = _data(needs, rows, length)
-        return RowsOf(x, {**data, **draw(x, data)})
+        return RowsOf(x, _with_draws(needs, data, draw(x, data)))
+
+
+def _with_draws(needs: Needs, data: Mapping[str, Tensor], drawn: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Data and what was drawn; each element of an interval-censored site is known exactly."""
+    ends = {
+        need.name: drawn[need.purpose[1]].to(data[need.name].dtype).reshape(data[need.name].shape)
+        for need in needs.data
+        if need.purpose is not None and need.purpose[0] == "interval"
+    }
+    return {**data, **ends, **drawn}
 
 
 def _data(needs: Needs, rows: int, length: int) -> dict[str, Tensor]:
@@ -75,7 +86,20 @@ def _plate_rows(needs: Needs, datum: Need) -> int:
     return sizes[0] if sizes else STATISTICAL_ROWS
 
 
+# What says that a value is censored or truncated, by the option: one element of five is censored on each side, and no
+# bound cuts anything off.
+_LIMITS: Mapping[str, Callable[[int], Tensor]] = {
+    "right_censored": lambda rows: torch.arange(rows) % 5 == 0,
+    "left_censored": lambda rows: torch.arange(rows) % 5 == 1,
+    "interval": lambda rows: torch.full((rows,), math.inf),
+    "truncate_lower": lambda rows: torch.full((rows,), -math.inf),
+    "truncate_upper": lambda rows: torch.full((rows,), math.inf),
+}
+
+
 def _values(need: Need, rows: int, length: int) -> Tensor:
+    if need.purpose is not None and need.purpose[0] in _LIMITS:
+        return _LIMITS[need.purpose[0]](rows)
     shape: tuple[int, ...] = (rows, length) if need.sequence else (rows,)
     if need.kind == "finite":
         return torch.randint(need.size or 2, shape)

@@ -150,7 +150,7 @@ def site_node(scope: Scope, site: m.Site, role: str, detail: str) -> str:
             role=role,
         )
     )
-    for index in (site.via, site.mask, site.weight, site.at):
+    for index in (site.via, site.mask, site.weight, site.at, *(value for _, value in site.limits)):
         if index is not None:
             for end in values(scope, index):
                 connect(scope.drawing.graph, end.node, node, Wire(label=expression(index), kind="index"))

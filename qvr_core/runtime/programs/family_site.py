@@ -6,7 +6,7 @@ A draw has the joint batch shape of its arguments, which an ascription may widen
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -14,12 +14,15 @@ from torch import Tensor
 
 from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.runtime.families.bijectors import Support, constrain
+from qvr_core.runtime.families.noise import open_uniforms
 from qvr_core.runtime.families.soundness import asked
-from qvr_core.runtime.programs.arguments import Aligned, Arguments
+from qvr_core.runtime.programs.arguments import Aligned, Arguments, joint_shape
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
 from qvr_core.runtime.programs.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame, as_tensor
+from qvr_core.runtime.programs.limits import Limits
 from qvr_core.runtime.programs.site_shapes import event_free, event_shape, plate_shape, sizes
+from qvr_core.runtime.programs.site_terms import Terms, fitted_option
 from qvr_core.runtime.values.arrow import NoiseSpec
 from qvr_core.runtime.values.cells import Cell, as_one, lead
 from qvr_core.runtime.values.errors import NoDensity, OtherLength
@@ -29,20 +32,6 @@ from qvr_core.runtime.values.padding import valid_positions
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.model import Ascription, FamilyDraw, Site
 from qvr_core.semantics.types.spaces import Seq
-
-
-@dataclass(slots=True)
-class Terms:
-    """Elementwise log densities: (B, …) with rows, else (…)."""
-
-    value: Tensor
-    rows: bool
-
-    def per_row(self, rows: int) -> Tensor:
-        """Summed over everything but the rows, (B,)."""
-        if not self.rows:
-            return self.value.sum().expand(rows)
-        return self.value if self.value.ndim == 1 else self.value.flatten(1).sum(-1)
 
 
 class FamilySite:
@@ -62,6 +51,8 @@ class FamilySite:
             None if option is None else compile_expr(option, parts)
             for option in (site.via, site.at, site.mask, site.weight)
         )
+        self.limits = Limits(site.limits, self.family, self.where, parts) if site.limits else None
+        self.truncated = self.limits is not None and bool(self.limits.bounds)
         self.plate = plate_shape(site)
         self.space = site.bound[0][1].space if site.bound else None
         self.event = event_shape(self.facts.event, site, self.space)
@@ -77,7 +68,7 @@ class FamilySite:
     def _info(self) -> SiteInfo:
         batch = self._widened(()) if self.via is None and self.at is None else None
         shape = None if self.event is None or batch is None else (*batch, *self.event)
-        spec = NoiseSpec("", shape or (), self.family.noise, True)
+        spec = NoiseSpec("", shape or (), "uniform" if self.truncated else self.family.noise, True)
         kind = "discrete" if self.discrete else self.family.support(()).kind
         observed = self.kind == "observe"
         return SiteInfo(self.name, self.kind, observed, False, shape, kind, (spec,), self.discrete, self.site.density)
@@ -154,8 +145,8 @@ class FamilySite:
         return (*wide, *batch[len(wide) :]) if aligned else (*wide, *batch)
 
     def _drawn(self, frame: Frame, aligned: Aligned, groups: Cell | None) -> SiteRecord:
-        request, family = frame.request, self.family
-        batch = self._target(aligned.batch, groups)
+        request = frame.request
+        batch = self._limited(self._target(aligned.batch, groups), frame)
         parameters = self.arguments.canonical(aligned, len(batch))
         given = request.noise_of(self.name, lambda: self.info.draws)
         noise = None if given is None else given.get("")
@@ -165,10 +156,7 @@ class FamilySite:
             value, log_jacobian = constrain(free, self._support(parameters))
             noise = None
         else:
-            if noise is None:
-                shape = (frame.rows, *batch, *self._noise_event(parameters))
-                noise = family.fresh_noise(shape, request.generator, parameters)
-            value = family.value_of(noise, parameters)
+            value, noise = self._fresh(frame, noise, batch, parameters, groups)
         if self.discrete:
             value = value.long()
         record = self._record(False, value, {} if noise is None else {"": noise})
@@ -176,10 +164,38 @@ class FamilySite:
         frame.bound[self.name] = Cell(value, True)
         by_score = self.by_score and free is None
         if request.wants(self.name) or (request.wanted and (by_score or free is not None)):
-            terms = self.weighted(Terms(family.log_prob(value, *parameters), True), frame, groups)
+            density, _ = self._log_prob(frame, Cell(value, True), parameters, groups, drawn=True)
+            terms = self.weighted(Terms(density, True), frame, groups)
             record.log_prob = terms.per_row(frame.rows)
             record.log_discrete = record.log_prob if by_score else None
         return record
+
+    def _limited(self, batch: tuple[int, ...], frame: Frame) -> tuple[int, ...]:
+        """The batch shape of a draw, as wide as the bounds and censoring of its elements."""
+        if self.limits is None or self.at is not None:
+            return batch
+        cells = [option(frame) for option in self.limits.options.values()]
+        return joint_shape([batch, *(tuple(cell.value.shape[int(cell.rows) :]) for cell in cells)])
+
+    def _fresh(
+        self,
+        frame: Frame,
+        noise: Tensor | None,
+        batch: tuple[int, ...],
+        parameters: tuple[Tensor, ...],
+        groups: Cell | None,
+    ) -> tuple[Tensor, Tensor]:
+        """A value and its noise; that of a truncated site is uniform."""
+        generator = frame.request.generator
+        if self.limits is not None and self.limits.bounds:
+            if noise is None:
+                noise = open_uniforms((frame.rows, *batch), _floating(parameters), generator)
+            given = self._bounds(frame, Cell(noise, True), groups, self.limits.bounds)
+            return self.limits.draw(noise, parameters, {key: cell.value for key, cell in given.items()}), noise
+        if noise is None:
+            shape = (frame.rows, *batch, *self._noise_event(parameters))
+            noise = self.family.fresh_noise(shape, generator, parameters)
+        return self.family.value_of(noise, parameters), noise
 
     def _support(self, parameters: tuple[Tensor, ...]) -> Support:
         """Where the draws live; bounds that literal arguments give are plain numbers, known once and for all."""
@@ -238,9 +254,27 @@ class FamilySite:
         parameters = self.arguments.canonical(aligned, rank)
         if self.facts.support.categories and self.family.categories is not None:
             self._check_categories(value.value, self.family.categories(*parameters))
-        density = self.family.log_prob(value.value, *parameters)
-        terms = Terms(density, value.rows or aligned.rows)
+        density, rows = self._log_prob(frame, value, parameters, groups)
+        terms = Terms(density, value.rows or aligned.rows or rows)
         return self.weighted(self._valid(terms) if isinstance(self.space, Seq) else terms, frame, groups)
+
+    def _log_prob(
+        self, frame: Frame, value: Cell, parameters: tuple[Tensor, ...], groups: Cell | None, *, drawn: bool = False
+    ) -> tuple[Tensor, bool]:
+        """The elementwise log density and whether censoring or truncation gives it rows; a value that was `drawn` is
+        not censored."""
+        if self.limits is None:
+            return self.family.log_prob(value.value, *parameters), False
+        options = self.limits.bounds if drawn else self.limits.options
+        given = self._bounds(frame, value, groups, options)
+        density = self.limits.log_prob(value.value, parameters, {key: cell.value for key, cell in given.items()})
+        return density, any(cell.rows for cell in given.values())
+
+    def _bounds(
+        self, frame: Frame, value: Cell, groups: Cell | None, options: Mapping[str, Evaluate]
+    ) -> dict[str, Cell]:
+        """What the options say, each fitted to a value."""
+        return {k: self._fitted_option(f"`{k}`", option, frame, value, groups) for k, option in options.items()}
 
     def _valid(self, terms: Terms) -> Terms:
         """The terms of a sequence, those of padded positions zero."""
@@ -342,7 +376,8 @@ class FamilySite:
         for option, masks in ((self.mask, True), (self.weight, False)):
             if option is None:
                 continue
-            factor = self._factor(option, frame, terms, groups)
+            elements = Cell(terms.value, terms.rows)
+            factor = self._fitted_option("a mask or weight", option, frame, elements, groups)
             rows = terms.rows or factor.rows
             value = terms.value if terms.rows or not rows else terms.value.expand(frame.rows, *terms.value.shape)
             if masks:
@@ -352,20 +387,12 @@ class FamilySite:
             terms = Terms(made, rows)
         return terms
 
-    def _factor(self, option: Evaluate, frame: Frame, terms: Terms, groups: Cell | None) -> Cell:
-        cell = option(frame)
-        rank = terms.value.ndim - terms.rows
-        if self.at is not None and groups is not None and cell.value.shape[-1:] != terms.value.shape[-1:]:
-            cell = Cell(cell.value[..., groups.value], cell.rows)
-        value = lead(cell.value, rank) if cell.rows else cell.value
-        try:
-            joint = torch.broadcast_shapes(value.shape[int(cell.rows) :], terms.value.shape[int(terms.rows) :])
-        except RuntimeError:
-            joint = None
-        if joint is None or len(joint) > rank or tuple(joint) != tuple(terms.value.shape[int(terms.rows) :]):
-            wanted = f"a mask or weight of shape {tuple(terms.value.shape[int(terms.rows) :])}"
-            raise self.where.misfit(wanted, f"shape {tuple(value.shape[int(cell.rows) :])}")
-        return Cell(value, cell.rows)
+    def _fitted_option(self, what: str, option: Evaluate, frame: Frame, elements: Cell, groups: Cell | None) -> Cell:
+        return fitted_option(option, what, frame, elements, groups if self.at is not None else None, self.where)
 
     def _record(self, observed: bool, value: Tensor, noise: dict[str, Tensor]) -> SiteRecord:
         return SiteRecord(self.name, self.kind, observed, value, None, None, noise, self.site.density)
+
+
+def _floating(parameters: tuple[Tensor, ...]) -> Tensor:
+    return next(parameter for parameter in parameters if parameter.is_floating_point())

@@ -18,9 +18,10 @@ from qvr_core.runtime.families.bijectors import constrain
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.execution import SiteRecord
-from qvr_core.runtime.programs.family_site import FamilySite, Terms
+from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame, as_tensor
 from qvr_core.runtime.programs.site_shapes import sizes
+from qvr_core.runtime.programs.site_terms import Terms
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity, RuntimeProblem
 from qvr_core.runtime.values.layout import blocks

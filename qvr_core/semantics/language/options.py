@@ -11,6 +11,11 @@ MEANINGS: Mapping[str, str] = {
     "mask": "Rows, or positions of a sequence, where it is false do not count.",
     "weight": "The log density of each row, or position, is multiplied by it.",
     "at": "Only the rows, or positions of a sequence, that this index selects are scored.",
+    "right_censored": "Where it is 1 (or true) the value is known to be at least what stands there: P(T ≥ t) counts.",
+    "left_censored": "Where it is 1 (or true) the value is known to be at most what stands there: P(T ≤ t) counts.",
+    "interval": "The value t is known to lie in (t, interval]; where both are equal it is known, ∞ leaves it open.",
+    "truncate_lower": "Only values from here on are seen: the density is divided by their probability.",
+    "truncate_upper": "Only values up to here are seen: the density is divided by their probability.",
     "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
     "lengths": "How many positions of each row's sequences are valid: data or an input. Attention sees no others.",
     "effects": "What the body may do: a subset of `Sample`, `Score`, `Marginal`, `Pure`.",
@@ -30,15 +35,24 @@ OBJECT_KEYS: Mapping[str, str] = {
     "over": "the axis of one draw (sample), or the groups (marginalize)",
     "iid_over": "the plate of independent draws",
 }
+LIMIT_KEYS: Mapping[str, str] = {
+    "right_censored": "elements that are known to be at least their value",
+    "left_censored": "elements that are known to be at most their value",
+    "interval": "the upper end of where each element lies",
+    "truncate_lower": "the least value that can be seen",
+    "truncate_upper": "the greatest value that can be seen",
+}
+"""Options of `observe` that censor or truncate."""
 VALUE_KEYS: Mapping[str, str] = {
     "via": "the group of each row, an integer vector",
     "mask": "rows that count",
     "weight": "a factor on each row's log density",
     "at": "the rows that are selected",
+    **LIMIT_KEYS,
 }
 STEP_KEYS: Mapping[str, tuple[str, ...]] = {
     "sample": ("over", "iid_over", "via", "mask", "weight", "at"),
-    "observe": ("over", "iid_over", "via", "mask", "weight", "at"),
+    "observe": ("over", "iid_over", "via", "mask", "weight", "at", *LIMIT_KEYS),
     "marginalize": ("over", "reduction", "iid_over", "via", "mask", "weight", "at"),
 }
 REDUCTIONS = ("logsumexp",)

@@ -9,6 +9,7 @@ from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.programs.arrow_draws import check_arrow_draw
 from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
+from qvr_core.semantics.programs.limits import check_limits, check_no_limits
 from qvr_core.semantics.programs.step_options import StepOptions, read_step_options
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN
@@ -52,6 +53,7 @@ def check_site(kind: str, name: Name, step: SampleStep | ObserveStep | Marginali
     plates = axes_of(space) if space is not None and is_finite(space.space) else []
     picked = options.via is not None or options.at is not None
     drawn = check_family(step.draw, family, options.over, ctx, plates, picked=picked)
+    check_limits(family, options, ctx)
     decided = ascribe(kind, drawn, space, step.space, options, step.draw.name.span, ctx)
     row_local = kind == "sample" and not drawn.rows
     options = replace(options, over=decided.over)
@@ -92,6 +94,7 @@ def _site(
         row_local=row_local,
         origin=origin,
         iid_over=options.iid_over,
+        limits=tuple((key, limit.value) for key, limit in options.limits.items()),
     )
 
 
@@ -109,6 +112,8 @@ def _from_arrow(
     ctx: StepContext,
 ) -> TypedSite:
     model, value = check_arrow_draw(draw, name.text, ctx)
+    if not isinstance(model.arrow, Damaged):
+        check_no_limits(draw.name.text, options, ctx)
     if isinstance(model.arrow, Damaged) and ctx.scope.lookup(draw.name.text) is None:
         # a misspelt family may have meant a plate or a value: nothing that follows is the user's mistake
         site = _site(name, Ascription.NONE, space, model, model.arrow.density, options, False, origin)

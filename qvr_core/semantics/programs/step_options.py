@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.gathers import check_index
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.options import removal
-from qvr_core.semantics.language.options import OBJECT_KEYS, REDUCTIONS, STEP_KEYS, VALUE_KEYS
+from qvr_core.semantics.language.options import LIMIT_KEYS, OBJECT_KEYS, REDUCTIONS, STEP_KEYS, VALUE_KEYS
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN, respelt
@@ -25,10 +26,20 @@ from qvr_core.syntax.tree import (
     ObjectRef,
     Option,
     Options,
+    Span,
     Value,
     Variable,
     Word,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """An option that censors or truncates: its value, and where it is written."""
+
+    value: Expr
+    key: Span
+    tree: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,7 @@ class StepOptions:
     mask: Expr | None = None
     weight: Expr | None = None
     at: Expr | None = None
+    limits: Mapping[str, Limit] = field(default_factory=dict[str, Limit])
     damaged: bool = False
     """True where an option was not understood: it may be what is missing."""
 
@@ -50,13 +62,14 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
     objects: dict[str, Named] = {}
     damaged = False
     values: dict[str, Expr] = {}
+    limits: dict[str, Limit] = {}
     for option in options.items if options is not None else ():
         key = option.key.text
         if key not in STEP_KEYS[kind]:
             assert options is not None
             _unknown_key(kind, options, option, ctx)
             damaged = True
-        elif key in objects or key in values:
+        elif key in objects or key in values or key in limits:
             ctx.scope.report(STEP_OPTION, f"`{key}` is given twice", option.key.span)
         elif key == "reduction":
             _check_reduction(option, ctx)
@@ -64,9 +77,13 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
             objects[key] = _axis(option, ctx)
             damaged = damaged or isinstance(objects[key].space, Unknown)
         elif (tree := _tree(option.value)) is not None:
-            values[key] = check_arith(tree, ctx)
+            value = check_arith(tree, ctx)
+            if key in LIMIT_KEYS:
+                limits[key] = Limit(value, option.key.span, tree.span)
+                continue
+            values[key] = value
             if key in ("via", "at"):
-                check_index(values[key], tree, ctx)
+                check_index(value, tree, ctx)
         else:
             ctx.scope.report(STEP_OPTION, f"`{key}` names {VALUE_KEYS[key]}: `{key}=name`", option.span)
     return StepOptions(
@@ -76,17 +93,33 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
         values.get("mask"),
         values.get("weight"),
         values.get("at"),
+        limits,
         damaged,
     )
 
 
 def _unknown_key(kind: str, options: Options, option: Option, ctx: StepContext) -> None:
     key = option.key
+    if key.text in LIMIT_KEYS:
+        message = f"{_of_a_latent(kind, key.text)}"
+        ctx.scope.report(STEP_OPTION, message, key.span, fixes=(removal(options, option, ctx.scope),))
+        return
     near = closest(key.text, STEP_KEYS[kind])
     message = f"`{kind}` has no option `{key.text}`"
     message += f"; did you mean `{near}`?" if near else f"; it has {', '.join(f'`{k}`' for k in STEP_KEYS[kind])}"
     fixes = respelt(key, near, ctx.scope) or (removal(options, option, ctx.scope),)
     ctx.scope.report(STEP_OPTION, message, key.span, fixes=fixes)
+
+
+def _of_a_latent(kind: str, key: str) -> str:
+    """Why a latent is neither censored nor truncated."""
+    if key.startswith("truncate_"):
+        end = "low" if key == "truncate_lower" else "high"
+        return (
+            f"`{key}` is an option of `observe`; to `{kind}` between bounds, draw from a family that has them, such as "
+            f"`TruncatedNormal(loc, scale, {end}=…)`"
+        )
+    return f"`{key}` is an option of `observe`: what `{kind}` draws is not data, so nothing is known of its value"
 
 
 def _check_reduction(option: Option, ctx: StepContext) -> None:

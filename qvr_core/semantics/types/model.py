@@ -502,6 +502,8 @@ class Site:
     row_local: bool
     """True where the draw is made anew in each row of the batch."""
     origin: Origin
+    limits: tuple[tuple[str, Expr], ...] = ()
+    """The options that censor or truncate an observed step, by name."""
     iid_over: Named | None = None
     """The plate in front of a value whose own space is ascribed (`: Latent … [iid_over=Item]`)."""
 

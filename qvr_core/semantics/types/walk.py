@@ -74,7 +74,7 @@ def values(step: StepModel) -> tuple[Expr, ...]:
         case m.SampleModel(site=site) | m.ObserveModel(site=site) | m.MarginalizeModel(site=site):
             draw = site.draw
             given = tuple(value for _, value in draw.args) if isinstance(draw, m.FamilyDraw) else draw.args or ()
-            options = (site.via, site.mask, site.weight, site.at)
+            options = (site.via, site.mask, site.weight, site.at, *(value for _, value in site.limits))
             return (*given, *(value for value in options if value is not None))
 
 
