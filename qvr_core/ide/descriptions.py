@@ -16,6 +16,8 @@ from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown, factors_of, item_of
 from qvr_core.semantics.types.walk import all_steps, arrow_named, parts, walk
+from qvr_core.syntax import tree as t
+from qvr_core.syntax.printer import to_text
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -201,6 +203,15 @@ def deduction_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
         f"Semiring {held.semiring}" + (f", start `{held.start}`" if held.start else ""),
         arrows.memory_text(weights) if (weights := weight_count(held)) else "",
     )
+
+
+def function_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
+    """A function or a family of the file: its header."""
+    held = lookup(snapshot, symbol.name)
+    node = held.statement.header.unit.node if held is not None else None
+    if isinstance(node, t.DefDecl):
+        node = t.DefHeader(node.name, node.parameters, None, node.span)
+    return prose(Code(to_text(node)) if node is not None else "", documentation(snapshot, symbol))
 
 
 def site_text(site: m.Site, name: str, role: str) -> Prose:

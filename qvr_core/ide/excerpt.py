@@ -11,7 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from qvr_core.analysis import Snapshot, analyse
 
-DECLARATION = re.compile(r"(?:object|morphism|let|define|program|deduction|composition)\s+(\w+(?:\s*,\s*\w+)*)")
+DECLARATION = re.compile(
+    r"(?:object|morphism|let|define|program|deduction|composition|def|family)\s+(\w+(?:\s*,\s*\w+)*)"
+)
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 # Lines that an excerpt holds at most: some 20 ms of work.

@@ -11,6 +11,7 @@ from qvr_core.ide.descriptions import (
     arrow_text,
     deduction_text,
     documentation,
+    function_text,
     object_text,
     scan_note,
     site_text,
@@ -79,6 +80,8 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
             )
         case "deduction":
             return deduction_text(snapshot, symbol)
+        case "function" | "distribution":
+            return function_text(snapshot, symbol)
         case "site" | "binding" | "input" | "template":
             return _bound(snapshot, found)
         case "data":

@@ -31,8 +31,8 @@ class Occurrence:
     part: 'declare' (a top-level name), 'bind' (a name of a program; `of` is the step's keyword), 'parameter' (an input
     or typed parameter), 'object', 'size', 'arrow', 'value', 'callee', 'family', 'combinator', 'option', 'word',
     'keyword' (of an argument), 'attribute' (after a dot), 'space' (`Real`), 'label', 'returned', 'local' / 'local-bind'
-    (a lambda's or a factor's name; `scope` is where it holds), 'data' (in quotes), 'kind', 'operation', 'rule', 'atom',
-    'term'.  `of` is what the name belongs to: the call of a keyword, the option of a word.
+    (a lambda's or a factor's name, an index; `scope` is where it holds), 'data' (in quotes), 'kind', 'operation',
+    'rule', 'atom', 'term'.  `of` is what the name belongs to: the call of a keyword, the option of a word.
     """
 
     text: str
@@ -96,9 +96,23 @@ def _node(node: Any) -> Found:
                     yield _at(parameter.kind, "kind")
                 for side in parameter.mor or ():
                     yield from _object(side)
+                if parameter.default is not None:
+                    yield from _arith(parameter.default, {})
             yield from _object(domain)
             yield from _object(codomain)
             yield from _options(options)
+        case t.DefDecl(name=name, parameters=parameters, body=body, span=span):
+            yield _at(name, "declare")
+            for parameter in parameters:
+                yield Occurrence(parameter.name.text, parameter.name.span, "local-bind", "", span)
+            yield from _kinds(parameters)
+            yield from _arith(body, {parameter.name.text: span for parameter in parameters})
+        case t.DefHeader(name=name, parameters=parameters) | t.FamilyHeader(name=name, parameters=parameters):
+            yield _at(name, "declare")
+            yield from (_at(parameter.name, "parameter") for parameter in parameters)
+            yield from _kinds(parameters)
+            if isinstance(node, t.FamilyHeader):
+                yield from _object(node.space)
         case t.CompositionHeader(name=name, kind=kind):
             yield _at(name, "declare")
             if kind is not None:
@@ -112,21 +126,43 @@ def _node(node: Any) -> Found:
             yield from _item(node)
 
 
+def _kinds(parameters: tuple[t.FunctionParameter, ...]) -> Found:
+    """The spaces and the defaults of a function's or a family's parameters."""
+    for parameter in parameters:
+        if parameter.space is not None:
+            yield from _object(parameter.space)
+        if parameter.default is not None:
+            yield from _arith(parameter.default, {})
+
+
 def _item(node: Any) -> Found:
     """The names of a step, or of a line of a deduction or composition."""
     match node:
-        case t.SampleStep(pattern=pattern, space=space, draw=draw, options=options):
+        case t.SampleStep(pattern=pattern):
             yield from (_at(name, "bind", "sample") for name in pattern.names)
-            yield from _drawn(space, draw, options)
-        case t.ObserveStep(name=name, space=space, draw=draw, options=options):
+            yield from _drawn(node)
+        case t.ObserveStep(name=name):
             yield _at(name, "bind", "observe")
-            yield from _drawn(space, draw, options)
-        case t.MarginalizeStep(name=name, space=space, draw=draw, options=options):
+            yield from _drawn(node)
+        case t.PredictStep(name=name):
+            yield _at(name, "bind", "predict")
+            yield from _drawn(node)
+        case t.MarginalizeStep(name=name):
             yield _at(name, "bind", "marginalize")
-            yield from _drawn(space, draw, options)
-        case t.LetStep(pattern=pattern, value=value):
+            yield from _drawn(node)
+        case t.LetStep(pattern=pattern, value=value, start=start):
             yield from (_at(name, "bind", "let") for name in pattern.names)
-            yield from _arith(value, {})
+            yield from _binders(node.binders, node.span)
+            indices = _indices(node.binders, node.span)
+            yield from _arith(value, indices)
+            if start is not None:
+                yield from _arith(start, indices)
+        case t.DataStep(names=names, axes=axes, value=value, options=options):
+            yield from (_at(name, "bind", "data") for name in names)
+            yield from _object(axes)
+            if value is not None:
+                yield from _object(value)
+            yield from _options(options)
         case t.ScoreStep(name=name, value=value):
             yield _at(name, "bind", "score")
             yield from _arith(value, {})
@@ -157,15 +193,37 @@ def _item(node: Any) -> Found:
             return
 
 
-def _drawn(space: t.ObjectExpr | None, draw: t.Draw, options: t.Options | None) -> Found:
-    if space is not None:
-        yield from _object(space)
+def _drawn(step: t.DrawStep) -> Found:
+    """What stands behind the name of a step that draws; its indices hold in this one line."""
+    draw, indices = step.draw, _indices(step.binders, step.span)
+    yield from _binders(step.binders, step.span)
+    if step.space is not None:
+        yield from _object(step.space)
     if draw.expression is not None:
         yield from _arrow(draw.expression)
     else:
-        yield _at(draw.name, "family" if draw.name.text in FAMILIES else "arrow")
-        yield from _arith_args(draw.args or (), draw.name.text, {})
-    yield from _options(options)
+        yield _at(draw.name, _family_or_arrow(draw.name))
+        yield from _arith_args(draw.args or (), draw.name.text, indices)
+    if isinstance(step.start, t.ArithCall):
+        yield _at(step.start.func, _family_or_arrow(step.start.func))
+        yield from _arith_args(step.start.args, step.start.func.text, indices)
+    elif step.start is not None:
+        yield from _arith(step.start, indices)
+    yield from _options(step.options)
+
+
+def _family_or_arrow(name: Name) -> str:
+    return "family" if name.text in FAMILIES else "arrow"
+
+
+def _binders(binders: tuple[t.Binder, ...], scope: Span) -> Found:
+    for binder in binders:
+        yield Occurrence(binder.name.text, binder.name.span, "local-bind", "", scope)
+        yield from _object(binder.space)
+
+
+def _indices(binders: tuple[t.Binder, ...], scope: Span) -> dict[str, Span]:
+    return {binder.name.text: scope for binder in binders}
 
 
 def _object(expr: t.ObjectExpr) -> Found:
@@ -173,7 +231,7 @@ def _object(expr: t.ObjectExpr) -> Found:
         case t.FinSetExpr(size=size):
             yield from _size(size)
         case t.EnumExpr(labels=labels):
-            yield from (_at(label, "label") for label in labels)
+            yield from map(_label, labels)
         case t.SpaceExpr(kind=kind, sizes=sizes, options=options):
             yield _at(kind, "space")
             for size in sizes:
@@ -186,6 +244,12 @@ def _object(expr: t.ObjectExpr) -> Found:
         case t.ProductExpr(factors=parts) | t.CoproductExpr(parts=parts):
             for part in parts:
                 yield from _object(part)
+
+
+def _label(label: Name) -> Occurrence:
+    """An element of an enumeration; of one in quotes, what stands between them."""
+    start, end = label.span
+    return Occurrence(label.text, Span(start + 1, end - 1) if label.quoted else label.span, "label")
 
 
 def _size(size: t.Size) -> Found:
@@ -208,6 +272,12 @@ def _value(value: t.Value, key: str) -> Found:
         case t.ListValue(items=items):
             for item in items:
                 yield from _value(item, key)
+        case t.CallValue(func=func, args=args):
+            yield _at(func, _family_or_arrow(func))
+            for argument in args:
+                if argument.key is not None:
+                    yield _at(argument.key, "keyword", func.text)
+                yield from _value(argument.value, func.text)
         case _:
             return
 
@@ -286,7 +356,7 @@ def _arith(expr: t.Arith, local: dict[str, Span]) -> Found:
             yield from _arith(base, local)
             yield _at(method, "attribute")
             yield from _arith_args(args, method.text, local)
-        case t.ListArith(items=items):
+        case t.ListArith(items=items) | t.TupleArith(items=items):
             for item in items:
                 yield from _arith(item, local)
         case t.Lambda(parameter=parameter, body=body, span=span):
@@ -299,6 +369,13 @@ def _arith(expr: t.Arith, local: dict[str, Span]) -> Found:
             inner = {**local, **{index.name.text: span for index in indices}}
             for part in (case.value for case in body) if isinstance(body, tuple) else (body,):
                 yield from _arith(part, inner)
+        case t.Comprehension(function=function, body=body, binders=binders, condition=condition, span=span):
+            yield _use(function, "callee", local)
+            yield from _binders(binders, span)
+            inner = {**local, **_indices(binders, span)}
+            yield from _arith(body, inner)
+            if condition is not None:
+                yield from _arith(condition, inner)
         case _:
             return
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import DocumentSymbol
 from qvr_core.ide.names import Occurrence, names_of
-from qvr_core.ide.symbols import KINDS
+from qvr_core.ide.symbols import KINDS, binding_kind
 from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
@@ -53,7 +53,7 @@ def _items(snapshot: Snapshot, placed: Placed[Any]) -> Iterator[DocumentSymbol]:
 
 def _item_kind(occurrence: Occurrence) -> str:
     if occurrence.part == "bind":
-        return "binding" if occurrence.of == "let" else "site"
+        return binding_kind(occurrence)
     return occurrence.part if occurrence.part in ("rule", "operation") else ""
 
 

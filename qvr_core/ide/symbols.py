@@ -25,6 +25,8 @@ KINDS = {
     "program": "program",
     "composition": "composition",
     "deduction": "deduction",
+    "def": "function",
+    "family": "distribution",
 }
 GLOBAL_KINDS = frozenset(KINDS.values())
 
@@ -36,10 +38,11 @@ RENAMABLE = GLOBAL_KINDS | {"input", "template", "site", "binding", "local", "da
 class Symbol:
     """A thing with a name.
 
-    kind: one of `GLOBAL_KINDS`; 'input', 'template' (typed parameter), 'site', 'binding' (of a let step), all with the
-    uid of their program in `owner`; 'local' (a lambda's or factor's name), 'atom', 'rule', 'label' and 'operation',
-    with the uid that they belong to; 'data', 'size' of the whole file; and what belongs to the language: 'family',
-    'builtin', 'combinator', 'option', 'keyword', 'word', 'attribute', 'space', 'kind'; else 'unknown'.
+    kind: one of `GLOBAL_KINDS`; 'input' (also the parameter of a function), 'template' (typed parameter), 'site',
+    'binding' (of a let step), 'data' that is declared, all with the uid of their program in `owner`; 'local' (the name
+    of a lambda, a factor or an index), 'atom', 'rule', 'label' and 'operation', with the uid that they belong to; other
+    'data', 'size' of the whole file; and what belongs to the language: 'family', 'builtin', 'combinator', 'option',
+    'keyword', 'word', 'attribute', 'space', 'kind'; else 'unknown'.
     """
 
     kind: str
@@ -113,10 +116,10 @@ def _collected(statement: Statement) -> dict[str, tuple[Placed[Any], Occurrence]
 
 
 def binding_kind(occurrence: Occurrence) -> str:
-    """'input', 'template', 'site' or 'binding'."""
+    """'input', 'template', 'site', 'binding' or 'data'."""
     if occurrence.part == "parameter":
         return "template" if occurrence.of else "input"
-    return "binding" if occurrence.of == "let" else "site"
+    return {"let": "binding", "data": "data"}.get(occurrence.of, "site")
 
 
 def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occurrence: Occurrence) -> Symbol:
@@ -176,7 +179,7 @@ def _of_file(snapshot: Snapshot, name: str) -> Symbol | None:
 
 def _value(snapshot: Snapshot, statement: Statement, occurrence: Occurrence) -> Symbol:
     name = occurrence.text
-    if isinstance(statement.header.unit.node, t.ProgramHeader) or statement.header.unit.keyword == "program":
+    if statement.header.unit.keyword in ("program", "def", "family"):
         bound = _bound(statement, name)
         if bound is not None:
             return bound

@@ -29,6 +29,8 @@ TOKEN_TYPES = {
     "program": "method",
     "composition": "namespace",
     "deduction": "namespace",
+    "function": "function",
+    "distribution": "class",
     "family": "class",
     "builtin": "function",
     "combinator": "keyword",

@@ -13,8 +13,8 @@ from itertools import takewhile
 
 from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS, Logical, code_end, logical_line, next_code
 from qvr_core.syntax.layout import shape as shape_of
+from qvr_core.syntax.mistakes.openers import near_word
 from qvr_core.syntax.problems import Replacement, problem
-from qvr_core.syntax.recovery import near_word
 from qvr_core.syntax.tree import Span, SyntaxProblem
 
 # By its opener, what the lines of a block are: a function has the steps of a program, a family has rules.
@@ -177,6 +177,8 @@ def block_tree(lines: Sequence[str], found: Extent) -> Block:
         placed.append(block)
         _attach(block, root, levels, seen, found)
     _add_tab_problems(lines, placed, found)
+    for block in placed:
+        _check_chained(lines, block)
     if found.kind != "unknown":
         _check_blocks(lines, root)
     if found.stripped and found.kind == "program":
@@ -320,6 +322,20 @@ def offset(lines: Sequence[str], origin: tuple[int, int], place: tuple[int, int]
         return -offset(lines, place, origin)
     between = sum([len(lines[i]) + 1 for i in range(from_line, to_line)])
     return between + to_column - from_column
+
+
+def _check_chained(lines: Sequence[str], block: Block) -> None:
+    """A line with `from` that is not indented deeper than its step, with a fix."""
+    origin = (block.line.first, block.line.shape.column)
+    for i in range(block.line.first + 1, block.line.last + 1):
+        found = shape_of(lines[i])
+        if found.word == "from" and found.width <= block.line.shape.width:
+            start = offset(lines, origin, (i, 0))
+            place = Span(start + found.column, start + found.column + len("from"))
+            indent = " " * (block.line.shape.width + len(INDENT))
+            fix = ("Indent it", ((Span(start, start + found.column), indent),))
+            message = "a line with `from` is indented deeper than the step that it goes on with"
+            block.problems.append(problem("syntax-error", message, place, fix))
 
 
 def _add_tab_problems(lines: Sequence[str], blocks: list[Block], found: Extent) -> None:

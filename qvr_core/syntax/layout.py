@@ -28,8 +28,8 @@ _TRAILS = re.compile(r"(?:>>|\|-|⊢|[@+\-*/~=<>^])$|(?:<-|->)$")
 _TRAILS_SOFTLY = re.compile(r"(?:[,:]|\bfactor\b.*\bin)$")
 _LEADS = re.compile(r">>|->|<-|\|-|⊢|[@+\-*/~=^<>]|!=|[)\]}]")
 _LEADS_SOFTLY = re.compile(r"[\[.,:](?![0-9])")
-# What goes on with a step if it is indented deeper: the first elements of a recursion.
-_STARTS_CHAIN = re.compile(r"from\b")
+# Lines that no line with `from` goes on with: it gives the first elements of a step.
+_NEVER_CHAINED = frozenset({*STATEMENT_WORDS, "data", "score", "return"} - {"let"})
 # Words that open a line and are names elsewhere, each with what must follow where a bracket is open.
 UNRESERVED = {
     "data": r"[ \t]+[A-Za-z_]\w*[ \t]*[,:]",
@@ -162,7 +162,7 @@ def logical_line(lines: Sequence[str], first: int, kind: str) -> Logical:
             continue
         if found.width == 0 and found.word:
             break
-        if not _continues(lines, last, i, depth, start.width, kind):
+        if not _continues(lines, start, last, i, depth, kind):
             break
         depth = max(depth - found.closes, 0) + (found.attribute_opens if deduction else found.opens)
         last = i
@@ -170,11 +170,11 @@ def logical_line(lines: Sequence[str], first: int, kind: str) -> Logical:
     return Logical(first, last, start)
 
 
-def _continues(lines: Sequence[str], last: int, i: int, depth: int, width: int, kind: str) -> bool:
-    """Whether line `i` goes on with the code that ends in line `last`."""
+def _continues(lines: Sequence[str], start: LineShape, last: int, i: int, depth: int, kind: str) -> bool:
+    """Whether line `i` goes on with the code that begins with `start` and ends in line `last`."""
     found = shape(lines[i])
     line = lines[i]
-    deeper = found.width > width
+    deeper = found.width > start.width
     if found.word and _opens(line, found, kind, deeper):
         return False
     if not found.word and kind == "deduction" and line.startswith('"', found.column):
@@ -188,7 +188,7 @@ def _continues(lines: Sequence[str], last: int, i: int, depth: int, width: int, 
     before = lines[last][: code_end(lines[last], kind == "deduction")]
     if _TRAILS.search(before):
         return True
-    if kind == "program" and _STARTS_CHAIN.match(line, found.column):
+    if found.word == "from" and kind == "program" and start.word not in _NEVER_CHAINED:
         return True
     return deeper and bool(_LEADS_SOFTLY.match(line, found.column) or _trails_softly(before, kind))
 

@@ -13,8 +13,9 @@ from qvr_core.syntax import tree
 from qvr_core.syntax.builder import ACTIONS
 from qvr_core.syntax.lalr import Failure, Token, reductions, run
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds, tokenize
+from qvr_core.syntax.mistakes.openers import KEYWORDS, near_word, opener
+from qvr_core.syntax.mistakes.recovery import balanced, explained
 from qvr_core.syntax.problems import problem
-from qvr_core.syntax.recovery import KEYWORDS, balanced, explained, near_word, opener
 from qvr_core.syntax.tables import table
 from qvr_core.syntax.tree import Name, Span, SyntaxProblem, Unit
 from qvr_core.syntax.walk import children

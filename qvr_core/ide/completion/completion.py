@@ -26,6 +26,7 @@ from qvr_core.ide.completion.offers import (
     values_offered,
 )
 from qvr_core.ide.completion.snippets import (
+    FAMILY_RULES,
     OPERATIONS,
     SNIPPETS,
     STATEMENTS,
@@ -105,7 +106,8 @@ def _openers(place: Context) -> Items:
         case "deduction_item":
             yield from (_keyword(word) for word in ITEM_WORDS)
         case "composition_rule":
-            for name, text in OPERATIONS:
+            family = place.statement is not None and place.statement.header.unit.keyword == "family"
+            for name, text in FAMILY_RULES if family else OPERATIONS:
                 yield Completion(name, "property", text, insert=text, rank=GOOD)
         case _:
             return
@@ -125,7 +127,7 @@ def _keyword(word: str, rank: int = GOOD) -> Completion:
 def _after_operand(snapshot: Snapshot, place: Context) -> Items:
     """The words that the grammar wants; behind the type of a morphism its options and its family."""
     accepted = place.accepted or frozenset()
-    for kind, word in (("AS", "as"), ("IN", "in"), ("FROM", "from")):
+    for kind, word in (("AS", "as"), ("IN", "in"), ("FOR", "for"), ("IF", "if"), ("FROM", "from")):
         if kind in accepted:
             yield Completion(word, "keyword", rank=PLAIN)
     if place.keyword != "morphism" or not _seen(place, "ARROW") or place.brackets:
@@ -154,11 +156,14 @@ def _statement(snapshot: Snapshot, place: Context) -> Items:
             if _seen(place, "COLON"):
                 yield from objects_offered(snapshot, place)
                 yield from spaces_offered()
-        case "morphism" | "program" | "deduction":
+        case "morphism" | "program" | "deduction" | "family":
             yield from _header(snapshot, place, bracket)
         case "let" | "define":
             if _seen(place, "EQUAL"):
                 yield from _expression(snapshot, place, bracket)
+        case "def":
+            if _seen(place, "EQUAL"):
+                yield from _arithmetic(snapshot, place)
         case "export":
             yield from _expression(snapshot, place, bracket)
         case "composition":
@@ -351,14 +356,19 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
     match place.keyword:
         case "return":
             yield from bound_offered(place)
+        case _ if bracket is not None and bracket.since and bracket.since[-1].kind == "COLON":
+            yield from objects_offered(snapshot, place)  # of an index
         case "let" | "score":
             if _seen(place, "EQUAL"):
                 yield from _arithmetic(snapshot, place)
-        case _ if bracket is not None and bracket.kind == "LSQB" and len(place.brackets) == 1 and drawn:
+        case _ if bracket is not None and bracket.kind in ("LSQB", "OPTIONS") and len(place.brackets) == 1 and drawn:
             yield from _options(snapshot, place, bracket)
         case _ if bracket is not None and drawn:
             if not bracket.since:
                 yield from parameters_offered(bracket)
+            yield from _arithmetic(snapshot, place)
+        case _ if place.last is not None and place.last.kind == "FROM":
+            yield from families_offered()
             yield from _arithmetic(snapshot, place)
         case _ if place.last is not None and place.last.kind == "DRAW":
             yield from draws_offered(snapshot, place)
@@ -366,6 +376,8 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
         case _ if _seen(place, "COLON") and not drawn:
             yield from objects_offered(snapshot, place)
             yield from spaces_offered()
+            if place.keyword == "data":
+                yield from (Completion(kind, "type", rank=PLAIN) for kind in ("Nat", "Bool"))
         case _:
             return
 

@@ -109,9 +109,11 @@ def _continues(snapshot: Snapshot, begin: Cursor, cursor: Cursor) -> bool:
         return False
     depth = sum((token.kind in OPENERS) - (token.kind in CLOSING) for token in tokens)
     stripped = line.lstrip()
-    return depth > 0 or tokens[-1].text in JOINERS or any(stripped.startswith(sign) for sign in JOINERS)
+    joined = tokens[-1].text in JOINERS or any(stripped.startswith(sign) for sign in JOINERS)
+    return depth > 0 or joined or (_FROM.match(stripped) is not None and len(line) - len(stripped) > begin.column)
 
 
+_FROM = re.compile(r"from\b")
 JOINERS = (">>", "@", "+", "-", "*", "/", "->", "<-", "~", "|-", "=")
 
 
@@ -122,7 +124,10 @@ def _slice(lines: Sequence[str], begin: Cursor, cursor: Cursor) -> str:
     return "\n".join([lines[begin.line][begin.column :], *middle, lines[cursor.line][: cursor.column]])
 
 
-BODY_SYMBOLS = {"program": "step", "deduction": "deduction_item", "composition": "composition_rule"}
+BODY_SYMBOLS = {
+    **{"program": "step", "deduction": "deduction_item", "composition": "composition_rule"},
+    **{"def": "step", "family": "composition_rule"},
+}
 
 
 def _line_start(statement: Statement | None, indent: int) -> str:

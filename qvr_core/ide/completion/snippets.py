@@ -41,6 +41,13 @@ OPERATIONS = (
     ("zero", "zero = 0.0"),
 )
 
+FAMILY_RULES = (
+    ("density", "density(x) = "),
+    ("draw", "draw = "),
+    ("cdf", "cdf(x) = "),
+    ("log_survival", "log_survival(x) = "),
+)
+
 SPACE_SNIPPETS = (
     ("Real", "Real ${1:64}"),
     ("FinSet", "FinSet ${1:256}"),

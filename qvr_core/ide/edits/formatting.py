@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import TextEdit
@@ -11,7 +12,9 @@ from qvr_core.syntax.source import Cursor, Range
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
-BLOCK_OPENERS = ("program ", "deduction ", "marginalize ", "lexicon")
+BLOCK_OPENERS = ("program ", "deduction ", "marginalize ", "lexicon", "family ")
+# A function whose value does not stand on its own line.
+_FUNCTION = re.compile(r"def\s+\w+\s*\([^()]*\)\s*:?\s*(?:#.*)?$")
 
 
 def edits(snapshot: Snapshot, first: int = 0, last: int | None = None) -> list[TextEdit]:
@@ -27,7 +30,8 @@ def indentation(snapshot: Snapshot, cursor: Cursor) -> list[TextEdit]:
     above = lines[cursor.line - 1]
     text = above.strip()
     indent = len(above) - len(above.lstrip())
-    if text.startswith(BLOCK_OPENERS) and not text.startswith("lexicon from"):
+    opens = text.startswith(BLOCK_OPENERS) and not text.startswith("lexicon from")
+    if opens or _FUNCTION.match(text):
         indent += STEP
     elif text.startswith("return ") and indent:
         indent = 0

@@ -201,6 +201,8 @@ ORDER = {
     "let": 2,
     "define": 2,
     "deduction": 3,
+    "def": 3,
+    "family": 3,
     "program": 4,
     "export": 5,
     "composition": -1,
@@ -208,7 +210,7 @@ ORDER = {
 
 
 # Kinds that stand with blank lines around each.
-APART = ("program", "composition")
+APART = ("program", "composition", "family")
 
 
 def organize(snapshot: Snapshot) -> tuple[TextEdit, ...]:

@@ -3,101 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
 from qvr_core.syntax.builder import ACTIONS
-from qvr_core.syntax.expectations import JOINTS, after, literal_of, wanted
 from qvr_core.syntax.lalr import Failure, Token, acceptable, run
-from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS
 from qvr_core.syntax.lexer import CLOSERS, OPENERS, tokenize
+from qvr_core.syntax.mistakes.expectations import JOINTS, after, literal_of, wanted
+from qvr_core.syntax.mistakes.place import Place
+from qvr_core.syntax.mistakes.slips import slip_at
 from qvr_core.syntax.problems import problem
-from qvr_core.syntax.slips import Place, slip_at
 from qvr_core.syntax.tables import table
 from qvr_core.syntax.tree import Span, SyntaxProblem
-
-KEYWORDS = {"statement": STATEMENT_WORDS, "step": STEP_WORDS, "deduction_item": ITEM_WORDS}
-NOUNS = {"statement": "statement", "step": "step", "deduction_item": "line of a deduction"}
 
 _CLOSING = {kind: text for text, kind in CLOSERS.items()}
 _JOINING = frozenset({"COMPOSE", "AT", "PLUS", "MINUS", "STAR", "SLASH", "CARET", "COMPARISON", "TILDE", "LSQB"})
 
 
-def near_word(word: str, words: Sequence[str]) -> str:
-    """The one of `words` that a misspelt word means, '' if it is like none."""
-    if word.lower() in words:
-        return word.lower()
-    near = get_close_matches(word, words, n=1, cutoff=0.7)
-    return near[0] if near else ""
-
-
 # ---------------------------------------------------------------- recovery inside a unit
-
-
-def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
-    """The problem of a unit that starts with no keyword, and the keyword that was meant ('' if none is near)."""
-    first = tokens[0]
-    span = Span(first.start, first.end)
-    meant = near_word(first.text, KEYWORDS[start])
-    if meant and meant != first.text and _could_open(meant, tokens):
-        tokens[0] = first._replace(kind=table().literals[meant], text=meant)
-        fix = (f"Replace it with `{meant}`", ((span, meant),))
-        message = f"`{first.text}` is no {NOUNS[start]}; did you mean `{meant}`?"
-        return problem("unknown-statement", message, span, fix), meant
-    if start == "statement" and first.text in STEP_WORDS:
-        message = f"`{first.text}` is a step and stands in the body of a program"
-        return problem("misplaced-step", message, span), ""
-    meant = _left_out(tokens, start) if first.kind in ("NAME", "LPAR") else ""
-    if meant:
-        at = first.start
-        tokens.insert(0, Token(table().literals[meant], meant, at, at))
-        edits = [(Span(at, at), f"{meant} ")]
-        tilde = next((i for i, token in enumerate(tokens) if start == "step" and token.kind == "TILDE"), None)
-        if tilde is not None:
-            edits.append((Span(tokens[tilde].start, tokens[tilde].end), "<-"))
-            tokens[tilde] = tokens[tilde]._replace(kind="DRAW", text="<-")
-        title = f"Write `{meant}` before it" if tilde is None else f"Write `{meant} {first.text} <- …`"
-        fix = (title, tuple(edits))
-        message = f"a {NOUNS[start]} starts with a word that says what it does; is `{meant}` left out?"
-        return problem("unknown-statement", message, span, fix), meant
-    listed = ", ".join([f"`{word}`" for word in KEYWORDS[start]])
-    return problem("unknown-statement", f"a {NOUNS[start]} starts with one of {listed}", span), ""
-
-
-_NEEDS = {
-    "data": ("COLON",),
-    "predict": ("DRAW", "DRAW_EXPR", "TILDE"),
-    "def": ("LPAR",),
-    "family": ("LPAR",),
-}
-"""Of the words that are names elsewhere, the sign that the third token of their line is, or that stands in it."""
-
-
-def _could_open(word: str, tokens: list[Token]) -> bool:
-    """Whether a line may be meant to start with that word."""
-    kinds = [token.kind for token in tokens]
-    return word not in _NEEDS or (kinds[1] == "NAME" and any(kind in kinds for kind in _NEEDS[word]))
-
-
-def _left_out(tokens: list[Token], start: str) -> str:
-    """The keyword that would make sense of a unit which starts without one, by the signs it has."""
-    kinds = [token.kind for token in tokens]
-    has = set(kinds)
-    if start == "step":
-        if has & {"DRAW", "DRAW_EXPR", "TILDE"}:
-            return "sample"
-        if "EQUAL" in has and kinds[1] in ("EQUAL", "COMMA", "NAME"):
-            return "let"
-        return "return" if kinds == ["NAME", "$END"] or (kinds[0] == "LPAR" and kinds[-2] == "RPAR") else ""
-    if start == "statement" and kinds[1] == "EQUAL":
-        return "let"
-    if start == "statement" and "COLON" in has:
-        if "ARROW" not in has:
-            return "object"
-        return "morphism" if has & {"LSQB", "TILDE"} else "program"
-    return "rule" if "TURNSTILE" in has else ""
 
 
 def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> tuple[list[Token], bool]:

@@ -4,42 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import NamedTuple
 
 from qvr_core.syntax.lalr import Token
 from qvr_core.syntax.lexer import CLOSERS, COMBINATORS, OPENERS, SPACES
+from qvr_core.syntax.mistakes.index_slips import INDEX_SLIPS
+from qvr_core.syntax.mistakes.place import Place, Slip, around, closing, span_of
 from qvr_core.syntax.tables import table
 from qvr_core.syntax.tree import Span
-
-
-class Place(NamedTuple):
-    """Token number `at` of a unit is acceptable nowhere; `expected` are the terminals that would be."""
-
-    tokens: list[Token]
-    at: int
-    expected: frozenset[str]
-    start: str
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.at]
-
-    @property
-    def kind(self) -> str:
-        return self.tokens[self.at].kind
-
-    @property
-    def before(self) -> Token:
-        return self.tokens[self.at - 1]
-
-
-class Slip(NamedTuple):
-    """What to say, where, and what fixes it: a title and replacements (none where it is open what was meant)."""
-
-    message: str
-    span: Span
-    title: str = ""
-    edits: tuple[tuple[Span, str], ...] = ()
 
 
 def slip_at(place: Place) -> Slip | None:
@@ -47,53 +18,35 @@ def slip_at(place: Place) -> Slip | None:
     return next((slip for look in SLIPS if (slip := look(place)) is not None), None)
 
 
-def _span(token: Token) -> Span:
-    return Span(token.start, token.end)
-
-
-def _around(span: Span, brackets: str) -> tuple[tuple[Span, str], ...]:
-    return (Span(span.start, span.start), brackets[0]), (Span(span.end, span.end), brackets[1])
-
-
 def _hole(p: Place) -> Slip | None:
     if p.kind != "UNDERSCORE":
         return None
-    return Slip("`_` stands for an open size or a dropped name, nothing else", _span(p.token))
+    return Slip("`_` stands for an open size or a dropped name, nothing else", span_of(p.token))
 
 
 def _bare_options(p: Place) -> Slip | None:
     if p.kind != "NAME" or p.tokens[p.at + 1].kind != "EQUAL" or not {"LSQB", "$END"} <= p.expected:
         return None
-    edits = _around(Span(p.token.start, p.tokens[-1].start), "[]")
-    return Slip("options stand in brackets: `[key=value]`", _span(p.token), "Put it in brackets", edits)
+    edits = around(Span(p.token.start, p.tokens[-1].start), "[]")
+    return Slip("options stand in brackets: `[key=value]`", span_of(p.token), "Put it in brackets", edits)
 
 
 def _options_in_wrong_brackets(p: Place) -> Slip | None:
     keyed = p.kind in ("LPAR", "LBRACE") and [t.kind for t in p.tokens[p.at + 1 : p.at + 3]] == ["NAME", "EQUAL"]
-    closing = _closing(p.tokens, p.at)
-    if not keyed or closing is None or not {"LSQB", "$END"} <= p.expected:
+    end = closing(p.tokens, p.at)
+    if not keyed or end is None or not {"LSQB", "$END"} <= p.expected:
         return None
-    edits = ((_span(p.token), "["), (_span(closing), "]"))
-    return Slip("options stand in square brackets", _span(p.token), "Use square brackets", edits)
-
-
-def _closing(tokens: list[Token], at: int) -> Token | None:
-    """The bracket that closes the one at `at`."""
-    depth = 0
-    for token in tokens[at:]:
-        depth += (token.kind in OPENERS) - (token.text in CLOSERS)
-        if depth == 0:
-            return token
-    return None
+    edits = ((span_of(p.token), "["), (span_of(end), "]"))
+    return Slip("options stand in square brackets", span_of(p.token), "Use square brackets", edits)
 
 
 def _return_of_more_than_names(p: Place) -> Slip | None:
     if p.tokens[0].kind != "RETURN" or p.at < 2 or p.tokens[1].kind == "LPAR":
         return None
     if p.kind != "COMMA":
-        return Slip("`return` takes a name: give the expression one with `let`", _span(p.token))
-    edits = _around(Span(p.tokens[1].start, p.tokens[-2].end), "()")
-    return Slip("several values are returned in parentheses", _span(p.token), "Put them in parentheses", edits)
+        return Slip("`return` takes a name: give the expression one with `let`", span_of(p.token))
+    edits = around(Span(p.tokens[1].start, p.tokens[-2].end), "()")
+    return Slip("several values are returned in parentheses", span_of(p.token), "Put them in parentheses", edits)
 
 
 def _several_bound_names(p: Place) -> Slip | None:
@@ -103,21 +56,21 @@ def _several_bound_names(p: Place) -> Slip | None:
     last = next((i for i, token in enumerate(p.tokens) if token.kind in joint), None)
     if last is None:
         return None
-    edits = _around(Span(p.tokens[1].start, p.tokens[last - 1].end), "()")
-    return Slip("several names are bound in parentheses", _span(p.token), "Put them in parentheses", edits)
+    edits = around(Span(p.tokens[1].start, p.tokens[last - 1].end), "()")
+    return Slip("several names are bound in parentheses", span_of(p.token), "Put them in parentheses", edits)
 
 
 def _unquoted_word(p: Place) -> Slip | None:
     if p.start != "lexicon_entry" or p.at != 0 or p.kind != "NAME":
         return None
-    span = _span(p.token)
-    return Slip("a word of a lexicon stands in quotes", span, "Put it in quotes", _around(span, '""'))
+    span = span_of(p.token)
+    return Slip("a word of a lexicon stands in quotes", span, "Put it in quotes", around(span, '""'))
 
 
 def _product_with_comma(p: Place) -> Slip | None:
     if p.kind != "COMMA" or not {"STAR", "PLUS"} <= p.expected or "CARET" in p.expected:
         return None
-    span = _span(p.token)
+    span = span_of(p.token)
     return Slip("a product of objects is written `A * B`", span, "Replace it with `*`", ((span, " *"),))
 
 
@@ -125,12 +78,12 @@ def _size_in_brackets(p: Place) -> Slip | None:
     space = p.before if p.at else None
     if space is None or space.kind not in ("FINSET", "SPACE") or p.kind not in ("LPAR", "LSQB"):
         return None
-    closing = _closing(p.tokens, p.at)
-    if closing is None:
+    end = closing(p.tokens, p.at)
+    if end is None:
         return None
-    edits = ((Span(space.end, p.token.end), " "), (_span(closing), ""))
+    edits = ((Span(space.end, p.token.end), " "), (span_of(end), ""))
     message = f"a size stands without brackets: `{space.text} n`"
-    return Slip(message, _span(p.token), "Remove the brackets", edits)
+    return Slip(message, span_of(p.token), "Remove the brackets", edits)
 
 
 # What spaces are called elsewhere.
@@ -153,7 +106,7 @@ def _misspelt_space(p: Place) -> Slip | None:
     meant = _OTHER_WORDS.get(written) or (spelt[near[0]] if near else None)
     if meant is None or meant not in words:
         return None
-    span = _span(p.before)
+    span = span_of(p.before)
     edits = ((span, meant),)
     return Slip(f"`{p.before.text}` is no space; did you mean `{meant}`?", span, f"Replace it with `{meant}`", edits)
 
@@ -179,7 +132,7 @@ def _matrix_product(p: Place) -> Slip | None:
     start, end = tokens[first].start, tokens[at - 1].end
     edits = [(Span(start, start), "matmul(" * len(edits)), *edits, (Span(end, end), ")")]
     message = "`@` joins arrows; the product of two matrices is `matmul(a, b)`"
-    return Slip(message, _span(p.token), "Write `matmul`", tuple(edits))
+    return Slip(message, span_of(p.token), "Write `matmul`", tuple(edits))
 
 
 def _value_start(tokens: list[Token], at: int) -> int:
@@ -211,10 +164,10 @@ def _value_end(tokens: list[Token], at: int) -> int | None:
         if tokens[at + 1].kind == "DOT":
             at += 2
             continue
-        closing = _closing(tokens, at + 1)
-        if closing is None:
+        end = closing(tokens, at + 1)
+        if end is None:
             return None
-        at = tokens.index(closing)
+        at = tokens.index(end)
     return at
 
 
@@ -222,9 +175,9 @@ def _arguments_without_parentheses(p: Place) -> Slip | None:
     if p.at == 0 or p.before.text not in COMBINATORS or "COMPOSE" not in p.expected:
         return None
     message = f"the arguments of `{p.before.text}` stand in parentheses"
-    if p.kind == "LSQB" and (closing := _closing(p.tokens, p.at)) is not None:
-        return Slip(message, _span(p.token), "Use parentheses", ((_span(p.token), "("), (_span(closing), ")")))
-    return Slip(message, _span(p.token))
+    if p.kind == "LSQB" and (end := closing(p.tokens, p.at)) is not None:
+        return Slip(message, span_of(p.token), "Use parentheses", ((span_of(p.token), "("), (span_of(end), ")")))
+    return Slip(message, span_of(p.token))
 
 
 def _missing_sign(p: Place) -> Slip | None:
@@ -237,10 +190,45 @@ def _missing_sign(p: Place) -> Slip | None:
     text = next(text for text, kind in table().literals.items() if kind == sign)
     at = Span(p.before.end, p.before.end)
     message = f"expected `{text}` after `{p.before.text}`, not `{p.token.text}`"
-    return Slip(message, _span(p.token), f"Insert `{text}`", ((at, "," if sign == "COMMA" else f" {text}"),))
+    return Slip(message, span_of(p.token), f"Insert `{text}`", ((at, "," if sign == "COMMA" else f" {text}"),))
+
+
+def _parameters_left_out(p: Place) -> Slip | None:
+    opening = p.tokens[0]
+    if opening.kind not in ("DEF", "FAMILY") or p.at != 2 or p.expected != frozenset({"LPAR"}):
+        return None
+    name = p.tokens[1].text
+    return Slip(f"the parameters of `{name}` stand in parentheses: `{opening.text} {name}(x)`", span_of(p.before))
+
+
+def _typed_function(p: Place) -> Slip | None:
+    """`def f(x) : Real = x`."""
+    if p.tokens[0].kind != "DEF" or p.at < 3 or p.before.kind != "COLON" or p.tokens[p.at - 2].kind != "RPAR":
+        return None
+    end = next((token for token in p.tokens[p.at :] if token.kind == "EQUAL"), p.tokens[-1])
+    type_end = p.tokens[p.tokens.index(end) - 1].end
+    edits = ((Span(p.tokens[p.at - 2].end, type_end), ""),)
+    message = "a function has no type of its own: it is typed where it is called"
+    return Slip(message, Span(p.token.start, type_end), "Remove the type", edits)
+
+
+def _default_without_kind(p: Place) -> Slip | None:
+    """`program p(sd = 1.0)`."""
+    if p.kind != "EQUAL" or p.tokens[0].kind != "PROGRAM" or p.before.kind != "NAME" or "COLON" not in p.expected:
+        return None
+    kind = {"INT": "Nat", "FLOAT": "Real"}.get(p.tokens[p.at + 1].kind)
+    message = f"a parameter with a default says its kind: `{p.before.text} : {kind or 'Real'} = …`"
+    if kind is None:
+        return Slip(message, span_of(p.token))
+    at = Span(p.before.end, p.before.end)
+    return Slip(message, span_of(p.token), f"Insert `: {kind}`", ((at, f" : {kind}"),))
 
 
 SLIPS: tuple[Callable[[Place], Slip | None], ...] = (
+    *INDEX_SLIPS,
+    _parameters_left_out,
+    _typed_function,
+    _default_without_kind,
     _bare_options,
     _misspelt_space,
     _hole,
