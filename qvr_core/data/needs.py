@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model import (
     ArrowDraw,
     Ascription,
     Attention,
     Data,
+    DataName,
     FamilyDraw,
     MarginalizeModel,
     Model,
@@ -28,6 +30,16 @@ from qvr_core.semantics.types.walk import Node, arrow_named, children, sites, wa
 
 
 @dataclass(frozen=True, slots=True)
+class Axis:
+    """A set that data run over, or whose elements they hold: its name (None: anonymous), its size (None: it comes with
+    the data) and its labels, where it has some."""
+
+    name: str | None
+    size: int | None
+    labels: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Need:
     """One thing that must be supplied.
 
@@ -37,7 +49,9 @@ class Need:
     there must be that many rows.  `labels` those of an enumeration.  `purpose` is what a data name is for, where an
     option says it: ('lengths', ''), or 'at', 'mask', 'weight', 'via', or how it censors or truncates, with the site's
     name.
-    `kind` is 'any' where the program leaves it open.
+    `kind` is 'any' where the program leaves it open.  Where a `data` step declares it, `axes` are the sets that it runs
+    over, `values` is the set that its elements belong to, `element` the shape of one element, and `constraint` says
+    where that is a 'Simplex', a 'Covariance' and so on.
     """
 
     role: str
@@ -54,6 +68,10 @@ class Need:
     shared: bool = False
     labels: tuple[str, ...] | None = None
     purpose: tuple[str, str] | None = None
+    axes: tuple[Axis, ...] | None = None
+    values: Axis | None = None
+    element: tuple[int, ...] = ()
+    constraint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +103,71 @@ def needs_of(program: Program) -> Needs:
             name = named or ("x" if len(factors) == 1 else f"x_{number}")
             inputs.append(_need("input", name, space, program.domain.written, program.origin))
     latent = _latent_plates(program.steps)
-    observed = tuple(_observed(site, latent) for site in observed_sites(program.steps))
+    declared = {item.name: item for item in program.data if item.declared}
+    sites = (_observed(site, latent) for site in observed_sites(program.steps))
+    observed = tuple(_as_declared(need, declared.get(need.name)) for need in sites)
+    scored = {need.name for need in observed}
     purposes, groups = _purposes(program), dict(_groups(program.steps))
     labels = _labels(program.steps)
     data: list[Need] = []
     for item in program.data:
+        if item.name in scored:
+            continue
+        if item.declared:
+            need = _as_declared(_data_name(item.name, item.type.space, item.origin, labels), item)
+            data.append(replace(need, purpose=purposes.get(item.name)))
+            continue
         need = replace(_data_name(item.name, item.type.space, item.origin, labels), purpose=purposes.get(item.name))
         if need.kind == "any" and item.name in groups:
             written, size = groups[item.name]
             need = replace(need, kind="finite", size=size, written=written, labels=labels.get(written))
         data.append(need)
     return Needs(program.name, tuple(inputs), observed, tuple(data))
+
+
+def _as_declared(need: Need, item: DataName | None) -> Need:
+    """A need with what a `data` step says of it."""
+    if item is None:
+        return need
+    found = _data_name(item.name, item.type.space, item.origin, {})
+    space = item.type.space.item if isinstance(item.type.space, Seq) else item.type.space
+    kind = {"count": "count", "bool": "finite"}.get(item.numbers, found.kind)
+    kind = need.kind if need.role == "observed" and found.kind == "real" and not item.numbers else kind
+    low = found.low if need.low is None else need.low if found.low is None else max(need.low, found.low)
+    high = found.high if need.high is None else need.high if found.high is None else min(need.high, found.high)
+    return replace(
+        need,
+        kind=kind,
+        written=data_text(item.type, item.numbers),
+        size=found.size or need.size,
+        width=max(found.width, need.width),
+        sequence=found.sequence,
+        low=low,
+        high=high,
+        labels=need.labels or getattr(space, "labels", None),
+        axes=tuple(_axis(over) for over in item.over),
+        values=_axis(space) if isinstance(space, Finite) else None,
+        element=_element(space),
+        constraint=space.kind if isinstance(space, Constrained) else "",
+    )
+
+
+def _axis(space: Finite) -> Axis:
+    return Axis(space.nominal, _number(space.size), space.labels)
+
+
+def _element(space: Space | None) -> tuple[int, ...]:
+    """The shape of one element; () for a number."""
+    match space:
+        case Real(shape=shape) if all(isinstance(size, int) for size in shape):
+            found = tuple(int(size) for size in shape if isinstance(size, int))
+            return () if found == (1,) else found
+        case Constrained(kind="Simplex", size=int() as size):
+            return (int(size),)
+        case Constrained(size=int() as size):
+            return (int(size), int(size))
+        case _:
+            return ()
 
 
 def _groups(

@@ -98,15 +98,25 @@ _LIMITS: Mapping[str, Callable[[int], Tensor]] = {
 
 
 def _values(need: Need, rows: int, length: int) -> Tensor:
+    shape: tuple[int, ...] = (rows,)
+    if need.axes is not None:
+        shape = tuple(axis.size or rows for axis in need.axes)
     if need.purpose is not None and need.purpose[0] in _LIMITS:
-        return _LIMITS[need.purpose[0]](rows)
-    shape: tuple[int, ...] = (rows, length) if need.sequence else (rows,)
+        return _LIMITS[need.purpose[0]](math.prod(shape)).reshape(shape)
+    if need.sequence:
+        shape = (*shape, length)
     if need.kind == "finite":
         return torch.randint(need.size or 2, shape)
     if need.kind == "count":
         return torch.randint(10, shape)
-    if need.role == "input" or need.width > 1:
+    if need.axes is not None:
+        shape = (*shape, *need.element)
+    elif need.role == "input" or need.width > 1:
         shape = (*shape, need.width)
+    if need.constraint == "Simplex":
+        return torch.randn(shape).softmax(-1)
+    if need.constraint:
+        return torch.eye(shape[-1]).expand(shape).clone()
     noise = torch.randn(shape)
     match need.low, need.high:
         case None, None:

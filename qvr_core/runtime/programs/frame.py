@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from qvr_core.runtime.programs.data_types import DeclaredData
 from qvr_core.runtime.programs.execution import Request, SiteRecord
 from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.cells import Cell, repeat_rows
@@ -39,10 +40,14 @@ class Frame:
     given: dict[str, Cell | None] = field(default_factory=dict)
     device: torch.device | None = None
     """Where literals must lie; None for the CPU."""
+    declared: Mapping[str, DeclaredData] = field(default_factory=dict)
+    """The data that `data` steps declare."""
 
     def __getitem__(self, name: str) -> Cell:
         cell = self.bound.get(name)
         if cell is None:
+            if self.parent is None and name in self.declared:
+                return self.datum(name)
             if self.parent is None:
                 raise MissingData(f"program `{self.program}`: `{name}` has no value here", site=name)
             cell = repeat_rows(self.parent[name], self.repeated)
@@ -70,12 +75,14 @@ class Frame:
             value = self.request.observations.get(name)
             if value is None:
                 value = self.data.get(name)
-            cell = None if value is None else self._cell(value)
+            cell = None if value is None else self._cell(name, value)
         self.given[name] = cell
         return cell
 
-    def _cell(self, value: Any) -> Cell:
+    def _cell(self, name: str, value: Any) -> Cell:
         tensor = as_tensor(value)
+        if name in self.declared:
+            return self.declared[name].cell(tensor, self.program, self.rows, self.reads_rows)
         if isinstance(tensor, Tensor):
             tensor = at_least(tensor, precision())
             return Cell(tensor, self.reads_rows and tensor.ndim > 0 and tensor.shape[0] == self.rows)

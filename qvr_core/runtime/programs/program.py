@@ -15,6 +15,7 @@ from qvr_core.runtime.arrows.repetition import n_steps as run_n_steps
 from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.arithmetic import compile_expr
 from qvr_core.runtime.programs.arrow_site import ArrowSite, SiteArrow
+from qvr_core.runtime.programs.data_types import DeclaredData
 from qvr_core.runtime.programs.deduction import deduction_of
 from qvr_core.runtime.programs.execution import Execution, Noises, Request, SiteInfo, SiteNoise, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
@@ -70,6 +71,7 @@ class ProgramModule(ProgramArrow, Naming):
         self.domain, self.codomain = program.domain, program.codomain
         self.sampled = program.sort is Sort.SAMPLED
         self.data: Mapping[str, Any] = builder.data
+        self.declared = {item.name: DeclaredData(item) for item in program.data if item.declared}
         self.places: dict[str | None, str] = {}
         self.where = Where(program.name, "the input")
         made = _Parts(builder)
@@ -111,7 +113,7 @@ class ProgramModule(ProgramArrow, Naming):
         for handle in handlers:
             handle(request)
         count = self._rows(value, request)
-        frame = Frame(self.name, request, count, value, self.program.uses_input, self.data)
+        frame = Frame(self.name, request, count, value, self.program.uses_input, self.data, declared=self.declared)
         device = frame.device = self._device(value, request)
         if value is not None:
             self._bind_inputs(value, frame)
@@ -298,9 +300,14 @@ class ProgramModule(ProgramArrow, Naming):
         if not self.program.uses_input or count == 1:
             return dict(observations)
         return {
-            name: repeat_rows(value, count) if isinstance(value, Tensor) and value.shape[:1] == (rows,) else value
+            name: repeat_rows(value, count) if isinstance(value, Tensor) and self._by_rows(name, value, rows) else value
             for name, value in observations.items()
         }
+
+    def _by_rows(self, name: str, value: Tensor, rows: int) -> bool:
+        """Whether a value has an entry for each row; of declared data the rank says it."""
+        declared = self.declared.get(name)
+        return value.shape[:1] == (rows,) and (declared is None or value.ndim > len(declared.shape))
 
     def innovations(self, x: object = None, generator: Generator | None = None) -> dict[str, dict[str, Tensor]]:
         """Fresh innovations on `x` by site and path: what `log_joint` is conditional on."""

@@ -108,6 +108,8 @@ def _variable(name: Name, ctx: StepContext) -> Expr:
     binding = ctx.find(name.text)
     if binding is not None and binding.constant is not None:
         return Constant(type=SCALAR, origin=origin, value=binding.constant)
+    if binding is not None and binding.kind == "data":
+        return Data(type=binding.type, origin=origin, name=name.text)
     if binding is not None:
         return Bound(type=binding.type, origin=origin, name=name.text)
     entry = ctx.scope.lookup(name.text)

@@ -20,7 +20,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import structure
-from qvr_core.semantics.types.model import Bound, Expr, ValueType
+from qvr_core.semantics.types.model import Bound, Data, Expr, ValueType
 from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH
 from qvr_core.semantics.types.spaces import Dim, Named, Real, Space, Unknown
 from qvr_core.syntax.tree import Arith, ArithCall, Gather, ParenArith, Variable
@@ -34,7 +34,7 @@ Operand = tuple[Expr, str]
 
 def named_value(expr: Expr, ctx: StepContext) -> Named:
     """The space of a value as messages give it."""
-    if isinstance(expr, Bound) and (binding := ctx.find(expr.name)) is not None:
+    if isinstance(expr, Bound | Data) and (binding := ctx.find(expr.name)) is not None:
         return binding.named
     space: Space = Unknown() if expr.type.space is None else expr.type.space
     return Named(space, structure(space))

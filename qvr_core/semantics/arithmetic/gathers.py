@@ -6,10 +6,10 @@ from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
-from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
 from qvr_core.semantics.types.model import Bound, Constant, Data, Expr, Index, ValueType
 from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, INDEX_NOT_INTEGER
-from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Seq, Unknown
+from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Real, Seq, Unknown
 from qvr_core.semantics.types.subspace import fit
 from qvr_core.syntax.tree import Arith, Gather, Literal, Span, Variable
 
@@ -93,10 +93,16 @@ def _check_axis(axis: Axis, index: Expr, tree: Arith, expr: Gather, ctx: StepCon
             message = f"{base} has {int(size)} elements, so the last index is {int(size) - 1}"
             ctx.scope.report(INDEX_MISMATCH, message, tree.span)
         return
-    if isinstance(index, Data):
+    declared = ctx.bindings.get(index.name) if isinstance(index, Data) else None
+    if isinstance(index, Data) and (declared is None or declared.kind != "data"):
         _note_data(index, size, name, ctx)
         return
     space = index.type.space
+    if declared is not None and isinstance(space, Real) and not declared.numbers:
+        remedy = f": declare it with `-> {name}`" if name else ""
+        message = f"{words(tree, 'the index')} is declared as numbers, and {base} takes an index{remedy}"
+        ctx.scope.report(INDEX_MISMATCH, message, tree.span, (Related("it is declared here", declared.origin),))
+        return
     if isinstance(space, Finite) and size is not None:
         result = fit(space, Finite(size, name))
         what = words(tree, "the index")

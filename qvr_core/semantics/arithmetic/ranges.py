@@ -17,6 +17,7 @@ from qvr_core.semantics.types.model import (
     Bound,
     Builtin,
     Constant,
+    Data,
     Expr,
     FactorTable,
     Function,
@@ -78,6 +79,8 @@ def _computed(expr: Expr, inner: list[Interval], ctx: StepContext) -> Interval:
             return _builtin(expr, inner)
         case Apply(arrow=arrow):
             return _applied(arrow, ctx)
+        case Data():
+            return within(expr.type.space)
         case Index():
             return inner[0]
         case ListOf():

@@ -12,6 +12,7 @@ from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.language.family_heads import head_problem
 from qvr_core.semantics.language.options import STEP_KEYS
 from qvr_core.semantics.programs.ascriptions import is_value_set
+from qvr_core.semantics.programs.data_steps import check_data
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.sites import TypedSite, check_site
 from qvr_core.semantics.programs.step_options import StepOptions, read_step_options
@@ -35,6 +36,7 @@ from qvr_core.semantics.types.model import (
 from qvr_core.semantics.types.program_codes import (
     ASCRIPTION_MISMATCH,
     CANNOT_MARGINALIZE,
+    DATA_DECLARATION,
     MISSING_VIA,
 )
 from qvr_core.semantics.types.spaces import (
@@ -50,6 +52,7 @@ from qvr_core.semantics.types.spaces import (
     item_of,
 )
 from qvr_core.syntax.tree import (
+    DataStep,
     Item,
     LetStep,
     MarginalizeStep,
@@ -216,6 +219,10 @@ def _body(children: Sequence[Placed[Item]], over: Named | None, nested: Bindings
             body.append(block.model)
             nested.extend(block.nested)
             ctx.effects.add("Marginal")
+        elif isinstance(node, DataStep):
+            bound = check_data(node, ctx)
+            message = "data are declared for the whole program: move this line up, out of `marginalize`"
+            ctx.scope.report(DATA_DECLARATION, message, Span(node.span.start, node.span.start + len("data")))
         elif node is None:
             bound = [(name.text, damaged_binding(ctx, name.span)) for name in child.unit.declares]
         elif isinstance(node, SampleStep | ObserveStep | LetStep | ScoreStep):

@@ -90,7 +90,7 @@ def _report_nested_twice(blocks: Sequence[Block], scope: Scope) -> None:
 
 def _bind(name: str, binding: Binding, seen: dict[str, Binding], scope: Scope) -> None:
     before = seen.get(name)
-    if before is not None and before.kind != "data":
+    if before is not None and not (before.kind == "data" and binding.kind in ("observe", "damaged")):
         related = (Related(f"`{name}` is bound here", before.origin),)
         scope.report(BOUND_TWICE, f"`{name}` is bound already", binding.origin, related)
     seen[name] = binding
@@ -123,7 +123,9 @@ def check_free(
     `lengths` is the data name that the header mentions, `steps` are the lines of the program.
     """
     early: set[str] = set()
-    data: dict[str, DataName] = {} if lengths is None else {lengths.name: lengths}
+    data = _declared(blocks)
+    if lengths is not None:
+        data.setdefault(lengths.name, lengths)
     for result in chain.from_iterable(block.free for block in blocks):
         known = result.data
         for free in result.free:
@@ -140,8 +142,17 @@ def check_free(
                 data[free.name] = DataName(name=free.name, type=kind, origin=origin)
             elif data[free.name].type.space is None and free.name in known:
                 data[free.name] = DataName(name=free.name, type=known[free.name][0], origin=data[free.name].origin)
-    _check_typos(tuple(data.values()), bound, scope)
+    _check_typos([datum for datum in data.values() if not datum.declared], bound, scope)
     return tuple(data.values())
+
+
+def _declared(blocks: Sequence[Block]) -> dict[str, DataName]:
+    """What `data` steps declare, in their order."""
+    found = chain.from_iterable(block.declared.items() for block in blocks)
+    return {
+        name: DataName(name=name, type=one.type, origin=one.origin, declared=True, numbers=one.numbers, over=one.over)
+        for name, one in found
+    }
 
 
 def _without_body(name: str, blocks: Sequence[Block]) -> bool:
@@ -254,6 +265,9 @@ def check_unused(
     for name in idle:
         if isinstance(optional[name].model, LetModel) and not name.startswith("_"):
             scope.report(UNUSED_BINDING, f"nothing uses `{name}`", optional[name].binds[name].origin)
+    for name, binding in chain.from_iterable(block.declared.items() for block in blocks):
+        if name not in readers and not name.startswith("_"):
+            scope.report(UNUSED_BINDING, f"nothing uses the data `{name}`", binding.origin)
     if scored:
         _report_lonely(idle, optional, readers, scope)
     if WHOLE_INPUT not in readers:

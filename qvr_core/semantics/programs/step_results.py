@@ -90,6 +90,7 @@ def meaning(binding: Binding) -> tuple[object, ...]:
         binding.real_site,
         binding.family,
         binding.constant,
+        binding.numbers,
     )
 
 
@@ -187,6 +188,8 @@ class Block(Findings):
     """Names that lets and samples bind: what may turn out to be unused."""
     nested: tuple[StepResult, ...]
     free: tuple[StepResult, ...]
+    declared: Mapping[str, Binding]
+    """The names that `data` steps declare."""
     sampled: bool
     density: Density
     """Draws of all sites together; kind 'none' and 'score' where one of them is."""
@@ -216,6 +219,9 @@ def make_block(results: list[StepResult]) -> Block:
         optional=optional,
         nested=tuple(result for result in results if result.nested),
         free=tuple(result for result in results if result.free),
+        declared={
+            name: binding for result in results for name, binding in result.binds.items() if binding.kind == "data"
+        },
         entries=_merged(result.entries for result in results),
         sizes=_merged(result.sizes for result in results),
         diagnostics=tuple(chain.from_iterable(result.diagnostics for result in results)),

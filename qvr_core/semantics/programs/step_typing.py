@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from qvr_core.semantics.programs.data_steps import check_data
 from qvr_core.semantics.programs.marginals import check_marginalize, damaged_below, damaged_binding
 from qvr_core.semantics.programs.step_results import (
     Changes,
@@ -121,10 +120,9 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
     nested: tuple[tuple[str, Binding], ...] = ()
     if step_refused(node, own):
         nested = damaged_below(placed, ctx)
-        # a name of `data` may be observed further down
-        kind = "data" if isinstance(node, DataStep) else "damaged"
-        unknown = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
-        binds = [] if nested else [(name, replace(binding, kind=kind)) for name, binding in unknown]
+        binds = [] if nested else [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
+    elif isinstance(node, DataStep):
+        binds = check_data(node, ctx)
     elif isinstance(node, MarginalizeStep):
         block = check_marginalize(placed, node, ctx)
         model = block.model

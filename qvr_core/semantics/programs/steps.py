@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.ranges import range_of
+from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
 from qvr_core.semantics.programs.sites import TypedSite, check_site
 from qvr_core.semantics.scope.environment import Binding, StepContext
@@ -38,7 +39,7 @@ def check_step(step: SampleStep | ObserveStep | LetStep | ScoreStep, ctx: StepCo
             return _sample(step, ctx)
         case ObserveStep():
             ctx.effects.add("Score")
-            typed = check_site("observe", step.name, step, ctx)
+            typed = agreed(step.name, check_site("observe", step.name, step, ctx), ctx)
             binding = site_binding("observe", typed, ctx)
             site = replace(typed.site, bound=((step.name.text, typed.named),))
             return ObserveModel(site=site), [(step.name.text, binding)]

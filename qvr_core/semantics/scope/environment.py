@@ -8,7 +8,7 @@ from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model import Expr, ValueType
-from qvr_core.semantics.types.spaces import Named
+from qvr_core.semantics.types.spaces import Finite, Named
 from qvr_core.syntax.tree import Lambda, Name
 
 
@@ -17,8 +17,9 @@ class Binding:
     """A bound name.
 
     `kind` is 'input', 'sample', 'observe', 'marginalize', 'let', 'score', 'parameter', 'index' (of a factor), 'chart',
-    'deduction', 'function' or 'pieces' (several values, as from `chunk`).  `named` is the space of one element as
-    messages give it; `reaches` are the inputs that the value is computed from; `parts` the pieces' types.
+    'deduction', 'function', 'data' (declared by a `data` step) or 'pieces' (several values, as from `chunk`).  `named`
+    is the space of one element as messages give it; `reaches` are the inputs that the value is computed from; `parts`
+    the pieces' types.
     """
 
     kind: str
@@ -36,6 +37,10 @@ class Binding:
     """The number that a template's parameter stands for in an instance."""
     range: Interval = ANYTHING
     """Where the numbers lie that a site or a let binds."""
+    numbers: str = ""
+    """Of a data name: 'count' where its numbers are whole, 'bool' where they are true or false."""
+    over: tuple[Finite, ...] = ()
+    """Of a data name: the sets that it runs over."""
 
 
 WHOLE_INPUT = ""

@@ -13,7 +13,6 @@ from qvr_core.syntax.tree import Span
 NOT_YET: dict[str, str] = {
     "binders": "index notation",
     "from": "`from`",
-    "data": "`data`",
     "predict": "`predict`",
     "comprehension": "a comprehension",
     "tuple": "a tuple in arithmetic",
@@ -34,8 +33,6 @@ def refuse(construct: str, span: Span, scope: Scope) -> bool:
 def step_refused(step: object, scope: Scope) -> bool:
     """Whether a step is written with something that has no meaning yet: reported, and not to be typed."""
     match step:
-        case tree.DataStep(span=span):
-            return refuse("data", Span(span.start, span.start + len("data")), scope)
         case tree.PredictStep(span=span) if refuse("predict", Span(span.start, span.start + len("predict")), scope):
             return True
         case tree.SampleStep() | tree.ObserveStep() | tree.PredictStep() | tree.MarginalizeStep() | tree.LetStep():

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.spaces import Dim, Named, Space
+from qvr_core.semantics.types.spaces import Dim, Finite, Named, Space
 
 
 class Sort(Enum):
@@ -564,11 +564,19 @@ class TemplateParameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataName:
-    """A name supplied at run time, with what is known of its shape; `origin` is its first use."""
+    """A name supplied at run time, with what is known of its type; `origin` is its declaration or its first use.
+
+    `declared` where a `data` step says all of its type; `numbers` is then 'count' for whole numbers from 0, 'bool' for
+    true and false, and '' for what the space says.
+    """
 
     name: str
     type: ValueType
     origin: Origin
+    declared: bool = False
+    numbers: str = ""
+    over: tuple[Finite, ...] = ()
+    """The sets that a declared one runs over, with their labels."""
 
 
 @dataclass(frozen=True, slots=True)

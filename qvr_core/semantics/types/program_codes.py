@@ -14,6 +14,8 @@ UNBOUND_ARGUMENT = Code("unbound-argument", _ERROR, "The argument of an arrow is
 USED_BEFORE_BOUND = Code("used-before-bound", _ERROR, "A name is used above the step that binds it.")
 BOUND_TWICE = Code("bound-twice", _ERROR, "A name is bound twice in one program.")
 HIDDEN_GLOBAL = Code("hidden-global", _HINT, "A name of the program hides a declaration of the file.")
+DATA_DECLARATION = Code("data-declaration", _ERROR, "A `data` line says what data cannot be.")
+DATA_MISMATCH = Code("data-mismatch", _ERROR, "Two places say different things of the same data.")
 POSSIBLE_TYPO = Code("possible-typo", _WARNING, "A data name looks like a bound name, misspelt.")
 UNUSED_BINDING = Code("unused-binding", _HINT, "A let or an input that nothing uses.", unnecessary=True)
 UNUSED_PLATE = Code("unused-plate", _HINT, "A plate of values is never indexed.")

@@ -1,0 +1,131 @@
+"""An observed name that a `data` step declares: what is observed must be what was declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, with_axes
+from qvr_core.semantics.programs.sites import TypedSite
+from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.types.axes import set_of
+from qvr_core.semantics.types.diagnostics import Related
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.model import ArrowDraw, Ascription, ValueType
+from qvr_core.semantics.types.program_codes import DATA_MISMATCH
+from qvr_core.semantics.types.spaces import Finite, Named, Real, Seq, Space, Unknown, product
+from qvr_core.syntax.tree import Name
+
+
+def agreed(name: Name, typed: TypedSite, ctx: StepContext) -> TypedSite:
+    """The site, checked against the declaration of its name; a draw without axes takes those of the data."""
+    declared = ctx.bindings.get(name.text)
+    if declared is None or declared.kind != "data":
+        return typed
+    ctx.find(name.text)
+    if isinstance(declared.type.space, Unknown) or isinstance(typed.type.space, Unknown):
+        return typed
+    if typed.type.space is None:
+        # its arguments are data of unknown shape
+        return replace(typed, type=replace(declared.type, rows=typed.type.rows), named=declared.named)
+    problem = _problem(name.text, declared, typed)
+    if problem is not None:
+        related = (Related(f"`{name.text}` is declared here", declared.origin),)
+        ctx.scope.report(DATA_MISMATCH, problem, name.span, related)
+        return replace(typed, type=ValueType(Unknown(), rows=typed.type.rows))
+    return _with_axes(declared, typed)
+
+
+def _with_axes(declared: Binding, typed: TypedSite) -> TypedSite:
+    have, own = axes(declared.type), axes(typed.type)
+    if have is None or own is None or typed.type.rows or len(have) <= len(own) or typed.family is None:
+        return typed
+    plates = have[: len(have) - typed.family.family.event]
+    kind = with_axes(plates, typed.type.space or Unknown(), like=[typed.type], event=typed.type.event)
+    factors = [(name, Finite(size, name)) for size, name in plates if size is not None]
+    over = Named(product(factors), " * ".join(_over(plates)))
+    site = replace(typed.site, ascription=Ascription.PLATE, ascribed=over)
+    return replace(typed, site=site, type=kind)
+
+
+def _problem(name: str, declared: Binding, typed: TypedSite) -> str | None:
+    """What the declaration and the draw say differently, as a message."""
+    if (wrong := _elements(name, declared, typed)) is not None:
+        return wrong
+    have, own = axes(declared.type), axes(typed.type)
+    if have is None or own is None or typed.type.rows:
+        return None
+    # what is drawn once for all is independent along the axes of the data
+    free = typed.site.ascription is Ascription.NONE and typed.site.iid_over is None
+    if len(own) < len(have) and (free or not own) and _same(have[len(have) - len(own) :], own):
+        return None
+    if len(own) == len(have) and _same(have, own):
+        return None
+    there, here = _over(have), _over(own)
+    if sorted(there) == sorted(here):
+        message = f"`{name}` is declared over {_product(there)}, and this step draws it over {_product(here)}"
+        return f"{message}: keep to one order"
+    return f"`{name}` is declared {_runs(there)}, but this step draws {_drawn(here)}"
+
+
+def _same(have: Sequence[Axis], own: Sequence[Axis]) -> bool:
+    return all(_same_axis(one, other) for one, other in zip(have, own, strict=True))
+
+
+def _same_axis(one: Axis, other: Axis) -> bool:
+    (size, name), (other_size, other_name) = one, other
+    if name is not None and other_name is not None:
+        return set_of(name) == set_of(other_name)
+    return not (isinstance(size, int) and isinstance(other_size, int)) or int(size) == int(other_size)
+
+
+def _over(found: Sequence[Axis]) -> list[str]:
+    return [
+        set_of(name) if name is not None else f"{int(size)} elements" if isinstance(size, int) else "_"
+        for size, name in found
+    ]
+
+
+def _product(names: Sequence[str]) -> str:
+    return " * ".join(names)
+
+
+def _runs(names: Sequence[str]) -> str:
+    return f"over {_product(names)}" if names else "a single value"
+
+
+def _drawn(names: Sequence[str]) -> str:
+    return f"it over {_product(names)}" if names else "a single value"
+
+
+# ---------------------------------------------------------------- elements
+
+
+def _elements(name: str, declared: Binding, typed: TypedSite) -> str | None:
+    there, here = _item(declared.type.space), _item(typed.type.space)
+    draw = typed.site.draw
+    who = getattr(draw.arrow, "name", "the arrow") if isinstance(draw, ArrowDraw) else draw.family
+    match there, here:
+        case Finite(), Finite():
+            return _sets(name, there, here, declared)
+        case Finite(nominal=str() as nominal), Real():
+            return f"`{name}` holds elements of {nominal}, but `{who}` draws numbers"
+        case Real(), Finite(nominal=str() as nominal):
+            return f"`{name}` is declared as numbers, but `{who}` draws elements of {nominal}: declare `-> {nominal}`"
+        case _:
+            return None
+
+
+def _sets(name: str, there: Finite, here: Finite, declared: Binding) -> str | None:
+    if there.nominal is not None and here.nominal is not None:
+        wrong = there.nominal != here.nominal
+    else:
+        wrong = isinstance(there.size, int) and isinstance(here.size, int) and int(there.size) != int(here.size)
+    if not wrong:
+        return None
+    drawn = here.nominal or structure(here)
+    return f"`{name}` is declared as {declared.named.written}, but this step draws elements of {drawn}"
+
+
+def _item(space: Space | None) -> Space | None:
+    return space.item if isinstance(space, Seq) else space
