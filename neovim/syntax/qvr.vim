@@ -23,7 +23,7 @@ syntax match qvrStatement "^\%(def\|family\)\ze\s\+\h"
 syntax match qvrStep "^\s\+\%(atoms\|binders\|rule\|lexicon\)\>"
 syntax match qvrMethod "\.\@1<=\%(dagger\|freeze\|trace\|marginalize\)\>"
 syntax match qvrOperation "^\s\+\%(tensor_op\|join\|unit\|zero\|negation\)\>"
-syntax keyword qvrSpace FinSet Real Simplex CholeskyFactor Covariance Correlation Seq Nat Object Mor
+syntax keyword qvrSpace FinSet Real Simplex Ordered CholeskyFactor Covariance Correlation Seq Nat Object Mor
 syntax keyword qvrCombinator fan scan stack repeat residual identity last mean_over_time from_data
 syntax keyword qvrFamily Normal LogNormal LogitNormal HalfNormal TruncatedNormal HalfCauchy Cauchy StudentT
 syntax keyword qvrFamily HalfStudentT Laplace Gumbel Horseshoe MixtureNormal Exponential Gamma InverseGamma Chi2

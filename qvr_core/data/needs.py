@@ -259,7 +259,7 @@ def _need(role: str, name: str, space: Space, written: str, origin: Origin | Non
             return Need(role, name, "real", written, origin, width=width, sequence=sequence, low=low, high=high)
         case Constrained(kind=kind, size=size):
             n = _number(size) or 1
-            width = n if kind == "Simplex" else n * n
+            width = n if item.vector else n * n
             low = 0.0 if kind == "Simplex" else None
             return Need(role, name, "real", written, origin, width=width, sequence=sequence, low=low)
         case _:

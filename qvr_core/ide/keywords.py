@@ -87,6 +87,7 @@ KEYWORDS = {
             "object Rate : Real 1 [low=0.0]",
         ),
         Keyword("Simplex", "Probability vectors of length k.", "object Weights : Simplex 3"),
+        Keyword("Ordered", "Vectors of k numbers that ascend.", "object Cuts : Ordered 3"),
         Keyword(
             "CholeskyFactor",
             "Lower-triangular d × d factors with a positive diagonal.",

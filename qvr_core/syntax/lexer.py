@@ -10,7 +10,7 @@ from qvr_core.syntax.problems import problem
 from qvr_core.syntax.tables import table
 from qvr_core.syntax.tree import Span, SyntaxProblem
 
-SPACES = ("Real", "Simplex", "CholeskyFactor", "Covariance", "Correlation")
+SPACES = ("Real", "Simplex", "Ordered", "CholeskyFactor", "Covariance", "Correlation")
 COMBINATORS = frozenset(
     {"fan", "scan", "stack", "repeat", "residual", "identity", "from_data", "last", "mean_over_time"}
 )

@@ -17,7 +17,7 @@ TEXTS = {
     "INT": ("0", "1", "3", "64"),
     "FLOAT": ("0.5", ".5", "5.", "1e-3", "2.5E+10"),
     "STRING": ('"words"', '""', '"a \\"b\\" # c"', '"é"'),
-    "SPACE": ("Real", "Simplex", "CholeskyFactor", "Covariance", "Correlation"),
+    "SPACE": ("Real", "Simplex", "Ordered", "CholeskyFactor", "Covariance", "Correlation"),
     "COMPARISON": ("<", "<=", ">", ">=", "==", "!="),
     "DRAW_EXPR": ("<-",),
     "ATTRIBUTES": ("#[",),

@@ -52,6 +52,7 @@ SPACE_SNIPPETS = (
     ("Real", "Real ${1:64}"),
     ("FinSet", "FinSet ${1:256}"),
     ("Simplex", "Simplex ${1:3}"),
+    ("Ordered", "Ordered ${1:3}"),
     ("CholeskyFactor", "CholeskyFactor ${1:3}"),
     ("Covariance", "Covariance ${1:3}"),
     ("Correlation", "Correlation ${1:3}"),

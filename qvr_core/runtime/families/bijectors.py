@@ -18,8 +18,8 @@ Bound = Tensor | float | None
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Where a family's draws live: `kind` is 'real', 'bounded', 'simplex', 'cholesky', 'correlation' or
-    'covariance'; the bounds are those of 'bounded' (None: unbounded on that side)."""
+    """Where a family's draws live: `kind` is 'real', 'bounded', 'ordered', 'simplex', 'cholesky', 'correlation' or
+    'covariance'; the bounds are those of 'bounded' and 'ordered' (None: unbounded on that side)."""
 
     kind: str
     low: Bound = None
@@ -47,6 +47,8 @@ def constrain(u: Tensor, support: Support) -> tuple[Tensor, Tensor]:
             return u, u.new_zeros(u.shape[0])
         case "bounded":
             value, log = _bounded(u, support.low, support.high)
+        case "ordered":
+            value, log = _ordered(u, support.low, support.high)
         case "simplex":
             value, log = _simplex(u)
         case "covariance":
@@ -85,6 +87,22 @@ def _bounded(u: Tensor, low: Bound, high: Bound) -> tuple[Tensor, Tensor]:
     if right is not None:
         return right - u.exp(), u
     return u, torch.zeros_like(u)
+
+
+def _ordered(u: Tensor, low: Bound, high: Bound) -> tuple[Tensor, Tensor]:
+    """Ascending vectors on the last axis: each entry above the one before, between bounds the sums of a simplex."""
+    left, right = (None if end is None else end.unsqueeze(-1) for end in _ends(low, high, u))
+    if left is not None and right is not None:
+        parts, log = _simplex(u)
+        width = right - left
+        return left + width * parts[..., :-1].cumsum(-1), log + (u.shape[-1] * width.log()).squeeze(-1)
+    if right is not None:
+        # the mirror image of what is bounded below
+        mirrored, log = _ordered(u, -right.squeeze(-1), None)
+        return -mirrored.flip(-1), log
+    steps = u.exp() if left is not None else torch.cat([u[..., :1], u[..., 1:].exp()], -1)
+    start = 0.0 if left is None else left
+    return start + steps.cumsum(-1), u[..., int(left is None) :].sum(-1)
 
 
 # ---------------------------------------------------------------- simplex: stick breaking

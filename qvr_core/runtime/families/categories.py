@@ -6,11 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from qvr_core.runtime.families.cumulative.tails import Tails
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
 from qvr_core.runtime.families.noise import Shape, open_uniforms
 from qvr_core.runtime.families.parameters import CATEGORIES, CLASS_PROBS
-from qvr_core.runtime.families.tails import Tails
 from qvr_core.semantics.language.family import Family, Parameter
 
 

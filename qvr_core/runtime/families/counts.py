@@ -6,13 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from qvr_core.runtime.families.cumulative.incomplete import beta_tails, gamma_tails
+from qvr_core.runtime.families.cumulative.tails import Tails, upper_first, zero_or
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
-from qvr_core.runtime.families.incomplete import beta_tails, gamma_tails
 from qvr_core.runtime.families.links import HeadPlan, Params
 from qvr_core.runtime.families.noise import Shape, open_uniforms, standard_gamma
 from qvr_core.runtime.families.parameters import COUNT, PROBS, RATE, positive_parameter
-from qvr_core.runtime.families.tails import Tails, upper_first, zero_or
 from qvr_core.semantics.language.family import Family, Parameter, Support
 from qvr_core.semantics.types.spaces import Finite
 

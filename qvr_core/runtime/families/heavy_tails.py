@@ -8,13 +8,13 @@ from dataclasses import replace
 import torch
 from torch import Generator, Tensor
 
+from qvr_core.runtime.families.cumulative.incomplete import beta_tails, log_beta_ratio
+from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, lower_first, upper_first
 from qvr_core.runtime.families.densities import LOG_2, LOG_PI, inside
 from qvr_core.runtime.families.family import RuntimeFamily
-from qvr_core.runtime.families.incomplete import beta_tails, log_beta_ratio
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
 from qvr_core.runtime.families.noise import Shape, log_gamma_draw, normals
 from qvr_core.runtime.families.parameters import DF, LOC, POSITIVE, REAL, SCALE
-from qvr_core.runtime.families.tails import Tails, from_smaller, lower_first, upper_first
 from qvr_core.semantics.language.family import Family
 
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import torch
 from torch import Generator, Tensor
 
+from qvr_core.runtime.families.cumulative.tails import Tails, mixed, normal_tails
 from qvr_core.runtime.families.densities import LOG_PI, LOG_SQRT_2PI, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
 from qvr_core.runtime.families.noise import Shape, normals, open_uniforms
 from qvr_core.runtime.families.parameters import CLASS_PROBS, REAL, SCALE
-from qvr_core.runtime.families.tails import Tails, mixed, normal_tails
 from qvr_core.semantics.language.family import Family, Parameter
 
 

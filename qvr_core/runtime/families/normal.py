@@ -8,11 +8,11 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, log_between, normal_tails, upper_first
 from qvr_core.runtime.families.densities import LOG_2, LOG_SQRT_2PI, clamped_unit, inside, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
 from qvr_core.runtime.families.parameters import HIGH, LOC, LOW, POSITIVE, REAL, SCALE, UNIT
-from qvr_core.runtime.families.tails import Tails, from_smaller, log_between, normal_tails, upper_first
 from qvr_core.semantics.language.family import Family
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.runtime.families.bijectors import Support, constrain
 from qvr_core.runtime.families.noise import open_uniforms
+from qvr_core.runtime.families.ordered import ordered
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs.arguments import Aligned, Arguments, joint_shape
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
@@ -31,7 +32,7 @@ from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.padding import valid_positions
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.model import Ascription, FamilyDraw, Site
-from qvr_core.semantics.types.spaces import Seq
+from qvr_core.semantics.types.spaces import Constrained, Seq
 
 
 class FamilySite:
@@ -43,7 +44,10 @@ class FamilySite:
         self.site = site
         self.kind: SiteKind = kind
         self.name = site.name
+        space = site.bound[0][1].space if site.bound else None
         self.family = RUNTIME_FAMILIES[draw.family]
+        if isinstance(space, Constrained) and space.kind == "Ordered":
+            self.family = ordered(self.family, *sizes(space))
         self.facts = self.family.facts
         self.where = Where(program, f"site `{site.name}`", site.name)
         self.arguments = Arguments(draw, site, self.where, parts)
@@ -54,7 +58,7 @@ class FamilySite:
         self.limits = Limits(site.limits, self.family, self.where, parts) if site.limits else None
         self.truncated = self.limits is not None and bool(self.limits.bounds)
         self.plate = plate_shape(site)
-        self.space = site.bound[0][1].space if site.bound else None
+        self.space = space
         self.event = event_shape(self.facts.event, site, self.space)
         self.discrete = self.facts.discrete
         # draws without a reparameterised gradient carry the score function's

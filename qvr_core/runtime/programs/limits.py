@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from qvr_core.runtime.families import RuntimeFamily
+from qvr_core.runtime.families.cumulative.quantiles import truncated_draw
 from qvr_core.runtime.families.links import Params
-from qvr_core.runtime.families.quantiles import truncated_draw
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.layout import Where

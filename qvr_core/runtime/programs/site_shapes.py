@@ -14,10 +14,8 @@ def sizes(space: Space) -> tuple[int, ...]:
             return (int(size),)
         case Real(shape=shape):
             return tuple(int(size) for size in shape if isinstance(size, int))
-        case Constrained(kind="Simplex", size=int() as size):
-            return (int(size),)
         case Constrained(size=int() as size):
-            return (int(size), int(size))
+            return (int(size),) if space.vector else (int(size), int(size))
         case Product(factors=factors):
             return tuple(size for factor in factors for size in sizes(factor))
         case _:

@@ -270,7 +270,7 @@ def _shape(space: Space) -> tuple[int, ...]:
     if isinstance(item, Real):
         return tuple(size for size in item.shape if isinstance(size, int))
     if isinstance(item, Constrained) and isinstance(item.size, int):
-        return (item.size,) if item.kind == "Simplex" else (item.size, item.size)
+        return (item.size,) if item.vector else (item.size, item.size)
     return ()
 
 

@@ -113,7 +113,7 @@ def event_width(space: Space) -> int:
         return math.prod(_known(size) for size in space.shape)
     if isinstance(space, Constrained):
         size = _known(space.size)
-        return size if space.kind == "Simplex" else size * size
+        return size if space.vector else size * size
     if isinstance(space, Product):
         return sum(event_width(factor) for factor in space.factors)
     return 1

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import named_value, words
+from qvr_core.semantics.language.family import support_words
 from qvr_core.semantics.language.family_heads import head_problem
 from qvr_core.semantics.programs.family_draws import FamilyArgument, TypedFamily
 from qvr_core.semantics.programs.step_options import StepOptions
@@ -93,6 +94,8 @@ def _value(
     kind: str, drawn: TypedFamily, space: Named, place: Span, options: StepOptions, ctx: StepContext
 ) -> Ascribed:
     inner = item_of(space.space)
+    if isinstance(inner, Constrained) and inner.kind == "Ordered":
+        return _ordered(drawn, space, place, options, ctx)
     problem = head_problem(drawn.family, _without_bounds(inner) if kind == "observe" else inner)
     if problem is not None:
         ctx.scope.report(FAMILY_MISMATCH, problem.replace("the codomain", f"`{space.written}`"), place)
@@ -107,6 +110,32 @@ def _value(
         plates = axes_of(options.iid_over)
     bound = with_axes(plates, space.space, like=[ValueType(None, rows=drawn.rows)], event=drawn.type.event)
     return Ascribed(Ascription.VALUE, space, bound, options.over)
+
+
+def _ordered(drawn: TypedFamily, space: Named, place: Span, options: StepOptions, ctx: StepContext) -> Ascribed:
+    """Draws of one distribution in ascending order."""
+    family = drawn.family
+    plates = [] if options.iid_over is None else axes_of(options.iid_over)
+    over = [argument for argument in drawn.arguments if _besides(argument, plates)]
+    if family.event or family.discrete:
+        message = f"`{space.written}` orders draws of real numbers, and {family.name} draws {support_words(family)}"
+        ctx.scope.report(FAMILY_MISMATCH, message, place)
+    elif options.limits:
+        key, limit = next(iter(options.limits.items()))
+        ctx.scope.report(STEP_OPTION, f"`{key}` is of single numbers, not of `{space.written}`", limit.key)
+    elif over:
+        what = words(over[0].tree, f"`{over[0].name}`")
+        message = f"`{space.written}` orders draws of one distribution, but {what} has a value for each of several"
+        ctx.scope.report(ASCRIPTION_MISMATCH, message, over[0].tree.span)
+    bound = with_axes(plates, space.space, like=[ValueType(None, rows=drawn.rows)])
+    return Ascribed(Ascription.VALUE, space, bound, options.over)
+
+
+def _besides(argument: FamilyArgument, plates: list[Axis]) -> bool:
+    """True where an argument has axes that are neither its own nor the plate's."""
+    shape = axes(argument.value.type) or []
+    names = [name for _, name in shape[: max(0, len(shape) - argument.parameter.rank)]]
+    return any(name not in [plate for _, plate in plates] for name in names)
 
 
 def _without_bounds(space: Space) -> Space:

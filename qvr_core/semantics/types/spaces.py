@@ -65,10 +65,15 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Constrained:
-    """`kind` is 'Simplex', 'CholeskyFactor', 'Covariance' or 'Correlation' of size `size`."""
+    """`kind` is 'Simplex', 'Ordered', 'CholeskyFactor', 'Covariance' or 'Correlation' of size `size`."""
 
     kind: str
     size: Dim
+
+    @property
+    def vector(self) -> bool:
+        """True for vectors, false for square matrices."""
+        return self.kind in ("Simplex", "Ordered")
 
 
 class Product:
@@ -303,7 +308,7 @@ def width(space: Space) -> Dim:
     if isinstance(space, Product):
         return add(width(factor) for factor in space.factors)
     if isinstance(space, Constrained):
-        if space.kind == "Simplex":
+        if space.vector:
             return space.size
         return int(space.size) ** 2 if isinstance(space.size, int) else scale(space.size, 1)
     return width(space.item) if isinstance(space, Seq) else 1

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from qvr_core.runtime.families.cumulative.tails import log_between
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import Params
-from qvr_core.runtime.families.tails import log_between
 
 _BLOCK = 20_000
 """So many draws are made at a time: some cdfs need fifty numbers for each."""

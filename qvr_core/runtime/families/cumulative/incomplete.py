@@ -13,7 +13,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from qvr_core.runtime.families.tails import Tails, log1mexp
+from qvr_core.runtime.families.cumulative.tails import Tails, log1mexp
 
 _STEP, _FIRST, _LAST = 0.18, -4.0, 5.6
 

@@ -1,0 +1,1 @@
+"""Probabilities of tails and intervals, and their inverse."""
