@@ -246,6 +246,7 @@ def step_options() -> Iterator[str]:
     """One row for an option of a step."""
     yield from ("| option | behind | meaning |", "|---|---|---|")
     meanings = {**OBJECT_KEYS, **VALUE_KEYS, "reduction": f"how the values are joined: {_code(REDUCTIONS)}"}
+    meanings["noncentred"] = "guides and chains move the standardised draw"
     for key, meaning in meanings.items():
         yield f"| `{key}` | {_code(step for step, keys in STEP_KEYS.items() if key in keys)} | {meaning} |"
 

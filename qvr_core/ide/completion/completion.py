@@ -41,7 +41,7 @@ from qvr_core.ide.view import model_of
 from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES, heads_for
-from qvr_core.semantics.language.options import DEDUCTION_KEYS, MEANINGS, OBJECT_KEYS, STEP_KEYS, WORDS
+from qvr_core.semantics.language.options import DEDUCTION_KEYS, FLAGS, MEANINGS, OBJECT_KEYS, STEP_KEYS, WORDS
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import structure
@@ -242,7 +242,7 @@ def _options(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
     given = {token.text for token in place.tokens[bracket.start :] if token.kind == "NAME"}
     if place.start == "step":
         keys = STEP_KEYS.get(place.keyword, ())
-        yield from (_option(key, f"{key}=", MEANINGS[key]) for key in keys if key not in given)
+        yield from (_option(key, key if key in FLAGS else f"{key}=", MEANINGS[key]) for key in keys if key not in given)
     elif place.keyword == "morphism":
         role = ROLES.get(_role(place))
         for spec in role.options.values() if role is not None else ():

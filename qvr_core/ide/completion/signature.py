@@ -13,7 +13,7 @@ from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.language.options import MEANINGS, STEP_KEYS
+from qvr_core.semantics.language.options import FLAGS, MEANINGS, STEP_KEYS
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import structure
@@ -126,7 +126,7 @@ def _options(place: Context, bracket: Bracket) -> Signature | None:
         )
         return _listed(f"options of {role.name}", role.summary, keys, bracket)
     if place.start == "step" and place.keyword in STEP_KEYS:
-        keys = tuple((f"{key}=", MEANINGS[key]) for key in STEP_KEYS[place.keyword])
+        keys = tuple((key if key in FLAGS else f"{key}=", MEANINGS[key]) for key in STEP_KEYS[place.keyword])
         return _listed(f"options of {place.keyword}", "", keys, bracket)
     return None
 

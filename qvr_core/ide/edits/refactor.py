@@ -10,6 +10,7 @@ from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.symbols import Found, lookup, place_of, references
 from qvr_core.ide.target import symbol_at
 from qvr_core.ide.view import first_line, model_of
+from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin, Severity
 from qvr_core.semantics.types.spaces import Linear, sizes
@@ -44,6 +45,7 @@ def refactorings(snapshot: Snapshot, stretch: Range) -> list[Action]:
         *_inline(snapshot, stretch.start),
         *_name_space(snapshot, statement, placed, span),
         *_hole(snapshot, statement, placed, span),
+        *_noncentred(snapshot, placed),
     ]
     return found
 
@@ -211,6 +213,22 @@ ORDER = {
 
 # Kinds that stand with blank lines around each.
 APART = ("program", "composition", "family")
+
+
+def _noncentred(snapshot: Snapshot, placed: Placed[Any]) -> Iterator[Action]:
+    """`[noncentred]` behind a draw whose parameters are not numbers that are written out."""
+    step = placed.unit.node
+    if not isinstance(step, t.SampleStep) or step.draw.expression is not None:
+        return
+    family = FAMILIES.get(step.draw.name.text)
+    given = () if step.options is None else step.options.items
+    fixed = all(isinstance(arg.value, t.Literal) for arg in step.draw.args or ())
+    if family is None or not family.noncentred or fixed or any(o.key.text == "noncentred" for o in given):
+        return
+    end = step.draw.span.end if not given else given[-1].span.end
+    text = " [noncentred]" if not given else ", noncentred"
+    edit = TextEdit(snapshot.range(Origin(placed.uid, Span(end, end))), text)
+    yield Action(f"Sample `{step.pattern.names[0].text}` non-centred", "refactor.rewrite", (edit,))
 
 
 def organize(snapshot: Snapshot) -> tuple[TextEdit, ...]:

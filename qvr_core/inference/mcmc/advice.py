@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qvr_core.semantics.types.model import Bound, Expr, FamilyDraw, LetModel, Program, SampleModel
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.types.model import Bound, Expr, FamilyDraw, LetModel, Program, SampleModel, Site
 from qvr_core.semantics.types.walk import operands, walk
 
 
@@ -14,13 +15,12 @@ def advice(program: Program) -> str | None:
     if not found:
         return None
     site, parameter, latent = found[0]
-    return (
-        f"write `{site}` non-centred, since its {parameter} depends on the latent `{latent}`: sample a standard one "
-        "and shift and scale it in a `let`"
-    )
+    able = isinstance(site.draw, FamilyDraw) and FAMILIES[site.draw.family].noncentred
+    how = "put `[noncentred]` behind its draw" if able else "sample a standard one and shift and scale it in a `let`"
+    return f"write `{site.name}` non-centred, since its {parameter} depends on the latent `{latent}`: {how}"
 
 
-def _centred(program: Program) -> Iterator[tuple[str, str, str]]:
+def _centred(program: Program) -> Iterator[tuple[Site, str, str]]:
     """(site, parameter, the latent that the parameter depends on) of every such site."""
     behind: dict[str, str] = {}
     for step in program.steps:
@@ -30,11 +30,11 @@ def _centred(program: Program) -> Iterator[tuple[str, str, str]]:
                 if latent is not None:
                     behind |= dict.fromkeys(names, latent)
             case SampleModel(site=site):
-                if isinstance(site.draw, FamilyDraw):
+                if isinstance(site.draw, FamilyDraw) and not site.noncentred:
                     for parameter, value in site.draw.args:
                         latent = next((behind[name] for name in _mentioned(value) if name in behind), None)
                         if latent is not None and parameter in ("loc", "scale"):
-                            yield site.name, "location" if parameter == "loc" else "scale", latent
+                            yield site, "location" if parameter == "loc" else "scale", latent
                 behind |= {name: site.name for name, _ in site.bound}
             case _:
                 pass

@@ -7,11 +7,15 @@ made where the family's arguments are known.  Sources: the Stan reference manual
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as nnf
 from torch import Tensor
+
+from qvr_core.runtime.families.links import Params
+from qvr_core.runtime.families.triangular import log_diagonal
 
 Bound = Tensor | float | None
 
@@ -162,3 +166,79 @@ def _correlation(u: Tensor) -> tuple[Tensor, Tensor]:
     value = partial * used.exp() + torch.diag_embed(used.diagonal(dim1=-2, dim2=-1).exp())
     jacobian = (2.0 * log_left + used)[..., row, column].sum(-1)
     return value, jacobian
+
+
+# ---------------------------------------------------------------- standardised draws
+
+
+@dataclass(frozen=True, slots=True)
+class Standardised:
+    """How a draw comes from a standardised one, which is what a sampler moves where a step says `[noncentred]`.
+
+    Its unconstrained number is shift + factor · z, with z distributed as that of a draw with standard parameters: no
+    scale of the program is in it (Papaspiliopoulos, Roberts, Sköld 2007, "A general framework for the parametrization
+    of hierarchical models").
+
+    `affine(*parameters)` is shift and factor (a lower triangular matrix where `matrix`), `standard(*parameters)` the
+    parameters of a draw whose shift is 0 and whose factor is 1.  `positive` draws are exp of their numbers.
+    """
+
+    affine: Callable[..., tuple[Tensor, Tensor]]
+    standard: Callable[..., Params]
+    positive: bool = False
+    matrix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """Values with their log density and log |∂value/∂z|, both elementwise."""
+
+    value: Tensor
+    log_density: Tensor
+    log_jacobian: Tensor
+
+
+def restored(z: Tensor, how: Standardised, log_prob: Callable[..., Tensor], parameters: Params) -> Restored:
+    """The values of standardised unconstrained numbers (B, …); the density is that of z, which no small scale blurs."""
+    shift, factor = how.affine(*parameters)
+    if how.matrix:
+        moved, log_factor = shift + (factor @ z.unsqueeze(-1)).squeeze(-1), log_diagonal(factor)
+    else:
+        moved, log_factor = shift + factor * z, factor.log()
+    value, own = (moved.exp(), z.exp()) if how.positive else (moved, z)
+    density = log_prob(own, *how.standard(*parameters))
+    log_jacobian = log_factor.expand(density.shape)
+    if how.positive:
+        density, log_jacobian = density + z - moved, log_jacobian + moved
+    return Restored(value, density - log_factor, log_jacobian)
+
+
+def _location_scale(loc: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+    return loc, scale
+
+
+def _standard(loc: Tensor, scale: Tensor) -> Params:
+    return torch.zeros_like(loc), torch.ones_like(scale)
+
+
+LOCATION_SCALE = Standardised(_location_scale, _standard)
+LOG_LOCATION_SCALE = Standardised(_location_scale, _standard, positive=True)
+HEAVY_LOCATION_SCALE = Standardised(
+    lambda df, loc, scale: (loc, scale), lambda df, loc, scale: (df, *_standard(loc, scale))
+)
+BY_SCALE = Standardised(
+    lambda scale: (scale.log(), torch.ones_like(scale)), lambda scale: (torch.ones_like(scale),), positive=True
+)
+HEAVY_BY_SCALE = Standardised(
+    lambda df, scale: (scale.log(), torch.ones_like(scale)),
+    lambda df, scale: (df, torch.ones_like(scale)),
+    positive=True,
+)
+BY_RATE = Standardised(
+    lambda rate: (-rate.log(), torch.ones_like(rate)), lambda rate: (torch.ones_like(rate),), positive=True
+)
+TRIANGULAR = Standardised(
+    lambda loc, tril: (loc, tril),
+    lambda loc, tril: (torch.zeros_like(loc), torch.eye(tril.shape[-1], dtype=tril.dtype, device=tril.device)),
+    matrix=True,
+)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Generator, Tensor
 
-from qvr_core.runtime.families.bijectors import Support
+from qvr_core.runtime.families.bijectors import Standardised, Support
 from qvr_core.runtime.families.cumulative.tails import Tails, log_between
 from qvr_core.runtime.families.links import Link, Params, elementwise
 from qvr_core.runtime.families.noise import Shape, standard_noise
@@ -57,9 +57,12 @@ class RuntimeFamily:
     categories: Callable[..., int] | None = None
     log_table: Callable[..., Tensor] | None = None
     tails: Callable[..., Tails] | None = None
+    standardised: Standardised | None = None
+    """How a draw comes from a standardised one, for `[noncentred]`; None where it cannot."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "facts", replace(self.facts, cdf=self.tails is not None))
+        facts = replace(self.facts, cdf=self.tails is not None, noncentred=self.standardised is not None)
+        object.__setattr__(self, "facts", facts)
 
     @property
     def name(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Generator, Tensor
 
+from qvr_core.runtime.families.bijectors import BY_SCALE, HEAVY_BY_SCALE, HEAVY_LOCATION_SCALE, LOCATION_SCALE
 from qvr_core.runtime.families.cumulative.incomplete import beta_tails, log_beta_ratio
 from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, lower_first, upper_first
 from qvr_core.runtime.families.densities import LOG_2, LOG_PI, inside
@@ -36,6 +37,7 @@ HALF_CAUCHY = RuntimeFamily(
     half_cauchy_log_prob,
     half_cauchy_transform,
     tails=half_cauchy_tails,
+    standardised=BY_SCALE,
 )
 
 
@@ -58,6 +60,7 @@ CAUCHY = RuntimeFamily(
     cauchy_log_prob,
     cauchy_transform,
     tails=cauchy_tails,
+    standardised=LOCATION_SCALE,
 )
 
 
@@ -117,6 +120,7 @@ STUDENT_T = RuntimeFamily(
     draw=student_t_draw,
     link=_student_t_link,
     tails=student_t_tails,
+    standardised=HEAVY_LOCATION_SCALE,
 )
 
 
@@ -148,6 +152,7 @@ HALF_STUDENT_T = RuntimeFamily(
     draw=half_student_t_draw,
     link=_half_student_t_link,
     tails=half_student_t_tails,
+    standardised=HEAVY_BY_SCALE,
 )
 
 
@@ -173,6 +178,7 @@ LAPLACE = RuntimeFamily(
     laplace_log_prob,
     laplace_transform,
     tails=laplace_tails,
+    standardised=LOCATION_SCALE,
 )
 
 
@@ -197,4 +203,5 @@ GUMBEL = RuntimeFamily(
     gumbel_log_prob,
     gumbel_transform,
     tails=gumbel_tails,
+    standardised=LOCATION_SCALE,
 )

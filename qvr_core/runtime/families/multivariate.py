@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from qvr_core.runtime.families.bijectors import TRIANGULAR
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive, triangular
@@ -35,6 +36,7 @@ MULTIVARIATE_NORMAL = RuntimeFamily(
     multivariate_normal_transform,
     link=_multivariate_normal_link,
     noise_event=lambda parameters, event: (parameters[1].shape[-1],),
+    standardised=TRIANGULAR,
 )
 
 

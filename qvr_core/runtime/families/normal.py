@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from qvr_core.runtime.families.bijectors import BY_SCALE, LOCATION_SCALE, LOG_LOCATION_SCALE
 from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, log_between, normal_tails, upper_first
 from qvr_core.runtime.families.densities import LOG_2, LOG_SQRT_2PI, clamped_unit, inside, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -36,6 +37,7 @@ NORMAL = RuntimeFamily(
     link=_normal_link,
     affine=True,
     tails=normal_cdf,
+    standardised=LOCATION_SCALE,
 )
 
 
@@ -54,6 +56,7 @@ LOG_NORMAL = RuntimeFamily(
     log_normal_log_prob,
     log_normal_transform,
     tails=lambda value, loc, scale: normal_cdf(value.log(), loc, scale),
+    standardised=LOG_LOCATION_SCALE,
 )
 
 
@@ -96,6 +99,7 @@ HALF_NORMAL = RuntimeFamily(
     half_normal_log_prob,
     half_normal_transform,
     tails=half_normal_tails,
+    standardised=BY_SCALE,
 )
 
 

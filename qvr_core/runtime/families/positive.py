@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
+from qvr_core.runtime.families.bijectors import BY_RATE
 from qvr_core.runtime.families.cumulative.incomplete import gamma_tails
 from qvr_core.runtime.families.cumulative.tails import Tails, upper_first
 from qvr_core.runtime.families.densities import inside
@@ -27,6 +28,7 @@ EXPONENTIAL = RuntimeFamily(
     exponential_log_prob,
     exponential_transform,
     tails=lambda value, rate: upper_first(-rate * value),
+    standardised=BY_RATE,
 )
 
 

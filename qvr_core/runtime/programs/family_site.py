@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from qvr_core.runtime.families import RUNTIME_FAMILIES
-from qvr_core.runtime.families.bijectors import Support, constrain
+from qvr_core.runtime.families.bijectors import Support, constrain, restored
 from qvr_core.runtime.families.noise import open_uniforms
 from qvr_core.runtime.families.ordered import ordered
 from qvr_core.runtime.families.soundness import asked
@@ -156,8 +156,9 @@ class FamilySite:
         noise = None if given is None else given.get("")
         free = request.unconstrained.get(self.name)
         log_jacobian = None
+        density = None
         if free is not None:
-            value, log_jacobian = constrain(free, self._support(parameters))
+            value, log_jacobian, density = self._moved(free, parameters)
             noise = None
         else:
             value, noise = self._fresh(frame, noise, batch, parameters, groups)
@@ -168,7 +169,8 @@ class FamilySite:
         frame.bound[self.name] = Cell(value, True)
         by_score = self.by_score and free is None
         if request.wants(self.name) or (request.wanted and (by_score or free is not None)):
-            density, _ = self._log_prob(frame, Cell(value, True), parameters, groups, drawn=True)
+            if density is None:
+                density, _ = self._log_prob(frame, Cell(value, True), parameters, groups, drawn=True)
             terms = self.weighted(Terms(density, True), frame, groups)
             record.log_prob = terms.per_row(frame.rows)
             record.log_discrete = record.log_prob if by_score else None
@@ -200,6 +202,16 @@ class FamilySite:
             shape = (frame.rows, *batch, *self._noise_event(parameters))
             noise = self.family.fresh_noise(shape, generator, parameters)
         return self.family.value_of(noise, parameters), noise
+
+    def _moved(self, free: Tensor, parameters: tuple[Tensor, ...]) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The value of unconstrained numbers, log |∂value/∂free| (B,), and the density where it is known."""
+        how = self.family.standardised if self.site.noncentred else None
+        if how is None:
+            return *constrain(free, self._support(parameters)), None
+        made = restored(free, how, self.family.log_prob, parameters)
+        if made.value.shape != free.shape:
+            raise self.where.misfit(f"standardised values {tuple(made.value.shape)}", f"{tuple(free.shape)}")
+        return made.value, made.log_jacobian.reshape(len(free), -1).sum(-1), made.log_density
 
     def _support(self, parameters: tuple[Tensor, ...]) -> Support:
         """Where the draws live; bounds that literal arguments give are plain numbers, known once and for all."""

@@ -87,6 +87,7 @@ class Family:
     head_options: Mapping[str, int] = field(default_factory=dict[str, int])
     common: bool = False
     cdf: bool = False
+    noncentred: bool = False
 
     @property
     def discrete(self) -> bool:

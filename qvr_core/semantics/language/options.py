@@ -16,6 +16,7 @@ MEANINGS: Mapping[str, str] = {
     "interval": "The value t is known to lie in (t, interval]; where both are equal it is known, ∞ leaves it open.",
     "truncate_lower": "Only values from here on are seen: the density is divided by their probability.",
     "truncate_upper": "Only values up to here are seen: the density is divided by their probability.",
+    "noncentred": "Guides and chains move the standardised draw; density, value and name stay as they are.",
     "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
     "lengths": "How many positions of each row's sequences are valid: data or an input. Attention sees no others.",
     "effects": "What the body may do: a subset of `Sample`, `Score`, `Marginal`, `Pure`.",
@@ -51,10 +52,12 @@ VALUE_KEYS: Mapping[str, str] = {
     **LIMIT_KEYS,
 }
 STEP_KEYS: Mapping[str, tuple[str, ...]] = {
-    "sample": ("over", "iid_over", "via", "mask", "weight", "at"),
+    "sample": ("over", "iid_over", "via", "mask", "weight", "at", "noncentred"),
     "observe": ("over", "iid_over", "via", "mask", "weight", "at", *LIMIT_KEYS),
     "marginalize": ("over", "reduction", "iid_over", "via", "mask", "weight", "at"),
 }
+FLAGS = ("noncentred",)
+"""Options of steps that stand alone, without a value."""
 REDUCTIONS = ("logsumexp",)
 
 EFFECTS = ("Sample", "Score", "Marginal", "Pure")

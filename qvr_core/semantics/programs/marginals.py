@@ -79,11 +79,11 @@ def check_marginalize(placed: Placed[Item], step: MarginalizeStep, ctx: StepCont
     typed, over, rows = _drawn(step, family, options, ctx)
     binding = site_binding("marginalize", typed, ctx)
     site = replace(typed.site, bound=((step.name.text, typed.named),))
-    outer = ctx.bindings
-    ctx.bindings = {**outer, step.name.text: binding}
+    outer, ctx.marginal = (ctx.bindings, ctx.marginal), True
+    ctx.bindings = {**outer[0], step.name.text: binding}
     nested: Bindings = [(step.name.text, binding)]
     body = _body(placed.children, over, nested, ctx)
-    ctx.bindings = outer
+    ctx.bindings, ctx.marginal = outer
     ctx.scope.unit, ctx.text = placed.uid, placed.unit.text
     return Block(MarginalizeModel(site=site, over=over, rows=rows, body=tuple(body)), tuple(nested))
 

@@ -10,7 +10,7 @@ from qvr_core.semantics.programs.arrow_draws import check_arrow_draw
 from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.limits import check_limits, check_no_limits
-from qvr_core.semantics.programs.step_options import StepOptions, read_step_options
+from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN
 from qvr_core.semantics.types.density import EXACT
@@ -29,7 +29,7 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY, STEP_OPTION
 from qvr_core.semantics.types.spaces import Named, Seq, Unknown, has_seq, is_finite, item_of
-from qvr_core.syntax.tree import Draw, MarginalizeStep, Name, ObjectExpr, ObserveStep, SampleStep
+from qvr_core.syntax.tree import Draw, MarginalizeStep, Name, ObjectExpr, ObserveStep, Options, SampleStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def check_site(kind: str, name: Name, step: SampleStep | ObserveStep | Marginali
     origin = ctx.scope.origin(name.span)
     family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
     if family is None:
-        return _from_arrow(kind, name, step.draw, space, step.space, options, origin, ctx)
+        return _from_arrow(kind, name, step.draw, space, step.space, step.options, options, origin, ctx)
     plates = axes_of(space) if space is not None and is_finite(space.space) else []
     picked = options.via is not None or options.at is not None
     drawn = check_family(step.draw, family, options.over, ctx, plates, picked=picked)
@@ -58,6 +58,8 @@ def check_site(kind: str, name: Name, step: SampleStep | ObserveStep | Marginali
     row_local = kind == "sample" and not drawn.rows
     options = replace(options, over=decided.over)
     site = _site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
+    moved = check_noncentred(step.options, options.noncentred, family, ctx)
+    site = replace(site, noncentred=moved) if moved else site
     return TypedSite(site, decided.type, _named(decided.type, decided.ascription, decided.space), drawn)
 
 
@@ -107,10 +109,12 @@ def _from_arrow(
     draw: Draw,
     space: Named | None,
     tree: ObjectExpr | None,
+    given: Options | None,
     options: StepOptions,
     origin: Origin,
     ctx: StepContext,
 ) -> TypedSite:
+    check_noncentred(given, options.noncentred, None, ctx)
     model, value = check_arrow_draw(draw, name.text, ctx)
     if not isinstance(model.arrow, Damaged):
         check_no_limits(draw.name.text, options, ctx)

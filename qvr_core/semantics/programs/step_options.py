@@ -9,10 +9,13 @@ from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.gathers import check_index
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.options import removal
-from qvr_core.semantics.language.options import LIMIT_KEYS, OBJECT_KEYS, REDUCTIONS, STEP_KEYS, VALUE_KEYS
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.language.options import FLAGS, LIMIT_KEYS, OBJECT_KEYS, REDUCTIONS, STEP_KEYS, VALUE_KEYS
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN, respelt
+from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Expr
 from qvr_core.semantics.types.program_codes import STEP_OPTION
 from qvr_core.semantics.types.spaces import Named, Unknown, is_finite
@@ -53,6 +56,7 @@ class StepOptions:
     weight: Expr | None = None
     at: Expr | None = None
     limits: Mapping[str, Limit] = field(default_factory=dict[str, Limit])
+    noncentred: Option | None = None
     damaged: bool = False
     """True where an option was not understood: it may be what is missing."""
 
@@ -63,14 +67,18 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
     damaged = False
     values: dict[str, Expr] = {}
     limits: dict[str, Limit] = {}
+    noncentred: Option | None = None
     for option in options.items if options is not None else ():
         key = option.key.text
         if key not in STEP_KEYS[kind]:
             assert options is not None
             _unknown_key(kind, options, option, ctx)
             damaged = True
-        elif key in objects or key in values or key in limits:
+        elif key in objects or key in values or key in limits or (key in FLAGS and noncentred is not None):
             ctx.scope.report(STEP_OPTION, f"`{key}` is given twice", option.key.span)
+        elif key in FLAGS:
+            noncentred = option
+            _check_alone(option, ctx)
         elif key == "reduction":
             _check_reduction(option, ctx)
         elif key in OBJECT_KEYS:
@@ -94,14 +102,16 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
         values.get("weight"),
         values.get("at"),
         limits,
+        noncentred,
         damaged,
     )
 
 
 def _unknown_key(kind: str, options: Options, option: Option, ctx: StepContext) -> None:
     key = option.key
-    if key.text in LIMIT_KEYS:
-        message = f"{_of_a_latent(kind, key.text)}"
+    if key.text in LIMIT_KEYS or key.text in FLAGS:
+        flag = f"`{key.text}` is for what a sampler moves: a `sample` step, not `{kind}`"
+        message = flag if key.text in FLAGS else _of_a_latent(kind, key.text)
         ctx.scope.report(STEP_OPTION, message, key.span, fixes=(removal(options, option, ctx.scope),))
         return
     near = closest(key.text, STEP_KEYS[kind])
@@ -120,6 +130,31 @@ def _of_a_latent(kind: str, key: str) -> str:
             f"`TruncatedNormal(loc, scale, {end}=…)`"
         )
     return f"`{key}` is an option of `observe`: what `{kind}` draws is not data, so nothing is known of its value"
+
+
+def _check_alone(option: Option, ctx: StepContext) -> None:
+    if option.value is None:
+        return
+    key = option.key.text
+    fix = Fix(f"Change to `{key}`", (Edit(ctx.scope.origin(option.span), key),), True)
+    ctx.scope.report(STEP_OPTION, f"`{key}` stands alone, without a value", option.value.span, fixes=(fix,))
+
+
+def check_noncentred(options: Options | None, chosen: Option | None, family: Family | None, ctx: StepContext) -> bool:
+    """Whether a site is moved by its standardised value; reports where it cannot be."""
+    if chosen is None or options is None:
+        return False
+    if family is None:
+        problem = "a draw from an arrow is moved by the arrow's own noise already; `noncentred` is for a family"
+    elif not family.noncentred:
+        able = ", ".join(one.name for one in FAMILIES.values() if one.noncentred)
+        problem = f"a draw of `{family.name}` cannot be non-centred; one of {able} can"
+    elif ctx.marginal:
+        problem = "what is drawn inside `marginalize` cannot be non-centred: draw it above the block"
+    else:
+        return True
+    ctx.scope.report(STEP_OPTION, problem, chosen.key.span, fixes=(removal(options, chosen, ctx.scope),))
+    return False
 
 
 def _check_reduction(option: Option, ctx: StepContext) -> None:

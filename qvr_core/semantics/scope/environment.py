@@ -85,6 +85,8 @@ class StepContext:
     """How many operations each of them comes to."""
     locals: dict[str, Binding] = field(default_factory=dict[str, Binding])
     """Index variables of the `factor` that is being typed."""
+    marginal: bool = False
+    """True inside `marginalize`."""
     guarded: bool = False
     """True inside a `where`, which may keep a function away from values that it is not defined for."""
 

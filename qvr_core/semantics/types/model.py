@@ -506,6 +506,8 @@ class Site:
     """The options that censor or truncate an observed step, by name."""
     iid_over: Named | None = None
     """The plate in front of a value whose own space is ascribed (`: Latent … [iid_over=Item]`)."""
+    noncentred: bool = False
+    """True where a sampler moves the standardised value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,3 +108,17 @@ def test_new_line_in_a_program_is_indented() -> None:
     line = text.count("\n") - 1
     found = indentation(Analyzer(text).snapshot(), Cursor(line, 0))
     assert [edit.text for edit in found] == ["    "]
+
+
+def test_a_draw_around_another_one_becomes_non_centred() -> None:
+    program = "object S : FinSet 8\nprogram p : S -> S\n    sample tau <- HalfNormal(1.0)\n    sample $1z$2 : S <- {}\n"
+    program += "    observe y : S <- Normal(z, 1.0)\n    return z\nexport p\n"
+    for draw, after in (
+        ("Normal(0.0, exp(tau))", "Normal(0.0, exp(tau)) [noncentred]"),
+        ("Normal(0.0, tau) [mask=seen]", "Normal(0.0, tau) [mask=seen, noncentred]"),
+    ):
+        result = do(program.format(draw), "refactor.rewrite", "Sample `z` non-centred")
+        assert f"sample z : S <- {after}\n" in result
+        assert not errors(result)
+    for draw in ("Normal(0.0, 1.0)", "Gamma(tau, 1.0)", "Normal(0.0, tau) [noncentred]"):
+        assert not [action for action in offered(program.format(draw)) if "non-centred" in action.title]
