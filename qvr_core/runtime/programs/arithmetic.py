@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from qvr_core.runtime.families.soundness import asked
+from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.deduction import ComposedDeduction
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.functions import function
@@ -25,6 +26,7 @@ from qvr_core.semantics.types.model import (
     Bound,
     Builtin,
     Constant,
+    Contract,
     Data,
     DeductionRef,
     Expr,
@@ -32,14 +34,17 @@ from qvr_core.semantics.types.model import (
     FieldOf,
     Function,
     Index,
+    IndexValue,
     ListOf,
     Matrix,
     Method,
+    Scatter,
     TermValue,
+    Window,
 )
 from qvr_core.semantics.types.spaces import Finite, Seq, Space
 
-Evaluate = Callable[[Frame], Cell]
+Evaluate = indexed.Evaluate
 
 
 class Parts(Protocol):
@@ -78,6 +83,14 @@ def compile_expr(expr: Expr, parts: Parts) -> Evaluate:
             return _builtin(expr, parts)
         case Index():
             return _index(expr, parts)
+        case IndexValue():
+            return indexed.index_value(expr)
+        case Window(base=base):
+            return indexed.window(expr, compile_expr(base, parts))
+        case Contract(factors=factors):
+            return indexed.contract(expr, [compile_expr(factor, parts) for factor in factors])
+        case Scatter(body=summed, index=by):
+            return indexed.scatter(expr, compile_expr(summed, parts), compile_expr(by, parts))
         case Arrange(base=base, axes=order):
             return _arrange(compile_expr(base, parts), order)
         case FieldOf(base=base, index=index):
@@ -188,6 +201,10 @@ def _index(expr: Index, parts: Parts) -> Evaluate:
     def take(frame: Frame) -> Cell:
         cell = base(frame)
         found = [index(frame) for index in indices]
+        if isinstance(cell.value, indexed.Growing):
+            cell = Cell(cell.value.whole(), cell.rows)
+        if expr.whole and cell.rank != len(found):
+            raise _out_of_range(frame, cell, f"of {len(found)} axes")
         if cell.rank >= len(found):
             shape = cell.value.shape[cell.rows :]
             for check, index, size in zip(checks, found, shape, strict=False):

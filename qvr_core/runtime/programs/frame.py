@@ -42,6 +42,8 @@ class Frame:
     """Where literals must lie; None for the CPU."""
     declared: Mapping[str, DeclaredData] = field(default_factory=dict)
     """The data that `data` steps declare."""
+    windows: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """What an index looks at, the first element and how many, where that is not all that it runs through."""
 
     def __getitem__(self, name: str) -> Cell:
         cell = self.bound.get(name)
@@ -100,6 +102,7 @@ class Frame:
             parent=self,
             repeated=times,
             device=self.device,
+            windows=self.windows,
         )
 
 

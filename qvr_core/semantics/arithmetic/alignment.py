@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, with_axes
-from qvr_core.semantics.scope.environment import StepContext
-from qvr_core.semantics.types.axes import set_of
+from qvr_core.semantics.scope.environment import Running, StepContext
+from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.model import Arrange, Expr, Index, ValueType
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, DUPLICATE_AXIS
@@ -182,27 +182,47 @@ def _problem(operands: Sequence[Operand], front: Sequence[Shape]) -> Problem | N
         twice = next((name for name in shape.names if shape.names.count(name) > 1), None)
         if twice is not None:
             return at, twice
-    named = [at for at, (_, shape, _) in enumerate(operands) if shape.named]
-    connected = set(front[0].names) if front else set(operands[named[0]][1].names)
-    waiting = named
+    run = {set_of(name) for _, shape, _ in operands for name in shape.names if indexed(name)}
+    plain = [(at, {name for name in shape.names if not indexed(name)}) for at, (_, shape, _) in enumerate(operands)]
+    if (bare := next((at for at, names in plain if names & run), None)) is not None:
+        return bare, None
+    waiting = [(at, names) for at, names in plain if names]
+    connected = set(front[0].names) if front else set(waiting[0][1] if waiting else ())
     while waiting:
-        joined = [at for at in waiting if not connected.isdisjoint(operands[at][1].names)]
+        joined = [(at, names) for at, names in waiting if names & connected]
         if not joined:
-            return waiting[0], None
-        for at in joined:
-            connected.update(operands[at][1].names)
-        waiting = [at for at in waiting if at not in joined]
+            return waiting[0][0], None
+        connected = connected.union(*(names for _, names in joined))
+        waiting = [one for one in waiting if one not in joined]
     return None
 
 
 def _report(operands: Sequence[Operand], problem: Problem, where: Origin, ctx: StepContext) -> None:
     at, twice = problem
+    value, shape, text = operands[at]
     if twice is not None:
-        _report_twice(operands[at][2], twice, where, ctx)
+        _report_twice(text, twice, where, ctx)
+        return
+    plain = [name for name in shape.names if not indexed(name)]
+    running = [one for one in ctx.indices.values() if set_of(one.axis) in plain]
+    if running:
+        _report_bare(value, text, running[0], where, ctx)
         return
     one = next(index for index, (_, shape, _) in enumerate(operands) if shape.named and index != at)
     first, second = sorted((one, at))
     _report_apart((operands[first][0], operands[first][2]), (operands[second][0], operands[second][2]), where, ctx)
+
+
+def _report_bare(value: Expr, text: str, index: Running, where: Origin, ctx: StepContext) -> None:
+    """A value over the set of an index that runs, without that index."""
+    name = getattr(value, "name", None)
+    message = f"{text} runs over all of {set_of(index.axis)} here, beside `{index.name}`"
+    if name is None:
+        ctx.scope.report(AXES_MISMATCH, message, where)
+        return
+    put = f"{name}[{index.name}]"
+    fix = Fix(f"Change to `{put}`", (Edit(value.origin, put),), True)
+    ctx.scope.report(AXES_MISMATCH, f"{message}; did you mean `{put}`?", value.origin, fixes=(fix,))
 
 
 def _report_twice(text: str, name: str, where: Origin, ctx: StepContext) -> None:

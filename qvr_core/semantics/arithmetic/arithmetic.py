@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from qvr_core.semantics.arithmetic.broadcasting import DATA, SCALAR, Clash, axes, broadcast, from_axes, with_axes
+from qvr_core.semantics.arithmetic.comprehensions import check_comprehension
 from qvr_core.semantics.arithmetic.elementwise import elementwise, words
 from qvr_core.semantics.arithmetic.factors import check_factor
 from qvr_core.semantics.arithmetic.function_calls import check_call, check_method
 from qvr_core.semantics.arithmetic.gathers import check_gather
+from qvr_core.semantics.arithmetic.indices import index_value
 from qvr_core.semantics.arrows.combinators import arrow_of
 from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, OPERATORS
 from qvr_core.semantics.language.families import FAMILIES
@@ -90,8 +92,10 @@ def check_arith(expr: Arith, ctx: StepContext) -> Expr:
             return _lambda(expr, ctx)
         case FactorExpr():
             return check_factor(expr, ctx, check_arith)
-        case TupleArith() | Comprehension():
-            refuse("tuple" if isinstance(expr, TupleArith) else "comprehension", expr.span, ctx.scope)
+        case Comprehension():
+            return check_comprehension(expr, ctx, check_arith)
+        case TupleArith():
+            refuse("tuple", expr.span, ctx.scope)
             return Data(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), name="")
         case ParenArith():
             return check_arith(expr.inner, ctx)
@@ -105,6 +109,8 @@ def _variable(name: Name, ctx: StepContext) -> Expr:
     if name.text in ctx.aliases:
         ctx.scope.operations += ctx.weights.get(name.text, 0)
         return ctx.aliases[name.text]
+    if name.text in ctx.indices:
+        return index_value(ctx.indices[name.text], ctx, name.span)
     binding = ctx.find(name.text)
     if binding is not None and binding.constant is not None:
         return Constant(type=SCALAR, origin=origin, value=binding.constant)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import Check, words
+from qvr_core.semantics.arithmetic.indexing import gather
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
+from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
 from qvr_core.semantics.types.model import Bound, Constant, Data, Expr, Index, ValueType
 from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, INDEX_NOT_INTEGER
@@ -18,12 +20,22 @@ def check_gather(expr: Gather, ctx: StepContext, check: Check) -> Expr:
     """`base[i, …]`: the leading axes of `base` are indexed; what the indices run over takes their place."""
     base = check(expr.base, ctx)
     runs = [] if isinstance(base.type.space, Seq) else axes(base.type) or []
+    if ctx.indices:
+        return _running(expr, base, ctx, check)
     sets = [*(name for _, name in runs), *[None] * len(expr.indices)]
     indices = tuple(_label(tree, over, ctx) or check(tree, ctx) for tree, over in zip(expr.indices, sets, strict=False))
     origin = ctx.scope.origin(expr.span)
     for index, tree in zip(indices, expr.indices, strict=True):
         check_index(index, tree, ctx)
     return Index(type=_type(expr, base, indices, ctx), origin=origin, base=base, indices=indices)
+
+
+def _running(expr: Gather, base: Expr, ctx: StepContext, check: Check) -> Expr:
+    """The same in a step whose indices run."""
+    runs = [] if isinstance(base.type.space, Seq) else axes(base.type) or []
+    sets = [name for _, name in runs if name is None or not indexed(name)]
+    found = {at: _label(tree, over, ctx) for at, (tree, over) in enumerate(zip(expr.indices, sets, strict=False))}
+    return gather(expr, base, {at: label for at, label in found.items() if label is not None}, ctx, check)
 
 
 def _label(tree: Arith, over: str | None, ctx: StepContext) -> Expr | None:

@@ -9,7 +9,7 @@ from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model import Expr, ValueType
 from qvr_core.semantics.types.spaces import Finite, Named
-from qvr_core.syntax.tree import Lambda, Name
+from qvr_core.syntax.tree import Lambda, Name, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,18 @@ class Binding:
     """Of a data name: 'count' where its numbers are whole, 'bool' where they are true or false."""
     over: tuple[Finite, ...] = ()
     """Of a data name: the sets that it runs over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An index that runs over a set; `axis` is what its axis is called, `lag` how many first elements it leaves out."""
+
+    name: str
+    space: Finite | None
+    named: Named
+    axis: str
+    lag: int
+    span: Span
 
 
 WHOLE_INPUT = ""
@@ -84,11 +96,13 @@ class StepContext:
     weights: dict[str, int] = field(default_factory=dict[str, int])
     """How many operations each of them comes to."""
     locals: dict[str, Binding] = field(default_factory=dict[str, Binding])
-    """Index variables of the `factor` that is being typed."""
+    """Index variables of the `factor`, and the indices of the step that is being typed."""
     marginal: bool = False
     """True inside `marginalize`."""
     guarded: bool = False
     """True inside a `where`, which may keep a function away from values that it is not defined for."""
+    indices: dict[str, Running] = field(default_factory=dict[str, Running])
+    """The indices in force."""
 
     def find(self, name: str) -> Binding | None:
         """The binding of a name, recorded as read."""

@@ -11,10 +11,8 @@ from qvr_core.syntax import tree
 from qvr_core.syntax.tree import Span
 
 NOT_YET: dict[str, str] = {
-    "binders": "index notation",
-    "from": "`from`",
+    "hidden chain": "a hidden chain",
     "predict": "`predict`",
-    "comprehension": "a comprehension",
     "tuple": "a tuple in arithmetic",
     "def": "`def`",
     "family": "`family`",
@@ -35,10 +33,8 @@ def step_refused(step: object, scope: Scope) -> bool:
     match step:
         case tree.PredictStep(span=span) if refuse("predict", Span(span.start, span.start + len("predict")), scope):
             return True
-        case tree.SampleStep() | tree.ObserveStep() | tree.PredictStep() | tree.MarginalizeStep() | tree.LetStep():
-            if step.bracket is not None and refuse("binders", step.bracket, scope):
-                return True
-            return step.start is not None and refuse("from", step.start.span, scope)
+        case tree.MarginalizeStep(bracket=Span() as bracket):
+            return refuse("hidden chain", bracket, scope)
         case _:
             return False
 

@@ -11,3 +11,8 @@ def axis_of(name: str | None, index: str) -> str:
 def set_of(axis: str) -> str:
     """The set of an axis, whichever index runs along it."""
     return axis.partition("#")[0]
+
+
+def indexed(axis: str) -> bool:
+    """True for an axis that an index runs along."""
+    return "#" in axis

@@ -383,10 +383,53 @@ class Builtin(ExprBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index(ExprBase):
-    """`x[i, j]`: `position` is the literal index into a sequence, or None where every index is a value."""
+    """`x[i, j]`; `whole` says that the indices are all the axes that the value has."""
 
     base: Expr
     indices: tuple[Expr, ...]
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexValue(ExprBase):
+    """The elements that the index `name` runs through: `first`, …, `size` − 1."""
+
+    name: str
+    first: int
+    size: Dim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window(ExprBase):
+    """`x[t - shift]`: what the index `index` runs through of axis `axis` of `base`, counted from the last axis (−1).
+
+    In the step the index runs from `first` to the end of the axis, which has `size` elements.
+    """
+
+    base: Expr
+    axis: int
+    index: str
+    shift: int
+    first: int
+    size: Dim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract(ExprBase):
+    """A product of `factors` summed over the axes that `result` lacks; `axes[k]` are those of factor k."""
+
+    factors: tuple[Expr, ...]
+    axes: tuple[tuple[str, ...], ...]
+    result: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scatter(ExprBase):
+    """`body` (…, N) added up by `index` (N,): (…, `size`)."""
+
+    body: Expr
+    index: Expr
+    size: Dim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -445,8 +488,8 @@ class TermValue(ExprBase):
 
 
 Expr = (
-    Constant | Bound | Data | Matrix | Apply | Builtin | Index | Arrange | FieldOf | Method | ListOf | Function
-    | FactorTable | TermValue | DeductionRef
+    Constant | Bound | Data | Matrix | Apply | Builtin | Index | IndexValue | Window | Contract | Scatter | Arrange
+    | FieldOf | Method | ListOf | Function | FactorTable | TermValue | DeductionRef
 )  # fmt: skip
 
 
@@ -485,6 +528,18 @@ class Ascription(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """A site whose elements depend on earlier ones along the index `at` of `indices`.
+
+    `start` is the family of the first elements, or their values; None where they are given with the data.
+    """
+
+    indices: tuple[RunningIndex, ...]
+    at: int
+    start: FamilyDraw | tuple[Expr, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """What sample and observe steps share."""
 
@@ -508,6 +563,7 @@ class Site:
     """The plate in front of a value whose own space is ascribed (`: Latent … [iid_over=Item]`)."""
     noncentred: bool = False
     """True where a sampler moves the standardised value."""
+    chain: Chain | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -531,10 +587,36 @@ class MarginalizeModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunningIndex:
+    """An index of a step: the set that it runs over, and how many first elements it leaves out."""
+
+    name: str
+    space: Space
+    lag: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedValue:
+    """`(v, w)[t : Time] = (…) from (…)`: the value of each name over the indices, in their order, further axes behind.
+
+    `starts` are the first elements of each name along the index that has a lag, one expression for each of them or one
+    for all.  `recursive`: a name reads its own earlier elements.
+    """
+
+    indices: tuple[RunningIndex, ...]
+    values: tuple[Expr, ...]
+    starts: tuple[tuple[Expr, ...], ...]
+    recursive: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LetModel:
+    """`value` is the first name's where the step is `indexed`."""
+
     names: tuple[str, ...]
     value: Expr
     origin: Origin
+    indexed: IndexedValue | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ def parts(arrow: Arrow) -> tuple[Arrow, ...]:
 def operands(expr: Expr) -> tuple[Expr, ...]:
     """The arithmetic that an expression is made of, keywords and the cases of a table included."""
     match expr:
-        case m.Bound() | m.Constant() | m.Data():
+        case m.Bound() | m.Constant() | m.Data() | m.IndexValue():
             return ()
         case m.Builtin(args=args, keywords=keywords):
             return (*args, *(value for _, value in keywords)) if keywords else args
@@ -54,7 +54,11 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
             return args
         case m.Index(base=base, indices=items) | m.Method(base=base, args=items):
             return (base, *items)
-        case m.FieldOf(base=base) | m.Arrange(base=base):
+        case m.Contract(factors=factors):
+            return factors
+        case m.Scatter(body=body, index=index):
+            return (body, index)
+        case m.FieldOf(base=base) | m.Arrange(base=base) | m.Window(base=base):
             return (base,)
         case m.ListOf(items=items):
             return items
@@ -69,12 +73,16 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
 def values(step: StepModel) -> tuple[Expr, ...]:
     """The arithmetic that a step is written with: its value, or the arguments and options of its draw."""
     match step:
+        case m.LetModel(indexed=m.IndexedValue(values=found, starts=starts)):
+            return (*found, *(value for start in starts for value in start))
         case m.LetModel(value=value) | m.ScoreModel(value=value):
             return (value,)
         case m.SampleModel(site=site) | m.ObserveModel(site=site) | m.MarginalizeModel(site=site):
             draw = site.draw
             given = tuple(value for _, value in draw.args) if isinstance(draw, m.FamilyDraw) else draw.args or ()
             options = (site.via, site.mask, site.weight, site.at, *(value for _, value in site.limits))
+            start = site.chain.start if site.chain is not None else None
+            given += tuple(value for _, value in start.args) if isinstance(start, m.FamilyDraw) else start or ()
             return (*given, *(value for value in options if value is not None))
 
 

@@ -1,0 +1,122 @@
+"""Index notation as whole-tensor operations: what an index runs through, matrix products, sums by an index.
+
+A frame may hold a *window* for an index: a step that runs element by element looks at one element at a time through
+the same expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.values.cells import Cell, as_one
+from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.types.model import Contract, IndexValue, Scatter, Window
+
+Evaluate = Callable[[Frame], Cell]
+
+
+class Growing:
+    """A value that is made element by element along an axis, counted from the last: what there is of it so far."""
+
+    def __init__(self, axis: int) -> None:
+        self.axis = axis
+        self.elements: list[Tensor] = []
+
+    def window(self, first: int, count: int) -> Tensor:
+        """Elements `first`, …: each with its axis of length 1."""
+        if count == 1:
+            return self.elements[first]
+        return torch.cat(self.elements[first : first + count], self.axis)
+
+    def whole(self) -> Tensor:
+        """All elements that there are."""
+        return torch.cat(self.elements, self.axis)
+
+
+def index_value(expr: IndexValue) -> Evaluate:
+    """The elements that an index runs through, int64."""
+    first, size = expr.first, _number(expr.size)
+
+    def run(frame: Frame) -> Cell:
+        low, count = frame.windows.get(expr.name, (first, size - first))
+        return Cell(torch.arange(low, low + count, device=frame.device), False)
+
+    return run
+
+
+def window(expr: Window, base: Evaluate) -> Evaluate:
+    """The elements of an axis that an index runs through, `shift` back."""
+    name, axis, shift, first, size = expr.index, expr.axis, expr.shift, expr.first, _number(expr.size)
+
+    def run(frame: Frame) -> Cell:
+        cell = base(frame)
+        low, count = frame.windows.get(name, (first, size - first))
+        if isinstance(cell.value, Growing):
+            return Cell(cell.value.window(low - shift, count), cell.rows)
+        value = as_one(cell).value
+        if value.shape[axis] == count and low == shift:
+            return Cell(value, cell.rows)
+        return Cell(value.narrow(axis, low - shift, count), cell.rows)
+
+    return run
+
+
+def contract(expr: Contract, factors: Sequence[Evaluate]) -> Evaluate:
+    """A product summed over some of its axes, as matrix products."""
+    names = {name: at for at, name in enumerate(dict.fromkeys(name for axes in expr.axes for name in axes))}
+    letters = [[names[name] for name in axes] for axes in expr.axes]
+    result = [names[name] for name in expr.result]
+    row = len(names)
+
+    def run(frame: Frame) -> Cell:
+        cells = [as_one(factor(frame)) for factor in factors]
+        rows = any(cell.rows for cell in cells)
+        dtype = precision()
+        for cell in cells:
+            dtype = torch.promote_types(dtype, cell.value.dtype)
+        operands: list[object] = []
+        for cell, axes in zip(cells, letters, strict=True):
+            operands += [cell.value.to(dtype), [row, *axes] if cell.rows else axes]
+        return Cell(torch.einsum(*operands, [row, *result] if rows else result), rows)
+
+    return run
+
+
+def scatter(expr: Scatter, body: Evaluate, index: Evaluate) -> Evaluate:
+    """`body` added up along its last axis by an index."""
+    size = _number(expr.size)
+
+    def run(frame: Frame) -> Cell:
+        cell, by = as_one(body(frame)), index(frame)
+        value = cell.value if cell.value.is_floating_point() else cell.value.to(precision())
+        where = by.value.long()
+        if by.rows:
+            wide = torch.broadcast_shapes(value.shape, where.shape[:1] + (1,) * (value.ndim - 2) + where.shape[1:])
+            value, where = value.expand(wide), where.reshape(-1, *(1,) * (len(wide) - 2), wide[-1]).expand(wide)
+            made = value.new_zeros(*wide[:-1], size).scatter_add(-1, where, value)
+            return Cell(made, True)
+        return Cell(value.new_zeros(*value.shape[:-1], size).index_add(-1, where, value), cell.rows)
+
+    return run
+
+
+def _number(size: object) -> int:
+    if isinstance(size, int):
+        return int(size)
+    raise TypeError("an index runs over a set whose size is not known")
+
+
+def full(value: Tensor, sizes: Sequence[int], rows: bool) -> Tensor:
+    """A value over indices, its leading axes behind rows repeated to their sizes."""
+    missing = len(sizes) - (value.ndim - int(rows))
+    if missing > 0:
+        value = value.reshape(*value.shape[: int(rows)], *(1,) * missing, *value.shape[int(rows) :])
+    lead = int(rows)
+    wide = (*value.shape[:lead], *sizes, *value.shape[lead + len(sizes) :])
+    return value if tuple(value.shape) == wide else value.expand(wide)
+
+

@@ -1,0 +1,278 @@
+"""`x[i]`, `x[school[i], f]`, `x[t - 1]` where indices run: an index names an axis, everything else picks elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from qvr_core.semantics.arithmetic.alignment import align, arrange
+from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, is_data, with_axes
+from qvr_core.semantics.arithmetic.elementwise import Check, words
+from qvr_core.semantics.arithmetic.indices import Shift, index_value, length, mentions, shift_of
+from qvr_core.semantics.scope.environment import Running, StepContext
+from qvr_core.semantics.types.axes import indexed, set_of
+from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.semantics.types.model import Constant, Data, Expr, Index, ValueType, Window
+from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
+from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Seq, Unknown
+from qvr_core.syntax.tree import Arith, Binary, Gather, ParenArith, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One index of a bracket: what runs along its axis, or what picks elements of it; its tree."""
+
+    shift: Shift | None
+    picked: Expr | None
+    tree: Arith
+
+
+def gather(expr: Gather, base: Expr, label: Mapping[int, Expr], ctx: StepContext, check: Check) -> Expr:
+    """`base[…]` in a step whose indices run; `label` holds the indices that are labels."""
+    places = [_place(tree, label.get(at), expr, ctx, check) for at, tree in enumerate(expr.indices)]
+    base = _inferred(base, places, ctx)
+    shape = None if isinstance(base.type.space, Seq) else axes(base.type)
+    if shape is None:
+        return _of_unknown(expr, base, places, ctx)
+    free = [at for at, (_, name) in enumerate(shape) if name is None or not indexed(name)]
+    if len(places) > len(free):
+        return _too_many(expr, base, len(free), ctx)
+    good = all([_fits(shape[at], place, expr, ctx) for at, place in zip(free, places, strict=False)])
+    if not good:
+        return replace(base, type=ValueType(Unknown(), rows=base.type.rows))
+    return _taken(expr, base, shape, dict(zip(free, places, strict=False)), ctx)
+
+
+def _place(tree: Arith, label: Expr | None, expr: Gather, ctx: StepContext, check: Check) -> Place:
+    if label is not None:
+        return Place(None, label, tree)
+    shift = shift_of(tree, {name: _size(one) for name, one in ctx.indices.items()}, ctx)
+    alone = shift is not None and not any(
+        shift.index in mentions(other, ctx.indices) for other in expr.indices if other is not tree
+    )
+    if shift is not None and shift.constant and alone:
+        return Place(shift, None, tree)
+    if shift is None and (found := _future(tree, ctx)) is not None:
+        message = f"`{found}` runs forward: an element can read those before it, not those that come later"
+        ctx.scope.report(FUTURE_SHIFT, message, tree.span)
+    return Place(None, check(tree, ctx), tree)
+
+
+def _size(one: Running) -> int | None:
+    size = one.space.size if one.space is not None else None
+    return int(size) if isinstance(size, int) else None
+
+
+def _future(tree: Arith, ctx: StepContext) -> str | None:
+    """The index that `t + 1` shifts into the future."""
+    while isinstance(tree, ParenArith):
+        tree = tree.inner
+    if not isinstance(tree, Binary) or tree.operator != "+":
+        return None
+    sides = [side for side in (tree.left, tree.right) if isinstance(side, Variable) and side.name.text in ctx.indices]
+    return sides[0].name.text if len(sides) == 1 and isinstance(sides[0], Variable) else None
+
+
+# ---------------------------------------------------------------- data without a type
+
+
+def _inferred(base: Expr, places: Sequence[Place], ctx: StepContext) -> Expr:
+    """Undeclared data are numbers over the sets of their indices."""
+    if not isinstance(base, Data) or not is_data(base.type) or isinstance(base.type.space, Unknown):
+        return base
+    found = [_axis_of(place, ctx) for place in places]
+    if any(name is None for _, name in found):
+        return base
+    kind = with_axes(found, REAL_LINE, like=())
+    ctx.data[base.name] = (kind, ctx.data.get(base.name, (kind, base.origin))[1])
+    return replace(base, type=kind)
+
+
+def _axis_of(place: Place, ctx: StepContext) -> Axis:
+    """The axis that an index implies."""
+    if place.shift is not None:
+        space = ctx.indices[place.shift.index].space
+    else:
+        found = None if place.picked is None else place.picked.type.space
+        space = found if isinstance(found, Finite) else None
+    return (None, None) if space is None else (space.size, space.nominal)
+
+
+def note_elements(index: Expr | None, size: Dim | None, name: str | None, ctx: StepContext) -> None:
+    """Undeclared data that index an axis hold elements of its set."""
+    while isinstance(index, Window | Index):
+        index = index.base
+    if not isinstance(index, Data) or size is None:
+        return
+    known, origin = ctx.data.get(index.name, (index.type, index.origin))
+    if known.space == REAL_LINE and known.indexed:
+        ctx.data[index.name] = (replace(known, space=Finite(size, name)), origin)
+
+
+def _of_unknown(expr: Gather, base: Expr, places: Sequence[Place], ctx: StepContext) -> Expr:
+    """What data decide: the indices are all the axes that it has."""
+    if isinstance(base.type.space, Unknown | Seq):
+        return replace(base, type=ValueType(Unknown(), rows=base.type.rows))
+    picked = [place.picked or _as_value(place, ctx) for place in places]
+    aligned = align(picked, [""] * len(picked), ctx.scope.origin(expr.span), ctx, apart=True).values
+    joint = _joint(aligned)
+    kind = with_axes(joint, REAL_LINE, like=[base.type])
+    return Index(type=kind, origin=ctx.scope.origin(expr.span), base=base, indices=tuple(aligned), whole=True)
+
+
+# ---------------------------------------------------------------- what an index may be
+
+
+def _too_many(expr: Gather, base: Expr, rank: int, ctx: StepContext) -> Expr:
+    name = words(expr.base, "the value")
+    many = f"{rank} {'axis' if rank == 1 else 'axes'}, but {len(expr.indices)} indices"
+    message = f"{name} has {many}" if rank else f"{name} is a single number and cannot be indexed"
+    ctx.scope.report(INDEX_MISMATCH, message, expr.indices[rank].span if rank else expr.span)
+    return replace(base, type=ValueType(Unknown(), rows=base.type.rows))
+
+
+def _fits(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
+    size, name = axis
+    if name is not None:
+        ctx.plates.add(name)
+    if place.shift is None:
+        return _picks(axis, place, expr, ctx)
+    one = ctx.indices[place.shift.index]
+    if one.space is None:
+        return False
+    named = name is not None and one.space.nominal is not None
+    if one.space.nominal == name if named else _same_size(size, one.space.size):
+        return True
+    base = words(expr.base, "the value")
+    message = f"{base} has {_count(size)} elements, `{one.name}` runs through {_count(one.space.size)}"
+    if named:
+        message = f"{base} is indexed by {name}, `{one.name}` is a {one.named.written}"
+    ctx.scope.report(INDEX_MISMATCH, message, place.tree.span, fixes=_lookups(name, one, place, ctx))
+    return False
+
+
+def _same_size(left: Dim | None, right: Dim) -> bool:
+    return left is None or not isinstance(left, int) or not isinstance(right, int) or int(left) == int(right)
+
+
+def _count(size: Dim | None) -> str:
+    return str(int(size)) if isinstance(size, int) else "_"
+
+
+def _lookups(name: str | None, one: Running, place: Place, ctx: StepContext) -> tuple[Fix, ...]:
+    """`school[i]` for each value in sight that has an element of the set for each element of the index's."""
+    found: list[Fix] = []
+    own = one.space.nominal if one.space is not None else None
+    for text, binding in ctx.bindings.items():
+        space = binding.type.space
+        if isinstance(space, Finite) and space.nominal == name is not None and binding.type.indexed == (own,):
+            put = f"{text}[{one.name}]"
+            found.append(Fix(f"Change to `{put}`", (Edit(ctx.scope.origin(place.tree.span), put),), True))
+    return tuple(found)
+
+
+def _picks(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
+    """An index that is computed: an element of the axis's set."""
+    size, name = axis
+    index = place.picked
+    assert index is not None
+    base = words(expr.base, "the value")
+    if isinstance(index, Constant) and isinstance(index.value, int):
+        if isinstance(size, int) and not -size <= index.value < size:
+            message = f"{base} has {int(size)} elements, so the last index is {int(size) - 1}"
+            ctx.scope.report(INDEX_MISMATCH, message, place.tree.span)
+            return False
+        return True
+    space = index.type.space
+    note_elements(index, size, name, ctx)
+    if not isinstance(space, Finite):
+        return not isinstance(space, Unknown)
+    if name is not None and space.nominal is not None and space.nominal != name:
+        what = words(place.tree, "the index")
+        message = f"{base} is indexed by {name}, {what} is a {space.nominal}"
+        ctx.scope.report(INDEX_MISMATCH, message, place.tree.span)
+        return False
+    return True
+
+
+# ---------------------------------------------------------------- the elements
+
+
+def _taken(expr: Gather, base: Expr, shape: Sequence[Axis], places: dict[int, Place], ctx: StepContext) -> Expr:
+    kind, found = base.type, list(shape)
+    plates = len(kind.indexed)
+    result = base
+    for at, place in places.items():
+        if place.shift is None:
+            continue
+        one = ctx.indices[place.shift.index]
+        assert one.space is not None
+        result = Window(
+            type=kind,
+            origin=ctx.scope.origin(expr.span),
+            base=result,
+            axis=at - len(found),
+            index=one.name,
+            shift=place.shift.most,
+            first=one.lag,
+            size=one.space.size,
+        )
+        found[at] = (length(one), one.axis)
+    result = replace(result, type=_relabelled(kind, found, plates, max(places, default=-1)))
+    picked = {at: place.picked for at, place in places.items() if place.picked is not None}
+    return _picked(result, found, picked, expr, ctx) if picked else result
+
+
+def _relabelled(kind: ValueType, found: Sequence[Axis], plates: int, last: int) -> ValueType:
+    """The type with axes named by indices; an index along the element's own axis makes it an axis of scalars."""
+    if last < plates:
+        return with_axes(found[:plates], kind.space or Unknown(), like=[kind], event=kind.event)
+    return from_axes(found, len(found), like=[kind])
+
+
+def _picked(base: Expr, shape: Sequence[Axis], picked: dict[int, Expr], expr: Gather, ctx: StepContext) -> Expr:
+    """The elements that computed indices pick: their axes come first, then those that are left."""
+    values = dict(picked)
+    for at, (_, name) in enumerate(shape):
+        taken = {axis for value in picked.values() for _, axis in axes(value.type) or []}
+        if at not in values and name is not None and indexed(name) and name in taken:
+            values[at] = _running_value(name, ctx)
+    order = sorted(values)
+    rest = [at for at in range(len(shape)) if at not in values]
+    origin = ctx.scope.origin(expr.span)
+    aligned = align([values[at] for at in order], [""] * len(order), origin, ctx, apart=True).values
+    joint = _joint(aligned)
+    laid = arrange(base, [*order, *rest])
+    left = [shape[at] for at in rest]
+    own = len(base.type.indexed)
+    whole = all(at < own for at in order)
+    events = len(shape) - own
+    plates = [*joint, *(left[: len(left) - events] if whole else left)]
+    kind = (
+        with_axes(plates, base.type.space or Unknown(), like=[base.type, *(v.type for v in aligned)], event=base.type.event)
+        if whole
+        else from_axes(plates, len(plates), like=[base.type])
+    )
+    return Index(type=kind, origin=origin, base=laid, indices=tuple(aligned))
+
+
+def _joint(values: Sequence[Expr]) -> list[Axis]:
+    """The axes that values broadcast to."""
+    shapes = [axes(value.type) or [] for value in values]
+    depth = max(map(len, shapes), default=0)
+    found: list[Axis] = []
+    for place in range(depth, 0, -1):
+        options = [shape[-place] for shape in shapes if len(shape) >= place]
+        found.append(max(options, key=lambda axis: (axis[1] is not None, axis[0] != 1)))
+    return found
+
+
+def _as_value(place: Place, ctx: StepContext) -> Expr:
+    assert place.shift is not None
+    return _running_value(ctx.indices[place.shift.index].axis, ctx)
+
+
+def _running_value(axis: str, ctx: StepContext) -> Expr:
+    """The index that runs along an axis, as a value."""
+    one = next(one for one in ctx.indices.values() if one.axis == axis)
+    return index_value(one, ctx)

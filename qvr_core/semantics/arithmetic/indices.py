@@ -1,0 +1,181 @@
+"""Indices that run over a set: the binders of a step or of a comprehension, and shifts along them.
+
+Inside the step an index makes an axis of its own (`Row#i`), so that two indices over one set stay apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.scope.environment import Binding, Running, StepContext
+from qvr_core.semantics.scope.scope import ObjectEntry, Scope
+from qvr_core.semantics.types.axes import axis_of
+from qvr_core.semantics.types.model import Expr, IndexValue, ValueType
+from qvr_core.semantics.types.program_codes import BOUND_TWICE, INDEX_MISMATCH
+from qvr_core.semantics.types.spaces import Dim, Finite, Unknown, add
+from qvr_core.syntax.tree import (
+    Arith,
+    Binary,
+    Binder,
+    Comprehension,
+    Gather,
+    Literal,
+    ObjectRef,
+    ParenArith,
+    Span,
+    Variable,
+)
+from qvr_core.syntax.walk import walk
+
+
+@contextmanager
+def running(binders: Sequence[Binder], lags: Mapping[str, int], ctx: StepContext) -> Iterator[list[Running]]:
+    """The indices in force; `lags` are the first elements that each of them leaves out."""
+    before, names = ctx.indices, ctx.locals
+    found = [_running(binder, lags.get(binder.name.text, 0), ctx) for binder in binders]
+    _check_distinct(binders, ctx)
+    ctx.indices = {**before, **{one.name: one for one in found}}
+    ctx.locals = {**names, **{one.name: _binding(one, ctx) for one in found}}
+    try:
+        yield found
+    finally:
+        ctx.indices, ctx.locals = before, names
+
+
+def _running(binder: Binder, lag: int, ctx: StepContext) -> Running:
+    named = check_object_expr(binder.space, ctx.scope)
+    space = named.space
+    if not isinstance(space, Finite):
+        if not isinstance(space, Unknown):
+            message = f"an index runs over a finite set, but `{named.written}` is none"
+            ctx.scope.report(INDEX_MISMATCH, message, binder.space.span)
+        return Running(binder.name.text, None, named, axis_of(None, binder.name.text), lag, binder.name.span)
+    ctx.plates.update(name for name in (space.nominal,) if name is not None)
+    axis = axis_of(space.nominal, binder.name.text)
+    return Running(binder.name.text, space, named, axis, lag, binder.name.span)
+
+
+def _check_distinct(binders: Sequence[Binder], ctx: StepContext) -> None:
+    seen: set[str] = set()
+    for binder in binders:
+        if binder.name.text in seen:
+            ctx.scope.report(BOUND_TWICE, f"`{binder.name.text}` is bound already", binder.name.span)
+        seen.add(binder.name.text)
+
+
+def _binding(one: Running, ctx: StepContext) -> Binding:
+    return Binding("index", index_type(one), one.named, ctx.scope.origin(one.span))
+
+
+def index_type(one: Running) -> ValueType:
+    """The type of an index: an element of its set for each element that it runs through."""
+    return ValueType(one.space or Unknown(), (one.axis,), False, (length(one),))
+
+
+def length(one: Running) -> Dim | None:
+    """How many elements an index runs through."""
+    if one.space is None:
+        return None
+    return add((one.space.size, -one.lag)) if one.lag else one.space.size
+
+
+def index_value(one: Running, ctx: StepContext, place: Span | None = None) -> Expr:
+    """An index as a number: its element's place, from 0."""
+    size = one.space.size if one.space is not None else 0
+    origin = ctx.scope.origin(place or one.span)
+    return IndexValue(type=index_type(one), origin=origin, name=one.name, first=one.lag, size=size)
+
+
+# ---------------------------------------------------------------- shifts
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """`t - c`: the index, the least and the greatest number of elements back."""
+
+    index: str
+    least: int
+    most: int
+
+    @property
+    def constant(self) -> bool:
+        return self.least == self.most
+
+
+def shift_of(tree: Arith, indices: Mapping[str, int | None], ctx: StepContext) -> Shift | None:
+    """What `t`, `t - 1`, `t - 1 - j` means; None for anything else.
+
+    `indices` are the indices in force with the sizes of their sets.
+    """
+    tree = _bare(tree)
+    if isinstance(tree, Variable):
+        return Shift(tree.name.text, 0, 0) if tree.name.text in indices else None
+    if not isinstance(tree, Binary) or tree.operator != "-":
+        return None
+    base, back = shift_of(tree.left, indices, ctx), _steps_back(tree.right, indices, ctx)
+    if base is None or back is None:
+        return None
+    return Shift(base.index, base.least + back[0], base.most + back[1])
+
+
+def _steps_back(tree: Arith, indices: Mapping[str, int | None], ctx: StepContext) -> tuple[int, int] | None:
+    tree = _bare(tree)
+    if isinstance(tree, Literal):
+        return (tree.value, tree.value) if isinstance(tree.value, int) and tree.value >= 0 else None
+    if isinstance(tree, Variable):
+        if tree.name.text in indices:
+            size = indices[tree.name.text]
+            return None if size is None else (0, max(size - 1, 0))
+        binding = ctx.bindings.get(tree.name.text)
+        constant = None if binding is None else binding.constant
+        return (constant, constant) if isinstance(constant, int) and constant >= 0 else None
+    if isinstance(tree, Binary) and tree.operator == "+":
+        left, right = _steps_back(tree.left, indices, ctx), _steps_back(tree.right, indices, ctx)
+        return None if left is None or right is None else (left[0] + right[0], left[1] + right[1])
+    return None
+
+
+def _bare(tree: Arith) -> Arith:
+    while isinstance(tree, ParenArith):
+        tree = tree.inner
+    return tree
+
+
+def lags(trees: Sequence[Arith], binders: Sequence[Binder], ctx: StepContext) -> dict[str, int]:
+    """The greatest shift of each index of a step that has one."""
+    found: dict[str, int] = {}
+    known = {binder.name.text: set_size(binder, ctx.scope) for binder in binders}
+    own = set(known)
+    for tree in trees:
+        inner = {
+            binder.name.text: set_size(binder, ctx.scope)
+            for node in walk(tree)
+            if isinstance(node, Comprehension)
+            for binder in node.binders
+        }
+        for node in walk(tree):
+            for index in node.indices if isinstance(node, Gather) else ():
+                shift = shift_of(index, {**inner, **known}, ctx)
+                if shift is not None and shift.most and shift.index in own:
+                    found[shift.index] = max(found.get(shift.index, 0), shift.most)
+    return found
+
+
+def set_size(binder: Binder, scope: Scope) -> int | None:
+    """The number of elements of a binder's set, where it is a declared one of known size."""
+    entry = scope.lookup(binder.space.name.text) if isinstance(binder.space, ObjectRef) else None
+    space = entry.space.space if isinstance(entry, ObjectEntry) else None
+    return int(space.size) if isinstance(space, Finite) and isinstance(space.size, int) else None
+
+
+def mentions(tree: Arith, names: Mapping[str, object]) -> set[str]:
+    """The names among `names` that stand in an expression."""
+    return {node.name.text for node in walk(tree) if isinstance(node, Variable) and node.name.text in names}
+
+
+def span_of(binders: Sequence[Binder]) -> Span:
+    """From the first binder to the last."""
+    return Span(binders[0].span.start, binders[-1].span.end)
