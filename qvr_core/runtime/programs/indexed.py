@@ -15,26 +15,71 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.cells import Cell, as_one
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.model import Contract, IndexValue, Scatter, Window
+from qvr_core.semantics.types.spaces import Space
 
 Evaluate = Callable[[Frame], Cell]
 
 
 class Growing:
-    """A value that is made element by element along an axis, counted from the last: what there is of it so far."""
+    """A value over indices that is made element by element along one of them: what there is of it so far.
 
-    def __init__(self, axis: int) -> None:
+    Elements keep the axis of that index, with length 1; `axis` counts from behind rows.
+    """
+
+    def __init__(self, axis: int, index: str = "") -> None:
         self.axis = axis
+        self.index = index
+        self.rows = False
         self.elements: list[Tensor] = []
 
+    @classmethod
+    def of(cls, first: Sequence[Cell], axis: int, index: str = "") -> Growing:
+        """A value that begins with these elements."""
+        made = cls(axis, index)
+        for cell in first:
+            made.add(cell)
+        return made
+
+    def add(self, cell: Cell) -> None:
+        """One more element; where it has rows, all get them."""
+        value = cell.value
+        if cell.rows and not self.rows:
+            self.elements = [element.expand(value.shape[0], *element.shape) for element in self.elements]
+            self.rows = True
+        elif self.rows and not cell.rows:
+            value = value.expand(self.elements[0].shape[0], *value.shape)
+        self.elements.append(value)
+
     def window(self, first: int, count: int) -> Tensor:
-        """Elements `first`, …: each with its axis of length 1."""
+        """Elements `first`, …"""
         if count == 1:
             return self.elements[first]
-        return torch.cat(self.elements[first : first + count], self.axis)
+        return _along(self.elements[first : first + count], self.axis + int(self.rows))
 
     def whole(self) -> Tensor:
         """All elements that there are."""
-        return torch.cat(self.elements, self.axis)
+        return _along(self.elements, self.axis + int(self.rows))
+
+
+def _along(elements: Sequence[Tensor], axis: int) -> Tensor:
+    """Elements one behind the other, those of lower precision raised, further axes repeated."""
+    dtype = elements[0].dtype
+    for element in elements[1:]:
+        dtype = torch.promote_types(dtype, element.dtype)
+    shape = torch.broadcast_shapes(*(element.select(axis, 0).shape for element in elements))
+    wide = [element.to(dtype).expand(*shape[:axis], element.shape[axis], *shape[axis:]) for element in elements]
+    return torch.cat(wide, axis)
+
+
+def preceded(first: Sequence[Cell], rest: Cell, axis: int) -> Cell:
+    """`rest` behind its first elements along an axis, counted from behind rows."""
+    made = Growing.of([*first, rest], axis)
+    return Cell(made.whole(), made.rows)
+
+
+def size_of(space: Space) -> int:
+    """The number of elements of an index's set."""
+    return _number(getattr(space, "size", None))
 
 
 def index_value(expr: IndexValue) -> Evaluate:
@@ -56,7 +101,7 @@ def window(expr: Window, base: Evaluate) -> Evaluate:
         cell = base(frame)
         low, count = frame.windows.get(name, (first, size - first))
         if isinstance(cell.value, Growing):
-            return Cell(cell.value.window(low - shift, count), cell.rows)
+            return Cell(cell.value.window(low - shift, count), cell.rows) if cell.value.index == name else cell
         value = as_one(cell).value
         if value.shape[axis] == count and low == shift:
             return Cell(value, cell.rows)
@@ -118,5 +163,3 @@ def full(value: Tensor, sizes: Sequence[int], rows: bool) -> Tensor:
     lead = int(rows)
     wide = (*value.shape[:lead], *sizes, *value.shape[lead + len(sizes) :])
     return value if tuple(value.shape) == wide else value.expand(wide)
-
-

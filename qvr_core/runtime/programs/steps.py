@@ -8,8 +8,10 @@ from typing import Protocol
 from torch import Tensor
 
 from qvr_core.runtime.families.soundness import asked
+from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.arrow_site import ArrowSite
+from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
@@ -20,6 +22,7 @@ from qvr_core.runtime.values.layout import regroup
 from qvr_core.semantics.types.model import (
     ArrowDraw,
     Density,
+    IndexedValue,
     LetModel,
     MarginalizeModel,
     ObserveModel,
@@ -67,6 +70,65 @@ class LetStep:
         frame.bound.update({name: Cell(piece, cell.rows) for name, piece in zip(self.names, pieces, strict=True)})
 
 
+class IndexedLet:
+    """`let v[t : Time] = e from s`, several names by a pattern; a recursion runs element by element."""
+
+    def __init__(self, step: LetModel, model: IndexedValue, parts: Parts) -> None:
+        self.names = step.names
+        self.exprs = model.values
+        self.values = [compile_expr(value, parts) for value in model.values]
+        self.starts = [[compile_expr(value, parts) for value in start] for start in model.starts]
+        self.sizes = [indexed.size_of(index.space) for index in model.indices]
+        self.at = next((at for at, index in enumerate(model.indices) if index.lag), None)
+        self.index = None if self.at is None else model.indices[self.at]
+        self.recursive = model.recursive
+
+    def run(self, frame: Frame) -> None:
+        computed = asked()
+        if computed is not None:
+            computed.lets.update(zip(self.names, self.exprs, strict=True))
+        if self.recursive:
+            self._run_along(frame)
+            return
+        for name, value, start in zip(self.names, self.values, self.starts or [[]] * len(self.names), strict=True):
+            frame.bound[name] = self._joined(value(frame), [first(frame) for first in start])
+
+    def _joined(self, cell: Cell, first: list[Cell]) -> Cell:
+        sizes = list(self.sizes)
+        if self.at is None or self.index is None:
+            return Cell(indexed.full(cell.value, sizes, cell.rows), cell.rows)
+        sizes[self.at] -= self.index.lag
+        body = Cell(indexed.full(cell.value, sizes, cell.rows), cell.rows)
+        return indexed.preceded(self._first(first), body, self.at)
+
+    def _first(self, first: list[Cell]) -> list[Cell]:
+        """The first elements, each with the axis of the index of length 1."""
+        assert self.at is not None and self.index is not None
+        sizes = [size for at, size in enumerate(self.sizes) if at != self.at]
+        full = [Cell(indexed.full(cell.value, sizes, cell.rows), cell.rows) for cell in first]
+        each = full * self.index.lag if len(full) == 1 else full
+        return [Cell(cell.value.unsqueeze(self.at + int(cell.rows)), cell.rows) for cell in each]
+
+    def _run_along(self, frame: Frame) -> None:
+        assert self.at is not None and self.index is not None
+        sizes = [1 if at == self.at else size for at, size in enumerate(self.sizes)]
+        grown = [
+            indexed.Growing.of(self._first([one(frame) for one in start]), self.at, self.index.name)
+            for start in self.starts
+        ]
+        for name, value in zip(self.names, grown, strict=True):
+            frame.bound[name] = Cell(value, value.rows)
+        for element in range(self.index.lag, self.sizes[self.at]):
+            frame.windows[self.index.name] = (element, 1)
+            for name, value, made in zip(self.names, self.values, grown, strict=True):
+                cell = value(frame)
+                made.add(Cell(indexed.full(cell.value, sizes, cell.rows), cell.rows))
+                frame.bound[name] = Cell(made, made.rows)
+        del frame.windows[self.index.name]
+        for name, made in zip(self.names, grown, strict=True):
+            frame.bound[name] = Cell(made.whole(), made.rows)
+
+
 class ScoreStep:
     """`score s = e`."""
 
@@ -97,7 +159,7 @@ def score_per_row(cell: Cell, rows: int) -> Tensor:
 
 def make_site(site: Site, kind: SiteKind, program: str, parts: Parts) -> ArrowSite | FamilySite:
     """The run-time site of a sample or observe step."""
-    made = ArrowSite if isinstance(site.draw, ArrowDraw) else FamilySite
+    made = ArrowSite if isinstance(site.draw, ArrowDraw) else FamilySite if site.chain is None else ChainSite
     return made(site, kind, program, parts)
 
 
@@ -108,6 +170,8 @@ def make_step(step: StepModel, program: str, parts: Parts) -> Step:
             return make_site(site, "sample", program, parts)
         case ObserveModel(site=site):
             return make_site(site, "observe", program, parts)
+        case LetModel(indexed=IndexedValue() as model):
+            return IndexedLet(step, model, parts)
         case LetModel():
             return LetStep(step, parts)
         case ScoreModel():

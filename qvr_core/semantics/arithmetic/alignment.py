@@ -206,14 +206,14 @@ def _report(operands: Sequence[Operand], problem: Problem, where: Origin, ctx: S
     plain = [name for name in shape.names if not indexed(name)]
     running = [one for one in ctx.indices.values() if set_of(one.axis) in plain]
     if running:
-        _report_bare(value, text, running[0], where, ctx)
+        report_bare(value, text, running[0], where, ctx)
         return
     one = next(index for index, (_, shape, _) in enumerate(operands) if shape.named and index != at)
     first, second = sorted((one, at))
     _report_apart((operands[first][0], operands[first][2]), (operands[second][0], operands[second][2]), where, ctx)
 
 
-def _report_bare(value: Expr, text: str, index: Running, where: Origin, ctx: StepContext) -> None:
+def report_bare(value: Expr, text: str, index: Running, where: Origin, ctx: StepContext) -> None:
     """A value over the set of an index that runs, without that index."""
     name = getattr(value, "name", None)
     message = f"{text} runs over all of {set_of(index.axis)} here, beside `{index.name}`"

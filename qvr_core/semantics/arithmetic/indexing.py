@@ -10,7 +10,7 @@ from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, is
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.arithmetic.indices import Shift, index_value, length, mentions, shift_of
 from qvr_core.semantics.scope.environment import Running, StepContext
-from qvr_core.semantics.types.axes import indexed, set_of
+from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Constant, Data, Expr, Index, ValueType, Window
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
@@ -69,8 +69,9 @@ def _future(tree: Arith, ctx: StepContext) -> str | None:
         tree = tree.inner
     if not isinstance(tree, Binary) or tree.operator != "+":
         return None
-    sides = [side for side in (tree.left, tree.right) if isinstance(side, Variable) and side.name.text in ctx.indices]
-    return sides[0].name.text if len(sides) == 1 and isinstance(sides[0], Variable) else None
+    names = [side.name.text for side in (tree.left, tree.right) if isinstance(side, Variable)]
+    found = [name for name in names if name in ctx.indices]
+    return found[0] if len(found) == 1 else None
 
 
 # ---------------------------------------------------------------- data without a type
@@ -249,7 +250,9 @@ def _picked(base: Expr, shape: Sequence[Axis], picked: dict[int, Expr], expr: Ga
     events = len(shape) - own
     plates = [*joint, *(left[: len(left) - events] if whole else left)]
     kind = (
-        with_axes(plates, base.type.space or Unknown(), like=[base.type, *(v.type for v in aligned)], event=base.type.event)
+        with_axes(
+            plates, base.type.space or Unknown(), like=[base.type, *(v.type for v in aligned)], event=base.type.event
+        )
         if whole
         else from_axes(plates, len(plates), like=[base.type])
     )

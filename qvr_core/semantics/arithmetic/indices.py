@@ -5,7 +5,7 @@ Inside the step an index makes an axis of its own (`Row#i`), so that two indices
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -31,11 +31,22 @@ from qvr_core.syntax.tree import (
 from qvr_core.syntax.walk import walk
 
 
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """The greatest shift of an index in a step, and where it stands."""
+
+    count: int
+    place: Span
+
+
+NO_LAG = Lag(0, Span(0, 0))
+
+
 @contextmanager
-def running(binders: Sequence[Binder], lags: Mapping[str, int], ctx: StepContext) -> Iterator[list[Running]]:
-    """The indices in force; `lags` are the first elements that each of them leaves out."""
+def running(binders: Sequence[Binder], behind: Mapping[str, Lag], ctx: StepContext) -> Generator[list[Running]]:
+    """The indices in force; those that lag behind leave out their first elements."""
     before, names = ctx.indices, ctx.locals
-    found = [_running(binder, lags.get(binder.name.text, 0), ctx) for binder in binders]
+    found = [_running(binder, behind.get(binder.name.text, NO_LAG).count, ctx) for binder in binders]
     _check_distinct(binders, ctx)
     ctx.indices = {**before, **{one.name: one for one in found}}
     ctx.locals = {**names, **{one.name: _binding(one, ctx) for one in found}}
@@ -144,23 +155,21 @@ def _bare(tree: Arith) -> Arith:
     return tree
 
 
-def lags(trees: Sequence[Arith], binders: Sequence[Binder], ctx: StepContext) -> dict[str, int]:
-    """The greatest shift of each index of a step that has one."""
-    found: dict[str, int] = {}
+def lags(trees: Sequence[Arith], binders: Sequence[Binder], ctx: StepContext) -> dict[str, Lag]:
+    """The lag of each index of a step that has one."""
+    found: dict[str, Lag] = {}
     known = {binder.name.text: set_size(binder, ctx.scope) for binder in binders}
-    own = set(known)
     for tree in trees:
-        inner = {
-            binder.name.text: set_size(binder, ctx.scope)
-            for node in walk(tree)
-            if isinstance(node, Comprehension)
-            for binder in node.binders
-        }
-        for node in walk(tree):
-            for index in node.indices if isinstance(node, Gather) else ():
-                shift = shift_of(index, {**inner, **known}, ctx)
-                if shift is not None and shift.most and shift.index in own:
-                    found[shift.index] = max(found.get(shift.index, 0), shift.most)
+        nodes = list(walk(tree))
+        inner = [binder for node in nodes if isinstance(node, Comprehension) for binder in node.binders]
+        sizes = {**{binder.name.text: set_size(binder, ctx.scope) for binder in inner}, **known}
+        for index in (index for node in nodes if isinstance(node, Gather) for index in node.indices):
+            shift = shift_of(index, sizes, ctx)
+            if shift is None or not shift.most or shift.index not in known:
+                continue
+            before = found.get(shift.index)
+            if before is None or shift.most > before.count:
+                found[shift.index] = Lag(shift.most, index.span)
     return found
 
 
@@ -171,11 +180,19 @@ def set_size(binder: Binder, scope: Scope) -> int | None:
     return int(space.size) if isinstance(space, Finite) and isinstance(space.size, int) else None
 
 
+@contextmanager
+def without(one: Running | None, ctx: StepContext) -> Generator[None]:
+    """The other indices in force."""
+    before, names = ctx.indices, ctx.locals
+    if one is not None:
+        ctx.indices = {name: other for name, other in before.items() if name != one.name}
+        ctx.locals = {name: binding for name, binding in names.items() if name != one.name}
+    try:
+        yield
+    finally:
+        ctx.indices, ctx.locals = before, names
+
+
 def mentions(tree: Arith, names: Mapping[str, object]) -> set[str]:
     """The names among `names` that stand in an expression."""
     return {node.name.text for node in walk(tree) if isinstance(node, Variable) and node.name.text in names}
-
-
-def span_of(binders: Sequence[Binder]) -> Span:
-    """From the first binder to the last."""
-    return Span(binders[0].span.start, binders[-1].span.end)

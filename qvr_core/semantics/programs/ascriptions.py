@@ -60,7 +60,7 @@ def ascribe(
         ctx.plates.update(name for name in indexed if name is not None)
     if space is None or tree is None:
         if options.iid_over is not None:
-            return _plate(kind, drawn, options.iid_over, place, options, ctx)
+            return plates_over(kind, drawn, options.iid_over, place, options, ctx)
         if not options.damaged:
             _check_sized(kind, drawn, place, ctx)
         return Ascribed(Ascription.NONE, None, drawn.type, over)
@@ -83,8 +83,8 @@ def ascribe(
     if kind == "sample" and (_sizes_vector(drawn, space) or _names_event(drawn, space)):
         return _simplex(drawn, space)
     if drawn.rows and not family.discrete:
-        return replace(_plate(kind, drawn, space, tree.span, options, ctx), ascription=Ascription.ROW_DRAWS)
-    return _plate(kind, drawn, space, tree.span, options, ctx)
+        return replace(plates_over(kind, drawn, space, tree.span, options, ctx), ascription=Ascription.ROW_DRAWS)
+    return plates_over(kind, drawn, space, tree.span, options, ctx)
 
 
 # ---------------------------------------------------------------- the value
@@ -272,9 +272,10 @@ def _check_sized(kind: str, drawn: TypedFamily, place: Span, ctx: StepContext) -
         ctx.scope.report(UNSIZED_DRAW, message, place)
 
 
-def _plate(
+def plates_over(
     kind: str, drawn: TypedFamily, space: Named, place: Span, options: StepOptions, ctx: StepContext
 ) -> Ascribed:
+    """Independent draws for each element of a plate."""
     plates = axes_of(space)
     own = drawn.type
     if kind != "sample":

@@ -14,9 +14,10 @@ from qvr_core.semantics.language.options import STEP_KEYS
 from qvr_core.semantics.programs.ascriptions import is_value_set
 from qvr_core.semantics.programs.data_steps import check_data
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
-from qvr_core.semantics.programs.sites import TypedSite, check_site
+from qvr_core.semantics.programs.sites import check_site
 from qvr_core.semantics.programs.step_options import StepOptions, read_step_options
 from qvr_core.semantics.programs.steps import Bindings, check_step, site_binding
+from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.unsupported import step_refused
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, FAMILY_MISMATCH

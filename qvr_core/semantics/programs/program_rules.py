@@ -130,6 +130,8 @@ def check_free(
         known = result.data
         for free in result.free:
             later = bound.names.get(free.name) or bound.inner.get(free.name)
+            if later is not None and later.kind == "observe" and not free.argument:
+                continue  # what is observed is data, for the steps above it too
             if later is not None:
                 inner = free.name not in bound.names
                 if free.name not in early and not (inner and _without_body(free.name, blocks)):

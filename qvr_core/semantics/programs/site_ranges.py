@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.ranges import range_of, within
 from qvr_core.semantics.programs.family_draws import TypedFamily
-from qvr_core.semantics.programs.sites import TypedSite
+from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types import intervals
 from qvr_core.semantics.types.intervals import ANYTHING, INFINITE, UNIT, Interval

@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.programs.arrow_draws import check_arrow_draw
 from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
-from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
+from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.limits import check_limits, check_no_limits
 from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
+from qvr_core.semantics.programs.typed_sites import TypedSite, made_site, named_type
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model import (
     ArrowDraw,
     Ascription,
     Damaged,
     Data,
-    Density,
-    DrawModel,
     Expr,
-    Site,
     ValueType,
 )
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY, STEP_OPTION
 from qvr_core.semantics.types.spaces import Named, Seq, Unknown, has_seq, is_finite, item_of
 from qvr_core.syntax.tree import Draw, MarginalizeStep, Name, ObjectExpr, ObserveStep, Options, SampleStep
-
-
-@dataclass(frozen=True, slots=True)
-class TypedSite:
-    """A site with the type of its value; `family` where it draws from one."""
-
-    site: Site
-    type: ValueType
-    named: Named
-    family: TypedFamily | None
 
 
 def check_site(kind: str, name: Name, step: SampleStep | ObserveStep | MarginalizeStep, ctx: StepContext) -> TypedSite:
@@ -57,47 +44,10 @@ def check_site(kind: str, name: Name, step: SampleStep | ObserveStep | Marginali
     decided = ascribe(kind, drawn, space, step.space, options, step.draw.name.span, ctx)
     row_local = kind == "sample" and not drawn.rows
     options = replace(options, over=decided.over)
-    site = _site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
+    site = made_site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
     moved = check_noncentred(step.options, options.noncentred, family, ctx)
     site = replace(site, noncentred=moved) if moved else site
-    return TypedSite(site, decided.type, _named(decided.type, decided.ascription, decided.space), drawn)
-
-
-def _named(kind: ValueType, ascription: Ascription, space: Named | None) -> Named:
-    if kind.space is None:
-        return Named(Unknown(), "?")
-    if ascription in (Ascription.VALUE, Ascription.VALUE_SET) and space is not None:
-        return Named(kind.space, space.written)
-    return Named(kind.space, structure(kind.space))
-
-
-def _site(
-    name: Name,
-    ascription: Ascription,
-    ascribed: Named | None,
-    draw: DrawModel,
-    density: Density,
-    options: StepOptions,
-    row_local: bool,
-    origin: Origin,
-) -> Site:
-    return Site(
-        name=name.text,
-        bound=(),
-        ascription=ascription,
-        ascribed=ascribed,
-        draw=draw,
-        density=density,
-        over=options.over,
-        via=options.via,
-        mask=options.mask,
-        weight=options.weight,
-        at=options.at,
-        row_local=row_local,
-        origin=origin,
-        iid_over=options.iid_over,
-        limits=tuple((key, limit.value) for key, limit in options.limits.items()),
-    )
+    return TypedSite(site, decided.type, named_type(decided.type, decided.ascription, decided.space), drawn)
 
 
 # ---------------------------------------------------------------- named arrows
@@ -120,7 +70,7 @@ def _from_arrow(
         check_no_limits(draw.name.text, options, ctx)
     if isinstance(model.arrow, Damaged) and ctx.scope.lookup(draw.name.text) is None:
         # a misspelt family may have meant a plate or a value: nothing that follows is the user's mistake
-        site = _site(name, Ascription.NONE, space, model, model.arrow.density, options, False, origin)
+        site = made_site(name, Ascription.NONE, space, model, model.arrow.density, options, False, origin)
         return TypedSite(site, ValueType(Unknown()), UNKNOWN, None)
     if options.at is not None and not has_seq(model.arrow.domain.space):
         _at_needs_sequence(draw, model, options.at, ctx)
@@ -135,7 +85,7 @@ def _from_arrow(
     if space is not None and tree is not None:
         named = _ascribed(named, space, tree, draw, ctx) if dense else space
     ascription = Ascription.NONE if space is None else Ascription.VALUE
-    site = _site(name, ascription, space, model, model.arrow.density, options, False, origin)
+    site = made_site(name, ascription, space, model, model.arrow.density, options, False, origin)
     return TypedSite(site, ValueType(named.space, value.indexed, value.rows, value.sizes), named, None)
 
 

@@ -7,9 +7,12 @@ from dataclasses import replace
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.programs.data_agreement import agreed
+from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site
 from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
-from qvr_core.semantics.programs.sites import TypedSite, check_site
+from qvr_core.semantics.programs.sites import check_site
+from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model import (
     Bound,
@@ -26,7 +29,7 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.semantics.types.program_codes import PATTERN_MISMATCH
 from qvr_core.semantics.types.spaces import Named, Product, Seq, Space, Unknown
-from qvr_core.syntax.tree import Lambda, LetStep, ObserveStep, ParenArith, Pattern, SampleStep, ScoreStep
+from qvr_core.syntax.tree import Lambda, LetStep, Name, ObserveStep, ParenArith, Pattern, SampleStep, ScoreStep
 
 Bindings = list[tuple[str, Binding]]
 
@@ -39,12 +42,12 @@ def check_step(step: SampleStep | ObserveStep | LetStep | ScoreStep, ctx: StepCo
             return _sample(step, ctx)
         case ObserveStep():
             ctx.effects.add("Score")
-            typed = agreed(step.name, check_site("observe", step.name, step, ctx), ctx)
+            typed = agreed(step.name, _site("observe", step.name, step, ctx), ctx)
             binding = site_binding("observe", typed, ctx)
             site = replace(typed.site, bound=((step.name.text, typed.named),))
             return ObserveModel(site=site), [(step.name.text, binding)]
         case LetStep():
-            return _let(step, ctx)
+            return indexed_let(step, ctx) if step.binders else _let(step, ctx)
         case ScoreStep():
             ctx.effects.add("Score")
             value = check_arith(step.value, ctx)
@@ -52,6 +55,16 @@ def check_step(step: SampleStep | ObserveStep | LetStep | ScoreStep, ctx: StepCo
             named = _named(value.type)
             binding = Binding("score", value.type, named, origin, frozenset(ctx.reaches))
             return ScoreModel(name=step.name.text, value=value, origin=origin), [(step.name.text, binding)]
+
+
+def _site(kind: str, name: Name, step: SampleStep | ObserveStep, ctx: StepContext) -> TypedSite:
+    if not step.binders:
+        return check_site(kind, name, step, ctx)
+    typed = indexed_site(kind, name, step, ctx)
+    if typed is not None:
+        return typed
+    refuse("arrow with indices", step.draw.name.span, ctx.scope)
+    return check_site(kind, name, replace(step, binders=(), bracket=None, start=None), ctx)
 
 
 def site_binding(kind: str, typed: TypedSite, ctx: StepContext) -> Binding:
@@ -81,7 +94,7 @@ def _named(kind: ValueType) -> Named:
 
 def _sample(step: SampleStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
     names = step.pattern.names
-    typed = check_site("sample", names[0], step, ctx)
+    typed = _site("sample", names[0], step, ctx)
     if not step.pattern.brackets:
         site = replace(typed.site, bound=((names[0].text, typed.named),))
         return SampleModel(site=site), [(names[0].text, site_binding("sample", typed, ctx))]

@@ -12,6 +12,8 @@ from qvr_core.syntax.tree import Span
 
 NOT_YET: dict[str, str] = {
     "hidden chain": "a hidden chain",
+    "noncentred chain": "`noncentred` on a step that reads earlier elements",
+    "arrow with indices": "an arrow drawn with indices",
     "predict": "`predict`",
     "tuple": "a tuple in arithmetic",
     "def": "`def`",

@@ -1,0 +1,171 @@
+"""Sites whose elements depend on earlier ones: `sample h[t : Time] <- Normal(phi * h[t - 1], s) from Normal(0.0, s0)`.
+
+The density of given values is evaluated for all elements at once; a draw goes element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.families import RUNTIME_FAMILIES
+from qvr_core.runtime.families.bijectors import constrain
+from qvr_core.runtime.families.soundness import asked
+from qvr_core.runtime.programs import indexed
+from qvr_core.runtime.programs.arguments import Arguments
+from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
+from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
+from qvr_core.runtime.programs.family_site import FamilySite, Terms
+from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.values.cells import Cell
+from qvr_core.runtime.values.errors import NoDensity
+from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.types.model import Chain, FamilyDraw, Site
+
+
+class ChainSite(FamilySite):
+    """A site with a lag: values (B, *sizes), one axis for each index of the step."""
+
+    def __init__(self, site: Site, kind: SiteKind, program: str, parts: Parts) -> None:
+        assert site.chain is not None
+        chain: Chain = site.chain
+        super().__init__(site, kind, program, parts)
+        self.sizes = tuple(indexed.size_of(index.space) for index in chain.indices)
+        self.axis = chain.at
+        self.index = chain.indices[chain.at].name
+        self.lag = chain.indices[chain.at].lag
+        drawn = isinstance(chain.start, FamilyDraw)
+        self.start = Arguments(chain.start, site, self.where, parts) if isinstance(chain.start, FamilyDraw) else None
+        self.start_family = RUNTIME_FAMILIES[chain.start.family] if isinstance(chain.start, FamilyDraw) else None
+        self.first = [] if drawn or chain.start is None else [compile_expr(value, parts) for value in chain.start]  # pyright: ignore
+
+    def run(self, frame: Frame) -> None:
+        """Draw or score the chain, bind it, and leave a record."""
+        given = self._given(frame)
+        free = frame.request.unconstrained.get(self.name)
+        if given is None and free is not None:
+            value, log_jacobian = constrain(free, self.own_support(frame))
+            record = self._of(value, frame, observed=False)
+            record.log_jacobian = log_jacobian
+        elif given is not None:
+            record = self._of(self._fit(given, frame), frame, observed=True)
+        else:
+            value, noise = self._sequence(frame)
+            record = self._of(value, frame, observed=False)
+            record.noise[""] = noise
+        frame.sites[self.name] = record
+
+    def _of(self, value: Tensor, frame: Frame, *, observed: bool) -> SiteRecord:
+        value = value.long() if self.discrete else value
+        frame.bound[self.name] = Cell(value, True)
+        record = self._record(observed, value, {})
+        request = frame.request
+        if (request.wanted is not False) if observed else request.wants(self.name) or request.wanted:
+            record.log_prob = self.weighted(self._chain_terms(value, frame), frame, None).per_row(frame.rows)
+        return record
+
+    def _fit(self, given: Cell, frame: Frame) -> Tensor:
+        """A given value as (B, *sizes)."""
+        value: Tensor = given.value
+        if not self.discrete and not value.is_floating_point():
+            value = value.to(precision())
+        own = tuple(value.shape[int(given.rows) :])
+        if not given.rows and len(own) == len(self.sizes) + 1 and own[0] == 1:
+            value, own = value[0], own[1:]
+        if own != self.sizes:
+            raise self.where.misfit(f"values of shape {self.sizes}, as its indices have", f"shape {own}")
+        return value if given.rows else value.expand(frame.rows, *value.shape)
+
+    # ------------------------------------------------------------ densities
+
+    def _chain_terms(self, value: Tensor, frame: Frame) -> Terms:
+        """log density of each element given those before it; zero for first elements that are given."""
+        rank = len(self.sizes)
+        aligned = self.arguments.align(frame, self.event, None)
+        if asked() is not None:
+            self.arguments.check(aligned)
+        axis = self.axis + 1
+        rest = value.narrow(axis, self.lag, self.sizes[self.axis] - self.lag)
+        later = self.family.log_prob(rest, *self.arguments.canonical(aligned, rank))
+        first = self._first_terms(value.narrow(axis, 0, self.lag), frame)
+        return Terms(torch.cat([first, later.expand(rest.shape)], axis), True)
+
+    def _first_terms(self, first: Tensor, frame: Frame) -> Tensor:
+        if self.start is None or self.start_family is None:
+            return torch.zeros_like(first, dtype=precision() if not first.is_floating_point() else first.dtype)
+        found = self.start_family.log_prob(first.movedim(self.axis + 1, -1), *self._start_parameters(frame))
+        return found.movedim(-1, self.axis + 1)
+
+    def _start_parameters(self, frame: Frame) -> tuple[Tensor, ...]:
+        """The parameters of the first elements, with an axis of length 1 for them behind the others."""
+        assert self.start is not None
+        aligned = self.start.align(frame, (), None)
+        parameters = self.start.canonical(aligned, len(self.sizes) - 1)
+        return tuple(value.unsqueeze(-1) for value in parameters)
+
+    # ------------------------------------------------------------ draws
+
+    def _sequence(self, frame: Frame) -> tuple[Tensor, Tensor]:
+        """A draw, element by element, and its noise, both (B, *sizes)."""
+        given = frame.request.noise_of(self.name, lambda: self.info.draws)
+        noise = None if given is None else given.get("")
+        axis = self.axis + 1
+        made = indexed.Growing(self.axis, self.index)
+        kept: list[Tensor] = []
+        for value, used in self._first_draws(frame, noise):
+            made.add(Cell(value, True))
+            kept.append(used)
+        frame.bound[self.name] = Cell(made, made.rows)
+        for element in range(self.lag, self.sizes[self.axis]):
+            frame.windows[self.index] = (element, 1)
+            value, used = self._element(frame, None if noise is None else noise.narrow(axis, element, 1))
+            made.add(Cell(value, True))
+            kept.append(used)
+            frame.bound[self.name] = Cell(made, made.rows)
+        frame.windows.pop(self.index, None)
+        return made.whole(), torch.cat(kept, axis)
+
+    def _one(self, frame: Frame) -> tuple[int, ...]:
+        """The shape of one element, with its axis."""
+        return (frame.rows, *(1 if at == self.axis else size for at, size in enumerate(self.sizes)))
+
+    def _element(self, frame: Frame, noise: Tensor | None) -> tuple[Tensor, Tensor]:
+        aligned = self.arguments.align(frame, self.event, None)
+        parameters = self.arguments.canonical(aligned, len(self.sizes))
+        if noise is None:
+            noise = self.family.fresh_noise(self._one(frame), frame.request.generator, parameters)
+        return self.family.value_of(noise, parameters), noise
+
+    def _first_draws(self, frame: Frame, noise: Tensor | None) -> Sequence[tuple[Tensor, Tensor]]:
+        axis = self.axis + 1
+        if self.start is None or self.start_family is None:
+            return [(value, torch.zeros_like(value)) for value in self._first_values(frame)]
+        parameters = self._start_parameters(frame)
+        found: list[tuple[Tensor, Tensor]] = []
+        others = tuple(size for at, size in enumerate(self.sizes) if at != self.axis)
+        for at in range(self.lag):
+            used = None if noise is None else noise.narrow(axis, at, 1).movedim(axis, -1)
+            if used is None:
+                shape = (frame.rows, *others, 1)
+                used = self.start_family.fresh_noise(shape, frame.request.generator, parameters)
+            value = self.start_family.value_of(used, parameters)
+            found.append((value.movedim(-1, axis), used.movedim(-1, axis)))
+        return found
+
+    def _first_values(self, frame: Frame) -> list[Tensor]:
+        if not self.first:
+            raise NoDensity(
+                f"{self.where.program}: nothing says how the first {self.lag} of `{self.name}` are drawn; "
+                "give `from` a family",
+                site=self.name,
+            )
+        cells = [value(frame) for value in self.first]
+        cells = cells * self.lag if len(cells) == 1 else cells
+        others = [size for at, size in enumerate(self.sizes) if at != self.axis]
+        found: list[Tensor] = []
+        for cell in cells:
+            value = indexed.full(cell.value, others, cell.rows).unsqueeze(self.axis + int(cell.rows))
+            found.append(value if cell.rows else value.expand(frame.rows, *value.shape))
+        return found

@@ -1,0 +1,326 @@
+"""Steps written with indices: `let v[t : Time] = … from …`, `observe y[i : Row] <- …` (docs/reference.md#indices)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from qvr_core.semantics.arithmetic.alignment import arrange, report_bare
+from qvr_core.semantics.arithmetic.arithmetic import check_arith
+from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, with_axes
+from qvr_core.semantics.arithmetic.indices import Lag, lags, length, mentions, running, without
+from qvr_core.semantics.arithmetic.ranges import range_of
+from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.programs.ascriptions import ascribe, plates_over
+from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
+from qvr_core.semantics.programs.limits import check_limits
+from qvr_core.semantics.programs.step_options import check_noncentred, read_step_options
+from qvr_core.semantics.programs.typed_sites import TypedSite, made_site, named_type
+from qvr_core.semantics.scope.environment import Binding, Running, StepContext
+from qvr_core.semantics.scope.unsupported import refuse
+from qvr_core.semantics.types.axes import indexed, set_of
+from qvr_core.semantics.types.density import EXACT
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.intervals import ANYTHING
+from qvr_core.semantics.types.model import (
+    Chain,
+    Constant,
+    Expr,
+    FamilyDraw,
+    Index,
+    IndexedValue,
+    LetModel,
+    RunningIndex,
+    ValueType,
+)
+from qvr_core.semantics.types.program_codes import (
+    INDEX_MISMATCH,
+    MISSING_FROM,
+    PATTERN_MISMATCH,
+    STEP_OPTION,
+    USED_BEFORE_BOUND,
+)
+from qvr_core.semantics.types.spaces import REAL_LINE, Named, Space, Unknown, product
+from qvr_core.syntax.tree import (
+    Arith,
+    ArithCall,
+    Draw,
+    LetStep,
+    Name,
+    ObserveStep,
+    SampleStep,
+    TupleArith,
+)
+
+Bindings = list[tuple[str, Binding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """The indices of a step; `chain` is the one that lags behind, `count` by how many elements."""
+
+    indices: tuple[Running, ...]
+    chain: Running | None
+    count: int
+
+    @property
+    def model(self) -> tuple[RunningIndex, ...]:
+        return tuple(RunningIndex(name=one.name, space=one.space or Unknown(), lag=one.lag) for one in self.indices)
+
+    @property
+    def plates(self) -> list[Axis]:
+        """The axes that the step's name gets: all elements of every set."""
+        return [(None, None) if one.space is None else (one.space.size, one.space.nominal) for one in self.indices]
+
+    @property
+    def axes(self) -> list[Axis]:
+        """The axes inside the step."""
+        return [(length(one), one.axis) for one in self.indices]
+
+
+def _along(indices: Sequence[Running]) -> Along:
+    chain = next((one for one in indices if one.lag), None)
+    return Along(tuple(indices), chain, 0 if chain is None else chain.lag)
+
+
+def _behind(trees: Sequence[Arith], step: LetStep | SampleStep | ObserveStep, ctx: StepContext) -> Mapping[str, Lag]:
+    """What lags behind; reports a shift that has no start, and one of a second index."""
+    found = lags(trees, step.binders, ctx)
+    for name in list(found)[1:]:
+        message = f"`{next(iter(found))}` lags behind already, and only one index of a step can"
+        ctx.scope.report(INDEX_MISMATCH, message, found[name].place)
+    if found and step.start is None and not isinstance(step, ObserveStep):
+        (first, *_) = found.values()
+        elements = "the first element is" if first.count == 1 else f"the first {first.count} elements are"
+        message = f"nothing says what {elements}: end the step with `from …`"
+        ctx.scope.report(MISSING_FROM, message, first.place)
+    if step.start is not None and not found:
+        message = "no element of this step reads an earlier one, so `from` starts nothing"
+        ctx.scope.report(INDEX_MISMATCH, message, step.start.span)
+    return dict(list(found.items())[:1])
+
+
+# ---------------------------------------------------------------- let
+
+
+def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
+    """`let name[i : I] = e`, several names by a pattern, recursions with `from`."""
+    names = step.pattern.names
+    trees = _entries(step.value, names, ctx)
+    behind = _behind(trees, step, ctx)
+    own = {name.text: name for name in names}
+    recursive = any(mentions(tree, own) - _above(at, names) for at, tree in enumerate(trees))
+    with running(step.binders, behind, ctx) as indices:
+        along = _along(indices)
+        starts = _starts(step, trees, along, ctx)
+        if recursive and along.chain is None:
+            _report_circle(trees, own, ctx)
+        if recursive:
+            for name, start in zip(names, starts or [()] * len(names), strict=True):
+                ctx.locals[name.text] = _own(start, along, name, ctx)
+        values: list[Expr] = []
+        for name, tree in zip(names, trees, strict=True):
+            value = laid_out(check_arith(tree, ctx), along, ctx)
+            values.append(value)
+            ctx.locals[name.text] = Binding(
+                "let", outside(value.type, along), _named(value.type), ctx.scope.origin(name.span)
+            )
+        ranges = [ANYTHING if recursive or starts else range_of(value, ctx) for value in values]
+    model = IndexedValue(
+        indices=along.model, values=tuple(values), starts=tuple(tuple(start) for start in starts), recursive=recursive
+    )
+    bindings: Bindings = []
+    for name, value, lies in zip(names, values, ranges, strict=True):
+        kind = outside(value.type, along)
+        origin = ctx.scope.origin(name.span)
+        bindings.append((name.text, Binding("let", kind, _named(kind), origin, frozenset(ctx.reaches), range=lies)))
+    origin = ctx.scope.origin(step.pattern.span)
+    let = LetModel(names=tuple(name.text for name in names), value=values[0], origin=origin, indexed=model)
+    return let, bindings
+
+
+def _entries(tree: Arith, names: Sequence[Name], ctx: StepContext) -> Sequence[Arith]:
+    """One expression for each name of a pattern."""
+    entries: Sequence[Arith] = tree.items if isinstance(tree, TupleArith) else (tree,)
+    if len(entries) == len(names):
+        return entries
+    counted = f"{len(entries)} {'value' if len(entries) == 1 else 'values'}"
+    message = f"there are {len(names)} names here and {counted}: write `(…, …)` with one for each"
+    ctx.scope.report(PATTERN_MISMATCH, message, tree.span)
+    return [entries[min(at, len(entries) - 1)] for at in range(len(names))]
+
+
+def _above(at: int, names: Sequence[Name]) -> set[str]:
+    return {name.text for name in names[:at]}
+
+
+def _report_circle(trees: Sequence[Arith], own: Mapping[str, Name], ctx: StepContext) -> None:
+    name = next(name for tree in trees for name in sorted(mentions(tree, own)))
+    message = f"`{name}` reads itself at the same element; an earlier one is `{name}[… - 1]`"
+    ctx.scope.report(USED_BEFORE_BOUND, message, own[name].span)
+
+
+def _named(kind: ValueType) -> Named:
+    space: Space = Unknown() if kind.space is None else kind.space
+    return Named(space, structure(space))
+
+
+def _own(start: Sequence[Expr], along: Along, name: Name, ctx: StepContext) -> Binding:
+    """What a name stands for inside its own recursion: elements like those that it starts from."""
+    element = start[0].type if start else SCALAR
+    further = (axes(element) or [])[len(along.indices) - 1 :]
+    kind = with_axes([*along.plates, *further[: len(element.indexed)]], element.space or REAL_LINE, like=())
+    return Binding("let", kind, _named(kind), ctx.scope.origin(name.span))
+
+
+# ---------------------------------------------------------------- shapes
+
+
+def laid_out(value: Expr, along: Along, ctx: StepContext, *, leave: Running | None = None) -> Expr:
+    """`value` with the axes of the indices in front, in their order; those that it lacks have length 1."""
+    found = axes(value.type)
+    if found is None or value.type.space is None:
+        return value
+    names = [name for _, name in found]
+    sets = {set_of(one.axis): one for one in along.indices}
+    bare = next((sets[name] for name in names if name is not None and not indexed(name) and name in sets), None)
+    if bare is not None:
+        report_bare(value, "this", bare, value.origin, ctx)
+        return replace(value, type=ValueType(Unknown(), rows=value.type.rows))
+    front = [names.index(one.axis) if one.axis in names else None for one in along.indices if one is not leave]
+    rest = [at for at in range(len(names)) if at not in front]
+    return arrange(value, [*front, *rest])
+
+
+def outside(kind: ValueType, along: Along) -> ValueType:
+    """The type of a laid-out value once the step is left: axes by their sets, every element of them."""
+    found = axes(kind)
+    if found is None or isinstance(kind.space, Unknown):
+        return kind
+    behind = [(size, None if name is None else set_of(name)) for size, name in found[len(along.indices) :]]
+    plates = max(len(kind.indexed), len(along.indices))
+    whole = [*along.plates, *behind]
+    if len(kind.indexed) >= len(along.indices):
+        return with_axes(whole[:plates], kind.space or REAL_LINE, like=[kind], event=kind.event)
+    return from_axes(whole, plates, like=[kind])
+
+
+# ---------------------------------------------------------------- first elements
+
+
+def _starts(step: LetStep, trees: Sequence[Arith], along: Along, ctx: StepContext) -> list[list[Expr]]:
+    """The first elements of each name."""
+    if step.start is None or along.chain is None:
+        return []
+    names = step.pattern.names
+    entries = [step.start] if len(names) == 1 else _entries(step.start, names, ctx)
+    with without(along.chain, ctx):
+        return [first_values(entry, along, ctx) for entry in entries]
+
+
+def first_values(tree: Arith, along: Along, ctx: StepContext) -> list[Expr]:
+    """One value for each of the first elements, or one for all of them."""
+    if isinstance(tree, TupleArith):
+        if len(tree.items) != along.count:
+            message = f"the step reads {_elements(along.count)} back, and `from` gives {len(tree.items)}"
+            ctx.scope.report(MISSING_FROM, message, tree.span)
+        return [laid_out(check_arith(item, ctx), along, ctx, leave=along.chain) for item in tree.items]
+    value = check_arith(tree, ctx)
+    found = axes(value.type) or []
+    if along.count > 1 and found and found[0][0] == along.count and not indexed(found[0][1] or ""):
+        return [laid_out(_element(value, at), along, ctx, leave=along.chain) for at in range(along.count)]
+    return [laid_out(value, along, ctx, leave=along.chain)]
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"
+
+
+def _element(value: Expr, at: int) -> Expr:
+    shape = axes(value.type) or []
+    rest = shape[1:]
+    plates = max(0, len(value.type.indexed) - 1)
+    kind = with_axes(rest[:plates], value.type.space or REAL_LINE, like=[value.type])
+    if not value.type.indexed:
+        kind = from_axes(rest, 0, like=[value.type])
+    index = Constant(type=SCALAR, origin=value.origin, value=at)
+    return Index(type=kind, origin=value.origin, base=value, indices=(index,))
+
+
+# ---------------------------------------------------------------- draws
+
+
+def indexed_site(kind: str, name: Name, step: SampleStep | ObserveStep, ctx: StepContext) -> TypedSite | None:
+    """`sample u[p : Person] <- Family(…)`; None where what is drawn from is no family."""
+    family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
+    if family is None:
+        return None
+    trees = [arg.value for arg in step.draw.args or ()]
+    behind = _behind(trees, step, ctx)
+    space = None if step.space is None else check_object_expr(step.space, ctx.scope)
+    with running(step.binders, behind, ctx) as indices:
+        along = _along(indices)
+        options = read_step_options(kind, step.options, ctx)
+        if along.chain is not None:
+            element = space.space if space is not None else REAL_LINE
+            own = with_axes(along.plates, element, like=())
+            ctx.locals[name.text] = Binding(kind, own, _named(own), ctx.scope.origin(name.span))
+        drawn = _outside(check_family(step.draw, family, options.over, ctx, along.axes), along)
+        start = _first_draw(step, along, ctx)
+    over = Named(product((one.named.written, one.space or Unknown()) for one in indices), _product_words(indices))
+    if space is not None and step.space is not None:
+        whole = replace(options, iid_over=over)
+        decided = ascribe(kind, drawn, space, step.space, whole, step.draw.name.span, ctx)
+        options = replace(whole, over=decided.over)
+    else:
+        decided = plates_over(kind, drawn, over, step.draw.name.span, options, ctx)
+        options = replace(options, over=decided.over)
+    check_limits(family, options, ctx)
+    if along.chain is not None and options.limits:
+        key, limit = next(iter(options.limits.items()))
+        ctx.scope.report(STEP_OPTION, f"`{key}` needs elements that do not depend on each other", limit.key)
+    row_local = kind == "sample" and not drawn.rows
+    origin = ctx.scope.origin(name.span)
+    site = made_site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
+    if check_noncentred(step.options, options.noncentred, family, ctx):
+        if along.chain is None:
+            site = replace(site, noncentred=True)
+        else:
+            refuse("noncentred chain", step.draw.name.span, ctx.scope)
+    if along.chain is not None:
+        site = replace(site, chain=Chain(indices=along.model, at=along.indices.index(along.chain), start=start))
+    return TypedSite(site, decided.type, named_type(decided.type, decided.ascription, decided.space), drawn)
+
+
+def _product_words(indices: Sequence[Running]) -> str:
+    return " * ".join(one.named.written for one in indices)
+
+
+def _outside(drawn: TypedFamily, along: Along) -> TypedFamily:
+    """A draw as it is seen outside of the step: axes by their sets."""
+    arguments = tuple(replace(one, value=replace(one.value, type=_plain(one.value.type))) for one in drawn.arguments)
+    return replace(drawn, arguments=arguments, type=_plain(drawn.type))
+
+
+def _plain(kind: ValueType) -> ValueType:
+    event = None if kind.event is None else set_of(kind.event)
+    return replace(kind, indexed=tuple(None if name is None else set_of(name) for name in kind.indexed), event=event)
+
+
+def _first_draw(step: SampleStep | ObserveStep, along: Along, ctx: StepContext) -> FamilyDraw | tuple[Expr, ...] | None:
+    """What the first elements are drawn from, or their values."""
+    tree = step.start
+    if tree is None or along.chain is None:
+        return None
+    with without(along.chain, ctx):
+        if isinstance(tree, ArithCall) and tree.func.text in FAMILIES:
+            draw = Draw(tree.func, tree.args, None, tree.span)
+            drawn = check_family(draw, FAMILIES[tree.func.text], None, ctx, _other_axes(along))
+            return drawn.model
+        return tuple(first_values(tree, along, ctx))
+
+
+def _other_axes(along: Along) -> list[Axis]:
+    """The axes of one element of a chain: the first ones come last."""
+    return [(length(one), one.axis) for one in along.indices if one is not along.chain]

@@ -1,0 +1,60 @@
+"""A site with the type of its value: what a typed `sample`, `observe` or `marginalize` step comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qvr_core.semantics.programs.family_draws import TypedFamily
+from qvr_core.semantics.programs.step_options import StepOptions
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.model import Ascription, Density, DrawModel, Site, ValueType
+from qvr_core.semantics.types.spaces import Named, Unknown
+from qvr_core.syntax.tree import Name
+
+
+@dataclass(frozen=True, slots=True)
+class TypedSite:
+    """A site with the type of its value; `family` where it draws from one."""
+
+    site: Site
+    type: ValueType
+    named: Named
+    family: TypedFamily | None
+
+
+def named_type(kind: ValueType, ascription: Ascription, space: Named | None) -> Named:
+    if kind.space is None:
+        return Named(Unknown(), "?")
+    if ascription in (Ascription.VALUE, Ascription.VALUE_SET) and space is not None:
+        return Named(kind.space, space.written)
+    return Named(kind.space, structure(kind.space))
+
+
+def made_site(
+    name: Name,
+    ascription: Ascription,
+    ascribed: Named | None,
+    draw: DrawModel,
+    density: Density,
+    options: StepOptions,
+    row_local: bool,
+    origin: Origin,
+) -> Site:
+    return Site(
+        name=name.text,
+        bound=(),
+        ascription=ascription,
+        ascribed=ascribed,
+        draw=draw,
+        density=density,
+        over=options.over,
+        via=options.via,
+        mask=options.mask,
+        weight=options.weight,
+        at=options.at,
+        row_local=row_local,
+        origin=origin,
+        iid_over=options.iid_over,
+        limits=tuple((key, limit.value) for key, limit in options.limits.items()),
+    )
