@@ -113,7 +113,7 @@ def needs_of(program: Program) -> Needs:
     for item in program.data:
         if item.name in scored:
             continue
-        if item.declared:
+        if item.declared or item.over:
             need = _as_declared(_data_name(item.name, item.type.space, item.origin, labels), item)
             data.append(replace(need, purpose=purposes.get(item.name)))
             continue

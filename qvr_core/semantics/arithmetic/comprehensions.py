@@ -86,7 +86,8 @@ def _product(factors: Sequence[Expr], where: Origin, ctx: StepContext) -> Expr:
 
 
 def _call(function: str, values: Sequence[Expr], where: Origin, ctx: StepContext) -> Expr:
-    arranged, kind = elementwise(values, ["the left side", "the right side", "the value"], where, ctx)
+    texts = ["the left side", "the right side", "the value"][: len(values)]
+    arranged, kind = elementwise(values, texts, where, ctx)
     return Builtin(type=kind, origin=values[0].origin, function=function, args=tuple(arranged))
 
 

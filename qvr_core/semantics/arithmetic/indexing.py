@@ -9,12 +9,12 @@ from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, is_data, with_axes
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.arithmetic.indices import Shift, index_value, length, mentions, shift_of
-from qvr_core.semantics.scope.environment import Running, StepContext
+from qvr_core.semantics.scope.environment import Binding, Running, StepContext
 from qvr_core.semantics.types.axes import indexed
-from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
 from qvr_core.semantics.types.model import Constant, Data, Expr, Index, ValueType, Window
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
-from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Seq, Unknown
+from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Real, Seq, Unknown
 from qvr_core.syntax.tree import Arith, Binary, Gather, ParenArith, Variable
 
 
@@ -103,11 +103,20 @@ def note_elements(index: Expr | None, size: Dim | None, name: str | None, ctx: S
     """Undeclared data that index an axis hold elements of its set."""
     while isinstance(index, Window | Index):
         index = index.base
-    if not isinstance(index, Data) or size is None:
+    if not isinstance(index, Data) or size is None or index.name in ctx.bindings:
         return
     known, origin = ctx.data.get(index.name, (index.type, index.origin))
     if known.space == REAL_LINE and known.indexed:
         ctx.data[index.name] = (replace(known, space=Finite(size, name)), origin)
+
+
+def _declared_numbers(index: Expr, ctx: StepContext) -> Binding | None:
+    """The declaration of data that are numbers, which an index picks from."""
+    while isinstance(index, Window | Index):
+        index = index.base
+    found = ctx.bindings.get(index.name) if isinstance(index, Data) else None
+    numbers = found is not None and found.kind == "data" and isinstance(found.type.space, Real) and not found.numbers
+    return found if numbers else None
 
 
 def _of_unknown(expr: Gather, base: Expr, places: Sequence[Place], ctx: StepContext) -> Expr:
@@ -185,6 +194,12 @@ def _picks(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
             return False
         return True
     space = index.type.space
+    declared = _declared_numbers(index, ctx)
+    if declared is not None:
+        remedy = f": declare it with `-> {name}`" if name else ""
+        message = f"{words(place.tree, 'the index')} is declared as numbers, and {base} takes an index{remedy}"
+        ctx.scope.report(INDEX_MISMATCH, message, place.tree.span, (Related("it is declared here", declared.origin),))
+        return False
     note_elements(index, size, name, ctx)
     if not isinstance(space, Finite):
         return not isinstance(space, Unknown)

@@ -96,9 +96,14 @@ def _behind(trees: Sequence[Arith], step: LetStep | SampleStep | ObserveStep, ct
         message = f"nothing says what {elements}: end the step with `from …`"
         ctx.scope.report(MISSING_FROM, message, first.place)
     if step.start is not None and not found:
-        message = "no element of this step reads an earlier one, so `from` starts nothing"
-        ctx.scope.report(INDEX_MISMATCH, message, step.start.span)
+        report_idle_start(step.start.span, ctx)
     return dict(list(found.items())[:1])
+
+
+def report_idle_start(place: Span, ctx: StepContext) -> None:
+    """A `from` in a step that looks back at nothing."""
+    message = "no element of this step reads an earlier one, so `from` starts nothing"
+    ctx.scope.report(INDEX_MISMATCH, message, place)
 
 
 # ---------------------------------------------------------------- let

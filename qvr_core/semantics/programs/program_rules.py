@@ -27,6 +27,7 @@ from qvr_core.semantics.types.program_codes import (
     UNUSED_PLATE,
     USED_BEFORE_BOUND,
 )
+from qvr_core.semantics.types.spaces import Finite
 from qvr_core.syntax.tree import Item, Placed, Span
 
 
@@ -141,11 +142,18 @@ def check_free(
                 _unbound_argument(free, bound, scope)
             elif free.name not in data:
                 kind, origin = known.get(free.name, (ValueType(None), free.origin))
-                data[free.name] = DataName(name=free.name, type=kind, origin=origin)
+                data[free.name] = _inferred(free.name, kind, origin)
             elif data[free.name].type.space is None and free.name in known:
-                data[free.name] = DataName(name=free.name, type=known[free.name][0], origin=data[free.name].origin)
+                data[free.name] = _inferred(free.name, known[free.name][0], data[free.name].origin)
     _check_typos([datum for datum in data.values() if not datum.declared], bound, scope)
     return tuple(data.values())
+
+
+def _inferred(name: str, kind: ValueType, origin: Origin) -> DataName:
+    """An undeclared name with what its uses say of it."""
+    pairs = zip(kind.sizes, kind.indexed, strict=True)
+    over = tuple(Finite(size, nominal) for size, nominal in pairs if size is not None and nominal is not None)
+    return DataName(name=name, type=kind, origin=origin, over=over if len(over) == len(kind.indexed) else ())
 
 
 def _declared(blocks: Sequence[Block]) -> dict[str, DataName]:

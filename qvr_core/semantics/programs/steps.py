@@ -7,7 +7,7 @@ from dataclasses import replace
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.programs.data_agreement import agreed
-from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site
+from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site, report_idle_start
 from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
 from qvr_core.semantics.programs.sites import check_site
 from qvr_core.semantics.programs.typed_sites import TypedSite
@@ -36,6 +36,8 @@ Bindings = list[tuple[str, Binding]]
 
 def check_step(step: SampleStep | ObserveStep | LetStep | ScoreStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
     """A step without a body, typed."""
+    if not isinstance(step, ScoreStep) and step.start is not None and not step.binders:
+        report_idle_start(step.start.span, ctx)
     match step:
         case SampleStep():
             ctx.effects.add("Sample")

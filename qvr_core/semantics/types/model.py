@@ -660,7 +660,7 @@ class DataName:
     declared: bool = False
     numbers: str = ""
     over: tuple[Finite, ...] = ()
-    """The sets that a declared one runs over, with their labels."""
+    """The sets that it runs over, where that is known, with their labels."""
 
 
 @dataclass(frozen=True, slots=True)
