@@ -50,6 +50,7 @@ from qvr_core.syntax.tree import (
     Name,
     ObserveStep,
     SampleStep,
+    Span,
     TupleArith,
 )
 
