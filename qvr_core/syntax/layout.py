@@ -47,8 +47,8 @@ _OPENER = re.compile(
         ]
     )
 )
-# The header of a family whose type is complete, closed by a colon that is a slip.
-_TYPED_FAMILY = re.compile(r"family\b.*\)[ \t]*:.*[^\s:].*:$")
+# The end of a line of a family's header that awaits the type.
+_AWAITS_TYPE = re.compile(r"\)[ \t]*:$")
 _ITEM_OPENER = re.compile(rf'(?:{"|".join(ITEM_WORDS)})\b|"')
 _RULE_OPENER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*[ \t]*(?:\([A-Za-z0-9_, \t]*\))?[ \t]*=(?!=)")
 
@@ -190,14 +190,16 @@ def _continues(lines: Sequence[str], start: LineShape, last: int, i: int, depth:
         return True
     if found.word == "from" and kind == "program" and start.word not in _NEVER_CHAINED:
         return True
-    return deeper and bool(_LEADS_SOFTLY.match(line, found.column) or _trails_softly(before, kind))
+    return deeper and bool(_LEADS_SOFTLY.match(line, found.column) or _trails_softly(before, start.word, kind))
 
 
-def _trails_softly(before: str, kind: str) -> bool:
+def _trails_softly(before: str, word: str, kind: str) -> bool:
     found = _TRAILS_SOFTLY.search(before)
     # The colon at the end of a header is a slip; that of `program p :` awaits the type.
-    if before.startswith(("def", "family")):
-        slip = before.startswith("def") or _TYPED_FAMILY.match(before) is not None
+    if word == "family":
+        slip = _AWAITS_TYPE.search(before) is None
+    elif word == "def":
+        slip = True
     else:
         slip = kind == "composition" or (kind != "statement" and "->" in before)
     return found is not None and not (found[0] == ":" and slip)

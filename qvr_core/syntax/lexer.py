@@ -153,20 +153,26 @@ def _mark(tokens: list[Token], start: str) -> None:
     if first.kind == "NAME" and tokens[1].kind not in OPENING.get(start, {}).get(first.text, (tokens[1].kind,)):
         tokens[0] = first._replace(kind=first.text.upper())
     opening = tokens[0].kind
+    joint = "EQUAL" if opening in ("LET", "SCORE") else "DRAW"
+    compared: list[int] = []
+    brackets: _Brackets | None = None
     factors = 0
-    begun = False
+    joined = begun = False
     for i, token in enumerate(tokens):
         kind, text = token.kind, token.text
         if kind == "NAME":
             if text not in CONTEXTUAL:
                 continue
-            if text in ("for", "if", "from") and i and _ends_value(tokens, i - 1):
-                if text == "from":
-                    if not begun and start == "step" and _starts_chain(tokens, i):
-                        tokens[i] = token._replace(kind="FROM")
-                        begun = True
-                elif _in_comprehension(tokens, i):
-                    tokens[i] = token._replace(kind=text.upper())
+            if text in ("for", "if", "from"):
+                if i and _ends_value(tokens, i - 1):
+                    brackets = brackets or _Brackets(tokens)
+                    brackets.follow(i)
+                    if text != "from":
+                        special = brackets.takes(text)
+                    else:
+                        special = begun = start == "step" and joined and not begun and not brackets.open
+                    if special:
+                        tokens[i] = token._replace(kind=text.upper())
             elif text == "factor" and tokens[i + 1].kind == "NAME" and tokens[i + 2].kind == "COLON":
                 tokens[i] = token._replace(kind="FACTOR")
                 factors += 1
@@ -178,19 +184,69 @@ def _mark(tokens: list[Token], start: str) -> None:
         elif kind == "LSQB":
             if _holds_bounds(tokens, i):
                 tokens[i] = token._replace(kind="BOUNDS")
-            elif begun and opening != "LET" and _holds_options(tokens, i):
-                tokens[i] = token._replace(kind="OPTIONS")
-        elif (
-            kind == "DRAW"
-            and start == "step"
-            and opening in ("LET", "SCORE")
-            and any(t.kind == "EQUAL" for t in tokens[:i])
-        ):
-            # `x <-1` compares x with a negative number.
-            tokens[i] = Token("COMPARISON", "<", token.start, token.start + 1)
-            tokens.insert(i + 1, Token("MINUS", "-", token.start + 1, token.end))
-        elif kind == "DRAW" and _draws_expression(tokens, i + 1):
-            tokens[i] = token._replace(kind="DRAW_EXPR")
+            elif begun and brackets is not None and joint == "DRAW":
+                brackets.follow(i)
+                if not brackets.open and _holds_options(tokens, i, brackets.closed):
+                    tokens[i] = token._replace(kind="OPTIONS")
+        elif kind == "EQUAL":
+            joined = joined or joint == "EQUAL"
+        elif kind == "DRAW":
+            if joined and start == "step" and joint == "EQUAL":
+                compared.append(i)
+            elif not joined and _draws_expression(tokens, i + 1):
+                tokens[i] = token._replace(kind="DRAW_EXPR")
+            joined = True
+    if compared:
+        _split_comparisons(tokens, compared)
+
+
+def _split_comparisons(tokens: list[Token], places: list[int]) -> None:
+    """`x <-1` compares x with a negative number."""
+    marked = set(places)
+    split: list[Token] = []
+    for i, token in enumerate(tokens):
+        if i in marked:
+            split.append(Token("COMPARISON", "<", token.start, token.start + 1))
+            split.append(Token("MINUS", "-", token.start + 1, token.end))
+        else:
+            split.append(token)
+    tokens[:] = split
+
+
+class _Brackets:
+    """The brackets that are open, followed from left to right as far as anyone has asked."""
+
+    __slots__ = ("closed", "open", "seen", "tokens")
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
+        self.seen = 0
+        self.open: list[tuple[int, str]] = []
+        """Where each opens, with the last `FOR` or `IF` directly in it."""
+        self.closed = ""
+        """The kind of the one that was closed last."""
+
+    def follow(self, i: int) -> None:
+        """Go on to token `i`."""
+        tokens, open_ = self.tokens, self.open
+        for j in range(self.seen, i):
+            kind = tokens[j].kind
+            if kind in OPENERS:
+                open_.append((j, ""))
+            elif tokens[j].text in CLOSERS:
+                self.closed = tokens[open_.pop()[0]].kind if open_ else ""
+            elif kind in ("FOR", "IF") and open_:
+                open_[-1] = (open_[-1][0], kind)
+        self.seen = i
+
+    def takes(self, word: str) -> bool:
+        """Whether this `for` or `if` stands in the parentheses of a call; an `if`, behind a `for` there."""
+        if not self.open:
+            return False
+        at, before = self.open[-1]
+        if word == "if":
+            return before == "FOR"
+        return not before and self.tokens[at].kind == "LPAR" and at > 0 and self.tokens[at - 1].kind == "NAME"
 
 
 def _holds_bounds(tokens: list[Token], i: int) -> bool:
@@ -221,50 +277,23 @@ def _ends_value(tokens: list[Token], i: int) -> bool:
     return tokens[i].kind in _ENDS or (i > 0 and tokens[i - 1].kind == "DOT")
 
 
-def _starts_chain(tokens: list[Token], i: int) -> bool:
-    """Whether the `from` at `i` stands outside of every bracket, behind the sign that ties its step together."""
-    sign = "EQUAL" if tokens[0].kind == "LET" else "DRAW"
-    depth, found = 0, False
-    for token in tokens[:i]:
-        if token.kind in OPENERS:
-            depth += 1
-        elif token.text in CLOSERS:
-            depth -= 1
-        elif depth == 0 and token.kind.startswith(sign):
-            found = True
-    return found and depth == 0
-
-
-def _in_comprehension(tokens: list[Token], i: int) -> bool:
-    """Whether the `for` or `if` at `i` stands in the parentheses of a call; an `if`, behind a `for` there."""
-    depth = 0
-    for j in range(i - 1, 0, -1):
-        kind = tokens[j].kind
-        if tokens[j].text in CLOSERS:
-            depth += 1
-        elif kind in OPENERS:
-            if depth == 0:
-                return tokens[i].text == "for" and kind == "LPAR" and tokens[j - 1].kind == "NAME"
-            depth -= 1
-        elif depth == 0 and kind in ("FOR", "IF"):
-            return kind == "FOR" and tokens[i].text == "if"
-    return False
-
-
-def _holds_options(tokens: list[Token], i: int) -> bool:
+def _holds_options(tokens: list[Token], i: int, closed: str) -> bool:
     """Whether the bracket at `i`, behind `from e`, holds options: a key with a value; or words, at the end of the line,
     behind a call, a tuple or other options.  Any other is an index of e."""
     if not tokens[i + 1].text.isidentifier() or not _ends_value(tokens, i - 1):
         return False
-    if tokens[i + 2].kind == "EQUAL":
+    behind = tokens[i + 2].kind
+    if behind == "EQUAL":
         return True
-    behind = tokens[i - 1].kind
-    if behind == "RSQB":
-        opened = max((j for j in range(i) if tokens[j].kind in ("LSQB", "OPTIONS")), key=lambda j: tokens[j].start)
-        behind = tokens[opened].kind
-    closing = next((j for j in range(i, len(tokens)) if tokens[j].kind == "RSQB"), len(tokens) - 2)
-    last = tokens[closing + 1].kind in ("$END", "LSQB", "COLON")
-    return last and behind in ("RPAR", "OPTIONS") and tokens[i + 2].kind in ("RSQB", "COMMA", "$END")
+    before = "OPTIONS" if tokens[i - 1].kind == "RSQB" and closed == "OPTIONS" else tokens[i - 1].kind
+    if before not in ("RPAR", "OPTIONS") or behind not in ("RSQB", "COMMA", "$END"):
+        return False
+    depth = 0
+    for j in range(i, len(tokens) - 1):
+        depth += (tokens[j].kind in OPENERS) - (tokens[j].text in CLOSERS)
+        if depth == 0:
+            return tokens[j + 1].kind in ("$END", "LSQB", "COLON")
+    return True
 
 
 def _draws_expression(tokens: list[Token], i: int) -> bool:

@@ -71,6 +71,65 @@ def test_canonical_layout() -> None:
     assert format_text(MESSY) == NEAT
 
 
+def test_canonical_layout_of_indices_data_and_functions() -> None:
+    """Options stand behind `from` where they cannot be read as an index there, and in front of it otherwise."""
+    messy = """\
+def  f( x,k=1.0 )=x/k
+def g(x) :
+  let y=x
+  return y
+family  F(a,b:Real 1[low=0.0])   : Real 1
+  density( x )=-( x-a )
+object Firm:{ "General Motors",ford , }
+program p(sd:Real=1.0) : Row->Row
+  data   a,b:Row->County   # columns
+  data n:Nat
+  let  (l,b) [t:Time]=( e1,e2 )
+           from (l0,b0)
+  let k[ s:Time,t : Time, ]=sum( x[s] *y[ t ]  for  f:F,g : G if  f==g )
+  sample h[t:Time]:Real 1<-Normal( h[t-1],s )[noncentred]   from  Normal( 0.0,s )
+  sample h2[t:Time]<-Normal(h[t-1],s)  from v0[ 0 ]  [keep=true]
+  sample h3[t:Time]<-Normal(h[t-1],s)[noncentred]  from v0
+  predict  y[i:Row]<-Normal(sum(x,over=( Row,F )),s)
+  return y
+"""
+    neat = """\
+def f(x, k = 1.0) = x / k
+
+def g(x)
+    let y = x
+    return y
+
+family F(a, b : Real 1 [low=0.0]) : Real 1
+    density(x) = -(x - a)
+
+object Firm : {"General Motors", ford}
+
+program p(sd : Real = 1.0) : Row -> Row
+    data a, b : Row -> County  # columns
+    data n : Nat
+    let (l, b)[t : Time] = (e1, e2) from (l0, b0)
+    let k[s : Time, t : Time] = sum(x[s] * y[t] for f : F, g : G if f == g)
+    sample h[t : Time] : Real 1 <- Normal(h[t - 1], s) from Normal(0.0, s) [noncentred]
+    sample h2[t : Time] <- Normal(h[t - 1], s) from v0[0] [keep=true]
+    sample h3[t : Time] <- Normal(h[t - 1], s) [noncentred] from v0
+    predict y[i : Row] <- Normal(sum(x, over=(Row, F)), s)
+    return y
+"""
+    assert format_text(messy) == neat
+    assert format_text(neat) == neat
+
+
+def test_what_does_not_fit_breaks_before_from_and_inside_a_comprehension() -> None:
+    term = "coefficient_of_the_level[group[i], feature]"
+    text = f"program p : A -> B\n    let level[t : Time] = {term} * {term} from first_{term}\n    let y = sum({term} * "
+    text += f"{term} for feature : Feature, i : Row if t > 3)\n"
+    assert format_text(text) == (
+        f"program p : A -> B\n    let level[t : Time] = {term} * {term}\n        from first_{term}\n    let y = sum(\n"
+        f"        {term} * {term}\n        for feature : Feature, i : Row\n        if t > 3\n    )\n"
+    )
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_formatting_twice_is_formatting_once(name: str) -> None:
     once = format_text(SAMPLES[name])

@@ -13,6 +13,7 @@ from qvr_core.syntax.printer import to_lines, to_text
 from qvr_core.syntax.tables import COMPILED, STARTS, compile_grammar
 from qvr_core.syntax.tree import Span
 from qvr_core.syntax.units import parse_unit
+from qvr_core.syntax.walk import walk
 from tests.syntax.generated import sentence
 from tests.syntax.parsing import parse_text
 from tests.syntax.samples import SAMPLES
@@ -160,6 +161,53 @@ def test_words_are_plain_inside_a_deduction() -> None:
 def test_numbers(text: str, number: float) -> None:
     found = value(text)
     assert isinstance(found, tree.Literal) and found.value == number and type(found.value) is type(number)
+
+
+def test_indices_and_first_elements_of_a_step() -> None:
+    text = "sample (u, v)[p : Person * Item, e : Effect] : Real 2 <- Normal(m, s) [noncentred] from (u0, v0) [keep=[u]]"
+    found = step(text)
+    assert isinstance(found, tree.SampleStep) and found.bracket is not None and found.options is not None
+    assert text[slice(*found.bracket)] == "[p : Person * Item, e : Effect]"
+    assert [text[slice(*binder.span)] for binder in found.binders] == ["p : Person * Item", "e : Effect"]
+    assert isinstance(found.start, tree.TupleArith) and text[slice(*found.start.span)] == "(u0, v0)"
+    assert [option.key.text for option in found.options.items] == ["noncentred", "keep"]
+
+
+@pytest.mark.parametrize(
+    ("start", "indexed", "options"),
+    [
+        ("v0[i]", True, 0),
+        ("v0 [i]", True, 0),
+        ("f(x)[0]", True, 0),
+        ("f(x)[i] + 1", True, 0),
+        ("f(x) [noncentred]", False, 1),
+        ("f(x) [noncentred, keep=[a]] [b]", False, 3),
+        ("v0[i] [keep=true]", True, 1),
+        ("v0 [keep=true]", False, 1),
+        ("(a, b) [noncentred]", False, 1),
+    ],
+)
+def test_a_bracket_behind_from_is_an_index_or_holds_options(start: str, indexed: bool, options: int) -> None:
+    found = step(f"sample v[t : T] <- Normal(v[t - 1], s) from {start}")
+    assert isinstance(found, tree.SampleStep) and found.start is not None
+    assert any(isinstance(node, tree.Gather) for node in walk(found.start)) == indexed
+    assert len(found.options.items if found.options is not None else ()) == options
+
+
+def test_a_comprehension_keeps_its_parts() -> None:
+    found = value("prod(x[i] * y -> y for i : I, j : FinSet 3 if i == j)")
+    assert isinstance(found, tree.Comprehension) and isinstance(found.body, tree.Binary)
+    assert found.function.text == "prod" and [binder.name.text for binder in found.binders] == ["i", "j"]
+    assert isinstance(found.condition, tree.Binary)
+
+
+def test_labels_in_quotes_are_told_from_others() -> None:
+    text = r'object Firm : {"General \"Motors\"", ford}'
+    found = statement(text)
+    assert isinstance(found, tree.ObjectDecl) and isinstance(found.space, tree.EnumExpr)
+    quoted, plain = found.space.labels
+    assert (quoted.text, quoted.quoted, plain.quoted) == ('General "Motors"', True, False)
+    assert text[slice(*quoted.span)] == r'"General \"Motors\""'
 
 
 def test_a_comparison_with_a_negative_number_needs_no_blank() -> None:

@@ -312,6 +312,14 @@ def test_a_return_far_below_makes_the_lets_between_steps() -> None:
         "deduction d : A -> B\n    rule r :\n        X(a),\n        Y(b)\n        |- Z(a, b) #[learnable,\n"
         "            init=1]\n",
         "composition c as algebra\n    join(t) =\n        sum(t)\n    unit = 1.0\n",
+        "program p : A -> B\n    let v[t : T] = v[t - 1]\n        # note\n        from v0\n    return v\n",
+        "program p : A -> B\n    sample v[t : T] <- N(v[t - 1]) [a]\n     from N(0)\n     [b]\n    return v\n",
+        "program p : A -> B\n    marginalize z[t : T] <- C\n        from C(q)\n        observe y <- z\n    return y\n",
+        "program p : A -> B\n    let v = sum(\n        x[i]\n        for i : I,\n            j : J\n        if\n"
+        "            i == j\n    )\n    let w = f(\n        data,\n        predict\n    )\n    return v\n",
+        "def f(x,\n      y)\n    = x\n    + y\n",
+        "def f(x, y = 1.0)\n    let z = x\n    return z\n",
+        "family F(a,\n         b) :\n    Real 1\n    density(x) =\n        x\n    draw = a\n",
     ],
 )
 def test_continuation_lines(text: str) -> None:
@@ -324,6 +332,29 @@ def test_line_endings_and_byte_order_mark(ending: str) -> None:
     text = "\ufeff" + RNN.replace("\n", ending)[: -len(ending)]
     statements, problems = parse_text(text)
     assert problems == [] and len(statements) == len(parse_text(RNN)[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "keywords"),
+    [
+        ("def f(x) = x\ndef g(x)\n    return x\nlet h = a\n", ["def", "def", "let"]),
+        ("def f(x)\nlet h = a\n", ["def", "let"]),
+        ("family F(a) : Real 1\n    density(x) = x\nlet h = a\n", ["family", "let"]),
+        ("program p : A -> B\ndata x : A\npredict y <- f(x)\nreturn y\nlet h = a\n", ["program", "let"]),
+        ("let x = f(\ndef g(a) = a\nfamily F(a) : Real 1\n", ["let", "def", "family"]),
+    ],
+)
+def test_new_openers_take_no_neighbour_along(text: str, keywords: list[str]) -> None:
+    assert [statement.header.unit.keyword for statement in parse_text(text)[0]] == keywords
+
+
+def test_an_open_bracket_ends_at_a_line_of_data_or_a_prediction() -> None:
+    text = (
+        "program p : A -> B\n    let x = f(\n    data y, z : A\n    let u = g(\n    predict w <- f(y)\n    return w\n"
+    )
+    statements, problems = parse_text(text)
+    assert [p.code for _, p in problems] == ["unclosed-bracket"] * 2
+    assert [c.unit.keyword for c in statements[0].header.children] == ["let", "data", "let", "predict", "return"]
 
 
 def test_an_open_bracket_takes_no_neighbour_along() -> None:

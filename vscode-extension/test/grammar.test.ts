@@ -24,6 +24,18 @@ deduction D : A -> B [semiring=Viterbi]
     atoms S, NP
     rule fwd : span(I, K) |- span(I, K)  #[learnable]
     lexicon from "words.tsv"
+def logistic(x, k = 1.0) = 1 / (1 + exp(-k * x))
+family Skew(loc, scale : Real 1 [low=0.0]) : Real 1
+    density(x) = -x
+program radon : House -> House
+    data county : House -> County
+    data floor, log_radon : House
+    let eta[i : House] = sum(b[f] * x[i, f] for f : Floor if f > 0)
+    sample trend[t : Time] <- Normal(trend[t - 1], s) from Normal(0.0, s)
+    sample level[t : Time] <- Normal(level[t - 1], s)
+        from Normal(1.0, s)
+    predict ahead[h : Ahead] <- Normal(eta[h], data)
+    let from = data + predict
 object Open : Real 2 [low=0.0
 object Next : Simplex 3
 `;
@@ -89,12 +101,29 @@ describe("the grammar, read by VS Code's own engine", () => {
     ["deduction", "Viterbi", "support.constant.option.qvr"],
     ["rule fwd", "learnable", "entity.other.attribute-name.qvr"],
     ["lexicon", "from", "keyword.control.deduction.qvr"],
+    ["def", "logistic", "entity.name.function.qvr"],
+    ["def logistic", "exp", "support.function.builtin.qvr"],
+    ["family", "Skew", "entity.name.class.qvr"],
+    ["family Skew", "Real", "support.type.space.qvr"],
+    ["data", "county", "variable.other.qvr"],
+    ["data floor", "log_radon", "variable.other.qvr"],
+    ["data floor", "House", "source.qvr"],
+    ["let eta", "for", "keyword.control.comprehension.qvr"],
+    ["let eta", "if", "keyword.control.comprehension.qvr"],
+    ["let eta", "sum", "support.function.builtin.qvr"],
+    ["sample trend", "from", "keyword.control.comprehension.qvr"],
+    ["from", "from", "keyword.control.from.qvr"],
+    ["from", "Normal", "support.class.family.qvr"],
+    ["predict", "ahead", "variable.other.qvr"],
+    ["predict ahead", "data", "source.qvr"],
+    ["let from", "data", "source.qvr"],
+    ["let from", "predict", "source.qvr"],
     ["object Next", "Simplex", "support.type.space.qvr"],
   ])("in `%s …`, `%s` is %s", (start, word, expected) => {
     expect(scope(start, word)).toContain(expected);
   });
 
-  it.each(["object", "morphism", "composition", "program", "deduction"])("`%s` opens a statement", (word) => {
+  it.each(["object", "morphism", "composition", "program", "deduction", "def", "family"])("`%s` opens a statement", (word) => {
     expect(scope(word, word)).toContain("keyword.declaration.qvr");
   });
 });
