@@ -28,9 +28,10 @@ syntax keyword qvrCombinator fan scan stack repeat residual identity last mean_o
 syntax keyword qvrFamily Normal LogNormal LogitNormal HalfNormal TruncatedNormal HalfCauchy Cauchy StudentT
 syntax keyword qvrFamily HalfStudentT Laplace Gumbel Horseshoe MixtureNormal Exponential Gamma InverseGamma Chi2
 syntax keyword qvrFamily Weibull Pareto Uniform Beta Kumaraswamy ContinuousBernoulli VonMises Bernoulli Binomial
-syntax keyword qvrFamily Geometric Poisson NegativeBinomial ZeroInflatedPoisson Categorical OrderedLogistic
-syntax keyword qvrFamily Dirichlet LogisticNormal MultivariateNormal LowRankMultivariateNormal MatrixNormal Wishart
-syntax keyword qvrFamily InverseWishart LKJCholesky
+syntax keyword qvrFamily Geometric Poisson DiscreteUniform BetaBinomial NegativeBinomial ZeroInflatedPoisson
+syntax keyword qvrFamily ZeroInflatedNegativeBinomial Categorical Multinomial OrderedLogistic Dirichlet
+syntax keyword qvrFamily LogisticNormal MultivariateNormal LowRankMultivariateNormal MatrixNormal
+syntax keyword qvrFamily GaussianRandomWalk Wishart InverseWishart LKJCorrelation LKJCholesky
 syntax keyword qvrBuiltin contained abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos tan asin acos
 syntax keyword qvrBuiltin contained atan sinh cosh tanh asinh acosh atanh erf erfc erfinv sigmoid lgamma digamma ceil floor
 syntax keyword qvrBuiltin contained logsigmoid relu relu6 gelu silu mish softsign tanhshrink hardsigmoid hardswish selu

@@ -22,8 +22,9 @@ Bound = Tensor | float | None
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Where a family's draws live: `kind` is 'real', 'bounded', 'ordered', 'simplex', 'cholesky', 'correlation' or
-    'covariance'; the bounds are those of 'bounded' and 'ordered' (None: unbounded on that side)."""
+    """Where a family's draws live: `kind` is 'real', 'bounded', 'ordered', 'simplex', 'cholesky', 'correlation' (its
+    Cholesky factor), 'correlation matrix' or 'covariance'; the bounds are those of 'bounded' and 'ordered' (None:
+    unbounded on that side)."""
 
     kind: str
     low: Bound = None
@@ -39,7 +40,7 @@ def unconstrained_shape(kind: str, event: tuple[int, ...]) -> tuple[int, ...]:
         return (*event[:-1], event[-1] - 1)
     if kind in ("covariance", "cholesky"):
         return (*event[:-2], event[-1] * (event[-1] + 1) // 2)
-    if kind == "correlation":
+    if kind in ("correlation", "correlation matrix"):
         return (*event[:-2], event[-1] * (event[-1] - 1) // 2)
     return event
 
@@ -61,6 +62,8 @@ def constrain(u: Tensor, support: Support) -> tuple[Tensor, Tensor]:
             value, log = _cholesky(u)
         case "correlation":
             value, log = _correlation(u)
+        case "correlation matrix":
+            value, log = _correlation_matrix(u)
         case kind:
             raise ValueError(f"no bijector onto {kind}")
     return value, log.reshape(log.shape[0], -1).sum(-1)
@@ -166,6 +169,14 @@ def _correlation(u: Tensor) -> tuple[Tensor, Tensor]:
     value = partial * used.exp() + torch.diag_embed(used.diagonal(dim1=-2, dim2=-1).exp())
     jacobian = (2.0 * log_left + used)[..., row, column].sum(-1)
     return value, jacobian
+
+
+def _correlation_matrix(u: Tensor) -> tuple[Tensor, Tensor]:
+    """R = L Lᵀ of the factor L, |∂R/∂L| = ∏ L_ii^(d − i)."""
+    tril, log = _correlation(u)
+    size = tril.shape[-1]
+    powers = torch.arange(size - 1, -1, -1, dtype=u.dtype, device=u.device)
+    return tril @ tril.mT, log + (powers * tril.diagonal(dim1=-2, dim2=-1).log()).sum(-1)
 
 
 # ---------------------------------------------------------------- standardised draws

@@ -7,10 +7,11 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from qvr_core.runtime.families.cumulative.tails import Tails
+from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
 from qvr_core.runtime.families.noise import Shape, open_uniforms
-from qvr_core.runtime.families.parameters import CATEGORIES, CLASS_PROBS
+from qvr_core.runtime.families.parameters import CATEGORIES, CLASS_PROBS, COUNT, TRIALS
 from qvr_core.semantics.language.family import Family, Parameter
 
 
@@ -48,6 +49,47 @@ CATEGORICAL = RuntimeFamily(
     link=lambda head, raw: (raw,),
     categories=lambda logits: logits.shape[-1],
     log_table=lambda logits: torch.log_softmax(logits, -1),
+)
+
+
+def multinomial_draw(shape: Shape, generator: Generator | None, total: Tensor, logits: Tensor) -> Tensor:
+    """Category by category, the count among what is left.  `shape` includes the category axis."""
+    probs = logits.detach().softmax(-1).expand(shape)
+    left = total.to(probs.dtype).expand(shape[:-1]).contiguous()
+    rest = torch.flip(torch.flip(probs, (-1,)).cumsum(-1), (-1,))
+    share = (probs / rest.clamp(min=torch.finfo(probs.dtype).tiny)).clamp(0.0, 1.0)
+    counts: list[Tensor] = []
+    for k in range(shape[-1] - 1):
+        counts.append(torch.binomial(left, share[..., k].contiguous(), generator=generator))
+        left = left - counts[-1]
+    return torch.stack([*counts, left], -1)
+
+
+def multinomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
+    y = value.to(logits.dtype)
+    ok = ((y >= 0) & (y == y.round())).all(-1) & (y.sum(-1) == total)
+    y = torch.where(ok.unsqueeze(-1), y, 0.0)
+    orders = torch.lgamma(y.sum(-1) + 1.0) - torch.lgamma(y + 1.0).sum(-1)
+    log_probs = torch.log_softmax(logits, -1)
+    # a category that is impossible (−∞) and has no count says nothing
+    return inside(ok, orders + torch.where(y > 0, y * log_probs, 0.0).sum(-1))
+
+
+MULTINOMIAL = RuntimeFamily(
+    Family(
+        "Multinomial",
+        (TRIALS, CLASS_PROBS),
+        COUNT,
+        "discrete",
+        "how many of total draws fall into each category",
+        event=1,
+        head_options={"total": 1},
+    ),
+    multinomial_log_prob,
+    draw=multinomial_draw,
+    reparameterised=False,
+    link=lambda head, raw: (raw.new_full(raw.shape[:-1], float(head.trials)), raw),
+    noise_event=lambda parameters, event: (parameters[1].shape[-1],),
 )
 
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from qvr_core.runtime.families.cumulative.incomplete import beta_tails, gamma_tails
-from qvr_core.runtime.families.cumulative.tails import Tails, upper_first, zero_or
+from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, upper_first
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params
-from qvr_core.runtime.families.noise import Shape, open_uniforms, standard_gamma
-from qvr_core.runtime.families.parameters import COUNT, PROBS, RATE, positive_parameter
-from qvr_core.semantics.language.family import Family, Parameter, Support
-from qvr_core.semantics.types.spaces import Finite
+from qvr_core.runtime.families.noise import Shape, open_uniforms
+from qvr_core.runtime.families.parameters import COUNT, HIGH, LOW, PROBS, RATE, TRIALS
+from qvr_core.runtime.values.errors import NoDensity
+from qvr_core.semantics.language.family import Family, Support
 
 
-def _whole(value: Tensor) -> Tensor:
+def whole(value: Tensor) -> Tensor:
+    """Where a value is a count."""
     return (value >= 0) & (value == value.round())
 
 
@@ -47,7 +50,7 @@ def binomial_draw(shape: Shape, generator: Generator | None, total: Tensor, logi
 
 def binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
     y, n = value.to(logits.dtype), total.to(logits.dtype)
-    ok = _whole(y) & (y <= n)
+    ok = whole(y) & (y <= n)
     y = torch.where(ok, y, 0.0)
     choose = torch.lgamma(n + 1.0) - torch.lgamma(y + 1.0) - torch.lgamma(n - y + 1.0)
     return inside(ok, choose + y * logits - n * F.softplus(logits))
@@ -61,18 +64,13 @@ def binomial_tails(value: Tensor, total: Tensor, logits: Tensor) -> Tails:
 
 def _binomial_link(head: HeadPlan, raw: Tensor) -> Params:
     logits = head.pieces(raw)["probs"]
-    total, space = head.options.get("total"), head.codomain
-    if not isinstance(total, int):
-        total = head.family.head_options["total"]
-        if isinstance(space, Finite) and isinstance(space.size, int):
-            total = space.size - 1
-    return torch.full_like(logits, float(total)), logits
+    return torch.full_like(logits, float(head.trials)), logits
 
 
 BINOMIAL = RuntimeFamily(
     Family(
         "Binomial",
-        (Parameter("total", constraint="natural", aliases=("total_count", "n"), raw="none"), PROBS),
+        (TRIALS, PROBS),
         COUNT,
         "discrete",
         "successes in total trials",
@@ -96,7 +94,7 @@ def geometric_draw(shape: Shape, generator: Generator | None, logits: Tensor) ->
 
 def geometric_log_prob(value: Tensor, logits: Tensor) -> Tensor:
     y = value.to(logits.dtype)
-    return inside(_whole(y), -F.softplus(-logits) - y * F.softplus(logits))
+    return inside(whole(y), -F.softplus(-logits) - y * F.softplus(logits))
 
 
 GEOMETRIC = RuntimeFamily(
@@ -114,7 +112,7 @@ def poisson_draw(shape: Shape, generator: Generator | None, rate: Tensor) -> Ten
 
 def poisson_log_prob(value: Tensor, rate: Tensor) -> Tensor:
     y = value.to(rate.dtype)
-    ok = _whole(y)
+    ok = whole(y)
     y = torch.where(ok, y, 0.0)
     return inside(ok, torch.xlogy(y, rate) - rate - torch.lgamma(y + 1.0))
 
@@ -126,72 +124,59 @@ def poisson_tails(value: Tensor, rate: Tensor) -> Tails:
 
 
 POISSON = RuntimeFamily(
-    Family("Poisson", (RATE,), COUNT, "discrete", "a count with mean rate"),
+    Family(
+        "Poisson",
+        (replace(RATE, alternatives=(("log_rate", "real"),)),),
+        COUNT,
+        "discrete",
+        "a count with mean rate",
+    ),
     poisson_log_prob,
     draw=poisson_draw,
     reparameterised=False,
     tails=poisson_tails,
+    conversions={"log_rate": lambda log_rate, before: log_rate.exp()},
 )
 
 
-def negative_binomial_draw(shape: Shape, generator: Generator | None, total: Tensor, logits: Tensor) -> Tensor:
-    rate = standard_gamma(total.detach().to(logits.dtype).expand(shape), generator)
-    return torch.poisson(rate * logits.detach().clamp(max=80.0).exp(), generator=generator)
+def discrete_uniform_draw(shape: Shape, generator: Generator | None, low: Tensor, high: Tensor) -> Tensor:
+    like = low.to(torch.promote_types(low.dtype, high.dtype))
+    return torch.minimum((low + (high - low + 1.0) * open_uniforms(shape, like, generator)).floor(), high)
 
 
-def negative_binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
-    """`total` failures stop the count of successes of probability sigmoid(logits), as in torch."""
-    y, n = value.to(logits.dtype), total.to(logits.dtype)
-    ok = _whole(y)
-    y = torch.where(ok, y, 0.0)
-    choose = torch.lgamma(n + y) - torch.lgamma(n) - torch.lgamma(y + 1.0)
-    return inside(ok, choose + y * F.logsigmoid(logits) + n * F.logsigmoid(-logits))
+def discrete_uniform_log_prob(value: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    y = value.to(low.dtype)
+    ok = (y >= low) & (y <= high) & (y == y.round())
+    # there is no density between bounds that are no whole numbers
+    count = torch.where((low == low.round()) & (high == high.round()), high - low + 1.0, torch.nan)
+    return inside(ok, -count.log().expand_as(y + low))
 
 
-def negative_binomial_tails(value: Tensor, total: Tensor, logits: Tensor) -> Tails:
-    """P(X ≤ k) = I_q(r, k + 1), q the probability of a failure."""
-    return beta_tails(total, value + 1.0, F.logsigmoid(-logits), F.logsigmoid(logits))
+def discrete_uniform_tails(value: Tensor, low: Tensor, high: Tensor) -> Tails:
+    log_count = (high - low + 1.0).log()
+    return from_smaller((value - low + 1.0).log() - log_count, (high - value).log() - log_count)
 
 
-NEGATIVE_BINOMIAL = RuntimeFamily(
+def _from_zero(low: Tensor, high: Tensor) -> int:
+    if bool((low < 0).any()):
+        raise NoDensity(f"DiscreteUniform from {int(low.min())}: only numbers from 0 can be summed out")
+    return int(high.max()) + 1
+
+
+DISCRETE_UNIFORM = RuntimeFamily(
     Family(
-        "NegativeBinomial",
-        (positive_parameter("total", "total_count", "concentration", "r"), PROBS),
-        COUNT,
+        "DiscreteUniform",
+        (replace(LOW, constraint="whole"), replace(HIGH, constraint="whole")),
+        Support("count"),
         "discrete",
-        "an overdispersed count",
+        "whole numbers from low to high, both among them",
+        bounded_by=("low", "high"),
+        counts_to="high",
+        step_only=True,
     ),
-    negative_binomial_log_prob,
-    draw=negative_binomial_draw,
+    discrete_uniform_log_prob,
+    draw=discrete_uniform_draw,
     reparameterised=False,
-    tails=negative_binomial_tails,
-)
-
-
-def zero_inflated_poisson_draw(shape: Shape, generator: Generator | None, gate_logits: Tensor, rate: Tensor) -> Tensor:
-    closed = bernoulli_draw(shape, generator, gate_logits)
-    return (1.0 - closed) * poisson_draw(shape, generator, rate)
-
-
-def zero_inflated_poisson_log_prob(value: Tensor, gate_logits: Tensor, rate: Tensor) -> Tensor:
-    open_ = F.logsigmoid(-gate_logits) + poisson_log_prob(value, rate)
-    return torch.where(value == 0, torch.logaddexp(F.logsigmoid(gate_logits), open_), open_)
-
-
-def zero_inflated_poisson_tails(value: Tensor, gate_logits: Tensor, rate: Tensor) -> Tails:
-    return zero_or(poisson_tails(value, rate), F.logsigmoid(-gate_logits), F.logsigmoid(gate_logits))
-
-
-ZERO_INFLATED_POISSON = RuntimeFamily(
-    Family(
-        "ZeroInflatedPoisson",
-        (Parameter("gate", constraint="unit", alternatives=(("gate_logits", "real"),)), RATE),
-        COUNT,
-        "discrete",
-        "a Poisson, or zero with probability gate",
-    ),
-    zero_inflated_poisson_log_prob,
-    draw=zero_inflated_poisson_draw,
-    reparameterised=False,
-    tails=zero_inflated_poisson_tails,
+    categories=_from_zero,
+    tails=discrete_uniform_tails,
 )

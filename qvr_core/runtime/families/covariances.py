@@ -168,13 +168,46 @@ def _lkj_cholesky_link(head: HeadPlan, raw: Tensor) -> Params:
     return (positive(head.pieces(raw)["concentration"].squeeze(-1)),)
 
 
+def lkj_correlation_draw(shape: Shape, generator: Generator | None, concentration: Tensor) -> Tensor:
+    factor = lkj_cholesky_draw(shape, generator, concentration)
+    return factor @ factor.mT
+
+
+def lkj_correlation_log_prob(value: Tensor, concentration: Tensor) -> Tensor:
+    """p(R) ∝ det(R)^(η − 1): that of the Cholesky factor over |∂R/∂L| = ∏ L_ii^(d − i)."""
+    size = value.shape[-1]
+    factor, ok = _safe_cholesky(value)
+    ok = ok & ((value.diagonal(dim1=-2, dim2=-1) - 1.0).abs() < 1e-4).all(-1)
+    factor = factor / factor.norm(dim=-1, keepdim=True)
+    powers = torch.arange(size - 1, -1, -1, dtype=value.dtype, device=value.device)
+    log_jacobian = (powers * factor.diagonal(dim1=-2, dim2=-1).log()).sum(-1)
+    return inside(ok, lkj_cholesky_log_prob(factor, concentration) - log_jacobian)
+
+
+_LKJ_PARAMETERS = (
+    Parameter("concentration", constraint="positive", aliases=("eta",), default=1.0, raw="one"),
+    Parameter("dim", constraint="natural", aliases=("d",), default=math.nan, sizes=True, raw="none"),
+)
+
+LKJ_CORRELATION = RuntimeFamily(
+    Family(
+        "LKJCorrelation",
+        _LKJ_PARAMETERS,
+        Support("Correlation"),
+        "value",
+        "a random correlation matrix; its size comes from the ascription or `dim`",
+        event=2,
+    ),
+    lkj_correlation_log_prob,
+    draw=lkj_correlation_draw,
+    link=_lkj_cholesky_link,
+    noise_event=lambda parameters, event: event or None,
+)
+
 LKJ_CHOLESKY = RuntimeFamily(
     Family(
         "LKJCholesky",
-        (
-            Parameter("concentration", constraint="positive", aliases=("eta",), default=1.0, raw="one"),
-            Parameter("dim", constraint="natural", aliases=("d",), default=math.nan, sizes=True, raw="none"),
-        ),
+        _LKJ_PARAMETERS,
         Support("CholeskyFactor"),
         "value",
         "Cholesky factor of a random correlation matrix; its size comes from the ascription or `dim`",

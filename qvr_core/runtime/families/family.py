@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Generator, Tensor
@@ -13,13 +13,18 @@ from qvr_core.runtime.families.bijectors import Standardised, Support
 from qvr_core.runtime.families.cumulative.tails import Tails, log_between
 from qvr_core.runtime.families.links import Link, Params, elementwise
 from qvr_core.runtime.families.noise import Shape, standard_noise
-from qvr_core.runtime.families.parametrisations import canonical
+from qvr_core.runtime.families.parametrisations import Conversion, canonical
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.language.family import Family
 
 NoiseEvent = Callable[[Params, Shape | None], Shape | None]
 
-_SUPPORTS: Mapping[str, str] = {"Simplex": "simplex", "CholeskyFactor": "correlation", "Covariance": "covariance"}
+_SUPPORTS: Mapping[str, str] = {
+    "Simplex": "simplex",
+    "CholeskyFactor": "correlation",
+    "Correlation": "correlation matrix",
+    "Covariance": "covariance",
+}
 
 
 def scalar(parameters: Params, event: Shape | None) -> Shape:
@@ -44,6 +49,9 @@ class RuntimeFamily:
     `tails(value, *parameters)` are log P(X ≤ value) and log P(X > value), in double precision, for values strictly
     inside the support (whole ones of a discrete family, the last left out): what `log_cdf` and its like are made of.
     None for a family without a cdf that can be computed; the facts say so.
+
+    `conversions` make a parameter of what may be given in its place under another name, beyond probabilities and
+    covariances.
     """
 
     facts: Family
@@ -57,6 +65,7 @@ class RuntimeFamily:
     categories: Callable[..., int] | None = None
     log_table: Callable[..., Tensor] | None = None
     tails: Callable[..., Tails] | None = None
+    conversions: Mapping[str, Conversion] = field(default_factory=dict[str, Conversion])
     standardised: Standardised | None = None
     """How a draw comes from a standardised one, for `[noncentred]`; None where it cannot."""
 
@@ -78,7 +87,7 @@ class RuntimeFamily:
 
     def canonical(self, arguments: Mapping[str, Tensor]) -> Params:
         """Arguments by the names of their parameters, or of other parametrisations, in the runtime's form."""
-        return canonical(self.facts, arguments)
+        return canonical(self.facts, arguments, self.conversions)
 
     def fresh_noise(self, shape: Shape, generator: Generator | None, parameters: Params) -> Tensor:
         """Noise of `shape`; for a family without parameter-free noise a draw itself."""
@@ -152,6 +161,8 @@ class RuntimeFamily:
         """Where draws live, given the parameters (none: only the kind is right)."""
         facts = self.facts
         names = [parameter.name for parameter in facts.parameters]
+        if facts.discrete:
+            return Support("discrete")
         if facts.bounded_by is not None:
             low, high = (parameters[names.index(name)] if parameters else None for name in facts.bounded_by)
             return Support("bounded", low, high)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from qvr_core.semantics.language.family import Family
-from qvr_core.semantics.types.spaces import Real, Space
+from qvr_core.semantics.types.spaces import Finite, Real, Space
 
 SOFTPLUS_SHIFT = 0.541325
 """softplus(0.541325) = 1: a raw output of zero gives one."""
@@ -40,6 +40,16 @@ class HeadPlan:
     def bounds(self) -> tuple[float | None, float | None]:
         """Those of the codomain."""
         return (self.codomain.low, self.codomain.high) if isinstance(self.codomain, Real) else (None, None)
+
+    @property
+    def trials(self) -> int:
+        """The option `total`, or what a finite codomain says of it."""
+        total, space = self.options.get("total"), self.codomain
+        if isinstance(total, int):
+            return total
+        if isinstance(space, Finite) and isinstance(space.size, int):
+            return space.size - 1
+        return self.family.head_options["total"]
 
     def pieces(self, raw: Tensor) -> dict[str, Tensor]:
         """The raw output (…, P) by parameter, of a size that no family's arithmetic overflows on."""

@@ -19,6 +19,7 @@ RATE = Parameter("rate", constraint="positive", aliases=("lam", "lambda_"))
 DF = Parameter("df", constraint="positive", aliases=("nu",))
 LOW = Parameter("low", aliases=("a", "lower"))
 HIGH = Parameter("high", aliases=("b", "upper"))
+TRIALS = Parameter("total", constraint="natural", aliases=("total_count", "n"), raw="none")
 PROBS = Parameter("probs", constraint="unit", aliases=("p", "prob"), alternatives=(("logits", "real"),))
 CLASS_PROBS = Parameter("probs", "vector", "simplex", ("p", "weights"), alternatives=(("logits", "real"),))
 SCALE_TRIL = Parameter(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -13,8 +13,13 @@ from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.semantics.language.family import Family, Parameter
 
+Conversion = Callable[[Tensor, Sequence[Tensor]], Tensor]
+"""What makes a parameter of another one that stands in its place, given the parameters in front of it."""
 
-def canonical(family: Family, arguments: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+
+def canonical(
+    family: Family, arguments: Mapping[str, Tensor], conversions: Mapping[str, Conversion]
+) -> tuple[Tensor, ...]:
     """The parameters from arguments by name, those of other parametrisations included."""
     made: list[Tensor] = []
     for parameter in family.parameters:
@@ -25,7 +30,9 @@ def canonical(family: Family, arguments: Mapping[str, Tensor]) -> tuple[Tensor, 
             continue
         alternative = next((alt for alt, _ in parameter.alternatives if alt in arguments), None)
         if alternative is not None:
-            made.append(_alternative(alternative, arguments[alternative]))
+            given = arguments[alternative]
+            convert = conversions.get(alternative)
+            made.append(_alternative(alternative, given) if convert is None else convert(given, made))
         elif parameter.default is not None:
             like = next(iter(arguments.values()), None)
             made.append(torch.as_tensor(parameter.default, dtype=like.dtype if like is not None else None))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from qvr_core.runtime.families import (
     bounded,
     categories,
+    count_mixtures,
     counts,
     covariances,
     heavy_tails,
@@ -14,12 +15,16 @@ from qvr_core.runtime.families import (
     multivariate,
     normal,
     positive,
+    processes,
     simplex,
 )
 from qvr_core.runtime.families.family import RuntimeFamily
 
 # In the order in which families are listed.
-_FILES = (normal, heavy_tails, mixtures, positive, bounded, counts, categories, simplex, multivariate, covariances)
+_FILES = (
+    *(normal, heavy_tails, mixtures, positive, bounded, counts, count_mixtures),
+    *(categories, simplex, multivariate, processes, covariances),
+)
 
 RUNTIME_FAMILIES: Mapping[str, RuntimeFamily] = {
     family.name: family for file in _FILES for family in vars(file).values() if isinstance(family, RuntimeFamily)

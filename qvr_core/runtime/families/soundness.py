@@ -48,6 +48,7 @@ _RULES: Mapping[str, _Rule] = {
         "between 0 and 1",
         "draw it from a Beta, or take sigmoid(…) of it",
     ),
+    "whole": (lambda v: v != v.round(), "a whole number", "take round(…) of it"),
     "natural": (lambda v: v < 0, "a whole number from 0", "look at the data that it comes from"),
     "simplex": (
         lambda v: (v < -TOLERANCE) | ((v.sum(-1, keepdim=True) - 1).abs() > 1e-3),

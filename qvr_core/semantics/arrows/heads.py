@@ -166,7 +166,7 @@ def _complete(family: Family, call: ArrowCall, found: dict[str, float], scope: S
         scope.report(FAMILY_ARGUMENTS, missing_message(family, missing), call.func.span, fixes=fixes)
 
 
-_PLACEHOLDERS = {"real": "0.0", "positive": "1.0", "unit": "0.5", "natural": "1"}
+_PLACEHOLDERS = {"real": "0.0", "positive": "1.0", "unit": "0.5", "natural": "1", "whole": "0"}
 """What may stand for a parameter that is left out, until the user knows better."""
 
 
@@ -220,6 +220,8 @@ def literal_problem(name: str, constraint: str, value: float) -> str | None:
         return f"`{name}` must be above 0, but is {value:g}"
     if constraint == "unit" and not 0 <= value <= 1:
         return f"`{name}` must be between 0 and 1, but is {value:g}"
+    if constraint == "whole" and value != int(value):
+        return f"`{name}` must be a whole number, but is {value:g}"
     if constraint == "natural" and (value < 0 or value != int(value)):
         return f"`{name}` must be a whole number, but is {value:g}"
     return None

@@ -15,7 +15,8 @@ class Parameter:
     """A parameter of a family.
 
     `shape` is 'element' (broadcasts with the value), 'vector' (over a last axis of its own) or 'matrix'.  `constraint`
-    is 'real', 'positive', 'unit' (0 to 1), 'natural', 'simplex', 'ordered', 'positive vector' or 'lower triangular'.
+    is 'real', 'positive', 'unit' (0 to 1), 'natural', 'whole', 'simplex', 'ordered', 'positive vector' or 'lower
+    triangular'.
     `alternatives` are other parametrisations under their own names (`logits` for `probs`): an argument so named stands
     in the model under that name, with the constraint given here.
 
@@ -43,8 +44,8 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Where the draws live.  `kind` is 'real', 'count' (0, 1, 2, …), 'finite', 'Simplex', 'CholeskyFactor' or
-    'Covariance'; the bounds are those of a real or finite support that no argument changes."""
+    """Where the draws live.  `kind` is 'real', 'count' (whole numbers), 'finite', 'Simplex', 'CholeskyFactor',
+    'Correlation' or 'Covariance'; the bounds are those of a support that no argument changes."""
 
     kind: str
     low: float | None = None
@@ -73,6 +74,7 @@ class Family:
     `counts_to` one that a count does not exceed (Binomial).  `head_options` are whole-number options that only a head
     of this family takes, with their defaults.  A `common` family is offered before others.  `cdf`: the probabilities
     of tails and intervals are known, so that it can be censored and truncated (`RuntimeFamily` says so).
+    A family that is `step_only` is no head.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Family:
     common: bool = False
     cdf: bool = False
     noncentred: bool = False
+    step_only: bool = False
 
     @property
     def discrete(self) -> bool:
@@ -108,7 +111,8 @@ def support_words(family: Family) -> str:
             return "any real number" if family.event == 0 else "any real vector"
         return f"numbers from {interval(support.low, support.high)}"
     if support.kind == "count":
-        return "counts 0, 1, 2, …"
+        whole = "counts 0, 1, 2, …" if support.low is not None else "whole numbers"
+        return whole if family.event == 0 else f"vectors of {whole}"
     return "from a finite set" if support.kind == "finite" else f"from `{support.kind}`"
 
 

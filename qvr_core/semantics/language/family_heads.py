@@ -8,16 +8,26 @@ from collections.abc import Mapping
 from qvr_core.semantics.language.family import Family, Parameter, Support, interval, support_words
 from qvr_core.semantics.types.spaces import Constrained, Finite, Product, Real, Space, Unknown
 
+CONSTRAINED = ("Simplex", "CholeskyFactor", "Correlation", "Covariance")
+"""Supports that are spaces of their own."""
+
 
 def head_problem(family: Family, codomain: Space) -> str | None:
     """Why a kernel head of `family` cannot land in `codomain`, in words, or None where it can."""
+    if family.step_only and not isinstance(codomain, Unknown):
+        return f"{family.name} stands behind `<-` only: a network cannot give its parameters"
+    return landing_problem(family, codomain)
+
+
+def landing_problem(family: Family, codomain: Space) -> str | None:
+    """Why draws of `family` cannot be values of `codomain`, in words, or None where they can."""
     if isinstance(codomain, Unknown):
         return None
     factors = codomain.factors if isinstance(codomain, Product) else (codomain,)
     for factor in factors:
         if not isinstance(factor, Unknown) and (problem := _factor_problem(family, factor)) is not None:
             return problem
-    if len(factors) > 1 and family.support.kind in ("Simplex", "CholeskyFactor", "Covariance"):
+    if len(factors) > 1 and family.support.kind in CONSTRAINED:
         return f"{family.name} draws one {family.support.kind}, not a product"
     return None
 
@@ -29,7 +39,7 @@ def _factor_problem(family: Family, space: Space) -> str | None:
     if isinstance(space, Real):
         if family.support.categories:
             return f"{family.name} draws from a finite set, but the codomain is real"
-        if kind in ("Simplex", "CholeskyFactor", "Covariance"):
+        if kind in CONSTRAINED:
             return f"{family.name} draws from `{kind}`, but the codomain is plain `Real`"
         return None if family.bounded_by or within(family.support, space) else _bounds_problem(family, space)
     if isinstance(space, Constrained):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import named_value, words
 from qvr_core.semantics.language.family import support_words
-from qvr_core.semantics.language.family_heads import head_problem
+from qvr_core.semantics.language.family_heads import landing_problem
 from qvr_core.semantics.programs.family_draws import FamilyArgument, TypedFamily
 from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.scope.environment import StepContext
@@ -96,7 +96,7 @@ def _value(
     inner = item_of(space.space)
     if isinstance(inner, Constrained) and inner.kind == "Ordered":
         return _ordered(drawn, space, place, options, ctx)
-    problem = head_problem(drawn.family, _without_bounds(inner) if kind == "observe" else inner)
+    problem = landing_problem(drawn.family, _without_bounds(inner) if kind == "observe" else inner)
     if problem is not None:
         ctx.scope.report(FAMILY_MISMATCH, problem.replace("the codomain", f"`{space.written}`"), place)
     elif drawn.family.event == 0:
@@ -210,7 +210,7 @@ def is_value_set(drawn: TypedFamily, space: Named) -> bool:
 def _value_set(drawn: TypedFamily, space: Named, place: Span, ctx: StepContext) -> Ascribed:
     own = drawn.type.space
     values = space.space
-    problem = head_problem(drawn.family, item_of(space.space))
+    problem = landing_problem(drawn.family, item_of(space.space))
     if problem is not None:
         message = problem.replace("the codomain", f"`{space.written}`")
         ctx.scope.report(FAMILY_MISMATCH, message, place, _declared(space, ctx))

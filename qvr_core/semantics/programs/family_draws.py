@@ -346,7 +346,9 @@ def _event_space(family: Family, args: Mapping[str, Expr], size: Dim | None, eve
             return Real((1,), *_bounds(family, args))
         return None if size is None or family.event == 2 else Real((size,))
     if support.kind == "count":
-        return Real((1,), low=0.0)
+        if family.event == 0:
+            return Real((1,), *(_bounds(family, args) if family.bounded_by else (support.low, None)))
+        return None if size is None else Real((size,), low=support.low)
     if support.size is not None:
         return Finite(support.size)
     if size is None:

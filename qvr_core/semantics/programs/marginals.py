@@ -9,7 +9,7 @@ from qvr_core.semantics.arithmetic.broadcasting import with_axes
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, support_words
-from qvr_core.semantics.language.family_heads import head_problem
+from qvr_core.semantics.language.family_heads import landing_problem
 from qvr_core.semantics.language.options import STEP_KEYS
 from qvr_core.semantics.programs.ascriptions import is_value_set
 from qvr_core.semantics.programs.data_steps import check_data
@@ -136,6 +136,8 @@ def _check_summable(drawn: TypedFamily, before: int, step: MarginalizeStep, ctx:
         reason = "draws a vector or a matrix"
     elif family.support.kind == "count" and family.counts_to is None:
         reason = f"draws {support_words(family)} without end"
+    elif family.discrete and family.bounded_by is not None and _below_zero(drawn.model, family.bounded_by[0]):
+        reason = "draws numbers below 0 here, and only those from 0 are counted off"
     elif family.support.kind == "real" and not _bounded(drawn.model, family):
         reason = "is not bounded to an interval"
     if reason is not None:
@@ -165,7 +167,7 @@ def _ascribe(
     if isinstance(space.space, Unknown):
         return Ascription.NONE, ValueType(Unknown(), rows=drawn.rows), None
     if is_real(item_of(space.space)):
-        if (problem := head_problem(drawn.family, item_of(space.space))) is not None:
+        if (problem := landing_problem(drawn.family, item_of(space.space))) is not None:
             message = problem.replace("the codomain", f"`{space.written}`")
             ctx.scope.report(FAMILY_MISMATCH, message, step.space.span)
         return Ascription.VALUE, ValueType(space.space, rows=drawn.rows), None
@@ -251,6 +253,11 @@ def _all_below(placed: Placed[Item]) -> Iterator[Placed[Item]]:
     yield placed
     for child in placed.children:
         yield from _all_below(child)
+
+
+def _below_zero(draw: FamilyDraw, name: str) -> bool:
+    low = dict(draw.args).get(name)
+    return isinstance(low, Constant) and not isinstance(low.value, str) and low.value < 0
 
 
 def damaged_binding(ctx: StepContext, span: Span) -> Binding:

@@ -46,7 +46,7 @@ def _drawn(typed: TypedFamily, ctx: StepContext) -> Interval:
     if support.kind == "finite":
         most = INFINITE if support.high is None else support.high
         return Interval(0.0, most, whole=True, exact=support.high is not None)
-    if support.kind == "count":
+    if support.kind == "count" and family.bounded_by is None:
         total = range_of(given[family.counts_to], ctx) if family.counts_to in given else ANYTHING
         return Interval(0.0, total.high, whole=True, exact=family.counts_to is None, sources=total.sources)
     if support.kind != "real":

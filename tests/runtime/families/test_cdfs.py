@@ -121,6 +121,12 @@ CASES = [
     ("NegativeBinomial", {"total": 2.5, "probs": 0.7}, st.nbinom(2.5, 0.3)),
     ("ZeroInflatedPoisson", {"gate": 0.2, "rate": 4.5},
      zero_inflated(0.2, st.poisson(4.5), [0.0, 1.0, 4.0, 9.0, 20.0, 40.0])),
+    ("BetaBinomial", {"total": 12.0, "a": 1.5, "b": 2.5}, st.betabinom(12, 1.5, 2.5)),
+    ("DiscreteUniform", {"low": -3.0, "high": 5.0}, st.randint(-3, 6)),
+    ("ZeroInflatedNegativeBinomial", {"gate": 0.2, "total": 2.5, "probs": 0.7},
+     zero_inflated(0.2, st.nbinom(2.5, 0.3), [0.0, 1.0, 4.0, 9.0, 60.0])),
+    ("NegativeBinomial", {"mean": 4.0, "dispersion": 0.5}, st.nbinom(2.0, 2.0 / 6.0)),
+    ("Poisson", {"log_rate": 1.5}, st.poisson(math.exp(1.5))),
     ("OrderedLogistic", {"predictor": 0.4, "cutpoints": [-1.0, 0.5, 30.0]}, ordered(0.4, -1.0, 0.5, 30.0)),
 ]  # fmt: skip
 IDS = [f"{name}-{i}" for i, (name, _, _) in enumerate(CASES)]
@@ -205,7 +211,7 @@ def test_gradients_in_every_parameter(name, given, reference):
     usable = torch.isfinite(both()) & (both() > -600) & (both() < -1e-200)
     for key, value in made.items():
         for place in range(value.numel()):
-            if not torch.isfinite(value).all() or (key == "total" and FAMILIES[name].counts_to):
+            if not torch.isfinite(value).all() or (key in ("total", "low", "high") and FAMILIES[name].counts_to):
                 continue
 
             def moved(by: float, key=key, value=value, place=place) -> torch.Tensor:

@@ -1,0 +1,196 @@
+"""Mixtures of Binomials and of Poissons, and counts with more zeros.  Draws carry no gradient."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from qvr_core.runtime.families.bounded import beta_draw
+from qvr_core.runtime.families.counts import (
+    bernoulli_draw,
+    poisson_draw,
+    poisson_log_prob,
+    poisson_tails,
+    whole,
+)
+from qvr_core.runtime.families.cumulative.incomplete import beta_tails
+from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, zero_or
+from qvr_core.runtime.families.densities import inside
+from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.runtime.families.links import HeadPlan, Params, positive
+from qvr_core.runtime.families.noise import Shape, standard_gamma
+from qvr_core.runtime.families.parameters import COUNT, PROBS, RATE, TRIALS, positive_parameter
+from qvr_core.semantics.language.family import Family, Parameter
+
+TOTAL = replace(
+    positive_parameter("total", "total_count", "concentration", "r"), alternatives=(("dispersion", "positive"),)
+)
+SUCCESS = replace(PROBS, alternatives=(*PROBS.alternatives, ("mean", "positive")))
+GATE = Parameter("gate", constraint="unit", alternatives=(("gate_logits", "real"),))
+
+# The odds of a success are mean / total, and total = 1 / dispersion.
+BY_MEAN = {
+    "dispersion": lambda dispersion, before: dispersion.reciprocal(),
+    "mean": lambda mean, before: mean.log() - before[-1].log(),
+}
+
+
+def beta_binomial_draw(shape: Shape, generator: Generator | None, total: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    probs = beta_draw(shape, generator, a.detach(), b.detach()).contiguous()
+    return torch.binomial(total.to(probs.dtype).expand(shape).contiguous(), probs, generator=generator)
+
+
+def _log_beta(a: Tensor, b: Tensor) -> Tensor:
+    return torch.lgamma(a) + torch.lgamma(b) - torch.lgamma(a + b)
+
+
+def beta_binomial_log_prob(value: Tensor, total: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    y, n = value.to(a.dtype), total.to(a.dtype)
+    ok = whole(y) & (y <= n)
+    y = torch.where(ok, y, 0.0)
+    choose = -_log_beta(y + 1.0, n - y + 1.0) - (n + 1.0).log()
+    return inside(ok, choose + _log_beta(y + a, n - y + b) - _log_beta(a, b))
+
+
+def beta_binomial_tails(value: Tensor, total: Tensor, a: Tensor, b: Tensor) -> Tails:
+    """By the sum over all counts."""
+    counts = torch.arange(int(total.max()) + 1, dtype=a.dtype, device=a.device)
+    each = beta_binomial_log_prob(counts, *(parameter.unsqueeze(-1) for parameter in (total, a, b)))
+    below = counts <= value.unsqueeze(-1)
+    lower, upper = (torch.logsumexp(torch.where(part, each, -torch.inf), -1) for part in (below, ~below))
+    return from_smaller(lower, upper)
+
+
+def _beta_binomial_link(head: HeadPlan, raw: Tensor) -> Params:
+    pieces = head.pieces(raw)
+    a, b = positive(pieces["a"]), positive(pieces["b"])
+    return torch.full_like(a, float(head.trials)), a, b
+
+
+BETA_BINOMIAL = RuntimeFamily(
+    Family(
+        "BetaBinomial",
+        (TRIALS, positive_parameter("a", "alpha", "concentration1"), positive_parameter("b", "beta", "concentration0")),
+        COUNT,
+        "discrete",
+        "successes in total trials whose probability is a Beta(a, b)",
+        counts_to="total",
+        head_options={"total": 1},
+    ),
+    beta_binomial_log_prob,
+    draw=beta_binomial_draw,
+    reparameterised=False,
+    link=_beta_binomial_link,
+    categories=lambda total, a, b: int(total.max()) + 1,
+    tails=beta_binomial_tails,
+)
+
+
+def negative_binomial_draw(shape: Shape, generator: Generator | None, total: Tensor, logits: Tensor) -> Tensor:
+    rate = standard_gamma(total.detach().to(logits.dtype).expand(shape), generator)
+    return torch.poisson(rate * logits.detach().clamp(max=80.0).exp(), generator=generator)
+
+
+def negative_binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
+    """`total` failures stop the count of successes of probability sigmoid(logits), as in torch."""
+    y, n = value.to(logits.dtype), total.to(logits.dtype)
+    ok = whole(y)
+    y = torch.where(ok, y, 0.0)
+    choose = torch.lgamma(n + y) - torch.lgamma(n) - torch.lgamma(y + 1.0)
+    return inside(ok, choose + y * F.logsigmoid(logits) + n * F.logsigmoid(-logits))
+
+
+def negative_binomial_tails(value: Tensor, total: Tensor, logits: Tensor) -> Tails:
+    """P(X ≤ k) = I_q(r, k + 1), q the probability of a failure."""
+    return beta_tails(total, value + 1.0, F.logsigmoid(-logits), F.logsigmoid(logits))
+
+
+NEGATIVE_BINOMIAL = RuntimeFamily(
+    Family(
+        "NegativeBinomial",
+        (TOTAL, SUCCESS),
+        COUNT,
+        "discrete",
+        "an overdispersed count: successes of probability probs before total failures; its variance is "
+        "mean + dispersion · mean²",
+    ),
+    negative_binomial_log_prob,
+    draw=negative_binomial_draw,
+    reparameterised=False,
+    tails=negative_binomial_tails,
+    conversions=BY_MEAN,
+)
+
+
+def _gated(closed: Tensor, value: Tensor) -> Tensor:
+    return (1.0 - closed) * value
+
+
+def _zero_inflated(value: Tensor, gate_logits: Tensor, density: Tensor) -> Tensor:
+    """The log density of what is 0 with probability σ(gate_logits), else has `density`."""
+    open_ = F.logsigmoid(-gate_logits) + density
+    return torch.where(value == 0, torch.logaddexp(F.logsigmoid(gate_logits), open_), open_)
+
+
+def zero_inflated_poisson_draw(shape: Shape, generator: Generator | None, gate_logits: Tensor, rate: Tensor) -> Tensor:
+    return _gated(bernoulli_draw(shape, generator, gate_logits), poisson_draw(shape, generator, rate))
+
+
+def zero_inflated_poisson_log_prob(value: Tensor, gate_logits: Tensor, rate: Tensor) -> Tensor:
+    return _zero_inflated(value, gate_logits, poisson_log_prob(value, rate))
+
+
+def zero_inflated_poisson_tails(value: Tensor, gate_logits: Tensor, rate: Tensor) -> Tails:
+    return zero_or(poisson_tails(value, rate), F.logsigmoid(-gate_logits), F.logsigmoid(gate_logits))
+
+
+ZERO_INFLATED_POISSON = RuntimeFamily(
+    Family(
+        "ZeroInflatedPoisson",
+        (GATE, RATE),
+        COUNT,
+        "discrete",
+        "a Poisson, or zero with probability gate",
+    ),
+    zero_inflated_poisson_log_prob,
+    draw=zero_inflated_poisson_draw,
+    reparameterised=False,
+    tails=zero_inflated_poisson_tails,
+)
+
+
+def zero_inflated_negative_binomial_draw(
+    shape: Shape, generator: Generator | None, gate_logits: Tensor, total: Tensor, logits: Tensor
+) -> Tensor:
+    closed = bernoulli_draw(shape, generator, gate_logits)
+    return _gated(closed, negative_binomial_draw(shape, generator, total, logits))
+
+
+def zero_inflated_negative_binomial_log_prob(
+    value: Tensor, gate_logits: Tensor, total: Tensor, logits: Tensor
+) -> Tensor:
+    return _zero_inflated(value, gate_logits, negative_binomial_log_prob(value, total, logits))
+
+
+def zero_inflated_negative_binomial_tails(value: Tensor, gate_logits: Tensor, total: Tensor, logits: Tensor) -> Tails:
+    tails = negative_binomial_tails(value, total, logits)
+    return zero_or(tails, F.logsigmoid(-gate_logits), F.logsigmoid(gate_logits))
+
+
+ZERO_INFLATED_NEGATIVE_BINOMIAL = RuntimeFamily(
+    Family(
+        "ZeroInflatedNegativeBinomial",
+        (GATE, TOTAL, SUCCESS),
+        COUNT,
+        "discrete",
+        "a NegativeBinomial, or zero with probability gate",
+    ),
+    zero_inflated_negative_binomial_log_prob,
+    draw=zero_inflated_negative_binomial_draw,
+    reparameterised=False,
+    tails=zero_inflated_negative_binomial_tails,
+    conversions=BY_MEAN,
+)

@@ -1,0 +1,126 @@
+"""Families that torch does not have, against scipy; other parametrisations; random walks; correlation matrices."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats as st
+import torch
+
+from qvr_core.runtime.families import RUNTIME_FAMILIES
+from qvr_core.runtime.families.bijectors import Support, constrain
+
+t = torch.tensor
+
+
+def params(name: str, **given: object) -> tuple[torch.Tensor, ...]:
+    return RUNTIME_FAMILIES[name].canonical({key: t(value, dtype=torch.float64) for key, value in given.items()})
+
+
+def log_prob(name: str, value: object, **given: object) -> np.ndarray:
+    return RUNTIME_FAMILIES[name].log_prob(torch.as_tensor(value, dtype=torch.float64), *params(name, **given)).numpy()
+
+
+def sample(name: str, count: int, **given: object) -> np.ndarray:
+    return RUNTIME_FAMILIES[name].fresh_noise((count,), None, params(name, **given)).numpy()
+
+
+COUNTS = [
+    ("BetaBinomial", {"total": 7.0, "a": 1.5, "b": 0.8}, st.betabinom(7, 1.5, 0.8).pmf),
+    ("NegativeBinomial", {"mean": 4.0, "dispersion": 0.25}, st.nbinom(4.0, 0.5).pmf),
+    ("NegativeBinomial", {"mean": 4.0, "total": 3.0}, st.nbinom(3.0, 3.0 / 7.0).pmf),
+    ("ZeroInflatedNegativeBinomial", {"gate": 0.3, "mean": 2.0, "dispersion": 0.5},
+     lambda k: 0.7 * st.nbinom(2.0, 0.5).pmf(k) + 0.3 * (k == 0)),
+    ("ZeroInflatedNegativeBinomial", {"gate_logits": 0.0, "total": 2.0, "probs": 0.4},
+     lambda k: 0.5 * st.nbinom(2.0, 0.6).pmf(k) + 0.5 * (k == 0)),
+    ("DiscreteUniform", {"low": 2.0, "high": 6.0}, st.randint(2, 7).pmf),
+    ("Poisson", {"log_rate": 0.7}, st.poisson(math.exp(0.7)).pmf),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "given", "pmf"), COUNTS, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(COUNTS)])
+def test_counts_have_the_probabilities_of_scipy_and_draws_follow_them(name, given, pmf):
+    values = np.arange(40.0)
+    found = np.exp(log_prob(name, values, **given))
+    assert np.allclose(found, pmf(values), rtol=1e-9, atol=1e-300)
+    assert np.exp(log_prob(name, [0.5, -1.0], **given)).sum() == 0.0
+    drawn = sample(name, 40_000, **given)
+    seen = np.bincount(drawn.astype(int), minlength=40)[:40] / len(drawn)
+    assert np.abs(seen - found).max() < 5 * math.sqrt(0.25 / len(drawn))
+
+
+@pytest.mark.parametrize(
+    ("name", "given"), [(name, given) for name, given, _ in COUNTS if name != "DiscreteUniform"],
+)  # fmt: skip
+def test_gradients_of_counts(name, given):
+    """In every real parameter, against central differences."""
+    family = RUNTIME_FAMILIES[name]
+    value = t([0.0, 1.0, 5.0], dtype=torch.float64)
+    made = {key: t(number, dtype=torch.float64) for key, number in given.items()}
+    for key, number in made.items():
+        if key == "total" and name == "BetaBinomial":
+            continue
+        leaf = number.clone().requires_grad_()
+        (grad,) = torch.autograd.grad(family.log_prob(value, *family.canonical({**made, key: leaf})).sum(), leaf)
+        h = 1e-5
+        ends = [family.log_prob(value, *family.canonical({**made, key: number + s * h})).sum() for s in (1, -1)]
+        assert grad.item() == pytest.approx(((ends[0] - ends[1]) / (2 * h)).item(), rel=1e-6, abs=1e-8)
+
+
+def test_the_variance_of_a_negative_binomial_by_mean_and_dispersion():
+    """mean + dispersion · mean²: the dispersion is that of regression, 1 / total."""
+    drawn = sample("NegativeBinomial", 200_000, mean=4.0, dispersion=0.5)
+    assert drawn.mean() == pytest.approx(4.0, rel=0.02)
+    assert drawn.var() == pytest.approx(4.0 + 0.5 * 16.0, rel=0.05)
+
+
+def test_multinomial_with_an_impossible_category():
+    found = log_prob("Multinomial", [[3, 0, 1], [2, 1, 1], [3, 0, 2]], total=4.0, probs=[0.5, 0.0, 0.5])
+    assert found[0] == pytest.approx(math.log(4 * 0.5**4), rel=1e-12)
+    assert found[1] < -300 and found[2] == -math.inf
+    drawn = RUNTIME_FAMILIES["Multinomial"].fresh_noise(
+        (500, 3), None, params("Multinomial", total=4.0, probs=[0.5, 0.0, 0.5])
+    )
+    assert (drawn.sum(-1) == 4).all() and (drawn[:, 1] == 0).all()
+
+
+def test_bounds_of_a_discrete_uniform_are_whole():
+    assert math.isnan(log_prob("DiscreteUniform", 2.0, low=0.5, high=4.0))
+
+
+def test_a_random_walk_is_a_normal_of_sums():
+    size = 5
+    reach = np.minimum.outer(np.arange(1, size + 1), np.arange(1, size + 1))
+    reference = st.multivariate_normal(1.5 + 0.2 * np.arange(size), 0.49 * reach)
+    value = np.random.default_rng(0).normal(size=(4, size))
+    found = log_prob("GaussianRandomWalk", value, scale=0.7, drift=0.2, start=1.5)
+    assert np.allclose(found, reference.logpdf(value), rtol=1e-10)
+    family = RUNTIME_FAMILIES["GaussianRandomWalk"]
+    made = params("GaussianRandomWalk", scale=0.7, drift=0.2, start=1.5)
+    drawn = family.value_of(torch.randn(40_000, size, dtype=torch.float64), made).numpy()
+    assert np.allclose(np.cov(drawn.T), reference.cov, atol=0.06)
+    assert np.allclose(drawn.mean(0), reference.mean, atol=0.03)
+
+
+@pytest.mark.parametrize("eta", [0.7, 1.0, 3.0])
+def test_lkj_correlation_integrates_to_one_and_weighs_by_the_determinant(eta):
+    """Over the correlations of 3 × 3 matrices, through the bijector; det(R)^(η − 1) up to a constant."""
+    support = Support("correlation matrix")
+    u = torch.randn(200_000, 3, dtype=torch.float64)
+    value, log = constrain(u, support)
+    assert torch.allclose(value.diagonal(dim1=-2, dim2=-1), torch.ones(len(u), 3, dtype=torch.float64))
+    density = RUNTIME_FAMILIES["LKJCorrelation"].log_prob(value, t(eta, dtype=torch.float64))
+    weights = (density + log - torch.distributions.Normal(0.0, 1.0).log_prob(u).sum(-1)).exp()
+    assert weights.mean().item() == pytest.approx(1.0, abs=5 * weights.std().item() / math.sqrt(len(u)))
+    rest = density - (eta - 1.0) * torch.linalg.slogdet(value).logabsdet
+    assert torch.allclose(rest, rest[0].expand_as(rest), atol=1e-8)
+
+
+def test_the_bijector_onto_correlation_matrices_has_the_jacobian_of_its_entries():
+    u = torch.randn(1, 6, dtype=torch.float64)
+    rows, columns = torch.tril_indices(4, 4, -1)
+    support = Support("correlation matrix")
+    jacobian = torch.autograd.functional.jacobian(lambda v: constrain(v[None], support)[0][0, rows, columns], u[0])
+    assert constrain(u, support)[1].item() == pytest.approx(torch.linalg.slogdet(jacobian).logabsdet.item(), rel=1e-9)
