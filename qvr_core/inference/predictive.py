@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.lifting import LiftedModel, parameters_set
+from qvr_core.inference.pointwise import Given, spread
 from qvr_core.runtime.programs.handlers import by_rows, condition, densities, seed, substitute
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
@@ -83,7 +84,7 @@ class Predictive:
         parameters = {n: s for n, s in self.samples.items() if n not in model.sites}
         if parameters:
             return self._per_draw(x, observations, parameters, generator)
-        latents = {n: self._spread(s[:count], rows) for n, s in self.samples.items() if n in model.sites}
+        latents = {n: spread(s[:count], rows) for n, s in self.samples.items() if n in model.sites}
         proposal = [] if self.guide is None else [self.guide.propose(each, generator)]
         asked = (condition(given), substitute(latents), *proposal, densities(False), by_rows(each), seed(generator))
         run = model.run(value, *asked)
@@ -96,11 +97,23 @@ class Predictive:
             if isinstance(v, Tensor) and v.shape[:1] == (each,)
         }
 
-    def _spread(self, sample: Tensor, rows: int) -> Tensor:
-        """A draw per row: (draws, B, …) where the sample has rows, else the same draw in each row."""
-        if rows > 1 and sample.ndim > 1 and sample.shape[1] == rows:
-            return sample.flatten(0, 1)
-        return sample if rows == 1 else sample.repeat_interleave(rows, 0)
+    def log_likelihood(
+        self,
+        x: object = None,
+        observations: Mapping[str, Any] | None = None,
+        *,
+        generator: Generator | None = None,
+    ) -> dict[str, Tensor]:
+        """{observed step: (num_samples, B, …)}: log p of each element given a draw of the latents; without the axis B
+        for a program that does not use its input.  NaN where an element is masked."""
+        model = self.model
+        model.check_names(dict(observations or {}), "observations")
+        samples = {name: draws[: self.num_samples] for name, draws in self.samples.items()}
+        if not samples:
+            latent = {n for n, site in model.sites.items() if site.kind == "sample" and n not in (observations or {})}
+            drawn = Predictive(model, self.guide, None, self.num_samples, latent)
+            samples = drawn(x, observations, generator=generator)
+        return Given(model, x, dict(observations or {})).log_likelihood(samples)
 
     def _per_draw(
         self,

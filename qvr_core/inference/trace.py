@@ -8,8 +8,9 @@ from typing import Any
 
 from torch import Generator, Tensor
 
+from qvr_core.inference.pointwise import log_likelihood
 from qvr_core.runtime.programs.execution import SiteRecord
-from qvr_core.runtime.programs.handlers import condition, seed
+from qvr_core.runtime.programs.handlers import condition, pointwise, seed
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import Value
 
@@ -23,6 +24,8 @@ class Trace:
     innovations: dict[str, dict[str, Tensor]]
     output: Value
     log_joint: Tensor
+    log_likelihood: dict[str, Tensor]
+    """By observed step the log density of each of its elements, (B, …)."""
 
 
 def trace(
@@ -33,6 +36,7 @@ def trace(
     generator: Generator | None = None,
 ) -> Trace:
     """Run `model` on `x` once, conditioned on `observations`, and keep every site."""
-    run = model.execute(x, condition(observations), seed(generator))
+    run = model.execute(x, condition(observations), seed(generator), pointwise)
     joint = run.log_joint()
-    return Trace(run.sites, run.innovations(model.final_paths), run.output, joint.expand(run.rows))
+    likelihood = log_likelihood(run, model)
+    return Trace(run.sites, run.innovations(model.final_paths), run.output, joint.expand(run.rows), likelihood)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import Potential, potential_of
 from qvr_core.inference.mcmc.processes import in_processes
 from qvr_core.inference.mcmc.result import MCMCResult
+from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem, NonFinite
 
@@ -104,7 +105,8 @@ class MCMC:
             runs = in_processes([partial(self.chains_of, potential, group, None) for group in groups])
         else:
             runs = [self.chains_of(potential, group, watch) for group in groups]
-        return joined(runs)
+        given = observations if observations is not None else getattr(model, "observations", None)
+        return replace(joined(runs), given=Given(model, x, dict(given or {})))
 
     def seeds(self) -> list[int]:
         """A seed for each chain."""

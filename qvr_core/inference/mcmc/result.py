@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,11 @@ from torch import Tensor
 
 from qvr_core import __version__
 from qvr_core.inference.mcmc.mixing import DIAGNOSED, label, mixing_warnings, statistic
+from qvr_core.inference.pointwise import Given
+from qvr_core.runtime.values.errors import InputProblem
+
+MOST_NUMBERS = 50_000_000
+"""A pointwise log likelihood of more numbers is not put into files by itself."""
 
 
 @dataclass(repr=False)
@@ -36,6 +42,8 @@ class MCMCResult:
     acceptance: Tensor
     remarks: list[str] = field(default_factory=list[str])
     advice: str = "raise target_accept"
+    given: Given | None = field(default=None, repr=False, compare=False)
+    """The model with what it was conditioned on; None where the draws come from elsewhere."""
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -75,8 +83,21 @@ class MCMCResult:
             found[name] = torch.as_tensor(statistic(which, method, flat)).reshape(draws.shape[2:])
         return found
 
+    @cached_property
+    def log_likelihood(self) -> dict[str, Tensor]:
+        """By observed step the log density of each of its elements, (chains, draws, …); NaN where it is masked.
+
+        Computed from the draws when it is first asked for.
+        """
+        if self.given is None:
+            raise InputProblem("these draws do not know their model: use Predictive(…).log_likelihood")
+        shape = self.diverging.shape
+        found = self.given.log_likelihood(self.joined())
+        return {name: value.reshape(*shape, *value.shape[1:]) for name, value in found.items()}
+
     def to_arviz(self) -> Any:
-        """As an xarray.DataTree of ArviZ' schema: groups `posterior` and `sample_stats`, dimensions `chain`, `draw`, ….
+        """As an xarray.DataTree of ArviZ' schema: groups `posterior`, `sample_stats`, `log_likelihood` (one number for
+        each observed element) and `observed_data`, dimensions `chain`, `draw`, ….  A slash in a name becomes a dot.
 
         ArviZ 1 takes it as it is, earlier ones through `arviz.from_datatree`.
         Source: the InferenceData schema specification of ArviZ.
@@ -90,7 +111,16 @@ class MCMCResult:
             "n_steps": self.leapfrog_steps,
             "lp": self.log_density,
         }
-        return xarray.DataTree.from_dict({"/posterior": _dataset(self.samples), "/sample_stats": _dataset(statistics)})
+        groups = {"/posterior": _dataset(self.samples), "/sample_stats": _dataset(statistics)}
+        if self.given is not None:
+            observed = self.given.observed_data()
+            if sum(value.numel() for value in observed.values()) * self.diverging.numel() > MOST_NUMBERS:
+                warnings.warn("the log likelihood of so many draws is left out", stacklevel=2)
+            elif observed:
+                groups["/log_likelihood"] = _dataset(self.log_likelihood)
+            if observed:
+                groups["/observed_data"] = _dataset(observed, lead=())
+        return xarray.DataTree.from_dict(groups)
 
     def summary(self) -> Any:
         """A polars.DataFrame with a row a number: its name, mean, sd, 94 % interval of highest density, Monte Carlo
@@ -137,13 +167,14 @@ def _mcse_sd(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.sqrt(((squares**2).mean((0, 1)) - variance**2) / statistic("ess", "sd", draws) / variance / 4)
 
 
-def _dataset(values: Mapping[str, Tensor]) -> Any:
-    """An xarray.Dataset of {name: (chains, draws, …)}; further axes of `v` are its own: `v_dim_0`, …"""
+def _dataset(values: Mapping[str, Tensor], lead: tuple[str, ...] = ("chain", "draw")) -> Any:
+    """An xarray.Dataset of {name: (*lead, …)}; further axes of `v` are its own: `v_dim_0`, …"""
     import xarray
 
     arrays: dict[str, Any] = {}
-    for name, value in values.items():
-        dimensions = ("chain", "draw", *(f"{name}_dim_{axis}" for axis in range(value.ndim - 2)))
+    for written, value in values.items():
+        name = written.replace("/", ".")  # a slash would be a group of the tree
+        dimensions = (*lead, *(f"{name}_dim_{axis}" for axis in range(value.ndim - len(lead))))
         numbered = {dimension: range(size) for dimension, size in zip(dimensions, value.shape, strict=True)}
         arrays[name] = xarray.DataArray(value.numpy(), dims=dimensions, coords=numbered)
     return xarray.Dataset(arrays, attrs={"inference_library": "qvr", "inference_library_version": __version__})

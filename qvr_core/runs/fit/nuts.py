@@ -12,9 +12,11 @@ import torch
 
 from qvr_core import inference
 from qvr_core.data.pairs import SentencePairs
+from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc import Progress as Transition
 from qvr_core.inference.mcmc.potential import potential_of
+from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.posterior import HURRIED, chain_table, left_out, write_netcdf
 from qvr_core.runs.fit import chains
 from qvr_core.runs.fit.distributed import Team
@@ -140,6 +142,7 @@ def _sampled(prepared: Prepared, team: Team, watched: Watched) -> MCMCResult | N
         target_accept=config.target_accept,
     )
     lift = any(True for _ in model.parameters()) if config.lift is None else config.lift
+    lifted: LiftedModel | None = None
     if lift:
         lifted, x, observations = inference.bayesian_lift_parameters(
             model, x, observations, prior_scale=config.prior_scale
@@ -148,7 +151,8 @@ def _sampled(prepared: Prepared, team: Team, watched: Watched) -> MCMCResult | N
     else:
         potential = potential_of(model, x, observations)
     asked = inference.MCMC(kernel, config.warmup, config.samples, config.chains, seed=config.seed)
-    return chains.sample(asked, potential, team, ended=watched.ended, watch=watched.transition)
+    found = chains.sample(asked, potential, team, ended=watched.ended, watch=watched.transition)
+    return found and replace(found, given=Given(lifted or model, x, observations))
 
 
 def _stored(prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool) -> tuple[PosteriorRow, ...]:
@@ -156,9 +160,9 @@ def _stored(prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool) 
     sites = prepared.model.sites
     directory = RunDirectory.of(prepared.job)
     try:
-        # A slash would be a group of the file.
-        named = {name.replace("/", "."): draws for name, draws in result.samples.items()}
-        write_netcdf(directory.posterior, replace(result, samples=named).to_arviz())
+        # who waits for an end does not wait for the likelihood of every draw
+        stored = replace(result, given=None) if hurry else result
+        write_netcdf(directory.posterior, stored.to_arviz())
         directory.seal_posterior()
     except OSError as error:
         emit(Message(level="warning", text=f"the draws could not be stored: {error}"))

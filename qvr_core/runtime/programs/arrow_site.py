@@ -139,6 +139,8 @@ class ArrowSite:
         if request.wanted is not False:
             log_prob, log_innovations = self._densities(x, y, noise or None, frame)
         record = self._record(True, y, log_prob, log_innovations, dict(noise))
+        if request.pointwise and self.kind == "observe":
+            record.pointwise = self._pointwise(x, y, noise or None, frame)
         if request.tables:
             self._add_table(record, x, y, noise or None, frame)
         return record
@@ -171,6 +173,18 @@ class ArrowSite:
         for factor in by_row:
             log_prob = log_prob * factor.to(log_prob.dtype)
         return log_prob, log_innovations
+
+    def _pointwise(self, x: Value, y: Value, noise: Noise | None, frame: Frame) -> Tensor:
+        """log p(y | x, u) of each row, (B,), or of each position where the arrow works by position, (B, L)."""
+        by_row, per_position = self._factors(y, frame)
+        each = self.module.densities(x, y, noise)[0] if self.lift is None else None
+        if each is None:
+            assert self.lift is not None
+            each = self.lift.densities_by_position(x, y, noise)[0]
+        by_row = [factor.reshape(-1, *(1,) * (each.ndim - 1)) for factor in by_row]
+        for factor in (*by_row, *per_position):
+            each = each * factor if factor.is_floating_point() else torch.where(factor.bool(), each, math.nan)
+        return each
 
     def _factors(self, y: Value, frame: Frame) -> tuple[list[Tensor], list[Tensor]]:
         """What masks, weights and padding multiply the terms with: by row, (B,) or (1,), and by position, (B, L)."""

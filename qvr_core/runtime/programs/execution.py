@@ -53,6 +53,9 @@ class SiteRecord:
     """(B,) log density of the draws whose gradient is the score function's, where there are some."""
     log_table: Tensor | None = None
     """(B, n) or (B, L, n) log-probabilities of all values of an observed finite site, where they were asked for."""
+    pointwise: Tensor | None = None
+    """(B, …) log densities of the elements of an observed step, NaN where one does not count; where they were asked
+    for."""
     counted: Tensor | None = None
     """(B, L) bool: the positions of an observed sequence that mask and lengths let count; None where all do."""
 
@@ -135,6 +138,7 @@ class Request:
     wanted: Wanted = True
     scored: Collection[str] = ()
     tables: bool = False
+    pointwise: bool = False
     scales: Mapping[str, float] = field(default_factory=dict)
 
     def noise_of(self, site: str, specs: Callable[[], Sequence[NoiseSpec]]) -> Mapping[str, Tensor] | None:

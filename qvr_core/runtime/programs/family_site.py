@@ -5,6 +5,7 @@ A draw has the joint batch shape of its arguments, which an ascription may widen
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -262,17 +263,20 @@ class FamilySite:
         frame.bound[self.name] = value
         if frame.request.wanted is not False:
             record.log_prob = self.terms(frame, value, aligned, groups).per_row(frame.rows)
+        if frame.request.pointwise and self.kind == "observe":
+            record.pointwise = self.terms(frame, value, aligned, groups, absent=math.nan).by_row(frame.rows)
         return record
 
-    def terms(self, frame: Frame, value: Cell, aligned: Aligned, groups: Cell | None) -> Terms:
-        """Elementwise log densities of a fitted value."""
+    def terms(self, frame: Frame, value: Cell, aligned: Aligned, groups: Cell | None, *, absent: float = 0.0) -> Terms:
+        """Elementwise log densities of a fitted value, `absent` for those that do not count."""
         rank = value.rank - self.facts.event
         parameters = self.arguments.canonical(aligned, rank)
         if self.facts.support.categories and self.family.categories is not None:
             self._check_categories(value.value, self.family.categories(*parameters))
         density, rows = self._log_prob(frame, value, parameters, groups)
         terms = Terms(density, value.rows or aligned.rows or rows)
-        return self.weighted(self._valid(terms) if isinstance(self.space, Seq) else terms, frame, groups)
+        terms = self._valid(terms, absent) if isinstance(self.space, Seq) else terms
+        return self.weighted(terms, frame, groups, absent)
 
     def _log_prob(
         self, frame: Frame, value: Cell, parameters: tuple[Tensor, ...], groups: Cell | None, *, drawn: bool = False
@@ -292,13 +296,13 @@ class FamilySite:
         """What the options say, each fitted to a value."""
         return {k: self._fitted_option(f"`{k}`", option, frame, value, groups) for k, option in options.items()}
 
-    def _valid(self, terms: Terms) -> Terms:
-        """The terms of a sequence, those of padded positions zero."""
+    def _valid(self, terms: Terms, absent: float) -> Terms:
+        """The terms of a sequence, those of padded positions `absent`."""
         valid = valid_positions(*terms.value.shape[:2]) if terms.rows and terms.value.ndim > 1 else None
         if valid is None:
             return terms
         wide = valid.reshape(*valid.shape, *(1,) * (terms.value.ndim - 2))
-        return Terms(torch.where(wide, terms.value, 0.0), True)
+        return Terms(torch.where(wide, terms.value, absent), True)
 
     def _check_categories(self, value: Tensor, size: int) -> None:
         """Elsewhere a value outside the support has density zero; here torch fails, or reads a fraction as whole."""
@@ -387,7 +391,7 @@ class FamilySite:
         if wide and own[: len(wide)] != wide:
             raise self.where.misfit(f"values of shape {wide}, as the plate has", f"shape {own}")
 
-    def weighted(self, terms: Terms, frame: Frame, groups: Cell | None) -> Terms:
+    def weighted(self, terms: Terms, frame: Frame, groups: Cell | None, absent: float = 0.0) -> Terms:
         """Masked and weighted."""
         for option, masks in ((self.mask, True), (self.weight, False)):
             if option is None:
@@ -397,7 +401,7 @@ class FamilySite:
             rows = terms.rows or factor.rows
             value = terms.value if terms.rows or not rows else terms.value.expand(frame.rows, *terms.value.shape)
             if masks:
-                made = torch.where(factor.value.bool(), value, torch.zeros((), dtype=value.dtype))
+                made = torch.where(factor.value.bool(), value, torch.full((), absent, dtype=value.dtype))
             else:
                 made = value * factor.value.to(value.dtype)
             terms = Terms(made, rows)

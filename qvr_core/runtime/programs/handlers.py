@@ -77,6 +77,11 @@ def tables(request: Request) -> None:
     request.tables = True
 
 
+def pointwise(request: Request) -> None:
+    """Leave the log density of each element of an observed step in its record."""
+    request.pointwise = True
+
+
 def by_rows(count: int | None) -> Handler:
     """The number of rows of a program that does not use its input (particles, chains)."""
 

@@ -86,7 +86,12 @@ class Marginalize:
         if fresh and marginal is not None:
             # a mixture's draw carries no gradient: the score function's does
             frame.sites[fresh[0]].log_discrete = marginal
-        frame.sites[self.name] = SiteRecord(self.name, "marginalize", True, drawn, log_prob, None, {}, self.density)
+        record = SiteRecord(self.name, "marginalize", True, drawn, log_prob, None, {}, self.density)
+        if frame.request.pointwise and any(site.kind == "observe" for site in self.observed()):
+            record.pointwise = self.evaluate(frame).by_row(frame.rows)
+            if latents:
+                record.pointwise = record.pointwise - self.evaluate(frame, latents_only=True).by_row(frame.rows)
+        frame.sites[self.name] = record
 
     def latents(self) -> list[ArrowSite | FamilySite]:
         """All sample sites inside."""

@@ -26,6 +26,10 @@ class Terms:
             return self.value.sum().expand(rows)
         return self.value if self.value.ndim == 1 else self.value.flatten(1).sum(-1)
 
+    def by_row(self, rows: int) -> Tensor:
+        """(B, …)."""
+        return self.value if self.rows else self.value.expand(rows, *self.value.shape)
+
 
 def fitted_option(
     option: Evaluate, what: str, frame: Frame, elements: Cell, selected: Cell | None, where: Where
