@@ -104,25 +104,35 @@ def ordered_logistic_logits(predictor: Tensor, cutpoints: Tensor) -> Tensor:
     return torch.cat([first, middle, last], dim=-1)
 
 
-def ordered_logistic_draw(shape: Shape, generator: Generator | None, predictor: Tensor, cutpoints: Tensor) -> Tensor:
-    return categorical_draw(shape, generator, ordered_logistic_logits(predictor, cutpoints))
-
-
-def ordered_logistic_log_prob(value: Tensor, predictor: Tensor, cutpoints: Tensor) -> Tensor:
-    return categorical_log_prob(value, ordered_logistic_logits(predictor, cutpoints))
-
-
-def ordered_logistic_tails(value: Tensor, predictor: Tensor, cutpoints: Tensor) -> Tails:
-    z = _cut(value, cutpoints) - predictor
-    return F.logsigmoid(z), F.logsigmoid(-z)
-
-
 def _cut(index: Tensor, cutpoints: Tensor) -> Tensor:
     """Cutpoint number `index` of each element."""
     count = cutpoints.shape[-1]
     lead = torch.broadcast_shapes(index.shape, cutpoints.shape[:-1])
     place = index.long().clamp(0, count - 1).expand(lead).unsqueeze(-1)
     return cutpoints.expand(*lead, count).gather(-1, place).squeeze(-1)
+
+
+def ordered_logistic_draw(shape: Shape, generator: Generator | None, predictor: Tensor, cutpoints: Tensor) -> Tensor:
+    return categorical_draw(shape, generator, ordered_logistic_logits(predictor, cutpoints))
+
+
+def ordered_logistic_log_prob(value: Tensor, predictor: Tensor, cutpoints: Tensor) -> Tensor:
+    """log(σ(u) − σ(l)) = log σ(u) + log σ(−l) + log(1 − e^(l−u)) of the two cutpoints around the one category."""
+    upper, lower = _cut(value, cutpoints), _cut(value - 1, cutpoints)
+    below, above = value > 0, value < cutpoints.shape[-1]
+    between = (lower - upper).clamp(max=-torch.finfo(upper.dtype).eps)
+    # the first and the last category have one cutpoint: the other's part is 0, and has no gradient
+    gap = torch.where(below & above, between, -1.0)
+    return (
+        torch.where(above, F.logsigmoid(upper - predictor), 0.0)
+        + torch.where(below, F.logsigmoid(predictor - lower), 0.0)
+        + torch.where(below & above, torch.log(-torch.expm1(gap)), 0.0)
+    )
+
+
+def ordered_logistic_tails(value: Tensor, predictor: Tensor, cutpoints: Tensor) -> Tails:
+    z = _cut(value, cutpoints) - predictor
+    return F.logsigmoid(z), F.logsigmoid(-z)
 
 
 def _ordered_logistic_link(head: HeadPlan, raw: Tensor) -> Params:

@@ -123,6 +123,9 @@ def _ordered(drawn: TypedFamily, space: Named, place: Span, options: StepOptions
     elif options.limits:
         key, limit = next(iter(options.limits.items()))
         ctx.scope.report(STEP_OPTION, f"`{key}` is of single numbers, not of `{space.written}`", limit.key)
+    elif options.noncentred is not None:
+        message = f"`noncentred` is of single draws: the entries of `{space.written}` move by what lies between them"
+        ctx.scope.report(STEP_OPTION, message, options.noncentred.span)
     elif over:
         what = words(over[0].tree, f"`{over[0].name}`")
         message = f"`{space.written}` orders draws of one distribution, but {what} has a value for each of several"

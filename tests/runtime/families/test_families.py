@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 import torch
 import torch.distributions as D
 
 from qvr_core.runtime.families import RUNTIME_FAMILIES, table
+from qvr_core.runtime.families.categories import ordered_logistic_logits
 from qvr_core.runtime.families.heads import Head
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family_heads import head_problem
@@ -218,6 +220,25 @@ def test_ordered_logistic():
     expected = torch.diff(cdf, dim=-1, prepend=torch.zeros(3, 1), append=torch.ones(3, 1))
     assert torch.allclose(each.exp(), expected, atol=1e-12)
     assert torch.isfinite(each).all()
+
+
+def test_ordered_logistic_of_one_category_is_that_of_all():
+    """In the tails too, with a gradient in every cutpoint and the predictor; only two cutpoints have one."""
+    family = RUNTIME_FAMILIES["OrderedLogistic"]
+    torch.manual_seed(0)
+    predictor = (30.0 * torch.randn(400).double()).requires_grad_()
+    cutpoints = t([-20.0, -1.0, -0.9, 0.5, 25.0]).double().requires_grad_()
+    value = torch.randint(6, (400,))
+    found = family.log_prob(value, predictor, cutpoints)
+    every = ordered_logistic_logits(predictor, cutpoints).gather(-1, value.unsqueeze(-1)).squeeze(-1)
+    assert torch.allclose(found, every, rtol=1e-12, atol=1e-12)
+    z = scipy.special.expit(cutpoints.detach().numpy() - predictor.detach().numpy()[:, None])
+    mass = np.diff(np.pad(z, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)[np.arange(400), value]
+    sure = mass > 1e-6
+    assert np.allclose(found.detach().numpy()[sure], np.log(mass[sure]), rtol=1e-8)
+    ours = torch.autograd.grad(found.sum(), (predictor, cutpoints), retain_graph=True)
+    theirs = torch.autograd.grad(every.sum(), (predictor, cutpoints))
+    assert all(torch.allclose(a, b, rtol=1e-9, atol=1e-11) for a, b in zip(ours, theirs, strict=True))
 
 
 def test_logistic_normal():
