@@ -9,6 +9,7 @@ from typing import Any
 
 from qvr_core.semantics.file.checker import FileChecker
 from qvr_core.semantics.file.declarations import Node
+from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.file.placed_diagnostics import (
     LocatedDiagnostic,
     LocatedFix,
@@ -38,9 +39,10 @@ START = Range(Cursor(0, 0), Cursor(0, 0))
 class Analyzer:
     """Owns one document."""
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", known: Mapping[str, KnownSet] | None = None) -> None:
+        """`known` are the open sets whose elements the data have told."""
         self.document = Document(text)
-        self._checker = FileChecker(self.document)
+        self._checker = FileChecker(self.document, known)
         self._syntax: dict[int, tuple[tuple[int, SyntaxProblem], ...]] = {}
         self._snapshot: Snapshot | None = None
         self._remembered: Remembered = {}
@@ -104,6 +106,8 @@ class Snapshot:
         self._places = Places(self.layout, self.owners)
         self._remembered = remembered
         self._found = tuple(checker.diagnostics())
+        self.known = checker.known
+        """The open sets whose elements the data have told."""
         self._syntax = tuple(item for problems in syntax.values() for item in problems)
         self._located: tuple[LocatedDiagnostic, ...] | None = None
         self._model: Model | None = None
@@ -229,9 +233,9 @@ def _model(snapshot: Snapshot) -> Model:
     return Model(objects, arrows, replicated, lets, programs, compositions, deductions, tuple(exports), tuple(order))
 
 
-def analyse(text: str) -> Snapshot:
-    """Analysis of a whole text, for those who need no edits."""
-    return Analyzer(text).snapshot()
+def analyse(text: str, known: Mapping[str, KnownSet] | None = None) -> Snapshot:
+    """Analysis of a whole text, for those who need no edits; `known` as for `Analyzer`."""
+    return Analyzer(text, known).snapshot()
 
 
 __all__ = ["Analyzer", "Cursor", "LocatedDiagnostic", "LocatedFix", "Range", "Snapshot", "TextEdit", "analyse"]

@@ -14,6 +14,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
+from qvr_core.data.needs import needs_of, open_sets
 from qvr_core.runtime.build.build import Builder
 from qvr_core.runtime.build.export import as_program, one_step
 from qvr_core.runtime.build.templates import Template
@@ -21,6 +22,7 @@ from qvr_core.runtime.programs.deduction import DeductionModule, deduction_of
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem
+from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.file.site_origins import site_origins
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin, Severity
@@ -43,23 +45,41 @@ class CheckFailed(RuntimeProblem):
         super().__init__("\n".join(lines))
 
 
-def load(path: str | Path, *, data: Mapping[str, Any] | None = None) -> Program:
-    """The program in a file; `data` are values for its data names.  Raises `CheckFailed` where it has errors."""
+def load(path: str | Path, *, data: Any = None, known: Mapping[str, KnownSet] | None = None) -> Program:
+    """The program in a file; `data` are values for its data names.
+
+    They are a mapping from names to arrays, numbers or frames, one frame (polars or pandas), or an xarray.Dataset; a
+    frame under the name of a set has that set's elements as rows.  They also tell the elements of open sets, which are
+    `known` to those who have read the data already.  Raises `CheckFailed` where the program has errors, and
+    `DataProblem` where the data do not fit.
+    """
     file = Path(path)
-    return _loaded(file.read_text(encoding="utf-8-sig"), str(file), data)
+    return _loaded(file.read_text(encoding="utf-8-sig"), str(file), data, known)
 
 
-def loads(text: str, *, data: Mapping[str, Any] | None = None) -> Program:
+def loads(text: str, *, data: Any = None, known: Mapping[str, KnownSet] | None = None) -> Program:
     """The program in a text; as `load`."""
-    return _loaded(text, "<text>", data)
+    return _loaded(text, "<text>", data, known)
 
 
-def _loaded(text: str, source: str, data: Mapping[str, Any] | None) -> Program:
-    snapshot = analyse(text)
+def _loaded(text: str, source: str, data: Any, known: Mapping[str, KnownSet] | None) -> Program:
+    snapshot = _checked(analyse(text, known), source)
+    if data is None:
+        return Program(snapshot, None, source)
+    from qvr_core.data.frames import supplied
+
+    needs = [need for program in snapshot.model.programs.values() for need in needs_of(program).all]
+    found, values = supplied(needs, data)
+    if found:
+        snapshot = _checked(analyse(text, {**(known or {}), **found}), source)
+    return Program(snapshot, values, source)
+
+
+def _checked(snapshot: Snapshot, source: str) -> Snapshot:
     found = snapshot.diagnostics()
     if any(item.severity is Severity.ERROR for item in found):
         raise CheckFailed(source, found)
-    return Program(snapshot, data, source)
+    return snapshot
 
 
 def parse(text: str) -> tuple[Statement, ...]:
@@ -82,6 +102,10 @@ class Program:
         self.snapshot = snapshot
         self.source = source
         self.model: m.Model = snapshot.model
+        if opened := open_sets(self.model):
+            names = ", ".join(f"`{name}`" for name in opened)
+            what = "is an open set: its elements come" if len(opened) == 1 else "are open sets: their elements come"
+            raise RuntimeProblem(f"{names} {what} with the data, as in `load(path, data=…)`", site=opened[0])
         self._builder = Builder(self.model, data, self._built)
         self._morphism: ArrowModule | None = self._exported()
         self.programs: dict[str, ProgramModule] = {}

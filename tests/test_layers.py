@@ -25,9 +25,9 @@ LAYERS = (
     ("analysis",),
     ("ide", "diagrams"),
     ("runtime",),
+    ("data",),
     ("dsl",),
     ("inference",),
-    ("data",),
     ("runs",),
     ("cli", "__main__"),
 )

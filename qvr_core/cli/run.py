@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -48,6 +48,8 @@ def _command(algorithm: str) -> Callable[..., None]:
     def command(**given: Any) -> None:
         fixed = {name: given.pop(name) for name in FIXED}
         given["param"] = ",".join(given["param"] or ()) or None
+        given["data"], named = _sources(given["data"] or ())
+        given["tables"] = ",".join(filter(None, [given["tables"], *named])) or None
         flags = {"algorithm": algorithm, **{key: raw for key, raw in given.items() if raw is not None}}
         execute(flags=flags, **fixed)
 
@@ -67,12 +69,26 @@ def _command(algorithm: str) -> Callable[..., None]:
         if key != "algorithm":
             flag = "--" + key.replace("_", "-")
             panel = "Settings, which qvr.toml may hold as well"
-            kind, word = (list[str] | None, "NAME=VALUE") if key == "param" else (str | None, "VALUE")
+            kind, word = (list[str] | None, REPEATED[key]) if key in REPEATED else (str | None, "VALUE")
             shown = option(None, flag, help=info.description, rich_help_panel=panel, metavar=word)
             parameters.append(_parameter(key, kind, shown))
     command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+REPEATED = {"param": "NAME=VALUE", "data": "[NAME=]VALUE"}
+"""Flags that may be given several times."""
+
+
+def _sources(given: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The main source of the data, and those of a set or a data name, which have its name in front."""
+    named = [value for value in given if re.match(r"[A-Za-z_]\w*=", value)]
+    plain = [value for value in given if value not in named]
+    if len(plain) > 1:
+        stop(f"there are {len(plain)} main sources of data: name the set or the data name that each further one holds, "
+             f"as in `--data County={plain[1]}`")  # fmt: skip
+    return (plain[0] if plain else None), named
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -173,12 +189,12 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
     root = found.parent if found is not None else Path.cwd()
     # A path given as a flag starts where the user stands, one in qvr.toml at the file.
     base = Path.cwd() if resolved.origins["data"] == "flag" else root
+    tables = Path.cwd() if resolved.origins["tables"] == "flag" else root
+    config = resolved.config.placed(tables)
     path = str(Path(file).resolve()) if file != "-" else "stdin.qvr"
     runs = store()
     try:
-        return runs.create(
-            path=path, text=text, program=name, config=resolved.config, base=str(base), parent=os.getpid()
-        )
+        return runs.create(path=path, text=text, program=name, config=config, base=str(base), parent=os.getpid())
     except OSError as error:
         stop(f"runs cannot be stored in {runs.folder}: {error.strerror}", 1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,27 +11,31 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from qvr_core.data.column_names import nearest, renaming
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.tables import LABELS, Columns, nearest, renaming
+from qvr_core.data.tables import LABELS, Columns
 
 
 class RowsOf:
     """Rows of a program that reads its input: row i of every tensor belongs together.
 
-    `x` is a tensor, or a tuple of tensors for a product domain.
+    `x` is a tensor, or a tuple of tensors for a product domain.  What is `fixed` has no rows.
     """
 
-    def __init__(self, x: Tensor | tuple[Tensor, ...], observations: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self, x: Tensor | tuple[Tensor, ...], observations: Mapping[str, Tensor], fixed: Collection[str] = ()
+    ) -> None:
         self.x = x
         self.observations = observations
+        self.fixed = frozenset(fixed)
         self.rows = len(x[0] if isinstance(x, tuple) else x)
 
     def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
         """The rows of these numbers."""
         x = tuple(part[rows] for part in self.x) if isinstance(self.x, tuple) else self.x[rows]
         return x, {
-            name: value[rows] if value.ndim and len(value) == self.rows else value
+            name: value[rows] if value.ndim and len(value) == self.rows and name not in self.fixed else value
             for name, value in self.observations.items()
         }
 

@@ -92,6 +92,15 @@ class Needs:
         return (*self.inputs, *self.observed, *self.data)
 
 
+def open_sets(model: Model) -> list[str]:
+    """The sets of a file whose elements come with the data; their aliases are the same sets."""
+    found = (each.space.space for each in model.objects.values())
+    return list(dict.fromkeys(
+        space.nominal for space in found
+        if isinstance(space, Finite) and not isinstance(space.size, int) and space.nominal is not None
+    ))  # fmt: skip
+
+
 def needs_of(program: Program) -> Needs:
     """What `program` needs from outside."""
     inputs: list[Need] = []
@@ -281,6 +290,7 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
             plate = (site.ascribed.written, count)
     if support.size is not None:
         size = support.size
+    axes = _open_axes(site)
     kind = support.kind if support.kind in ("finite", "count") else "real"
     return Need(
         "observed",
@@ -293,7 +303,16 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
         high=support.high,
         plate=plate,
         shared=plate is not None and plate[0] in latent and site.via is None and site.at is None,
+        axes=axes,
     )
+
+
+def _open_axes(site: Site) -> tuple[Axis, ...] | None:
+    """The sets that an observed plate runs over, where the size of one comes with the data."""
+    if site.ascription is not Ascription.PLATE or site.ascribed is None or site.via is not None or site.at is not None:
+        return None
+    axes = tuple(_axis(one) for one in _factors(site.ascribed.space) if isinstance(one, Finite))
+    return axes if any(axis.size is None for axis in axes) else None
 
 
 def _labels(steps: tuple[StepModel, ...]) -> dict[str, tuple[str, ...]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -14,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from qvr_core.data.arrays import Arrays
+from qvr_core.data.column_names import listed, nearest, renaming
 from qvr_core.data.limits import LINE, check_line, check_nesting, check_regular, check_room
 from qvr_core.data.problems import DataProblem, NoColumn, a_folder, no_file, not_readable
 
@@ -60,21 +60,7 @@ class Columns:
     @property
     def listed(self) -> str:
         """The names, for a message."""
-        more = f" and {len(self.columns) - 12} more" if len(self.columns) > 12 else ""
-        return (", ".join(f"`{column}`" for column in list(self.columns)[:12]) or "none") + more
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is probably meant; capitals, blanks and `_` do not count."""
-    plain = {re.sub(r"[\W_]", "", one).lower(): one for one in known}
-    near = difflib.get_close_matches(re.sub(r"[\W_]", "", name).lower(), plain, 1)
-    return plain[near[0]] if near else None
-
-
-def renaming(name: str, column: str) -> str:
-    """The flag that says what a name of the program is called in the file."""
-    pair = f"{name}={column}"
-    return f"--columns {pair}" if re.fullmatch(r"[\w=.…]+", pair) else f"--columns '{pair}'"
+        return listed(self.columns)
 
 
 def read_columns(path: str, source: str, room: int | None = None) -> Columns:

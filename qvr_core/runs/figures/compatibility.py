@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from qvr_core import dsl
+from qvr_core.analysis import analyse
 from qvr_core.runs.figures.checkpoint import newest
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.runnable import built, chosen
+from qvr_core.runs.prepare.typed import known_of
 from qvr_core.runs.record.store import RunDirectory
 
 
@@ -16,8 +17,11 @@ def differences(text: str, run: RunDirectory) -> list[str]:
     """
     job = run.job()
     again = job.model_copy(update={"text": text})
-    chosen(again, dsl.loads(text).model)
-    now = {key: tuple(value.shape) for key, value in built(again).state_dict().items()}
+    snapshot = analyse(text)
+    program = chosen(again, snapshot.model)
+    now = {
+        key: tuple(value.shape) for key, value in built(again, known_of(again, program, snapshot)).state_dict().items()
+    }
     then = _shapes(run)
     lines: list[str] = []
     for key in sorted(now.keys() | then.keys()):

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from qvr_core.analysis import Snapshot
+from qvr_core.analysis import Snapshot, analyse
 from qvr_core.data import pairs
 from qvr_core.data import text as texts
 from qvr_core.data.binding import bind
@@ -21,6 +21,7 @@ from qvr_core.data.sentences import check_files, read_paragraphs
 from qvr_core.data.synthetic import synthetic
 from qvr_core.data.tables import read_columns, read_head
 from qvr_core.data.vocabulary import Vocabulary, restored, trained
+from qvr_core.runs.prepare import typed as typed_data
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.memory import Estimate, check_fits, estimate
 from qvr_core.runs.prepare.runnable import built, chosen
@@ -31,6 +32,8 @@ from qvr_core.runs.record.protocol import Baselines, Job
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runtime.programs.handlers import condition, densities
 from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.semantics.file.open_sets import KnownSet
+from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.semantics.types.model import Ascription, Program, SampleModel
 
 ONE_THREAD = 64 * 2**20
@@ -122,7 +125,16 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     config = job.config
     program = chosen(job, snapshot.model)
     device = device_of(job)
-    needs = needs_of(program)
+    needs = written = needs_of(program)
+    typed: typed_data.TypedData | None = None
+    known: Mapping[str, KnownSet] = {}
+    if typed_data.is_typed(config, needs, snapshot):
+        typed = typed_data.read_sources(job, check_fits(Estimate(0, 0, 0, ()), config.memory_limit))
+        known = typed_data.told(job, needs, program, snapshot, typed)
+    if known:
+        snapshot = sized(job, known)
+        program = chosen(job, snapshot.model, known)
+        needs = needs_of(program)
     needed = estimate(
         snapshot.model,
         program,
@@ -137,7 +149,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     torch.set_num_threads(config.threads or default_threads(needed))
     torch.set_default_dtype(torch.float64 if config.precision == "float64" else torch.float32)
     torch.manual_seed(config.seed)
-    model = built(job).to(device)
+    model = built(job, known).to(device)
     if config.algorithm == "nuts" and not any(p.is_floating_point() for p in model.parameters()):
         # chains of such a program move in double precision, and their data are read as they stand
         torch.set_default_dtype(torch.float64)
@@ -146,8 +158,10 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
             data = _text(job, needs, room, both_ways=reads_both_ways(program, snapshot.model))
         case "pairs":
             data = _pairs(job, program, needs, room)
-        case "synthetic":
-            data = _synthetic(job, program, needs)
+        case "synthetic" if typed is None or not typed.sources.named:
+            data = _synthetic(job, program, needs, known)
+        case _ if typed is not None:
+            data = Source(typed_data.bound(job, written, typed), typed_data.description(typed, known))
         case _:
             data = _table(job, program, needs, room)
     return Prepared(
@@ -181,12 +195,21 @@ def _table(job: Job, program: Program, needs: Needs, room: int | None) -> Source
         columns = read_columns(path, config.source, room)
         count, what = (len(columns.columns), "array") if columns.rows is None else (columns.rows, "row")
         size = f"{count:,} {what}{'' if count == 1 else 's'}"
-        return Source(bind(columns, needs, config.columns), f"{columns.path}: {size}")
+        return Source(bind(columns, needs, _renamed(config)), f"{columns.path}: {size}")
     if in_parts:
         _check_parts(program, needs)
     read_head(path)
-    made = records(path, config.source, needs, config.columns, Path(job.directory).parents[1] / "cache")
+    made = records(path, config.source, needs, _renamed(config), Path(job.directory).parents[1] / "cache")
     return Source(made, f"{path}: {made.rows:,} rows, {config.batch_rows:,} in a step")
+
+
+def _renamed(config: RunConfig) -> dict[str, str]:
+    """Columns that are called otherwise.  Raises `Refused` for a list of columns, which only declared data have."""
+    for name, columns in config.columns.items():
+        if not isinstance(columns, str):
+            message = f"`columns` lists columns for `{name}`, and nothing says that it runs over two sets"
+            raise Refused("columns", message, site=name, fixes=(f"Declare it: `data {name} : Row * Column`",))
+    return {name: column for name, column in config.columns.items() if isinstance(column, str)}
 
 
 def _check_parts(program: Program, needs: Needs) -> None:
@@ -205,12 +228,22 @@ def _check_parts(program: Program, needs: Needs) -> None:
             raise Refused("batch", message, site=need.name, fixes=("Leave batch_size out",))
 
 
-def _synthetic(job: Job, program: Program, needs: Needs) -> Source:
+def sized(job: Job, known: Mapping[str, KnownSet]) -> Snapshot:
+    """The program's text with the elements of its open sets.  Raises `Refused` where an error shows only then."""
+    snapshot = analyse(job.text, known)
+    wrong = next((found for found in snapshot.diagnostics() if found.severity is Severity.ERROR), None)
+    if wrong is not None:
+        sizes = ", ".join(f"`{name}` has {found.size}" for name, found in known.items())
+        raise Refused("data-size", f"line {wrong.range.start.line + 1}: {wrong.message} (in these data {sizes})")
+    return snapshot
+
+
+def _synthetic(job: Job, program: Program, needs: Needs, known: Mapping[str, KnownSet]) -> Source:
     """Rows drawn from the program with parameters of their own, which the fit does not see."""
     config = job.config
     with torch.random.fork_rng():
         torch.manual_seed(config.seed + 1)
-        truth = built(job)
+        truth = built(job, known)
 
     def draw(x: Any, data: Mapping[str, Tensor]) -> dict[str, Tensor]:
         with torch.no_grad():

@@ -12,34 +12,36 @@ from qvr_core.runtime.build.export import one_step
 from qvr_core.runtime.build.templates import call_of, instance_of
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.model import Arrow, Model, Program, Sort
 
 Parameters = Mapping[str, float | str]
+Known = Mapping[str, KnownSet] | None
 
 
-def chosen(job: Job, model: Model) -> Program:
+def chosen(job: Job, model: Model, known: Known = None) -> Program:
     """What the job names, else the first export, else the last program or let.  Raises `Refused`, which says why."""
     name = job.program or main_program(model)
     if name is None:
         raise Refused("no-program", _nothing(model))
     program, parameters = model.programs.get(name), job.config.param
     if program is not None and program.template:
-        return _instance(job.text, program, parameters)
+        return _instance(job.text, program, parameters, known)
     if parameters:
         raise Refused("template", f"`{name}` takes no parameters: leave out param {', '.join(parameters)}", site=name)
     if program is not None:
         return program
     arrow = arrow_of(name, model)
     if arrow is None:
-        known = ", ".join(f"`{known}`" for known in model.programs) or "none"
-        raise Refused("no-program", f"`{name}` is not a program of this file; its programs are {known}")
+        programs = ", ".join(f"`{one}`" for one in model.programs) or "none"
+        raise Refused("no-program", f"`{name}` is not a program of this file; its programs are {programs}")
     _check_observable(name, arrow)
     return one_step(name, arrow, observed=True)
 
 
-def built(job: Job) -> ProgramModule:
-    """The module of what `chosen` gives, with parameters drawn now."""
-    loaded = dsl.loads(job.text)
+def built(job: Job, known: Known = None) -> ProgramModule:
+    """The module of what `chosen` gives, with parameters drawn now; `known` are the open sets that the data tell."""
+    loaded = dsl.loads(job.text, known=known)
     name = job.program or main_program(loaded.model)
     assert name is not None
     if name in loaded.templates:
@@ -64,7 +66,7 @@ def _nothing(model: Model) -> str:
     return "this file declares no program: there is nothing to fit"
 
 
-def _instance(text: str, program: Program, parameters: Parameters) -> Program:
+def _instance(text: str, program: Program, parameters: Parameters, known: Known) -> Program:
     wanted = [f"{parameter.name} : {parameter.kind}" for parameter in program.template]
     names = [parameter.name for parameter in program.template]
     missing = [name for name in names if name not in parameters]
@@ -73,7 +75,7 @@ def _instance(text: str, program: Program, parameters: Parameters) -> Program:
         message = f"`{program.name}` is a template of {', '.join(wanted)}: {', '.join(missing)} must be given"
         raise Refused("template", message, site=program.name, fixes=(f"Run it with {given}", "Export an instance"))
     try:
-        return instance_of(text, call_of(program.name, parameters)).program
+        return instance_of(text, call_of(program.name, parameters), known).program
     except InputProblem as problem:
         raise Refused("template", str(problem), site=program.name) from problem
 

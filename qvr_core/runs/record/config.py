@@ -8,14 +8,24 @@ from __future__ import annotations
 
 import difflib
 import re
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Algorithm = Literal["svi", "nuts"]
 GuideName = Literal["auto", "prior", "normal", "delta", "multivariate_normal", "low_rank", "laplace"]
-SOURCES = ("synthetic", "text", "pairs", "csv", "parquet", "ndjson", "npz")
-SUFFIXES = {"csv": "csv", "parquet": "parquet", "ndjson": "ndjson", "jsonl": "ndjson", "npz": "npz", "txt": "text"}
+SOURCES = ("synthetic", "text", "pairs", "csv", "parquet", "ndjson", "npz", "json")
+TABLES = ("csv", "parquet", "ndjson", "npz", "json")
+SUFFIXES = {
+    "csv": "csv",
+    "parquet": "parquet",
+    "ndjson": "ndjson",
+    "jsonl": "ndjson",
+    "npz": "npz",
+    "json": "json",
+    "txt": "text",
+}
 
 UNITS = {"text": ("byte", "character"), "pairs": ("word", "byte_pair")}
 """What a token can be, by source; the first is the default."""
@@ -33,7 +43,8 @@ class RunConfig(BaseModel):
     data: str = Field(
         default="synthetic",
         description="Where the data comes from: `synthetic`, or a source and a path such as `text:book.txt`, "
-        "`pairs:prose/*.txt`, `csv:trial.csv`, `parquet:…`, `ndjson:…`, `npz:…`. A relative path in qvr.toml "
+        "`pairs:prose/*.txt`, `csv:trial.csv`, `parquet:…`, `ndjson:…`, `npz:…`, "
+        "`json:…` (arrays by name, as for Stan). A relative path in qvr.toml "
         "starts at its folder, one given as a flag where you stand.",
     )
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="Seed of everything random in the run.")
@@ -134,9 +145,21 @@ class RunConfig(BaseModel):
         default_factory=dict[str, float | int | str],
         description="Parameters of a template: name = a number, or the name of a declaration.",
     )
-    columns: dict[str, str] = Field(
+    columns: dict[str, str | tuple[str, ...]] = Field(
+        default_factory=dict[str, "str | tuple[str, ...]"],
+        description="Where a column or array is called otherwise: name in the program = name in the file. A list names "
+        "the columns of a data name over two sets, one for each element of the second; the name of a set stands for "
+        "the column that says which element each row is about.",
+    )
+    tables: dict[str, str] = Field(
         default_factory=dict[str, str],
-        description="Where a column or array is called otherwise: name in the program = name in the file.",
+        description="Further files: the name of a set whose elements are the rows of one, or a data name = a source "
+        "and a path such as `csv:counties.csv`. On the command line `--data County=csv:counties.csv`.",
+    )
+    one_based: bool | None = Field(
+        default=None,
+        description="Whole numbers that stand for the elements of a set of declared size count from 1, not 0. By "
+        "default in `json` files, as Stan writes them.",
     )
     shuffle: bool = Field(default=True, description="Draw the rows of a step in an order made from the seed.")
 
@@ -162,6 +185,17 @@ class RunConfig(BaseModel):
             raise ValueError(f"`{source}` needs a path: `{source}:PATH`")
         return value
 
+    @field_validator("tables")
+    @classmethod
+    def _known_tables(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, table in value.items():
+            source, _, path = table.partition(":")
+            if source not in TABLES or not path:
+                meant = _meant(table)
+                guess = f"; did you mean `{meant}`?" if meant else f": one of {', '.join(TABLES)}, and a path"
+                raise ValueError(f"`{name}` is read from `{table}`{guess}")
+        return value
+
     @field_validator("device")
     @classmethod
     def _known_device(cls, value: str) -> str:
@@ -175,6 +209,14 @@ class RunConfig(BaseModel):
         fit = (0.02, "cosine") if statistical else (1e-3, "constant")
         rate = fit[0] if self.learning_rate is None else self.learning_rate
         return self.model_copy(update={"learning_rate": rate, "schedule": self.schedule or fit[1]})
+
+    def placed(self, folder: Path) -> RunConfig:
+        """With the paths of further files absolute; relative ones start at `folder`."""
+        tables = {
+            name: f"{source}:{folder / path}"
+            for name, (source, _, path) in ((name, table.partition(":")) for name, table in self.tables.items())
+        }
+        return self.model_copy(update={"tables": tables}) if tables else self
 
     @property
     def token_unit(self) -> str:

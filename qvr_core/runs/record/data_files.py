@@ -42,7 +42,14 @@ def path_of(job: Job) -> Path:
     return Path(os.path.abspath(Path(job.base) / job.config.data_path))
 
 
+def tables_of(job: Job) -> dict[str, tuple[str, Path]]:
+    """(source, absolute path) of each further file, by the name of what it holds."""
+    pairs = {name: table.partition(":") for name, table in job.config.tables.items()}
+    return {name: (source, Path(os.path.abspath(Path(job.base) / path))) for name, (source, _, path) in pairs.items()}
+
+
 def _paths(job: Job, model: Model) -> Iterator[Path]:
+    yield from (path for _, path in tables_of(job).values())
     match job.config.source:
         case "synthetic":
             pass

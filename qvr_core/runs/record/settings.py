@@ -262,7 +262,7 @@ def _flag_value(key: str, raw: str) -> Any:
     except ValueError:
         if key == "held_out_after":
             candidates.insert(0, [float(part) for part in raw.split(",")])
-        if key in ("columns", "param"):
+        if key in EXAMPLES:
             candidates.insert(0, _pairs(key, raw))
     for candidate in candidates:
         try:
@@ -273,7 +273,8 @@ def _flag_value(key: str, raw: str) -> Any:
     return candidates[0]
 
 
-EXAMPLES = {"columns": ("y=effect,sigma=error", '{"y": "effect"}'), "param": ("alpha=1,beta=0.5", '{"alpha": 1}')}
+EXAMPLES = {"columns": ("y=effect,sigma=error", '{"y": "effect"}'), "param": ("alpha=1,beta=0.5", '{"alpha": 1}'),
+            "tables": ("County=csv:counties.csv", '{"County": "csv:counties.csv"}')}  # fmt: skip
 
 
 def _pairs(key: str, raw: str) -> dict[str, Any]:

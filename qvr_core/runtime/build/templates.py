@@ -8,6 +8,7 @@ from qvr_core.analysis import Snapshot, analyse
 from qvr_core.runtime.build.build import Builder
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.semantics.types.model import Instance, Program
 
@@ -18,10 +19,10 @@ def call_of(name: str, arguments: Mapping[str, float | int | str]) -> str:
     return f"{name}({written})" if written else name
 
 
-def instance_of(text: str, call: str) -> Instance:
+def instance_of(text: str, call: str, known: Mapping[str, KnownSet] | None = None) -> Instance:
     """What a call of a template is in a file of this text.  Raises `InputProblem` where an argument does not fit."""
     # The checker itself fills the parameters in: it reads the file with one export more.
-    snapshot = analyse(f"{text}\nexport {call}\n")
+    snapshot = analyse(f"{text}\nexport {call}\n", known)
     last = len(text.splitlines())
     for item in snapshot.diagnostics():
         if item.severity is Severity.ERROR and item.range.start.line >= last:
@@ -43,13 +44,14 @@ class Template:
         self.name = program.name
         self._text = "\n".join(snapshot.lines)
         self._builder = builder
+        self._known = snapshot.known
 
     def __call__(self, **arguments: float | int | str) -> Instantiated:
         """The program with its parameters; every instance shares the file's arrows.
 
         Raises `InputProblem` in the checker's words where an argument does not fit.
         """
-        return Instantiated(self._builder.arrow(instance_of(self._text, call_of(self.name, arguments))))
+        return Instantiated(self._builder.arrow(instance_of(self._text, call_of(self.name, arguments), self._known)))
 
 
 class Instantiated:

@@ -61,7 +61,8 @@ def declared_space(expr: ObjectExpr, scope: Scope) -> Space:
     while isinstance(expr, ParenObject):
         expr = expr.inner
     if isinstance(space, Finite) and not isinstance(expr, ObjectRef):
-        return Finite(space.size, scope.owner, space.labels, space.parts)
+        labels = space.labels if space.labels is not None else scope.globals.labels(scope.owner)
+        return Finite(space.size, scope.owner, labels, space.parts)
     return space
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 from qvr_core.semantics.file import file_rules
 from qvr_core.semantics.file.algebras import Algebras
@@ -16,6 +17,7 @@ from qvr_core.semantics.file.blame import File, explain
 from qvr_core.semantics.file.circles import Circles
 from qvr_core.semantics.file.copies import Copies
 from qvr_core.semantics.file.declarations import Checked, check_statement, declared_names, signature
+from qvr_core.semantics.file.open_sets import KnownSet, is_open
 from qvr_core.semantics.file.references import References, statement_references
 from qvr_core.semantics.programs.programs import check_program
 from qvr_core.semantics.scope.holes import Holes
@@ -74,16 +76,17 @@ class State:
 class FileChecker:
     """The checks of one file."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, known: Mapping[str, KnownSet] | None = None) -> None:
         self.layout = layout
+        self.known = known or {}  # open sets whose elements the data have told
         self.records: dict[int, Record] = {}
         self.checked = Tracked[int, Checked]()
-        self.owners: dict[str, list[int]] = {}
-        """Statements that declare a name, in file order; the first one counts."""
+        self.owners: dict[str, list[int]] = {}  # statements that declare a name, in file order; the first one counts
         self.readers: dict[str, set[int]] = {}
         self.users: dict[str, set[int]] = {}
         self.entries = Tracked[str, Entry]()
         self.system = System()
+        self.system.known.update({f"{name}.0": found.size for name, found in self.known.items()})
         self.holes = Holes(self.system)
         self.circles = Circles(self)
         self.rules = file_rules.FileRules(self)
@@ -94,8 +97,7 @@ class FileChecker:
         self._state: State | None = None
         self._checking: tuple[str, ...] = ()
         """Names that the statement being checked declares itself: it cannot be said what they are."""
-        self._providers = Tracked[str, int]()
-        """The statement that gave each entry."""
+        self._providers = Tracked[str, int]()  # the statement that gave each entry
         self._size_owners: dict[str, int] = {}
         self._replicas: dict[str, set[Key]] = {}
         self._explained: tuple[tuple[Key, ...], list[Diagnostic]] | None = None
@@ -106,7 +108,11 @@ class FileChecker:
         return DamagedEntry(name) if name in self._checking else self.entries.get(name)
 
     def solved(self, variable: str) -> int | None:
-        return self.holes.values.get(variable)
+        known = self.known.get(variable.removesuffix(".0"))
+        return self.holes.values.get(variable) if known is None else known.size
+
+    def labels(self, name: str) -> tuple[str, ...] | None:
+        return self.known[name].labels if name in self.known else None
 
     def check_program(self, statement: Statement, scope: Scope, arguments: Mapping[str, Argument]) -> Program:
         return check_program(statement, scope, arguments)
@@ -323,7 +329,8 @@ class FileChecker:
         yield from self.circles.diagnostics()
         yield from self.rules.diagnostics(self.flagged)
         if not self.rules.broken:  # a line that cannot be read may be what fixes a size
-            yield from self.holes.diagnostics(self._position, self.size_place, self._hole_text, self._doubtful)
+            asked = self.size_place, self._hole_text, self._doubtful, partial(is_open, file=self)
+            yield from self.holes.diagnostics(self._position, *asked)
         yield from self._contradictions()
 
     def _doubtful(self) -> set[int]:

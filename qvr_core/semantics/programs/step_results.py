@@ -50,6 +50,9 @@ class RecordingGlobals:
         self.sizes[variable] = value
         return value
 
+    def labels(self, name: str) -> tuple[str, ...] | None:
+        return self.file.labels(name)
+
     def check_program(self, statement: Statement, scope: Scope, arguments: Mapping[str, Argument]) -> Program:
         return self.file.check_program(statement, scope, arguments)
 

@@ -91,15 +91,17 @@ class Holes:
         place_of: Callable[[str], Place | None],
         written: Callable[[str], str],
         doubtful: Callable[[], Set[int]],
+        open_set: Callable[[str], bool],
     ) -> Iterator[Diagnostic]:
-        """One error for each group of tied holes that nothing fixes; none where a `doubtful` statement has one."""
+        """One error for each group of tied holes that nothing fixes; none where a `doubtful` statement has one, or an
+        `open_set`, whose size comes with the data."""
         open_holes = {name for name in self.owners if name not in self.values and name not in self.system.known}
         excused = doubtful() if open_holes else frozenset[int]()
         while open_holes:
             unknowns, keys = self.system.region([next(iter(open_holes))])
             group = (unknowns & open_holes) or {next(iter(open_holes))}
             open_holes -= unknowns | group
-            if any(key in self.failed for key in keys):
+            if any(key in self.failed for key in keys) or any(map(open_set, group)):
                 continue
             if any(not excused.isdisjoint(self.owners[name]) for name in group):
                 continue

@@ -140,6 +140,10 @@ class Globals(Protocol):
         """The value of a hole where it is solved."""
         ...
 
+    def labels(self, name: str) -> tuple[str, ...] | None:
+        """The labels that data have given to the elements of an open set."""
+        ...
+
     def check_program(self, statement: Statement, scope: Scope, arguments: Mapping[str, Argument]) -> Program:
         """A template's body with its arguments filled in (symbols stand for those that are missing)."""
         ...

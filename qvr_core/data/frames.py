@@ -1,0 +1,165 @@
+"""What Python programs hand over as data: frames of polars and pandas, xarray, arrays and lists, as typed sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from torch import Tensor
+
+from qvr_core.data.needs import Need
+from qvr_core.data.tables import Columns
+from qvr_core.data.typed.labels import word
+from qvr_core.data.typed.layout import Layout
+from qvr_core.data.typed.nested import nested_array
+from qvr_core.data.typed.sources import Array, Arrays, Source, Sources, Table
+from qvr_core.data.typed_binding import known_sets, typed_tensors, undeclared
+from qvr_core.semantics.file.open_sets import KnownSet
+
+GIVEN = "the data"
+"""What messages call data that come from no file."""
+
+
+class Lists(Mapping[str, Sequence[Any]]):
+    """Columns as Python lists, made when asked for."""
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self._columns = columns
+        self._made: dict[str, Sequence[Any]] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        if name not in self._made:
+            self._made[name] = _plain(self._columns[name])
+        return self._made[name]
+
+
+def _plain(column: Any) -> list[Any]:
+    """A column as plain values: dates as text, a missing entry as None."""
+    if isinstance(column, pl.Series) and column.dtype.is_temporal():
+        column = column.cast(pl.String)
+    if isinstance(column, pl.Series) and isinstance(column.dtype, pl.Categorical | pl.Enum):
+        column = column.cast(pl.String)
+    if isinstance(column, pl.Series):
+        return column.to_list()
+    if hasattr(column, "isna"):  # a column of pandas
+        kept = zip(column.tolist(), column.isna(), strict=True)
+        return [None if gone else str(cell) if hasattr(cell, "isoformat") else cell for cell, gone in kept]
+    return np.asarray(column).tolist()
+
+
+def of_columns(columns: Columns, first: int) -> Source:
+    """A file that was read."""
+    if columns.table:
+        return Table(columns.path, Lists(columns.columns), columns.rows or 0)
+    return Arrays(columns.path, _Members(columns.columns), first)
+
+
+class _Members(Mapping[str, Array]):
+    """The arrays of an archive, unpacked when asked for."""
+
+    def __init__(self, members: Mapping[str, Any]) -> None:
+        self._members = members
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
+    def __getitem__(self, name: str) -> Array:
+        return array_of(self._members[name], name)
+
+
+def array_of(value: Any, name: str) -> Array:
+    """A tensor, an array, an xarray.DataArray, nested lists or a number."""
+    if isinstance(value, Tensor):
+        value = value.detach().cpu().numpy()
+    if hasattr(value, "dims") and hasattr(value, "coords"):
+        dims = tuple(map(str, value.dims))
+        return Array(tuple(value.shape), np.asarray(value).reshape(-1).tolist(), dims, _coordinates(value, dims))
+    if isinstance(value, pl.Series):
+        return Array((len(value),), _plain(value))
+    if isinstance(value, list | tuple | str | int | float | bool):
+        return nested_array(value, GIVEN, name)
+    array = np.asarray(value)
+    return Array(tuple(array.shape), array.reshape(-1).tolist())
+
+
+def _coordinates(value: Any, dims: tuple[str, ...]) -> tuple[tuple[str, ...] | None, ...]:
+    """The labels of each axis that has coordinates."""
+    found: list[tuple[str, ...] | None] = []
+    for dim in dims:
+        labels = [word(one) for one in np.asarray(value.coords[dim]).tolist()] if dim in value.coords else [None]
+        known = tuple(label for label in labels if label is not None)
+        found.append(known if len(known) == len(labels) else None)
+    return tuple(found)
+
+
+def is_frame(value: Any) -> bool:
+    """A frame of polars or pandas."""
+    return isinstance(value, pl.DataFrame) or (hasattr(value, "columns") and hasattr(value, "iloc"))
+
+
+def is_dataset(value: Any) -> bool:
+    """An xarray.Dataset."""
+    return hasattr(value, "data_vars") and hasattr(value, "dims")
+
+
+def frame_table(frame: Any, path: str = GIVEN) -> Table:
+    """A frame as a table; the index of a pandas frame is no column unless it has a name."""
+    if not isinstance(frame, pl.DataFrame) and any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    return Table(path, Lists({str(name): frame[name] for name in frame.columns}), len(frame))
+
+
+def of_python(data: Any) -> Sources:
+    """Data as Python programs give them: a frame, a dataset, or a mapping from names to arrays, numbers and frames."""
+    if is_frame(data):
+        return Sources(frame_table(data), {}, {})
+    if is_dataset(data):
+        return Sources(Arrays(GIVEN, {str(name): array_of(data[name], str(name)) for name in data.data_vars}), {}, {})
+    frames = {name: frame_table(value, f"{GIVEN} `{name}`") for name, value in data.items() if is_frame(value)}
+    arrays = {name: array_of(value, name) for name, value in data.items() if not is_frame(value) and _arrays(value)}
+    return Sources(Arrays(GIVEN, arrays), frames, {})
+
+
+def _arrays(value: Any) -> bool:
+    return isinstance(value, Tensor | list | tuple | str | int | float | bool | pl.Series) or hasattr(value, "shape")
+
+
+def supplied(needs: Sequence[Need], data: Any) -> tuple[dict[str, KnownSet], Mapping[str, Any]]:
+    """The open sets that data tell, and a value for every name that they give.  Raises `DataProblem`."""
+    sources = of_python(data)
+    given = [need for need in needs if need.axes is not None and _holds(sources, need)]
+    found = known_sets(given, sources)
+    typed = typed_tensors(given, sources)
+    if is_frame(data) or is_dataset(data):
+        table = sources.main
+        names = {need.name for need in undeclared(needs)}
+        columns = table.columns if isinstance(table, Table) else {}
+        plain = {name: np.asarray(columns[name]) for name in names if name in columns}
+        if isinstance(table, Arrays):
+            plain = {name: np.asarray(data[name]) for name in names if name in table.arrays}
+        return found, {**plain, **typed}
+    rest = {name: value for name, value in data.items() if not is_frame(value)}
+    return found, {**rest, **typed}
+
+
+def _holds(sources: Sources, need: Need) -> bool:
+    """Whether the data give a name: what they do not may come with an observation."""
+    layout = Layout([need], sources)
+    return need.name in sources.named or layout.columns_in(need, layout.source(layout.key(need))) is not None

@@ -1,0 +1,88 @@
+"""One entry of a column as one number of a data name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from qvr_core.data.needs import Need
+from qvr_core.data.typed.labels import Elements, whole
+
+Number = int | float
+TRUTH = {"true": 1, "false": 0, "yes": 1, "no": 0, "0": 0, "1": 1}
+
+
+@dataclass(frozen=True)
+class Wrong(Exception):
+    """An entry that cannot be what is wanted."""
+
+    message: str
+    remedy: str
+
+
+def reader(need: Need, values: Elements | None) -> Callable[[Any], Number]:
+    """What makes a number of an entry that is not missing.  Raises `Wrong`."""
+    if values is not None and values.name:
+        return lambda cell: _element(cell, values)
+    match need.kind:
+        case "finite":
+            return lambda cell: _category(cell, need)
+        case "count":
+            return lambda cell: _count(cell, need)
+        case _:
+            return lambda cell: _real(cell, need)
+
+
+def _element(cell: Any, values: Elements) -> int:
+    place = values.place(cell)
+    if place is not None:
+        return place
+    if values.labels is None and whole(cell) is None:
+        message = f"`{cell}` is not a number" if isinstance(cell, str) else f"{cell} is not a whole number"
+        remedy = f"Number the elements of `{values.name}` from {values.first}"
+        if not values.source:
+            remedy += f", or let them come with the data: `object {values.name} : FinSet _`"
+        raise Wrong(message, remedy)
+    shown = f"`{cell}`" if isinstance(cell, str) else str(cell)
+    where = f", which {values.source} lists" if values.source and values.labels is not None else ""
+    raise Wrong(f"{shown} is not in `{values.name}`{where}: {values.wanted}", "Correct it, or add the element")
+
+
+def _category(cell: Any, need: Need) -> int:
+    """0 … size − 1; truth values as words too."""
+    number = TRUTH.get(cell.strip().lower()) if isinstance(cell, str) and need.size == 2 else None
+    number = whole(cell) if number is None else number
+    if number is None:
+        raise Wrong(f"{_shown(cell)} is not a whole number", f"`{need.name}` takes 0, 1, 2, …")
+    if number < 0 or (need.size is not None and number >= need.size):
+        wanted = f"0 to {need.size - 1}" if need.size is not None else "0, 1, 2, …"
+        raise Wrong(f"{number} is outside `{need.written}`", f"`{need.name}` takes {wanted}")
+    return number
+
+
+def _count(cell: Any, need: Need) -> int:
+    number = whole(cell)
+    if number is None:
+        raise Wrong(f"{_shown(cell)} is not a whole number", f"`{need.name}` takes 0, 1, 2, …")
+    if number < 0:
+        raise Wrong(f"{number} is negative", f"`{need.name}` takes 0, 1, 2, …")
+    return number
+
+
+def _real(cell: Any, need: Need) -> float:
+    try:
+        number = float(cell)
+    except (TypeError, ValueError):
+        raise Wrong(f"{_shown(cell)} is not a number", "Correct it, or leave the row out") from None
+    if number - number != 0:
+        raise Wrong(f"{number} is not finite", "Fill in a finite value")
+    if need.low is not None and number < need.low:
+        raise Wrong(f"{number:g} is below {need.low:g}", f"`{need.name}` takes values from {need.low:g} up")
+    if need.high is not None and number > need.high:
+        raise Wrong(f"{number:g} is above {need.high:g}", f"`{need.name}` takes values up to {need.high:g}")
+    return number
+
+
+def _shown(cell: Any) -> str:
+    return f"`{cell}`" if isinstance(cell, str) else str(cell)

@@ -1,0 +1,298 @@
+"""A data name's numbers, laid along its axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import Any
+
+from qvr_core.data.needs import Axis, Need
+from qvr_core.data.problems import DataProblem
+from qvr_core.data.typed.elements import Number, Wrong, reader
+from qvr_core.data.typed.labels import Elements, missing
+from qvr_core.data.typed.layout import Columns, Layout
+from qvr_core.data.typed.sets import Sets, dim_place
+from qvr_core.data.typed.sources import Array, Arrays, Table
+
+
+@dataclass(frozen=True)
+class Filled:
+    """The numbers of one need, the last index fastest; None where an entry is missing."""
+
+    need: Need
+    shape: tuple[int, ...]
+    flat: list[Number | None]
+    missing: int = 0
+
+
+ROUNDING = 1e-4
+"""How far probabilities of a simplex may be from adding up to 1."""
+
+
+def fill(need: Need, layout: Layout, sets: Sets) -> Filled:
+    """The numbers of a need.  Raises `DataProblem`."""
+    source = layout.source_of(need)
+    columns = layout.columns(need)
+    axes = [sets.of(axis, need) for axis in need.axes or ()]
+    values = sets.of(need.values, need) if need.values is not None else None
+    if values is not None and values.labels is None:
+        # positions count as the file that holds them does
+        values = replace(values, first=source.first if isinstance(source, Arrays) else layout.sources.first)
+    read = reader(need, values)
+    if isinstance(source, Arrays):
+        filled = _from_array(need, columns.names[0], source, axes, read)
+    else:
+        filled = _from_table(need, columns, source, axes, read, layout)
+    _check_simplex(filled, source.path)
+    return filled
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _from_table(
+    need: Need,
+    columns: Columns,
+    table: Table,
+    axes: Sequence[Elements],
+    read: Callable[[Any], Number],
+    layout: Layout,
+) -> Filled:
+    across = axes[:-1] if columns.spread == "axis" else axes
+    if columns.spread == "axis" and len(columns.names) != axes[-1].size:
+        message = f"{len(columns.names)} columns are listed, and `{axes[-1].name}` has {axes[-1].size} elements"
+        raise DataProblem(message, path=table.path, site=need.name, remedy="List one column for each element")
+    offsets = _offsets(need, table, across, layout)
+    per_row = _widths(need, columns, table)
+    shape = (*(axis.size for axis in axes), *per_row)
+    inner = prod((*per_row, axes[-1].size) if columns.spread == "axis" else per_row)
+    flat: list[Number | None] = [None] * prod(shape)
+    taken: dict[int, int] = {}
+    gone: DataProblem | None = None
+    for at, column in enumerate(columns.names):
+        cells = table.columns[column]
+        step = inner // len(columns.names)
+        place = _place_of(column, at, axes[-1]) if columns.spread == "axis" else at
+        for row, (offset, cell) in enumerate(zip(offsets, cells, strict=True), 1):
+            start = offset * inner + place * step
+            if missing(cell):
+                gone = gone or _missing(need, table.path, column, row)
+                continue
+            found = _numbers(cell, step, need, table.path, column, row, read)
+            if start in taken and flat[start : start + step] != found:
+                raise _twice(need, table, column, row, taken[start], across)
+            taken[start] = row
+            flat[start : start + step] = found
+    count = sum(number is None for number in flat)
+    if gone is None and count:
+        gone = _absent(need, table, flat.index(None) // inner, across)
+    if gone is not None:
+        raise gone
+    return Filled(need, shape, flat, count)
+
+
+def _place_of(column: str, at: int, axis: Elements) -> int:
+    """Which element of the last axis a column stands for: an open set is called as the columns are."""
+    found = axis.place(column) if axis.source and axis.labels is not None else None
+    return at if found is None else found
+
+
+def _numbers(
+    cell: Any, count: int, need: Need, path: str, column: str, row: int, read: Callable[[Any], Number]
+) -> list[Number]:
+    """The numbers of one entry: one, or a list."""
+    items = cell if isinstance(cell, list | tuple) else [cell]
+    if len(items) != count:
+        message = f"there are {len(items)} values, and {count} are wanted"
+        raise DataProblem(message, path=path, column=column, row=row, site=need.name, remedy=f"`{need.written}`")
+    try:
+        return [read(item) for item in items]
+    except Wrong as wrong:
+        raise DataProblem(
+            wrong.message, path=path, column=column, row=row, site=need.name, remedy=wrong.remedy
+        ) from wrong
+
+
+def _widths(need: Need, columns: Columns, table: Table) -> tuple[int, ...]:
+    """The shape of one element; of a sequence its length, which the first row tells."""
+    if not need.sequence:
+        return need.element
+    first = next((cell for cell in table.columns[columns.names[0]] if not missing(cell)), [])
+    if not isinstance(first, list | tuple):
+        message = "there is one value per row, and a sequence is read"
+        remedy = "Give a list per row (ndjson, parquet), or an array with a length axis (npz)"
+        raise DataProblem(message, path=table.path, column=columns.names[0], row=1, site=need.name, remedy=remedy)
+    return (len(first),)
+
+
+def _offsets(need: Need, table: Table, across: Sequence[Elements], layout: Layout) -> list[int]:
+    """Where each row belongs, counted in elements of the axes `across` the rows."""
+    key = layout.key(need)
+    places = [_places(need, key, table, axis, at, across, layout) for at, axis in enumerate(across)]
+    if not places:
+        return _single(need, table, layout)
+    if len(places) == 1:
+        return list(places[0])
+    strides = [prod(axis.size for axis in across[at + 1 :]) for at in range(len(across))]
+    return [sum(p * s for p, s in zip(row, strides, strict=True)) for row in zip(*places, strict=True)]
+
+
+def _single(need: Need, table: Table, layout: Layout) -> list[int]:
+    column = layout.columns(need).names[0]
+    if len({str(cell) for cell in table.columns[column]}) > 1:
+        message = f"`{need.name}` is a single value, and the column holds several"
+        remedy = "Give it in a file of its own, or say what it runs over"
+        raise DataProblem(message, path=table.path, column=column, site=need.name, remedy=remedy)
+    return [0] * table.rows
+
+
+def _places(
+    need: Need, key: str, table: Table, axis: Elements, at: int, across: Sequence[Elements], layout: Layout
+) -> Sequence[int]:
+    """The element of one axis that each row is about."""
+    rows, column = layout.rows.get(key), layout.index_column(key, axis.name) if axis.name else None
+    if rows == axis.name or (column is None and rows is None and not axis.name):
+        if table.rows != axis.size and table.whole:
+            raise _row_count(need, table, axis)
+        return range(table.rows)
+    if column is None:
+        over = f"the rows of {table.path} are those of `{rows}`" if rows else "the rows have no set"
+        message = f"`{need.name}` runs over `{axis.name}`, and {over}"
+        remedy = f"Give a column `{axis.name}` that says each row's, or a file of its own: `--data {axis.name}=…`"
+        raise DataProblem(message, path=table.path, site=need.name, remedy=remedy)
+    del at, across
+    return [_place(need, table, column, row, cell, axis) for row, cell in enumerate(table.columns[column], 1)]
+
+
+def _place(need: Need, table: Table, column: str, row: int, cell: Any, axis: Elements) -> int:
+    place = None if missing(cell) else axis.place(cell)
+    if place is None:
+        shown = "the label is missing" if missing(cell) else f"`{cell}` is not in `{axis.name}`: {axis.wanted}"
+        remedy = "Correct it, or add the element"
+        raise DataProblem(shown, path=table.path, column=column, row=row, site=need.name, remedy=remedy)
+    return place
+
+
+def _row_count(need: Need, table: Table, axis: Elements) -> DataProblem:
+    rows = f"there {'is' if table.rows == 1 else 'are'} {table.rows} row{'' if table.rows == 1 else 's'}"
+    where = f" in {axis.source}" if axis.source and axis.source != table.path else ""
+    return DataProblem(
+        f"{rows}, and `{axis.name or need.name}` has {axis.size} elements{where}",
+        path=table.path,
+        site=need.name,
+        remedy=f"Give one row for each, change its size, or let it come with the data: `object {axis.name} : FinSet _`",
+    )
+
+
+def _missing(need: Need, path: str, column: str, row: int) -> DataProblem:
+    return DataProblem(
+        "the value is missing", path=path, column=column, row=row, site=need.name,
+        remedy="Fill it in, or leave the row out",
+    )  # fmt: skip
+
+
+def _absent(need: Need, table: Table, offset: int, across: Sequence[Elements]) -> DataProblem:
+    """A cell of the axes that no row is about."""
+    return DataProblem(
+        f"no row is about {_cell_words(offset, across)}", path=table.path, site=need.name, remedy="Give a row for it"
+    )
+
+
+def _twice(need: Need, table: Table, column: str, row: int, before: int, across: Sequence[Elements]) -> DataProblem:
+    names = " and ".join(f"`{axis.name}`" for axis in across)
+    message = f"row {before} has the same {names}, and another value"
+    return DataProblem(message, path=table.path, column=column, row=row, site=need.name, remedy="Keep one of them")
+
+
+def _cell_words(offset: int, across: Sequence[Elements]) -> str:
+    words: list[str] = []
+    for axis in reversed(across):
+        offset, at = divmod(offset, axis.size)
+        words.append(f"{axis.name} {axis.labels[at] if axis.labels else at + axis.first}")
+    return ", ".join(reversed(words))
+
+
+# ---------------------------------------------------------------- arrays
+
+
+def _from_array(
+    need: Need, name: str, source: Arrays, axes: Sequence[Elements], read: Callable[[Any], Number]
+) -> Filled:
+    array = _laid(source.arrays[name], need.axes or ())
+    length = (array.shape[len(axes)],) if need.sequence and len(array.shape) > len(axes) else ()
+    shape = (*(axis.size for axis in axes), *length, *need.element)
+    if array.shape != shape:
+        message = f"the shape is {_written(array.shape)}, and `{need.written}` takes {_written(shape)}"
+        raise DataProblem(message, path=source.path, column=name, site=need.name, remedy=_expected(axes))
+    flat: list[Number | None] = []
+    for at, cell in enumerate(array.flat):
+        try:
+            if missing(cell):
+                raise Wrong("the value is missing", "Fill it in")
+            flat.append(read(cell))
+        except Wrong as wrong:
+            place = _index(at, array.shape)
+            message = f"{wrong.message} (at {list(place)})" if place else wrong.message
+            raise DataProblem(message, path=source.path, column=name, site=need.name, remedy=wrong.remedy) from wrong
+    return Filled(need, shape, flat)
+
+
+def _laid(array: Array, axes: Sequence[Axis]) -> Array:
+    """The array with its named axes in the order of the declaration."""
+    if array.dims is None or len(array.shape) < len(axes):
+        return array
+    order = [dim_place(array, axis, at) for at, axis in enumerate(axes)]
+    order += [at for at in range(len(array.shape)) if at not in order]
+    if order == list(range(len(array.shape))) or len(set(order)) < len(order):
+        return array
+    strides = [prod(array.shape[at + 1 :]) for at in range(len(array.shape))]
+    shape = tuple(array.shape[at] for at in order)
+    flat = [
+        array.flat[sum(index * strides[at] for index, at in zip(place, order, strict=True))]
+        for place in product(*map(range, shape))
+    ]
+    return Array(shape, flat)
+
+
+def _written(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape)) if shape else "a single number"
+
+
+def _expected(axes: Sequence[Elements]) -> str:
+    sizes = ", ".join(f"`{axis.name}` has {axis.size}" for axis in axes if axis.name)
+    return f"{sizes}" if sizes else "Give one number"
+
+
+def _index(at: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    found: list[int] = []
+    for size in reversed(shape):
+        at, place = divmod(at, size)
+        found.append(place)
+    return tuple(reversed(found))
+
+
+# ---------------------------------------------------------------- values together
+
+
+def _check_simplex(filled: Filled, path: str) -> None:
+    need = filled.need
+    if need.constraint != "Simplex":
+        return
+    size = need.element[-1]
+    for row in range(len(filled.flat) // size):
+        total = sum(number or 0.0 for number in filled.flat[row * size : (row + 1) * size])
+        if abs(total - 1.0) > ROUNDING:
+            message = f"the probabilities add up to {total:g}"
+            raise DataProblem(message, path=path, row=row + 1, site=need.name, remedy="Divide them by their sum")
+
+
+def problems(needs: Sequence[Need], layout: Layout, sets: Sets) -> Iterator[DataProblem]:
+    """Everything that is wrong with the data, one problem a name."""
+    for need in needs:
+        try:
+            if need.axes is not None:
+                fill(need, layout, sets)
+        except DataProblem as problem:
+            yield problem

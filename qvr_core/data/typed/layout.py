@@ -1,0 +1,164 @@
+"""Where each data name is found: in which source, in which columns, and what the rows of that source are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from qvr_core.data.column_names import nearest, plainly, renaming
+from qvr_core.data.needs import Axis, Need
+from qvr_core.data.problems import DataProblem, NoColumn
+from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
+
+MAIN = ""
+"""The key of the source that no name is given for."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a need: one, or one for each element of its last axis or of one value."""
+
+    names: tuple[str, ...]
+    spread: str = ""
+    """'axis' where they run along the last axis, 'element' where they make up one value, '' for one column."""
+
+
+class Layout:
+    """The typed needs of a program, laid out over its sources."""
+
+    def __init__(self, needs: Sequence[Need], sources: Sources) -> None:
+        self.needs = [need for need in needs if need.axes is not None]
+        self.sources = sources
+
+    def key(self, need: Need) -> str:
+        """The source of a need, by its key in `Sources.named`; `MAIN` for the main one."""
+        named = self.sources.named
+        if need.name in named:
+            return need.name
+        keys = [axis.name for axis in need.axes or () if axis.name in named]
+        keys += [MAIN] if self.sources.main is not None else []
+        found = next((key for key in keys if key is not None and self.columns_in(need, self.source(key))), None)
+        return found if found is not None else next((key for key in keys if key is not None), MAIN)
+
+    def source(self, key: str) -> Source | None:
+        return self.sources.main if key == MAIN else self.sources.named[key]
+
+    def source_of(self, need: Need) -> Source:
+        """Raises `DataProblem` where there is none."""
+        source = self.source(self.key(need))
+        if source is None:
+            sets = " or ".join(f"`{axis.name}=…`" for axis in need.axes or () if axis.name)
+            remedy = f"Name a file for it: `--data {need.name}=…`" + (f", or for its rows: {sets}" if sets else "")
+            raise DataProblem(
+                f"no file holds `{need.name}`", path="the data", site=need.name, remedy=remedy, usage=True
+            )
+        return source
+
+    # ---------------------------------------------------------------- columns
+
+    def columns(self, need: Need) -> Columns:
+        """Where a need is found in its source.  Raises `DataProblem` with the nearest names."""
+        source = self.source_of(need)
+        found = self.columns_in(need, source)
+        if found is not None:
+            missing = [name for name in found.names if name not in _names(source)]
+            if missing:
+                raise self._no_column(need, missing[0], source)
+            return found
+        raise self._no_column(need, self.sources.column(need.name), source)
+
+    def columns_in(self, need: Need, source: Source | None) -> Columns | None:
+        """The columns that a need would have in a source; None where nothing there bears its name."""
+        if source is None:
+            return None
+        names, column = _names(source), self.sources.column(need.name)
+        if (listed := self.sources.listed_columns(need.name)) is not None:
+            spread = "element" if need.element and len(listed) == need.element[-1] else "axis"
+            return Columns(listed, spread)
+        if column in names:
+            return Columns((column,))
+        if isinstance(source, Arrays):
+            return None
+        if len(need.element) == 1 and f"{column}_0" in names:
+            return Columns(tuple(f"{column}_{at}" for at in range(need.element[0])), "element")
+        last = need.axes[-1] if need.axes and len(need.axes) > 1 else None
+        return None if last is None else self._wide(column, last, names)
+
+    def _wide(self, column: str, last: Axis, names: Sequence[str]) -> Columns | None:
+        """Columns for the elements of the last axis: called like its labels, or by name and label or number."""
+        labels = last.labels or ()
+        for spelt in (labels, tuple(f"{column}_{label}" for label in labels)):
+            if spelt and sum(one in names for one in spelt) > len(spelt) / 2:
+                return Columns(tuple(spelt), "axis")
+        if last.size is not None and f"{column}_{self.sources.first}" in names:
+            first = self.sources.first
+            return Columns(tuple(f"{column}_{at + first}" for at in range(last.size)), "axis")
+        return None
+
+    def _no_column(self, need: Need, column: str, source: Source) -> DataProblem:
+        names = _names(source)
+        near = nearest(column, names)
+        guess = f"Did you mean `{near}`? " if near else ""
+        what = "array" if isinstance(source, Arrays) else "column"
+        wide = ""
+        if isinstance(source, Table) and len(need.axes or ()) > 1:
+            wide = f', or which columns make it up: `columns = {{ {need.name} = ["…", "…"] }}` in qvr.toml'
+        return NoColumn(
+            f"there is no {what} `{column}`; the {what}s are {source.listed}",
+            path=source.path,
+            site=need.name,
+            column=near,
+            remedy=f"{guess}Say what it is called: `{renaming(need.name, near or '…')}`, or "
+            f'`columns = {{ {need.name} = "{near or "…"}" }}` in qvr.toml{wide}',
+            usage=column != need.name,
+        )
+
+    # ---------------------------------------------------------------- rows
+
+    def index_column(self, key: str, name: str) -> str | None:
+        """The column of a table that says which element of the set `name` each row is about."""
+        source = self.source(key)
+        if not isinstance(source, Table):
+            return None
+        renamed = self.sources.columns.get(name)
+        if isinstance(renamed, str):
+            return renamed if renamed in source.columns else None
+        same = next((column for column in source.columns if plainly(column) == plainly(name)), None)
+        return same if same is not None else next(self._holding(source, name), None)
+
+    def _holding(self, table: Table, name: str) -> Iterator[str]:
+        """Columns of data names whose values are elements of the set, and that do not run over it themselves."""
+        for need in self.needs:
+            holds = need.values is not None and need.values.name == name
+            column = self.sources.column(need.name)
+            if holds and column in table.columns and all(axis.name != name for axis in need.axes or ()):
+                yield column
+
+    @cached_property
+    def rows(self) -> dict[str, str]:
+        """The set that the rows of each table are, by its key; none for a long table whose columns index all sets."""
+        found = {key: key for key in self.sources.named if any(self._runs(need, key) for need in self.needs)}
+        for need in self.needs:
+            key = self.key(need)
+            if key not in found and isinstance(self.source(key), Table):
+                bare = [axis for axis in self.across(need) if self._bare(key, axis)]
+                if bare and bare[0].name is not None:
+                    found[key] = bare[0].name
+        return found
+
+    def _runs(self, need: Need, name: str) -> bool:
+        return any(axis.name == name for axis in need.axes or ())
+
+    def _bare(self, key: str, axis: Axis) -> bool:
+        return axis.name is None or self.index_column(key, axis.name) is None
+
+    def across(self, need: Need) -> tuple[Axis, ...]:
+        """The axes that the rows of a need's table run over: all but one that stands in columns."""
+        axes = need.axes or ()
+        found = self.columns_in(need, self.source(self.key(need)))
+        return axes[:-1] if found is not None and found.spread == "axis" else axes
+
+
+def _names(source: Source) -> Sequence[str]:
+    return list(source.columns if isinstance(source, Table) else source.arrays)

@@ -1,0 +1,52 @@
+"""Typed data as tensors: the elements of open sets, and the numbers of every name, read off tables and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from qvr_core.data.needs import Need
+from qvr_core.data.typed.filling import Filled, fill
+from qvr_core.data.typed.layout import Layout
+from qvr_core.data.typed.sets import Sets
+from qvr_core.data.typed.sources import Sources
+from qvr_core.semantics.file.open_sets import KnownSet
+
+
+def known_sets(needs: Sequence[Need], sources: Sources) -> dict[str, KnownSet]:
+    """The open sets that the needs speak of, as the data tell them.  Raises `DataProblem`."""
+    found = Sets(Layout(needs, sources)).opened()
+    return {name: KnownSet(elements.size, elements.labels) for name, elements in found.items()}
+
+
+def typed_tensors(needs: Sequence[Need], sources: Sources, opened: Sequence[Need] = ()) -> dict[str, Tensor]:
+    """The numbers of all needs with a declared type.  Raises `DataProblem`.
+
+    `opened` are the needs as they were before the sizes of open sets were known; `needs` by default.
+    """
+    layout = Layout(opened or needs, sources)
+    sets = Sets(layout)
+    return {need.name: tensor_of(fill(need, layout, sets)) for need in layout.needs}
+
+
+def tensor_of(filled: Filled) -> Tensor:
+    """int64 for elements, truth values and counts, the run's precision for others."""
+    whole = filled.need.kind in ("finite", "count")
+    dtype = torch.int64 if whole else torch.get_default_dtype()
+    return torch.tensor(filled.flat, dtype=dtype).reshape(filled.shape)
+
+
+def undeclared(needs: Sequence[Need]) -> list[Need]:
+    """The needs whose shape the data tell."""
+    return [need for need in needs if need.axes is None]
+
+
+def has_types(needs: Sequence[Need]) -> bool:
+    return any(need.axes is not None for need in needs)
+
+
+def labels_of(known: Mapping[str, KnownSet]) -> dict[str, tuple[str, ...]]:
+    """The labels of the sets that have some."""
+    return {name: found.labels for name, found in known.items() if found.labels is not None}

@@ -1,0 +1,159 @@
+"""The data of a program that declares them with types: the elements of its open sets, and its numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from qvr_core.analysis import Snapshot
+from qvr_core.data.binding import RowsOf, Whole, tensor_of
+from qvr_core.data.frames import of_columns
+from qvr_core.data.json_files import read_json
+from qvr_core.data.needs import Need, Needs, needs_of, open_sets
+from qvr_core.data.problems import DataProblem
+from qvr_core.data.tables import Columns, read_columns, read_head
+from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
+from qvr_core.data.typed_binding import has_types, known_sets, typed_tensors, undeclared
+from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.record.config import TABLES, RunConfig
+from qvr_core.runs.record.data_files import path_of, tables_of
+from qvr_core.runs.record.protocol import Job
+from qvr_core.semantics.file.open_sets import KnownSet
+from qvr_core.semantics.types.model import Program
+
+SYNTHETIC_ELEMENTS = 8
+"""Elements of an open set where the data are drawn; the rows of the program are as many as `rows` says."""
+
+
+@dataclass(frozen=True)
+class TypedData:
+    """All files of a run, read.  `columns` is the main one as it stands, where it is a table or an archive."""
+
+    sources: Sources
+    columns: Columns | None
+
+
+def is_typed(config: RunConfig, needs: Needs, snapshot: Snapshot) -> bool:
+    """Whether the data are laid along declared sets."""
+    typed = bool(config.tables) or config.source == "json" or has_types(needs.all) or bool(open_sets(snapshot.model))
+    return typed and config.source in ("synthetic", *TABLES)
+
+
+def read_sources(job: Job, room: int | None) -> TypedData:
+    """Read every file that a run names.  Raises `DataProblem`."""
+    config = job.config
+    named = {
+        name: _read(_shown(path), source, room, config.one_based)[0] for name, (source, path) in tables_of(job).items()
+    }
+    main, columns = None, None
+    if config.source != "synthetic":
+        main, columns = _read(_shown(path_of(job)), config.source, room, config.one_based)
+    return TypedData(Sources(main, named, config.columns, int(bool(config.one_based))), columns)
+
+
+def _shown(path: os.PathLike[str]) -> str:
+    return min(os.path.relpath(path), str(path), key=len)
+
+
+def _read(path: str, source: str, room: int | None, one_based: bool | None) -> tuple[Source, Columns | None]:
+    if source == "json":
+        read_head(path)
+        return read_json(path, room, first=int(one_based is not False)), None
+    columns = read_columns(path, source, room)
+    return of_columns(columns, int(bool(one_based))), columns
+
+
+def told(job: Job, needs: Needs, program: Program, snapshot: Snapshot, data: TypedData) -> dict[str, KnownSet]:
+    """The open sets of a run with their elements.  Raises `DataProblem`."""
+    opened = open_sets(snapshot.model)
+    if not opened:
+        return {}
+    if job.config.source == "synthetic" and not data.sources.named:
+        rows = {factor.strip() for factor in program.declared_domain.written.split("*")}
+        return {name: KnownSet(job.config.rows if name in rows else SYNTHETIC_ELEMENTS) for name in opened}
+    found = known_sets(needs.all, data.sources)
+    missing = [name for name in opened if name not in found]
+    if missing:
+        raise DataProblem(
+            f"nothing that `{program.name}` reads says what the elements of `{missing[0]}` are",
+            path="the data",
+            remedy=f"Declare what runs over it (`data x : {missing[0]}`), or give it a size",
+        )
+    return found
+
+
+def known_of(job: Job, program: Program, snapshot: Snapshot) -> dict[str, KnownSet]:
+    """The open sets of a run, its files read for them.  Raises `DataProblem`."""
+    if not open_sets(snapshot.model):
+        return {}
+    return told(job, needs_of(program), program, snapshot, read_sources(job, None))
+
+
+def bound(job: Job, needs: Needs, data: TypedData) -> RowsOf | Whole:
+    """The numbers of every name.  `needs` are those of the program as it is written.  Raises `DataProblem`."""
+    if needs.statistical and job.config.batch_size is not None and job.config.algorithm == "svi":
+        message = "batch_size takes a random part of the rows in each step, and declared data are read whole"
+        raise Refused("batch", message, fixes=("Leave batch_size out",))
+    values: dict[str, Any] = dict(typed_tensors(needs.all, data.sources))
+    plain = undeclared((*needs.observed, *needs.data))
+    values |= {need.name: _plain(need, data) for need in plain}
+    if needs.statistical:
+        return Whole(values)
+    inputs = [_plain(need, data) for need in needs.inputs]
+    rows = len(inputs[0])
+    for need in (*needs.inputs, *undeclared(needs.observed)):
+        found = len(values[need.name]) if need.name in values else len(inputs[needs.inputs.index(need)])
+        if found != rows:
+            raise DataProblem(
+                f"there are {found} rows, and {rows} for `{needs.inputs[0].name}`",
+                path=_shown(path_of(job)),
+                site=need.name,
+                remedy="Every input and observed site needs one entry per row",
+            )
+    fixed = frozenset(need.name for need in needs.all if need.axes is not None)
+    return RowsOf(inputs[0] if len(inputs) == 1 else tuple(inputs), values, fixed)
+
+
+def _plain(need: Need, data: TypedData) -> Tensor:
+    """The numbers of a name whose shape the data tell, as they stand in the main file."""
+    main, names = data.sources.main, data.sources.columns
+    source = data.sources.named.get(need.name, main)
+    if data.columns is not None and source is main:
+        return tensor_of(data.columns, need, {name: one for name, one in names.items() if isinstance(one, str)})
+    column = data.sources.column(need.name)
+    if isinstance(source, Arrays) and column in source.arrays:
+        array = source.arrays[column]
+        return torch.tensor(array.flat, dtype=_dtype(array.flat)).reshape(array.shape)
+    if isinstance(source, Table) and column in source.columns:
+        cells = source.columns[column]
+        return torch.tensor(cells, dtype=_dtype(cells))
+    raise DataProblem(
+        f"no file holds `{need.name}`",
+        path=main.path if main is not None else "the data",
+        site=need.name,
+        remedy=f"Name a file for it: `--data {need.name}=…`",
+        usage=True,
+    )
+
+
+def _dtype(cells: Sequence[Any]) -> torch.dtype:
+    whole = all(isinstance(cell, int) for cell in cells)
+    return torch.int64 if whole else torch.get_default_dtype()
+
+
+def description(data: TypedData, known: Mapping[str, KnownSet]) -> str:
+    """What was read, and how many elements it gives each open set."""
+    main = data.sources.main
+    files = [*([main] if main is not None else []), *data.sources.named.values()]
+    parts = [
+        f"{one.path}: {one.rows:,} row{'' if one.rows == 1 else 's'}" if isinstance(one, Table)
+        else f"{one.path}: {len(one.arrays):,} array{'' if len(one.arrays) == 1 else 's'}"
+        for one in files
+    ]  # fmt: skip
+    sets = ", ".join(f"{name} {found.size:,}" for name, found in known.items())
+    return "; ".join(parts) + (f" ({sets})" if sets else "")
