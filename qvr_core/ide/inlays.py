@@ -94,7 +94,7 @@ def _holes(snapshot: Snapshot, stretch: Range) -> Hints:
 def _step(snapshot: Snapshot, placed: Placed[Any]) -> Hints:
     """Parameter names before the positional arguments of a family."""
     node = placed.unit.node
-    if not isinstance(node, t.SampleStep | t.ObserveStep | t.MarginalizeStep):
+    if not isinstance(node, t.DrawStep):
         return
     family = FAMILIES.get(node.draw.name.text)
     arguments = node.draw.args or ()

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import takewhile
 
-from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS, Logical, code_end, logical_line, next_code
+from qvr_core.syntax.layout import (
+    ITEM_WORDS,
+    STATEMENT_WORDS,
+    STEP_WORDS,
+    Logical,
+    code_end,
+    gives_value,
+    logical_line,
+    next_code,
+)
 from qvr_core.syntax.layout import shape as shape_of
 from qvr_core.syntax.mistakes.openers import near_word
 from qvr_core.syntax.problems import Replacement, problem
@@ -78,7 +87,7 @@ def extent(lines: Sequence[str], i: int) -> Extent:
     kind = block_kind(head.word)
     stray = head.width > 0
     header = logical_line(lines, i, kind if kind != "unknown" else "program")
-    if head.word == "def" and _defines(lines, header):
+    if head.word == "def" and gives_value(text_of(lines, header.first, header.last, "statement")):
         kind = "statement"
     found = Extent(kind, [header], header.last + 1, header.last + 1, stray=stray)
     if kind == "statement":
@@ -92,7 +101,7 @@ def extent(lines: Sequence[str], i: int) -> Extent:
     body = kind if kind != "unknown" else "program"
     while j < len(lines):
         line = shape_of(lines[j])
-        if line.width == 0 or (line.word in STATEMENT_WORDS and line.word != "let" and kind != "deduction"):
+        if line.width == 0 or (line.word in STATEMENT_WORDS and line.word != "let" and not _inside(line.word, kind)):
             break
         if kind == "unknown" and stray and line.width < head.width:
             break
@@ -103,19 +112,9 @@ def extent(lines: Sequence[str], i: int) -> Extent:
     return found
 
 
-def _defines(lines: Sequence[str], header: Logical) -> bool:
-    """Whether a `def` says on its own line what it gives, by an `=` outside of its parentheses."""
-    depth = 0
-    for piece in _PIECES.finditer(text_of(lines, header.first, header.last, "statement")):
-        depth += (piece.lastgroup == "opens") - (piece.lastgroup == "closes")
-        if depth <= 0 and piece.lastgroup == "equal":
-            return True
-    return False
-
-
-_PIECES = re.compile(
-    r"""(?P<skipped>"(?:\\.|[^"\\\n])*"?|\#[^\n]*|[=<>!]=)|(?P<opens>[(\[{])|(?P<closes>[)\]}])|(?P<equal>=)"""
-)
+def _inside(word: str, kind: str) -> bool:
+    """Whether an indented line with the opener of a statement is a mistake inside the block, not its end."""
+    return kind == "deduction" or (kind == "program" and word in MISPLACED)
 
 
 def _is_unindented_step(line: str) -> bool:
@@ -183,7 +182,8 @@ def block_tree(lines: Sequence[str], found: Extent) -> Block:
         _check_blocks(lines, root)
     if found.stripped and found.kind == "program":
         _add_stripped_problem(lines, root, body)
-    found.aligned = not any(block.problems for block in placed)
+    misplaced = any(block.line.shape.word in MISPLACED for block in placed[1:])
+    found.aligned = not misplaced and not any(block.problems for block in placed)
     return root
 
 
@@ -241,8 +241,12 @@ def _attach(block: Block, root: Block, levels: list[tuple[int, Block]], seen: se
     parent.children.append(block)
     if parent.start == "deduction_item" and shape.word not in ITEM_WORDS:
         block.start = "lexicon_entry"
+    elif parent.start == "step" and parent.line.shape.word == "family":
+        block.start = "composition_rule"
 
 
+# Declarations that many write inside of a program.
+MISPLACED = ("def", "family")
 _OPENERS = {"step": ("marginalize", STEP_WORDS), "deduction_item": ("lexicon", ITEM_WORDS)}
 """The word that opens a block below a line of a body, and all words that may start such a line."""
 
@@ -253,7 +257,9 @@ def _opens_block(block: Block) -> bool:
     word = block.line.shape.word
     if block.children or not opener:
         return False
-    return word == opener or (word not in words and near_word(word, words) == opener)
+    if word == opener or (block.start == "step" and word in MISPLACED):
+        return True
+    return word not in words and near_word(word, words) == opener
 
 
 def _takes_unindented(before: Block, block: Block, found: Extent) -> bool:
@@ -283,7 +289,7 @@ def _check_blocks(lines: Sequence[str], root: Block) -> None:
                 message = "the body of this `marginalize` is missing: indent the steps that use its name below it"
                 fix = _indented_body(lines, child, root.children[index + 1 : index + MOST_INDENTED])
                 child.problems.append(problem("empty-block", message, span, fix))
-        if child.children:
+        if child.children and word not in MISPLACED:
             _check_blocks(lines, child)
 
 

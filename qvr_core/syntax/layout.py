@@ -211,3 +211,18 @@ def _opens(line: str, found: LineShape, kind: str, deeper: bool) -> bool:
     if kind == "composition" and not deeper and _RULE_OPENER.match(line, found.column):
         return True
     return _OPENER.match(line, found.column) is not None
+
+
+def gives_value(text: str) -> bool:
+    """Whether a `def` says on its own line what it gives, by an `=` outside of its parentheses."""
+    depth = 0
+    for piece in _VALUE_PIECES.finditer(text):
+        depth += (piece.lastgroup == "opens") - (piece.lastgroup == "closes")
+        if depth <= 0 and piece.lastgroup == "equal":
+            return True
+    return False
+
+
+_VALUE_PIECES = re.compile(
+    r"""(?P<skipped>"(?:\\.|[^"\\\n])*"?|\#[^\n]*|[=<>!]=)|(?P<opens>[(\[{])|(?P<closes>[)\]}])|(?P<equal>=)"""
+)

@@ -12,6 +12,7 @@ import pytest
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.statements import Document
 from qvr_core.syntax.walk import children, walk
+from tests.syntax.samples import SAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = sorted((ROOT / "examples").glob("*.qvr")) + sorted((ROOT / "tests" / "spec").rglob("*.md"))
@@ -36,8 +37,19 @@ def trees(path: Path) -> Iterator[Any]:
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
 def test_children_are_all_nodes_in_the_order_of_the_text(path: Path) -> None:
     for tree in trees(path):
-        for node in walk(tree):
-            found = children(node)
-            assert sorted(map(id, found)) == sorted(map(id, below(node))), type(node).__name__
-            starts = [child.span.start for child in found]
-            assert starts == sorted(starts), type(node).__name__
+        check(tree)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_children_of_the_samples(name: str) -> None:
+    for statement in Document(SAMPLES[name]).statements:
+        for placed in units_of(statement):
+            check(placed.unit.node)
+
+
+def check(tree: Any) -> None:
+    for node in walk(tree):
+        found = children(node)
+        assert sorted(map(id, found)) == sorted(map(id, below(node))), type(node).__name__
+        starts = [child.span.start for child in found]
+        assert starts == sorted(starts), type(node).__name__

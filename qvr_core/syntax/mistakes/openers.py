@@ -59,6 +59,8 @@ _ELSEWHERE = {
     "for": "there are no loops: an index behind a name runs over its set, as in `let v[t : Time] = …`",
     "while": "there are no loops: an index behind a name runs over its set, as in `let v[t : Time] = …`",
     "if": "there is no step of this kind: `where(condition, a, b)` chooses between two values",
+    "def": "a function is declared outside of programs, in the first column",
+    "family": "a family is declared outside of programs, in the first column",
     "from": "`from` goes on with the `let`, `sample`, `observe`, `predict` or `marginalize` above it",
 }
 """Words of other languages, or of another place, that start a line as if they were steps."""
