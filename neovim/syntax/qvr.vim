@@ -31,7 +31,7 @@ syntax keyword qvrFamily Weibull Pareto Uniform Beta Kumaraswamy ContinuousBerno
 syntax keyword qvrFamily Geometric Poisson DiscreteUniform BetaBinomial NegativeBinomial ZeroInflatedPoisson
 syntax keyword qvrFamily ZeroInflatedNegativeBinomial Categorical Multinomial OrderedLogistic Dirichlet
 syntax keyword qvrFamily LogisticNormal MultivariateNormal LowRankMultivariateNormal MatrixNormal
-syntax keyword qvrFamily GaussianRandomWalk Wishart InverseWishart LKJCorrelation LKJCholesky
+syntax keyword qvrFamily GaussianRandomWalk ICAR Wishart InverseWishart LKJCorrelation LKJCholesky
 syntax keyword qvrBuiltin contained abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos tan asin acos
 syntax keyword qvrBuiltin contained atan sinh cosh tanh asinh acosh atanh erf erfc erfinv sigmoid lgamma digamma ceil floor
 syntax keyword qvrBuiltin contained logsigmoid relu relu6 gelu silu mish softsign tanhshrink hardsigmoid hardswish selu

@@ -22,9 +22,9 @@ Bound = Tensor | float | None
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Where a family's draws live: `kind` is 'real', 'bounded', 'ordered', 'simplex', 'cholesky', 'correlation' (its
-    Cholesky factor), 'correlation matrix' or 'covariance'; the bounds are those of 'bounded' and 'ordered' (None:
-    unbounded on that side)."""
+    """Where a family's draws live: `kind` is 'real', 'bounded', 'ordered', 'zero sum', 'simplex', 'cholesky',
+    'correlation' (its Cholesky factor), 'correlation matrix' or 'covariance'; the bounds are those of 'bounded' and
+    'ordered' (None: unbounded on that side)."""
 
     kind: str
     low: Bound = None
@@ -36,7 +36,7 @@ REAL = Support("real")
 
 def unconstrained_shape(kind: str, event: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of unconstrained numbers for values of shape `event` (plates in front)."""
-    if kind == "simplex":
+    if kind in ("simplex", "zero sum"):
         return (*event[:-1], event[-1] - 1)
     if kind in ("covariance", "cholesky"):
         return (*event[:-2], event[-1] * (event[-1] + 1) // 2)
@@ -54,6 +54,8 @@ def constrain(u: Tensor, support: Support) -> tuple[Tensor, Tensor]:
             value, log = _bounded(u, support.low, support.high)
         case "ordered":
             value, log = _ordered(u, support.low, support.high)
+        case "zero sum":
+            value, log = _zero_sum(u), u.new_zeros(u.shape[0])
         case "simplex":
             value, log = _simplex(u)
         case "covariance":
@@ -110,6 +112,14 @@ def _ordered(u: Tensor, low: Bound, high: Bound) -> tuple[Tensor, Tensor]:
     steps = u.exp() if left is not None else torch.cat([u[..., :1], u[..., 1:].exp()], -1)
     start = 0.0 if left is None else left
     return start + steps.cumsum(-1), u[..., int(left is None) :].sum(-1)
+
+
+def _zero_sum(u: Tensor) -> Tensor:
+    """Vectors that sum to 0 by the orthonormal contrasts of Helmert: an isometry onto them."""
+    count = torch.arange(1, u.shape[-1] + 1, dtype=u.dtype, device=u.device)
+    contrast = u / (count * (count + 1.0)).sqrt()
+    rest = contrast.flip(-1).cumsum(-1).flip(-1)
+    return nnf.pad(rest, (0, 1)) - nnf.pad(count * contrast, (1, 0))
 
 
 # ---------------------------------------------------------------- simplex: stick breaking

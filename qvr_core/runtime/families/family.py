@@ -65,6 +65,8 @@ class RuntimeFamily:
     categories: Callable[..., int] | None = None
     log_table: Callable[..., Tensor] | None = None
     tails: Callable[..., Tails] | None = None
+    bijector: str | None = None
+    """The kind of support whose bijector moves a draw, where the facts do not say it."""
     conversions: Mapping[str, Conversion] = field(default_factory=dict[str, Conversion])
     standardised: Standardised | None = None
     """How a draw comes from a standardised one, for `[noncentred]`; None where it cannot."""
@@ -163,6 +165,8 @@ class RuntimeFamily:
         names = [parameter.name for parameter in facts.parameters]
         if facts.discrete:
             return Support("discrete")
+        if self.bijector is not None:
+            return Support(self.bijector)
         if facts.bounded_by is not None:
             low, high = (parameters[names.index(name)] if parameters else None for name in facts.bounded_by)
             return Support("bounded", low, high)

@@ -21,9 +21,10 @@ class Parameter:
     in the model under that name, with the constraint given here.
 
     `fewer` is by how much a vector is shorter than what is drawn: cutpoints lie between categories.  A parameter that
-    `sizes` says only how large a draw is.  `raw` is how many numbers of a head's raw output become the parameter:
-    'none'; 'one'; 'width', one per number of a draw or per category; 'triangle', 'row triangle' or 'column triangle',
-    a lower triangular matrix of that side of a draw; or a head option, as many times the width as it says.
+    `sizes` says only how large a draw is; the axes of one that is `apart` say nothing of a draw's.  `raw` is how many
+    numbers of a head's raw output become the parameter: 'none'; 'one'; 'width', one per number of a draw or per
+    category; 'triangle', 'row triangle' or 'column triangle', a lower triangular matrix of that side of a draw; or a
+    head option, as many times the width as it says.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Parameter:
     alternatives: tuple[tuple[str, str], ...] = ()
     fewer: int = 0
     sizes: bool = False
+    apart: bool = False
     raw: str = "width"
 
     @property

@@ -253,7 +253,8 @@ def _names_event(drawn: TypedFamily, space: Named) -> bool:
 
 
 def _scalar_arguments(drawn: TypedFamily) -> bool:
-    return all(argument.parameter.shape != "matrix" and axes(argument.value.type) == [] for argument in drawn.arguments)
+    own = [argument for argument in drawn.arguments if not argument.parameter.apart]
+    return all(argument.parameter.shape != "matrix" and axes(argument.value.type) == [] for argument in own)
 
 
 def _one_factor(space: Named) -> bool:

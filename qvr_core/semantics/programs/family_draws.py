@@ -274,7 +274,8 @@ def _event_size(family: Family, arguments: Sequence[FamilyArgument], over: Named
         return over.space.size
     for argument in arguments:
         shape = axes(argument.value.type)
-        if argument.parameter.shape == "element" or not shape or not (family.event or family.support.categories):
+        own = argument.parameter
+        if own.shape == "element" or own.apart or not shape or not (family.event or family.support.categories):
             continue
         last = shape[-1][0]
         if last is not None:
@@ -327,6 +328,8 @@ def _draw_type(
 def _leading(argument: FamilyArgument) -> Expr:
     """The argument without the axes that belong to one draw, for broadcasting with the others."""
     drop = argument.parameter.rank
+    if argument.parameter.apart:
+        return replace(argument.value, type=SCALAR)
     kind = argument.value.type
     if drop == 0:
         return argument.value

@@ -9,8 +9,11 @@ import pytest
 import scipy.stats as st
 import torch
 
+from qvr_core import dsl
+from qvr_core.inference import MCMC, NUTSKernel, Predictive, trace
 from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.runtime.families.bijectors import Support, constrain
+from qvr_core.runtime.values.errors import InputProblem
 
 t = torch.tensor
 
@@ -124,3 +127,88 @@ def test_the_bijector_onto_correlation_matrices_has_the_jacobian_of_its_entries(
     support = Support("correlation matrix")
     jacobian = torch.autograd.functional.jacobian(lambda v: constrain(v[None], support)[0][0, rows, columns], u[0])
     assert constrain(u, support)[1].item() == pytest.approx(torch.linalg.slogdet(jacobian).logabsdet.item(), rel=1e-9)
+
+
+EDGES = t([[0, 1], [1, 2], [3, 2], [3, 0], [3, 4]])
+AREAS = """object Area : FinSet 5
+program p : Area -> Real 1
+    sample s <- HalfNormal(1.0)
+    sample phi : Area <- ICAR(edges)
+    let eta = s * phi
+    observe y : Area <- Poisson(log_rate=eta)
+    return s
+export p
+"""
+
+
+def laplacian() -> np.ndarray:
+    made = np.zeros((5, 5))
+    for i, j in EDGES.tolist():
+        made[[i, j], [i, j]] += 1
+        made[[i, j], [j, i]] -= 1
+    return made
+
+
+def test_icar_is_the_normal_with_the_laplacian_for_its_precision():
+    """Up to a constant, on vectors that sum to 0; draws have its pseudo-inverse for their covariance."""
+    family = RUNTIME_FAMILIES["ICAR"]
+    value, _ = constrain(torch.randn(6, 4, dtype=torch.float64), Support("zero sum"))
+    assert torch.allclose(value.sum(-1), torch.zeros(6, dtype=torch.float64), atol=1e-12)
+    reference = st.multivariate_normal(np.zeros(5), np.linalg.pinv(laplacian()), allow_singular=True)
+    gap = family.log_prob(value, EDGES).numpy() - reference.logpdf(value.numpy())
+    assert np.allclose(gap, gap[0], atol=1e-9)
+    assert family.log_prob(value + 0.1, EDGES).max().item() == -math.inf
+    drawn = family.value_of(torch.randn(60_000, 5, dtype=torch.float64), (EDGES,)).numpy()
+    assert np.allclose(np.cov(drawn.T), np.linalg.pinv(laplacian()), atol=0.02)
+
+
+def test_the_bijector_onto_vectors_that_sum_to_zero_is_an_isometry():
+    u = torch.randn(1, 6, dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(lambda v: constrain(v[None], Support("zero sum"))[0][0], u[0])
+    assert torch.allclose(jacobian.mT @ jacobian, torch.eye(6, dtype=torch.float64), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [
+        ([[0, 1], [1, 5]], "names area 5, and there are areas 0 … 4"),
+        ([[0, 1], [1, 1]], "area 1 as a neighbour of itself"),
+        ([[0, 1], [1, 2], [2, 3], [3, 4], [1, 0]], "a pair twice"),
+        ([[0, 1], [2, 3], [3, 4]], "leaves 2 parts"),
+        ([[0, 1, 2]], "two columns"),
+    ],
+)
+def test_edges_that_are_no_map(edges, words):
+    with pytest.raises(InputProblem, match=words):
+        RUNTIME_FAMILIES["ICAR"].log_prob(torch.zeros(5), t(edges))
+
+
+def test_icar_in_a_program():
+    model = dsl.loads(AREAS).p
+    phi = torch.tensor([0.5, -0.2, 0.1, -0.6, 0.2])
+    y = torch.tensor([2, 0, 1, 0, 3])
+    run = trace(model, None, {"edges": EDGES, "s": t(0.8), "phi": phi, "y": y})
+    assert run.sites["phi"].log_prob.item() == pytest.approx(-0.5 * float(phi @ laplacian() @ phi.numpy()), rel=1e-5)
+    expected = st.poisson(np.exp(0.8 * phi.numpy())).logpmf(y.numpy()).sum()
+    assert run.sites["y"].log_prob.sum().item() == pytest.approx(expected, rel=1e-5)
+    drawn = Predictive(model, num_samples=50)(None, {"edges": EDGES})
+    assert drawn["phi"].shape == (50, 5) and drawn["phi"].sum(-1).abs().max() < 1e-4
+
+
+@pytest.mark.statistical
+def test_nuts_moves_an_icar_on_vectors_that_sum_to_zero():
+    """With normal observations the posterior is a Normal: (L + I / σ²)⁻¹ on the same vectors."""
+    text = AREAS.replace("let eta = s * phi", "let eta = phi").replace("Poisson(log_rate=eta)", "Normal(eta, 0.7)")
+    y = np.array([1.0, 0.2, -0.5, 0.4, -1.5])
+    basis = np.linalg.svd(np.eye(5) - 0.2)[0][:, :4]
+    precision = basis.T @ (laplacian() + np.eye(5) / 0.49) @ basis
+    mean = basis @ np.linalg.solve(precision, basis.T @ y / 0.49)
+    spread = np.sqrt(np.diag(basis @ np.linalg.inv(precision) @ basis.T))
+    data = {"edges": EDGES, "y": torch.as_tensor(y)}
+    result = MCMC(NUTSKernel(), num_warmup=300, num_samples=1500, num_chains=2, seed=2).run(
+        dsl.loads(text).p, None, data
+    )
+    phi = result.samples["phi"].flatten(0, 1).double()
+    assert phi.sum(-1).abs().max() < 1e-6
+    assert np.abs(phi.mean(0).numpy() - mean).max() < 5 * spread.max() / math.sqrt(600)
+    assert np.allclose(phi.std(0).numpy(), spread, rtol=0.12)
