@@ -21,6 +21,7 @@ from qvr_core.runtime.programs.execution import Execution, Noises, Request, Site
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, densities, replay, seed, substitute
+from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.naming import Naming
 from qvr_core.runtime.programs.program_arrow import ProgramArrow, sum_of
@@ -79,11 +80,11 @@ class ProgramModule(ProgramArrow, Naming):
         self.lengths = None if program.lengths is None else compile_expr(program.lengths, made)
         self.lengths_name = getattr(program.lengths, "name", "")
         self.sites: dict[str, ArrowSite | FamilySite] = {}
-        self.marginals: dict[str, Marginalize] = {}
+        self.marginals: dict[str, Marginalize | HiddenChain] = {}
         for step in self.steps:
             if isinstance(step, ArrowSite | FamilySite):
                 self.sites[step.name] = step
-            elif isinstance(step, Marginalize):
+            elif isinstance(step, Marginalize | HiddenChain):
                 self.marginals[step.name] = step
                 self.sites.update({site.name: site for site in step.latents()})
         adopt(self, made.used)

@@ -15,6 +15,7 @@ from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NonFinite, RuntimeProblem
@@ -176,6 +177,8 @@ def make_step(step: StepModel, program: str, parts: Parts) -> Step:
             return LetStep(step, parts)
         case ScoreModel():
             return ScoreStep(step, parts)
+        case MarginalizeModel(reads=tuple()):
+            return HiddenChain(step, program, parts)
         case MarginalizeModel():
             body = make_steps(step.body, program, parts)
             return Marginalize(step, make_site(step.site, "sample", program, parts), body)

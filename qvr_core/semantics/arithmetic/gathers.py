@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import Check, words
-from qvr_core.semantics.arithmetic.indexing import gather
+from qvr_core.semantics.arithmetic.indexing import gather, hidden_state
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.axes import indexed
@@ -18,6 +18,8 @@ from qvr_core.syntax.tree import Arith, Gather, Literal, Span, Variable
 
 def check_gather(expr: Gather, ctx: StepContext, check: Check) -> Expr:
     """`base[i, …]`: the leading axes of `base` are indexed; what the indices run over takes their place."""
+    if isinstance(expr.base, Variable) and expr.base.name.text in ctx.hidden:
+        return hidden_state(expr, ctx.hidden[expr.base.name.text], ctx, check)
     base = check(expr.base, ctx)
     runs = [] if isinstance(base.type.space, Seq) else axes(base.type) or []
     if ctx.indices:

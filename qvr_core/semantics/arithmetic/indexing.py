@@ -9,10 +9,10 @@ from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, is_data, with_axes
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.arithmetic.indices import Shift, index_value, length, mentions, shift_of
-from qvr_core.semantics.scope.environment import Binding, Running, StepContext
+from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
-from qvr_core.semantics.types.model import Constant, Data, Expr, Index, ValueType, Window
+from qvr_core.semantics.types.model import Constant, Data, Expr, Index, IndexValue, ValueType, Window
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Real, Seq, Unknown
 from qvr_core.syntax.tree import Arith, Binary, Gather, ParenArith, Variable
@@ -41,6 +41,36 @@ def gather(expr: Gather, base: Expr, label: Mapping[int, Expr], ctx: StepContext
     if not good:
         return replace(base, type=ValueType(Unknown(), rows=base.type.rows))
     return _taken(expr, base, shape, dict(zip(free, places, strict=False)), ctx)
+
+
+def hidden_state(expr: Gather, hidden: Hidden, ctx: StepContext, check: Check) -> Expr:
+    """`z[g, t]` of a chain that is summed out: all values of the state, along their own axis; notes the place."""
+    places = [_place(tree, None, expr, ctx, check) for tree in expr.indices]
+    sets = [(None, None) if one.space is None else (one.space.size, one.space.nominal) for one in hidden.indices]
+    unknown = Data(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), name=hidden.name)
+    if len(places) != len(sets):
+        message = f"`{hidden.name}` has {len(sets)} {'index' if len(sets) == 1 else 'indices'}, not {len(places)}"
+        ctx.scope.report(INDEX_MISMATCH, message, expr.span)
+        return unknown
+    if not all([_fits(axis, place, expr, ctx) for axis, place in zip(sets, places, strict=True)]):
+        return unknown
+    back = places[-1].shift.most if places[-1].shift is not None else 0
+    if hidden.states is None or back > 1 or any(one.shift is not None and one.shift.most for one in places[:-1]):
+        return unknown
+    values = tuple(place.picked or _as_value(place, ctx) for place in places)
+    ctx.hidden_reads.append((_place_text(places, ctx), values))
+    axis = hidden.axes[back]
+    kind = ValueType(hidden.states, (axis,), False, (hidden.states.size,))
+    origin = ctx.scope.origin(expr.span)
+    return IndexValue(type=kind, origin=origin, name=axis, first=0, size=hidden.states.size)
+
+
+def _place_text(places: Sequence[Place], ctx: StepContext) -> str:
+    """A place of a chain as text: what is shifted stands at its index."""
+    return ", ".join(
+        place.shift.index if place.shift is not None else ctx.text[place.tree.span.start : place.tree.span.end]
+        for place in places
+    )
 
 
 def _place(tree: Arith, label: Expr | None, expr: Gather, ctx: StepContext, check: Check) -> Place:

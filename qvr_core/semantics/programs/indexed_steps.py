@@ -47,6 +47,7 @@ from qvr_core.syntax.tree import (
     ArithCall,
     Draw,
     LetStep,
+    MarginalizeStep,
     Name,
     ObserveStep,
     SampleStep,
@@ -80,7 +81,7 @@ class Along:
         return [(length(one), one.axis) for one in self.indices]
 
 
-def _along(indices: Sequence[Running]) -> Along:
+def along_of(indices: Sequence[Running]) -> Along:
     chain = next((one for one in indices if one.lag), None)
     return Along(tuple(indices), chain, 0 if chain is None else chain.lag)
 
@@ -93,12 +94,17 @@ def _behind(trees: Sequence[Arith], step: LetStep | SampleStep | ObserveStep, ct
         ctx.scope.report(INDEX_MISMATCH, message, found[name].place)
     if found and step.start is None and not isinstance(step, ObserveStep):
         (first, *_) = found.values()
-        elements = "the first element is" if first.count == 1 else f"the first {first.count} elements are"
-        message = f"nothing says what {elements}: end the step with `from …`"
-        ctx.scope.report(MISSING_FROM, message, first.place)
+        report_missing_start(first, ctx)
     if step.start is not None and not found:
         report_idle_start(step.start.span, ctx)
     return dict(list(found.items())[:1])
+
+
+def report_missing_start(lag: Lag, ctx: StepContext) -> None:
+    """A shift without `from`."""
+    elements = "the first element is" if lag.count == 1 else f"the first {lag.count} elements are"
+    message = f"nothing says what {elements}: end the step with `from …`"
+    ctx.scope.report(MISSING_FROM, message, lag.place)
 
 
 def report_idle_start(place: Span, ctx: StepContext) -> None:
@@ -118,7 +124,7 @@ def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
     own = {name.text: name for name in names}
     recursive = any(mentions(tree, own) - _above(at, names) for at, tree in enumerate(trees))
     with running(step.binders, behind, ctx) as indices:
-        along = _along(indices)
+        along = along_of(indices)
         starts = _starts(step, trees, along, ctx)
         if recursive and along.chain is None:
             _report_circle(trees, own, ctx)
@@ -266,15 +272,15 @@ def indexed_site(kind: str, name: Name, step: SampleStep | ObserveStep, ctx: Ste
     behind = _behind(trees, step, ctx)
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
     with running(step.binders, behind, ctx) as indices:
-        along = _along(indices)
+        along = along_of(indices)
         options = read_step_options(kind, step.options, ctx)
         if along.chain is not None:
             element = space.space if space is not None else REAL_LINE
             own = with_axes(along.plates, element, like=())
             ctx.locals[name.text] = Binding(kind, own, _named(own), ctx.scope.origin(name.span))
-        drawn = _outside(check_family(step.draw, family, options.over, ctx, along.axes), along)
-        start = _first_draw(step, along, ctx)
-    over = Named(product((one.named.written, one.space or Unknown()) for one in indices), _product_words(indices))
+        drawn = outside_of(check_family(step.draw, family, options.over, ctx, along.axes))
+        start = first_draw(step, along, ctx)
+    over = product_of(indices)
     if space is not None and step.space is not None:
         whole = replace(options, iid_over=over)
         decided = ascribe(kind, drawn, space, step.space, whole, step.draw.name.span, ctx)
@@ -299,11 +305,13 @@ def indexed_site(kind: str, name: Name, step: SampleStep | ObserveStep, ctx: Ste
     return TypedSite(site, decided.type, named_type(decided.type, decided.ascription, decided.space), drawn)
 
 
-def _product_words(indices: Sequence[Running]) -> str:
-    return " * ".join(one.named.written for one in indices)
+def product_of(indices: Sequence[Running]) -> Named:
+    """The sets of all indices together."""
+    space = product((one.named.written, one.space or Unknown()) for one in indices)
+    return Named(space, " * ".join(one.named.written for one in indices))
 
 
-def _outside(drawn: TypedFamily, along: Along) -> TypedFamily:
+def outside_of(drawn: TypedFamily) -> TypedFamily:
     """A draw as it is seen outside of the step: axes by their sets."""
     arguments = tuple(replace(one, value=replace(one.value, type=_plain(one.value.type))) for one in drawn.arguments)
     return replace(drawn, arguments=arguments, type=_plain(drawn.type))
@@ -314,15 +322,17 @@ def _plain(kind: ValueType) -> ValueType:
     return replace(kind, indexed=tuple(None if name is None else set_of(name) for name in kind.indexed), event=event)
 
 
-def _first_draw(step: SampleStep | ObserveStep, along: Along, ctx: StepContext) -> FamilyDraw | tuple[Expr, ...] | None:
-    """What the first elements are drawn from, or their values."""
+def first_draw(
+    step: SampleStep | ObserveStep | MarginalizeStep, along: Along, ctx: StepContext, behind: Sequence[Axis] = ()
+) -> FamilyDraw | tuple[Expr, ...] | None:
+    """What the first elements are drawn from, or their values; `behind` are further axes of a draw."""
     tree = step.start
     if tree is None or along.chain is None:
         return None
     with without(along.chain, ctx):
         if isinstance(tree, ArithCall) and tree.func.text in FAMILIES:
             draw = Draw(tree.func, tree.args, None, tree.span)
-            drawn = check_family(draw, FAMILIES[tree.func.text], None, ctx, _other_axes(along))
+            drawn = check_family(draw, FAMILIES[tree.func.text], None, ctx, [*_other_axes(along), *behind])
             return drawn.model
         return tuple(first_values(tree, along, ctx))
 

@@ -14,6 +14,7 @@ from qvr_core.semantics.language.options import STEP_KEYS
 from qvr_core.semantics.programs.ascriptions import is_value_set
 from qvr_core.semantics.programs.data_steps import check_data
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
+from qvr_core.semantics.programs.hidden_chains import check_hidden
 from qvr_core.semantics.programs.sites import check_site
 from qvr_core.semantics.programs.step_options import StepOptions, read_step_options
 from qvr_core.semantics.programs.steps import Bindings, check_step, site_binding
@@ -75,6 +76,11 @@ class Block:
 
 def check_marginalize(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) -> Block:
     """The block, typed; the bindings of `ctx` are left as they were."""
+    if step.binders:
+        outer = ctx.bindings
+        model, nested = check_hidden(placed, step, ctx)
+        ctx.bindings = outer
+        return Block(model, tuple(nested))
     options = read_step_options("marginalize", step.options, ctx)
     family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
     typed, over, rows = _drawn(step, family, options, ctx)

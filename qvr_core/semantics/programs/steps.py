@@ -49,6 +49,8 @@ def check_step(step: SampleStep | ObserveStep | LetStep | ScoreStep, ctx: StepCo
             site = replace(typed.site, bound=((step.name.text, typed.named),))
             return ObserveModel(site=site), [(step.name.text, binding)]
         case LetStep():
+            if step.binders and ctx.marginal:
+                refuse("indices in marginalize", step.pattern.span, ctx.scope)
             return indexed_let(step, ctx) if step.binders else _let(step, ctx)
         case ScoreStep():
             ctx.effects.add("Score")
@@ -60,8 +62,10 @@ def check_step(step: SampleStep | ObserveStep | LetStep | ScoreStep, ctx: StepCo
 
 
 def _site(kind: str, name: Name, step: SampleStep | ObserveStep, ctx: StepContext) -> TypedSite:
-    if not step.binders:
-        return check_site(kind, name, step, ctx)
+    if step.binders and ctx.marginal:
+        refuse("indices in marginalize", name.span, ctx.scope)
+    if not step.binders or ctx.marginal:
+        return check_site(kind, name, replace(step, binders=(), bracket=None, start=None), ctx)
     typed = indexed_site(kind, name, step, ctx)
     if typed is not None:
         return typed

@@ -55,6 +55,16 @@ class Running:
     span: Span
 
 
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A state that is summed out along indices: the axes on which it stands for all its values, now and one back."""
+
+    name: str
+    states: Finite | None
+    axes: tuple[str, str]
+    indices: tuple[Running, ...]
+
+
 WHOLE_INPUT = ""
 """The name under which the whole input of a program is bound: what a draw without arguments reads."""
 
@@ -103,6 +113,9 @@ class StepContext:
     """True inside a `where`, which may keep a function away from values that it is not defined for."""
     indices: dict[str, Running] = field(default_factory=dict[str, Running])
     """The indices in force."""
+    hidden: dict[str, Hidden] = field(default_factory=dict[str, Hidden])
+    hidden_reads: list[tuple[str, tuple[Expr, ...]]] = field(default_factory=list[tuple[str, tuple[Expr, ...]]])
+    """The places of hidden chains that the step reads, each as it is written."""
 
     def find(self, name: str) -> Binding | None:
         """The binding of a name, recorded as read."""

@@ -11,7 +11,9 @@ from qvr_core.syntax import tree
 from qvr_core.syntax.tree import Span
 
 NOT_YET: dict[str, str] = {
-    "hidden chain": "a hidden chain",
+    "hidden chain body": "anything but `observe` below a hidden chain",
+    "hidden chain observation": "anything but `observe y[i : I] <- Family(…)` of numbers below a hidden chain",
+    "indices in marginalize": "index notation below a `marginalize` without indices of its own",
     "noncentred chain": "`noncentred` on a step that reads earlier elements",
     "arrow with indices": "an arrow drawn with indices",
     "predict": "`predict`",
@@ -35,8 +37,6 @@ def step_refused(step: object, scope: Scope) -> bool:
     match step:
         case tree.PredictStep(span=span) if refuse("predict", Span(span.start, span.start + len("predict")), scope):
             return True
-        case tree.MarginalizeStep(bracket=Span() as bracket):
-            return refuse("hidden chain", bracket, scope)
         case _:
             return False
 

@@ -584,6 +584,8 @@ class MarginalizeModel:
     over: Named | None
     rows: Named | None
     body: tuple[StepModel, ...]
+    reads: tuple[tuple[Expr, ...], ...] | None = None
+    """Of a hidden chain: the place that each element of each step of the body reads, an index for each of its sets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

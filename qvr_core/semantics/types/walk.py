@@ -83,6 +83,8 @@ def values(step: StepModel) -> tuple[Expr, ...]:
             options = (site.via, site.mask, site.weight, site.at, *(value for _, value in site.limits))
             start = site.chain.start if site.chain is not None else None
             given += tuple(value for _, value in start.args) if isinstance(start, m.FamilyDraw) else start or ()
+            places = step.reads or () if isinstance(step, m.MarginalizeModel) else ()
+            given += tuple(place for read in places for place in read)
             return (*given, *(value for value in options if value is not None))
 
 

@@ -1,0 +1,267 @@
+"""A hidden chain, summed out by the forward algorithm (Rabiner 1989, III.A) in O(T K²) for each chain.
+
+Shapes: B rows, chains over the indices in front (together G), T elements, K states.  Observed elements add their log
+densities to the place that they read; what nothing reads adds nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.families import RUNTIME_FAMILIES
+from qvr_core.runtime.families.categories import categorical_draw
+from qvr_core.runtime.programs import indexed
+from qvr_core.runtime.programs.arguments import Arguments
+from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
+from qvr_core.runtime.programs.execution import SiteInfo, SiteRecord
+from qvr_core.runtime.programs.family_site import FamilySite
+from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.programs.site_terms import Terms
+from qvr_core.runtime.values.cells import Cell, as_one, with_rows
+from qvr_core.runtime.values.layout import Where
+from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.types.model import FamilyDraw, MarginalizeModel, ObserveModel
+
+
+@dataclass(slots=True)
+class Reader:
+    """An observed step of the block: its site, and the place that each of its elements reads."""
+
+    site: FamilySite
+    places: list[Evaluate]
+    sizes: tuple[int, ...]
+    axis: int
+    lag: int
+
+
+class HiddenChain:
+    """`marginalize z[g : G, t : T] : State <- Family(…z[g, t - 1]…) from Family(…)` and the block below it."""
+
+    def __init__(self, model: MarginalizeModel, program: str, parts: Parts) -> None:
+        chain, draw = model.site.chain, model.site.draw
+        assert chain is not None and isinstance(draw, FamilyDraw) and model.reads is not None
+        self.name = model.site.name
+        self.density = model.site.density
+        self.where = Where(program, f"site `{self.name}`", self.name)
+        self.states = indexed.size_of(model.site.bound[0][1].space)
+        self.sizes = tuple(indexed.size_of(index.space) for index in chain.indices)
+        self.lagging = bool(chain.indices[chain.at].lag)
+        self.family = RUNTIME_FAMILIES[draw.family]
+        self.arguments = Arguments(draw, model.site, self.where, parts)
+        self.start_family = self.start = None
+        if isinstance(chain.start, FamilyDraw):
+            self.start_family = RUNTIME_FAMILIES[chain.start.family]
+            self.start = Arguments(chain.start, model.site, self.where, parts)
+        self.readers = [
+            _reader(step, places, program, parts)
+            for step, places in zip(model.body, model.reads, strict=True)
+            if isinstance(step, ObserveModel)
+        ]
+
+    def latents(self) -> list[FamilySite]:
+        """The sample sites of the block: there are none."""
+        return []
+
+    def observed(self) -> list[FamilySite]:
+        """The sites of the block."""
+        return [reader.site for reader in self.readers]
+
+    @property
+    def info(self) -> SiteInfo | None:
+        return None
+
+    # ------------------------------------------------------------ execution
+
+    def run(self, frame: Frame) -> None:
+        """Leave one record with the summed-out density; observed steps without values are drawn."""
+        drawn = None
+        if any(frame.supplied(reader.site.name) is None for reader in self.readers):
+            drawn = self._path(frame)
+            for reader in self.readers:
+                if frame.supplied(reader.site.name) is None:
+                    frame.given[reader.site.name] = Cell(self._drawn(reader, drawn, frame), True)
+        log_prob = None
+        if frame.request.wanted is not False:
+            log_prob = self.evaluate(frame)
+        for reader in self.readers:
+            cell = frame.supplied(reader.site.name)
+            assert cell is not None
+            frame.bound[reader.site.name] = cell
+            frame.sites[reader.site.name] = SiteRecord(
+                reader.site.name,
+                "observe",
+                True,
+                cell.value,
+                None if log_prob is None else torch.zeros_like(log_prob),
+                None,
+                {},
+                self.density,
+            )
+        frame.sites[self.name] = SiteRecord(self.name, "marginalize", True, drawn, log_prob, None, {}, self.density)
+
+    def evaluate(self, frame: Frame) -> Tensor:
+        """log p(observed), all paths of the hidden states summed out: (B,)."""
+        first, later = self._tables(frame)
+        seen = self._seen(frame)
+        if not self.lagging:
+            return Terms(_logsumexp(later.squeeze(-2) + seen.squeeze(-2), -1), True).per_row(frame.rows)
+        # nothing comes before the first element, so nothing there depends on a state before it
+        at = first + seen[..., 0, 0, :]
+        for element in range(1, self.sizes[-1]):
+            step = later[..., element - 1, :, :] + seen[..., element, :, :]
+            at = _logsumexp(at.unsqueeze(-1) + step, -2)
+        return Terms(_logsumexp(at, -1), True).per_row(frame.rows)
+
+    def _tables(self, frame: Frame) -> tuple[Tensor, Tensor]:
+        """log p of the first states (B, …, K), and of each state given the one before it (B, …, T − 1, K, K)."""
+        values = torch.arange(self.states, device=frame.device)
+        aligned = self.arguments.align(frame, (), None)
+        parameters = self.arguments.canonical(aligned, len(self.sizes) + 2)
+        length = self.sizes[-1] - (1 if self.lagging else 0)
+        back = self.states if self.lagging else 1
+        shape = (frame.rows, *self.sizes[:-1], length, back, self.states)
+        later = self.family.log_prob(values, *parameters).expand(shape)
+        if self.start is None or self.start_family is None:
+            return later, later
+        aligned = self.start.align(frame, (), None)
+        parameters = self.start.canonical(aligned, len(self.sizes))
+        first = self.start_family.log_prob(values, *parameters)
+        return first.expand(frame.rows, *self.sizes[:-1], self.states), later
+
+    def _seen(self, frame: Frame) -> Tensor:
+        """What is observed at each place, by the state there and the one before: (B, …, T, K or 1, K)."""
+        total: Tensor | None = None
+        for reader in self.readers:
+            terms = self._terms(reader, frame)
+            place = self._place(reader, frame)
+            flat = terms.reshape(terms.shape[0], -1, *terms.shape[-2:])
+            made = flat.new_zeros(flat.shape[0], math.prod(self.sizes), *flat.shape[-2:])
+            made = made.index_add(1, place, flat)
+            total = made if total is None else total + made
+        if total is None:
+            total = torch.zeros(frame.rows, math.prod(self.sizes), 1, self.states, dtype=precision())
+        return total.reshape(total.shape[0], *self.sizes, *total.shape[-2:]).expand(
+            frame.rows, *self.sizes, total.shape[-2], self.states
+        )
+
+    def _terms(self, reader: Reader, frame: Frame) -> Tensor:
+        """log density of each observed element for all states: (B, *elements, K or 1, K)."""
+        site = reader.site
+        given = frame.supplied(site.name)
+        assert given is not None
+        value = _fitted(given, reader, site, frame)
+        aligned = site.arguments.align(frame, (), None)
+        rank = len(reader.sizes) + 2
+        terms = site.family.log_prob(value[..., None, None], *site.arguments.canonical(aligned, rank))
+        elements = value.shape[1:]
+        shape = (frame.rows, *elements, terms.shape[-2] if terms.ndim > 1 else 1, self.states)
+        return terms.expand(shape)
+
+    def _place(self, reader: Reader, frame: Frame) -> Tensor:
+        """The place of each observed element among all of the chains', (elements,)."""
+        sizes = [size - (reader.lag if at == reader.axis else 0) for at, size in enumerate(reader.sizes)]
+        flat = torch.zeros((), dtype=torch.long, device=frame.device)
+        for place, size in zip(reader.places, self.sizes, strict=True):
+            index = as_one(place(frame)).value.long()
+            self._check(index, size)
+            flat = flat * size + index
+        return flat.expand(sizes).reshape(-1)
+
+    def _check(self, index: Tensor, size: int) -> None:
+        if torch.compiler.is_compiling() or not index.numel():
+            return
+        low, high = int(index.min()), int(index.max())
+        if low < 0 or high >= size:
+            raise self.where.misfit(f"places 0 … {size - 1}", f"{low if low < 0 else high}")
+
+    # ------------------------------------------------------------ draws
+
+    def _path(self, frame: Frame) -> Tensor:
+        """A path of each chain, int64 (B, …, T)."""
+        first, later = self._tables(frame)
+        generator = frame.request.generator
+        if not self.lagging:
+            logits = later.squeeze(-2)
+            return categorical_draw(tuple(logits.shape[:-1]), generator, logits)
+        path = [categorical_draw(tuple(first.shape[:-1]), generator, first)]
+        for element in range(self.sizes[-1] - 1):
+            table = later[..., element, :, :]
+            rows = path[-1][..., None, None].expand(*path[-1].shape, 1, self.states)
+            logits = table.gather(-2, rows).squeeze(-2)
+            path.append(categorical_draw(tuple(logits.shape[:-1]), generator, logits))
+        return torch.stack(path, -1)
+
+    def _drawn(self, reader: Reader, path: Tensor, frame: Frame) -> Tensor:
+        """Values of an observed step given a path, (B, *elements)."""
+        site = reader.site
+        if reader.lag:
+            raise self.where.misfit(f"values for `{site.name}`, which reads its own earlier elements", "none")
+        aligned = site.arguments.align(frame, (), None)
+        rank = len(reader.sizes) + 2
+        place = self._place(reader, frame)
+        flat = path.reshape(path.shape[0], -1)
+        now = flat[:, place]
+        before = flat[:, (place - 1).clamp(min=0)]
+        shape = (frame.rows, *reader.sizes)
+        picked: list[Tensor] = []
+        for parameter in site.arguments.canonical(aligned, rank):
+            wide = parameter.expand(frame.rows, *reader.sizes, *_last_two(parameter))
+            picked.append(_at(wide, before.reshape(shape), now.reshape(shape)))
+        noise = site.family.fresh_noise(shape, frame.request.generator, tuple(picked))
+        value = site.family.value_of(noise, tuple(picked))
+        return value.long() if site.discrete else value
+
+
+def _last_two(parameter: Tensor) -> tuple[int, int]:
+    shape = (1, 1, *parameter.shape)
+    return shape[-2], shape[-1]
+
+
+def _at(table: Tensor, before: Tensor, now: Tensor) -> Tensor:
+    """The entry of each element for its states; `table` is (B, *elements, K or 1, K or 1)."""
+    for state, axis in ((before, -2), (now, -1)):
+        if table.shape[axis] > 1:
+            index = state[..., None, None]
+            index = index.expand(*state.shape, *((1, table.shape[-1]) if axis == -2 else (table.shape[-2], 1)))
+            table = table.gather(axis, index)
+    return table[..., 0, 0]
+
+
+def _fitted(given: Cell, reader: Reader, site: FamilySite, frame: Frame) -> Tensor:
+    """Given values as (B, *elements), those without a density left out."""
+    value: Any = given.value
+    if not site.discrete and not value.is_floating_point():
+        value = value.to(precision())
+    own = tuple(value.shape[int(given.rows) :])
+    if not given.rows and len(own) == len(reader.sizes) + 1 and own[0] == 1:
+        value, own = value[0], own[1:]
+    if own != reader.sizes:
+        raise site.where.misfit(f"values of shape {reader.sizes}, as its indices have", f"shape {own}")
+    value = with_rows(Cell(value, given.rows), frame.rows)
+    if reader.lag:
+        value = value.narrow(reader.axis + 1, reader.lag, reader.sizes[reader.axis] - reader.lag)
+    return value
+
+
+def _reader(step: ObserveModel, places: Sequence[Any], program: str, parts: Parts) -> Reader:
+    site, chain = step.site, step.site.chain
+    made = FamilySite(site, "observe", program, parts)
+    at = 0 if chain is None else chain.at
+    lag = 0 if chain is None else chain.indices[chain.at].lag
+    return Reader(made, [compile_expr(place, parts) for place in places], made.plate, at, lag)
+
+
+def _logsumexp(value: Tensor, axis: int) -> Tensor:
+    """log Σ exp along an axis; where every term is impossible −inf, with gradient zero."""
+    most = value.detach().amax(axis, keepdim=True)
+    most = torch.where(most.isfinite(), most, torch.zeros_like(most))
+    total = (value - most).exp().sum(axis)
+    positive = total > 0
+    log = torch.where(positive, total, torch.ones_like(total)).log()
+    return torch.where(positive, log, torch.full_like(log, -math.inf)) + most.squeeze(axis)

@@ -1,0 +1,217 @@
+"""`marginalize z[g : Subject, t : Time] : State <- Categorical(p[z[g, t - 1]]) from Categorical(p0)`: hidden chains.
+
+Where the block reads the hidden state it stands for all of its values, along an axis of its own; each observed element
+reads one place of one chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from qvr_core.semantics.arithmetic.indices import Lag, lags, running
+from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.programs.family_draws import check_family
+from qvr_core.semantics.programs.indexed_steps import (
+    Along,
+    along_of,
+    first_draw,
+    laid_out,
+    outside_of,
+    product_of,
+    report_idle_start,
+    report_missing_start,
+)
+from qvr_core.semantics.programs.step_options import read_step_options
+from qvr_core.semantics.programs.typed_sites import made_site
+from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
+from qvr_core.semantics.scope.unsupported import refuse
+from qvr_core.semantics.types.axes import axis_of
+from qvr_core.semantics.types.density import EXACT
+from qvr_core.semantics.types.model import (
+    Ascription,
+    Chain,
+    Expr,
+    FamilyDraw,
+    MarginalizeModel,
+    ObserveModel,
+    Site,
+    StepModel,
+    ValueType,
+)
+from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, INDEX_MISMATCH, UNSIZED_DRAW
+from qvr_core.semantics.types.spaces import Finite, Named, Unknown
+from qvr_core.syntax.tree import Item, MarginalizeStep, Name, ObserveStep, Placed
+
+Bindings = list[tuple[str, Binding]]
+
+
+def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) -> tuple[MarginalizeModel, Bindings]:
+    """The block, typed, and what it binds; nothing of the hidden state is seen below it."""
+    states = _states(step, ctx)
+    read_step_options("marginalize", step.options, ctx)
+    behind = _behind(step, ctx)
+    outer = ctx.hidden
+    with running(step.binders, {}, ctx) as whole:
+        ctx.hidden = {**outer, step.name.text: _hidden(step.name, states, whole)}
+    with running(step.binders, behind, ctx) as indices:
+        along = along_of(indices)
+        draw = _transition(step, along, states, ctx)
+        start = first_draw(step, along, ctx, [_axis(step.name, states, 0)])
+    over = product_of(along.indices)
+    binding = Binding("marginalize", ValueType(Unknown()), states, ctx.scope.origin(step.name.span))
+    nested: Bindings = [(step.name.text, binding)]
+    ctx.bindings = {**ctx.bindings, step.name.text: binding}
+    body: list[StepModel] = []
+    reads: list[tuple[Expr, ...]] = []
+    for child in placed.children:
+        ctx.scope.unit, ctx.text = child.uid, child.unit.text
+        node = child.unit.node
+        kind = "observe" if isinstance(node, ObserveStep) else "damaged"
+        nested += [(name.text, _unseen(kind, name, ctx)) for name in child.unit.declares]
+        if isinstance(node, ObserveStep):
+            found = _observed(node, step.name, states, ctx)
+            if found is not None:
+                body.append(found[0])
+                reads.append(found[1])
+        elif node is not None:
+            refuse("hidden chain body", node.span, ctx.scope)
+    ctx.hidden = outer
+    ctx.scope.unit, ctx.text = placed.uid, placed.unit.text
+    at = len(along.indices) - 1
+    site = Site(
+        name=step.name.text,
+        bound=((step.name.text, states),),
+        ascription=Ascription.PLATE,
+        ascribed=over,
+        draw=draw,
+        density=EXACT,
+        over=None,
+        via=None,
+        mask=None,
+        weight=None,
+        at=None,
+        row_local=False,
+        origin=ctx.scope.origin(step.name.span),
+        chain=Chain(indices=along.model, at=at, start=start),
+    )
+    model = MarginalizeModel(site=site, over=None, rows=None, body=tuple(body), reads=tuple(reads))
+    return model, nested
+
+
+def _unseen(kind: str, name: Name, ctx: StepContext) -> Binding:
+    """What a step of the block binds, where nothing can read it."""
+    return Binding(kind, ValueType(Unknown()), Named(Unknown(), "?"), ctx.scope.origin(name.span))
+
+
+def _states(step: MarginalizeStep, ctx: StepContext) -> Named:
+    """The set of the hidden state's values."""
+    unknown = Named(Unknown(), "?")
+    if step.space is None:
+        message = f"nothing says what the values of `{step.name.text}` are: write `{step.name.text}[…] : State <- …`"
+        ctx.scope.report(UNSIZED_DRAW, message, step.name.span)
+        return unknown
+    named = check_object_expr(step.space, ctx.scope)
+    if not isinstance(named.space, Finite | Unknown):
+        message = f"`{named.written}` is no finite set; only those can be summed out along an index"
+        ctx.scope.report(CANNOT_MARGINALIZE, message, step.space.span)
+        return unknown
+    return named
+
+
+def _behind(step: MarginalizeStep, ctx: StepContext) -> dict[str, Lag]:
+    """The lag of the chain: one, along the last index."""
+    found = lags([arg.value for arg in step.draw.args or ()], step.binders, ctx)
+    last = step.binders[-1].name.text
+    wrong = next((lag for name, lag in found.items() if name != last or lag.count > 1), None)
+    if wrong is not None:
+        message = f"a hidden chain looks back by one, along its last index `{last}`"
+        ctx.scope.report(INDEX_MISMATCH, message, wrong.place)
+        return {}
+    if found and step.start is None:
+        report_missing_start(found[last], ctx)
+    if not found and step.start is not None:
+        report_idle_start(step.start.span, ctx)
+    return found
+
+
+def _hidden(name: Name, states: Named, indices: Sequence[Running]) -> Hidden:
+    space = states.space if isinstance(states.space, Finite) else None
+    now, before = (_label(name, states, back) for back in (0, 1))
+    return Hidden(name.text, space, (now, before), tuple(indices))
+
+
+def _label(name: Name, states: Named, back: int) -> str:
+    nominal = states.space.nominal if isinstance(states.space, Finite) else None
+    return axis_of(nominal, name.text + "'" * back)
+
+
+def _axis(name: Name, states: Named, back: int) -> tuple[int | None, str]:
+    size = states.space.size if isinstance(states.space, Finite) else None
+    return (int(size) if isinstance(size, int) else None, _label(name, states, back))
+
+
+def _transition(step: MarginalizeStep, along: Along, states: Named, ctx: StepContext) -> FamilyDraw:
+    family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
+    if family is None or family.support.kind != "finite":
+        message = f"`{step.draw.name.text}` does not draw from a finite set; a hidden state is drawn from Categorical"
+        ctx.scope.report(CANNOT_MARGINALIZE, message, step.draw.name.span)
+        return FamilyDraw(family=step.draw.name.text, args=(), origin=ctx.scope.origin(step.draw.span))
+    plates = [*along.axes, _axis(step.name, states, 1), _axis(step.name, states, 0)]
+    drawn = check_family(step.draw, family, None, ctx, plates)
+    own, space = drawn.type.space, states.space
+    if isinstance(own, Finite) and isinstance(space, Finite) and step.space is not None:
+        ctx.scope.require_fit(
+            Named(Finite(own.size), f"{own.size} values"),
+            Named(Finite(space.size), states.written),
+            step.space.span,
+            CANNOT_MARGINALIZE,
+            f"{family.name} draws from",
+            "the values are",
+        )
+    return drawn.model
+
+
+def _observed(
+    step: ObserveStep, hidden: Name, states: Named, ctx: StepContext
+) -> tuple[ObserveModel, tuple[Expr, ...]] | None:
+    """An observed step of the block, and the place of the chain that each of its elements reads."""
+    ctx.effects.add("Score")
+    family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
+    if family is None or not step.binders or step.space is not None or step.start is not None or family.event:
+        refuse("hidden chain observation", step.name.span, ctx.scope)
+        return None
+    behind = dict(list(lags([arg.value for arg in step.draw.args or ()], step.binders, ctx).items())[:1])
+    ctx.hidden_reads = []
+    before = len(ctx.scope.diagnostics)
+    with running(step.binders, behind, ctx) as indices:
+        along = along_of(indices)
+        options = read_step_options("observe", step.options, ctx)
+        plates = [*along.axes, _axis(hidden, states, 1), _axis(hidden, states, 0)]
+        drawn = outside_of(check_family(step.draw, family, options.over, ctx, plates))
+        places = list(dict.fromkeys(text for text, _ in ctx.hidden_reads))
+        if len(places) > 1:
+            first, second, *_ = places
+            message = f"each element of `{step.name.text}` reads one place of the chain, here `{first}` and `{second}`"
+            ctx.scope.report(INDEX_MISMATCH, message, step.name.span)
+        reads = () if not ctx.hidden_reads else ctx.hidden_reads[0][1]
+        laid = tuple(laid_out(place, along, ctx) for place in reads)
+    if not reads and len(ctx.scope.diagnostics) == before:
+        message = f"`{step.name.text}` does not read `{hidden.text}`: move it out of the block"
+        ctx.scope.report(INDEX_MISMATCH, message, step.name.span)
+    site = made_site(
+        step.name,
+        Ascription.PLATE,
+        product_of(along.indices),
+        drawn.model,
+        EXACT,
+        options,
+        False,
+        ctx.scope.origin(step.name.span),
+    )
+    chain = None
+    if along.chain is not None:
+        chain = Chain(indices=along.model, at=along.indices.index(along.chain), start=None)
+    site = replace(site, bound=((step.name.text, Named(Unknown(), "?")),), chain=chain)
+    return ObserveModel(site=site), laid

@@ -1,0 +1,163 @@
+"""Hidden chains against the sum over all their paths, written out: 3 states, 5 times, 2 subjects."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.distributions import Normal
+
+from qvr_core import dsl
+from qvr_core.runtime.programs.handlers import condition
+from qvr_core.runtime.values.errors import RuntimeProblem
+
+SOURCE = """
+object Time : FinSet 5
+object Subject : FinSet 2
+object State : FinSet 3
+object Row : FinSet 8
+
+program table : Time -> Real 1
+    sample P : State <- Dirichlet([1.0, 1.0, 1.0])
+    sample p0 <- Dirichlet([1.0, 1.0, 1.0])
+    sample mu[s : State] <- Normal(0.0, 2.0)
+    marginalize z[g : Subject, t : Time] : State <- Categorical(P[z[g, t - 1]]) from Categorical(p0)
+        observe y[g : Subject, t : Time] <- Normal(mu[z[g, t]], 1.0)
+    return mu
+
+program long : Row -> Real 1
+    data subject : Row -> Subject
+    data time : Row -> Time
+    sample P : State <- Dirichlet([1.0, 1.0, 1.0])
+    sample p0 <- Dirichlet([1.0, 1.0, 1.0])
+    sample mu[s : State] <- Normal(0.0, 2.0)
+    marginalize z[g : Subject, t : Time] : State <- Categorical(P[z[g, t - 1]]) from Categorical(p0)
+        observe y[i : Row] <- Normal(mu[z[subject[i], time[i]]], 1.0)
+        observe w[i : Row] <- Bernoulli(logits=mu[z[subject[i], time[i]]])
+    return mu
+
+program mixture : Row -> Real 1
+    sample w <- Dirichlet([1.0, 1.0, 1.0])
+    sample mu[s : State] <- Normal(0.0, 2.0)
+    marginalize z[i : Row] : State <- Categorical(w)
+        observe y[i : Row] <- Normal(mu[z[i]], 1.0)
+    return mu
+
+program jumps : Time -> Real 1
+    sample P : State <- Dirichlet([1.0, 1.0, 1.0])
+    sample p0 <- Dirichlet([1.0, 1.0, 1.0])
+    sample mu[s : State, r : State] <- Normal(0.0, 2.0)
+    marginalize z[t : Time] : State <- Categorical(P[z[t - 1]]) from Categorical(p0)
+        observe y[t : Time] <- Normal(mu[z[t - 1], z[t]] + 0.5 * y[t - 1], 1.0)
+    return mu
+
+program stuck : Time -> Real 1
+    sample a <- Beta(1.0, 1.0)
+    sample mu[s : State] <- Normal(0.0, 2.0)
+    let P = [[1.0, 0.0, 0.0], [a, 1.0 - a, 0.0], [0.0, 1.0 - a, a]]
+    marginalize z[t : Time] : State <- Categorical(P[z[t - 1]]) from Categorical([0.0, 0.0, 1.0])
+        observe y[t : Time] <- Normal(mu[z[t]], 1.0)
+    return mu
+"""
+
+
+def _paths(P: Tensor, p0: Tensor, seen: Callable[[tuple[int, ...]], Any], times: int = 5) -> Tensor:
+    """log of the sum over all paths."""
+    found = [
+        p0[path[0]].log() + sum(P[path[t - 1], path[t]].log() for t in range(1, times)) + seen(path)
+        for path in itertools.product(range(3), repeat=times)
+    ]
+    return torch.logsumexp(torch.stack(found), 0)
+
+
+def _run(name: str, data: dict[str, Tensor]) -> Any:
+    torch.manual_seed(0)
+    return dsl.loads(SOURCE).programs[name].execute(None, condition(data))
+
+
+def _at(run: Any, *names: str) -> list[Tensor]:
+    return [run.sites[name].value[0] for name in names]
+
+
+def test_a_table_of_chains() -> None:
+    y = torch.randn(2, 5)
+    run = _run("table", {"y": y})
+    P, p0, mu = _at(run, "P", "p0", "mu")
+    wanted = sum(
+        _paths(P, p0, lambda path, g=g: sum(Normal(mu[path[t]], 1.0).log_prob(y[g, t]) for t in range(5)))
+        for g in range(2)
+    )
+    torch.testing.assert_close(run.sites["z"].log_prob[0], wanted)
+
+
+def test_chains_of_unequal_length_in_a_long_table() -> None:
+    subject, time = torch.tensor([0, 0, 0, 1, 1, 1, 1, 1]), torch.tensor([0, 1, 2, 0, 1, 2, 3, 4])
+    y, w = torch.randn(8), torch.tensor([0, 1, 1, 0, 0, 1, 0, 1])
+    run = _run("long", {"y": y, "w": w, "subject": subject, "time": time})
+    P, p0, mu = _at(run, "P", "p0", "mu")
+
+    def seen(path: tuple[int, ...], g: int) -> Any:
+        rows = [i for i in range(8) if subject[i] == g]
+        coin = torch.distributions.Bernoulli
+        return sum(
+            Normal(mu[path[int(time[i])]], 1.0).log_prob(y[i])
+            + coin(logits=mu[path[int(time[i])]]).log_prob(w[i].float())
+            for i in rows
+        )
+
+    wanted = sum(_paths(P, p0, lambda path, g=g: seen(path, g)) for g in range(2))
+    torch.testing.assert_close(run.sites["z"].log_prob[0], wanted)
+
+
+def test_a_mixture_element_by_element() -> None:
+    y = torch.randn(8)
+    run = _run("mixture", {"y": y})
+    w, mu = _at(run, "w", "mu")
+    wanted = torch.logsumexp(w.log() + Normal(mu, 1.0).log_prob(y[:, None]), 1).sum()
+    torch.testing.assert_close(run.sites["z"].log_prob[0], wanted)
+
+
+def test_what_is_observed_may_read_both_states_and_its_own_past() -> None:
+    y = torch.randn(5)
+    run = _run("jumps", {"y": y})
+    P, p0, mu = _at(run, "P", "p0", "mu")
+    wanted = _paths(
+        P,
+        p0,
+        lambda path: sum(Normal(mu[path[t - 1], path[t]] + 0.5 * y[t - 1], 1.0).log_prob(y[t]) for t in range(1, 5)),
+    )
+    torch.testing.assert_close(run.sites["z"].log_prob[0], wanted)
+
+
+def test_impossible_steps_have_no_nan_in_gradients() -> None:
+    torch.manual_seed(0)
+    y = torch.randn(5).double()
+    model = dsl.loads(SOURCE).programs["stuck"]
+    a = torch.tensor([0.3], dtype=torch.float64, requires_grad=True)
+    mu = torch.randn(1, 3, dtype=torch.float64, requires_grad=True)
+    found = model.log_joint(None, {"a": a, "mu": mu, "y": y})
+    one, zero = torch.ones_like(a[0]), torch.zeros_like(a[0])
+    P = torch.stack([one, zero, zero, a[0], one - a[0], zero, zero, one - a[0], a[0]]).reshape(3, 3)
+    p0 = torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64)
+    prior = torch.distributions.Beta(1.0, 1.0).log_prob(a[0]) + Normal(0.0, 2.0).log_prob(mu).sum()
+    wanted = prior + _paths(P, p0, lambda path: sum(Normal(mu[0, path[t]], 1.0).log_prob(y[t]) for t in range(5)))
+    torch.testing.assert_close(found[0], wanted)
+    assert all(bool(grad.isfinite().all()) for grad in torch.autograd.grad(found.sum(), (a, mu)))
+
+
+@pytest.mark.parametrize("name", ["table", "mixture"])
+def test_chains_and_what_is_seen_of_them_are_drawn(name: str) -> None:
+    run = _run(name, {})
+    shape = (1, 2, 5) if name == "table" else (1, 8)
+    assert tuple(run.sites["y"].value.shape) == tuple(run.sites["z"].value.shape) == shape
+    assert bool(run.sites["z"].log_prob.isfinite().all())
+
+
+def test_a_place_outside_of_the_chains_is_told() -> None:
+    rows = torch.zeros(8, dtype=torch.long)
+    with pytest.raises(RuntimeProblem, match="time"):
+        _run("long", {"y": torch.randn(8), "w": rows, "subject": rows, "time": rows + 7})
