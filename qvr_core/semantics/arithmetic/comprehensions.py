@@ -105,7 +105,7 @@ def _contracted(
     where: Origin,
     ctx: StepContext,
 ) -> Expr:
-    aligned = align(factors, ["the left side"] + ["the right side"] * len(factors), where, ctx)
+    aligned = align(factors, ["the left side"] + ["the right side"] * (len(factors) - 1), where, ctx)
     if aligned.failed:
         return replace(factors[0], type=ValueType(Unknown()))
     named = [[str(name) for _, name in axes(factor.type) or []] for factor in factors]
