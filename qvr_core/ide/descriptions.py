@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qvr_core.ide import arrows
+from qvr_core.ide.axes import plate_of, site_type, type_text
+from qvr_core.ide.indices import chain_note
 from qvr_core.ide.language import sentence, support_text
 from qvr_core.ide.prose import Code, Comment, Prose, prose
 from qvr_core.ide.symbols import Symbol, lookup, references
@@ -226,13 +228,15 @@ def site_text(site: m.Site, name: str, role: str) -> Prose:
         case m.ArrowDraw(arrow=arrow):
             drawn = f"from `{arrow.name}`" if isinstance(arrow, m.Ref) else "from an arrow"
             support = ""
-    plate = site.ascribed if site.ascription in (m.Ascription.PLATE, m.Ascription.ROW_DRAWS) else None
+    plate = plate_of(site)
+    typed = site_type(site, name)
     shape = f"Shape: `{arrows.plate_shape(plate, space)}`" if space is not None or plate is not None else ""
     return prose(
-        Code(f"{name} : {space.written}" if space is not None else name),
+        Code(f"{name} : {typed}" if typed else name),
         f"{role} · {drawn}" + (f" · {space_text(space)}" if space is not None else ""),
         shape,
         f"One draw per element of {space_text(plate)}." if plate is not None else "",
+        chain_note(site),
         support,
         sentence(arrows.density_text(site.density)),
         "Drawn anew in each row of the batch." if site.row_local and plate is not None else "",
@@ -241,8 +245,7 @@ def site_text(site: m.Site, name: str, role: str) -> Prose:
 
 def value_text(kind: m.ValueType) -> str:
     """The type of a value in arithmetic."""
-    parts = [structure(kind.space) if kind.space is not None else "depends on the data"]
-    if kind.indexed:
-        parts.append("indexed by " + ", ".join(f"`{name}`" if name else "an anonymous set" for name in kind.indexed))
+    axes = type_text(kind) if kind.indexed else ""
+    parts = [f"`{axes}`" if axes else structure(kind.space) if kind.space is not None else "depends on the data"]
     parts.append("differs from row to row" if kind.rows else "the same for all rows")
     return " · ".join(parts)

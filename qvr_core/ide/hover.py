@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide import arrows
 from qvr_core.ide.answers import Hover
+from qvr_core.ide.axes import let_type, type_text
 from qvr_core.ide.descriptions import (
     arrow_text,
     deduction_text,
@@ -17,6 +18,7 @@ from qvr_core.ide.descriptions import (
     site_text,
     value_text,
 )
+from qvr_core.ide.indices import index_text, order_note
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language import (
     builtin_text,
@@ -36,7 +38,7 @@ from qvr_core.semantics.language.options import MEANINGS
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import space_text, structure
-from qvr_core.semantics.types.spaces import Finite, factors_of, has_seq, item_of, sequence_of
+from qvr_core.semantics.types.spaces import Finite
 from qvr_core.semantics.types.walk import all_steps, parts, walk
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree import Statement
@@ -105,7 +107,7 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
         case "size":
             return prose(f"`{symbol.name}`: a size, the same wherever the file names it", _size_value(snapshot, found))
         case "local":
-            return prose(f"`{symbol.name}`: bound here")
+            return index_text(snapshot, found) or prose(f"`{symbol.name}`: bound here")
         case "label":
             return prose(f"`{symbol.name}`: an element, or the name of a factor")
         case "atom" | "rule":
@@ -154,23 +156,14 @@ def _step(step: m.StepModel, name: str) -> Prose:
             return site_text(site, name, "observed")
         case m.MarginalizeModel(site=site) if name == site.name:
             return site_text(site, name, "summed out exactly")
-        case m.LetModel(names=names, value=value) if name in names:
-            return prose(Code(f"let {name}"), value_text(_part(value.type, names.index(name), len(names))))
+        case m.LetModel(names=names) if name in names:
+            kind = let_type(step, name)
+            typed = f" : {type_text(kind)}" if kind.indexed else ""
+            return prose(Code(f"let {name}{typed}"), value_text(replace(kind, indexed=(), sizes=())), order_note(step))
         case m.ScoreModel(name=own) if own == name:
             return prose(Code(f"score {name}"), "Added to the log joint density")
         case _:
             return ()
-
-
-def _part(kind: m.ValueType, index: int, count: int) -> m.ValueType:
-    """What one of several names gets of a product."""
-    if count == 1 or kind.space is None:
-        return kind
-    factors = factors_of(item_of(kind.space))
-    if len(factors) != count:
-        return kind
-    own = factors[index]
-    return replace(kind, space=sequence_of(own) if has_seq(kind.space) else own)
 
 
 def _data(snapshot: Snapshot, found: Found) -> Prose:

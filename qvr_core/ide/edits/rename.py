@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Refusal, TextEdit
+from qvr_core.ide.names import Occurrence, names_of
 from qvr_core.ide.symbols import (
     GLOBAL_KINDS,
     RENAMABLE,
     Found,
+    Symbol,
     bindings,
     lookup,
     place_of,
@@ -20,6 +24,7 @@ from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
 from qvr_core.syntax.source import Cursor, Range
+from qvr_core.syntax.tree import Span
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -86,12 +91,38 @@ def _taken(snapshot: Snapshot, found: Found, name: str) -> Refusal | None:
             placed, _ = bindings(statement)[name]
             line = snapshot_line(snapshot, placed.uid)
             return Refusal(f"`{name}` is already bound in the program that would use it, on line {line}.")
+    return _caught(snapshot, symbol, name)
+
+
+def _caught(snapshot: Snapshot, symbol: Symbol, name: str) -> Refusal | None:
+    """Why a name cannot be given where an index or the name of a lambda would mean something else than now."""
+    places = references(snapshot, symbol)
+    for place in places:
+        for other in _named(place, name):
+            if other.part == "local-bind" and other.scope is not None and _inside(place.span, other.scope):
+                line = place_of(snapshot, replace(place, occurrence=other)).start.line + 1
+                return Refusal(f"`{name}` is bound already where `{symbol.name}` stands, on line {line}.")
+    scope = places[0].occurrence.scope if symbol.kind == "local" and places else None
+    for other in _named(places[0], name) if places else ():
+        if scope is None:
+            continue
+        further = other.scope is None or not _inside(other.scope, scope)
+        if further and other.part in ("value", "callee", "local") and _inside(other.span, scope):
+            line = place_of(snapshot, replace(places[0], occurrence=other)).start.line + 1
+            return Refusal(f"`{name}` on line {line} would then be what `{symbol.name}` is now.")
     return None
+
+
+def _named(place: Found, name: str) -> Iterator[Occurrence]:
+    return (other for other in names_of(place.placed.unit) if other.text == name)
+
+
+def _inside(inner: Span, outer: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def snapshot_line(snapshot: Snapshot, uid: int) -> int:
     """The line number of a unit, counted from 1 as people do."""
     from qvr_core.semantics.types.diagnostics import Origin
-    from qvr_core.syntax.tree import Span
 
     return snapshot.range(Origin(uid, Span(0, 0))).start.line + 1
