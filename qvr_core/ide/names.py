@@ -15,7 +15,7 @@ from qvr_core.semantics.language.options import OBJECT_KEYS, VALUE_KEYS
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.tree import Name, Span, Unit
 
-VALUE_OPTIONS = frozenset((*VALUE_KEYS, "lengths"))
+VALUE_OPTIONS = frozenset((*VALUE_KEYS, "lengths", "keep"))
 """Options whose values are names of the program."""
 
 CALLS = frozenset(one.name for one in COMBINATORS.values() if not one.bare)

@@ -1,8 +1,9 @@
-"""Pointwise log likelihood: one number for each element of an observed step, given draws of the latents."""
+"""What is computed for draws of the latents, after sampling: the pointwise log likelihood, and deterministic sites."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,16 @@ from torch import Tensor
 
 from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.runtime.programs.execution import Execution
-from qvr_core.runtime.programs.handlers import by_rows, condition, densities, pointwise, replay, substitute
+from qvr_core.runtime.programs.handlers import by_rows, condition, densities, keep, pointwise, replay, substitute
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.layout import parts
+from qvr_core.semantics.types.deterministic import deterministic
 
 AT_ONCE = 2_000
 """Rows of one execution: draws times rows of the input."""
+MOST_KEPT = 10_000
+"""A let of more numbers a draw is kept only where the program says so."""
 
 
 def log_likelihood(run: Execution, model: ProgramModule) -> dict[str, Tensor]:
@@ -43,12 +47,16 @@ class Given:
     x: object
     observations: Mapping[str, Any]
 
-    @torch.no_grad()
     def log_likelihood(self, samples: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """{step: (draws, …)} for latents {site: (draws, …)}, with an axis of rows where the program reads its input.
 
         Noise inside arrows is among the latents, as `site/path`; parameters are, by name, where they were lifted.
         """
+        return self._each(samples)
+
+    @torch.no_grad()
+    def _each(self, samples: Mapping[str, Tensor], lets: Collection[str] = ()) -> dict[str, Tensor]:
+        """Of executions on parts of the draws: the values of `lets`, else the log likelihood."""
         model = self.model.model if isinstance(self.model, LiftedModel) else self.model
         count = len(next(iter(samples.values())))
         names = {name for name, _ in model.named_parameters()}
@@ -61,13 +69,26 @@ class Given:
         for start in range(0, count, step):
             part = {name: draws[start : start + step] for name, draws in rest.items()}
             with parameters_set(model, {name: draws[start] for name, draws in lifted.items()}):
-                made = self._part(model, value, part, min(step, count - start), rows)
+                made = self._part(model, value, part, min(step, count - start), rows, lets)
             for name, numbers in made.items():
                 found.setdefault(name, []).append(numbers)
         return {name: torch.cat(pieces) for name, pieces in found.items()}
 
+    def deterministic(self, samples: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """{let: (draws, …)} for latents {site: (draws, …)}: what `keep` names, else every let that depends on a latent,
+        while it has at most `MOST_KEPT` numbers a draw."""
+        model = self.model.model if isinstance(self.model, LiftedModel) else self.model
+        names = deterministic(model.program) if model.program.keep is None else model.program.keep
+        return self._each(samples, names) if names else {}
+
     def _part(
-        self, model: ProgramModule, value: Any, samples: Mapping[str, Tensor], count: int, rows: int
+        self,
+        model: ProgramModule,
+        value: Any,
+        samples: Mapping[str, Tensor],
+        count: int,
+        rows: int,
+        lets: Collection[str],
     ) -> dict[str, Tensor]:
         given = dict(self.observations)
         if value is not None:
@@ -81,7 +102,11 @@ class Given:
                 noise.setdefault(site, {})[path] = draws
         latents = {name: draws for name, draws in flat.items() if name in model.sites}
         known = (condition(given), substitute(latents), replay(noise))
-        run = model.run(value, *known, densities(True), pointwise, by_rows(count * rows))
+        wanted = (densities(False), keep(lets)) if lets else (densities(True), pointwise)
+        run = model.run(value, *known, *wanted, by_rows(count * rows))
+        if lets:
+            most = MOST_KEPT if model.program.keep is None else math.inf
+            return {name: v for name, v in run.kept.items() if v[0].numel() <= most}
         made = log_likelihood(run, model)
         shape = (count,) if value is None else (count, rows)
         return {name: numbers.reshape(*shape, *numbers.shape[1:]) for name, numbers in made.items()}

@@ -106,6 +106,24 @@ class Predictive:
     ) -> dict[str, Tensor]:
         """{observed step: (num_samples, B, …)}: log p of each element given a draw of the latents; without the axis B
         for a program that does not use its input.  NaN where an element is masked."""
+        given, samples = self._latents(x, observations, generator)
+        return given.log_likelihood(samples)
+
+    def deterministic(
+        self,
+        x: object = None,
+        observations: Mapping[str, Any] | None = None,
+        *,
+        generator: Generator | None = None,
+    ) -> dict[str, Tensor]:
+        """{let: (num_samples, …)}: the lets of a program without input that depend on a latent, or that its `keep`
+        names, for draws of the latents."""
+        given, samples = self._latents(x, observations, generator)
+        return given.deterministic(samples)
+
+    def _latents(
+        self, x: object, observations: Mapping[str, Any] | None, generator: Generator | None
+    ) -> tuple[Given, Mapping[str, Tensor]]:
         model = self.model
         model.check_names(dict(observations or {}), "observations")
         samples = {name: draws[: self.num_samples] for name, draws in self.samples.items()}
@@ -113,7 +131,7 @@ class Predictive:
             latent = {n for n, site in model.sites.items() if site.kind == "sample" and n not in (observations or {})}
             drawn = Predictive(model, self.guide, None, self.num_samples, latent)
             samples = drawn(x, observations, generator=generator)
-        return Given(model, x, dict(observations or {})).log_likelihood(samples)
+        return Given(model, x, dict(observations or {})), samples
 
     def _per_draw(
         self,

@@ -195,3 +195,52 @@ program p(tokens) : Token -> Token [lengths=n]
     found = traced.log_likelihood["y"]
     assert found.isnan().tolist() == [[False, False, False], [False, True, True]]
     torch.testing.assert_close(found.nansum(-1), traced.sites["y"].log_prob)
+
+
+KEPT = """
+object School : FinSet 8
+program schools : School -> School {option}
+    sample mu <- Normal(0.0, 5.0)
+    sample tau <- HalfCauchy(5.0)
+    sample raw : School <- Normal(0.0, 1.0)
+    let half = sigma / 2
+    let theta = mu + tau * raw
+    let best = max(theta)
+    observe y : School <- Normal(theta, sigma)
+    return theta
+"""
+
+
+def test_lets_that_depend_on_a_latent_are_kept() -> None:
+    result = sampled(KEPT.format(option=""), DATA)
+    assert set(result.deterministic) == {"theta", "best"}
+    samples = result.samples
+    theta = samples["mu"].unsqueeze(-1) + samples["tau"].unsqueeze(-1) * samples["raw"]
+    torch.testing.assert_close(result.deterministic["theta"], theta)
+    torch.testing.assert_close(result.deterministic["best"], theta.amax(-1))
+    assert list(result.to_arviz()["posterior"].data_vars) == ["mu", "tau", "raw", "theta", "best"]
+    model = loads(KEPT.format(option="")).morphism
+    drawn = Predictive(model, posterior_samples=result.joined()).deterministic(None, DATA)
+    torch.testing.assert_close(drawn["theta"], theta.flatten(0, 1))
+    guide = AutoNormalGuide(model, {"y"})
+    assert Predictive(model, guide, num_samples=7).deterministic(None, DATA)["theta"].shape == (7, 8)
+
+
+def test_the_program_says_which() -> None:
+    assert set(sampled(KEPT.format(option="[keep=[best]]"), DATA).deterministic) == {"best"}
+    assert sampled(KEPT.format(option="[keep=[]]"), DATA).deterministic == {}
+
+
+def test_large_lets_are_kept_where_the_program_says_so() -> None:
+    text = """
+object Row : FinSet 101
+program p : Row -> Row {option}
+    sample m : Row <- Normal(0.0, 1.0)
+    let table = outer(m, m)
+    observe y <- Normal(sum(m), 1.0)
+    return m
+"""
+    given = {"y": torch.tensor(0.0)}
+    assert sampled(text.format(option=""), given, 2, 1).deterministic == {}
+    kept = sampled(text.format(option="[keep=[table]]"), given, 2, 1).deterministic
+    assert kept["table"].shape == (1, 2, 101, 101)

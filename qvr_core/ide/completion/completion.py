@@ -251,6 +251,7 @@ def _options(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
     elif place.keyword == "program":
         yield _option("effects", "effects=[$0]", MEANINGS["effects"], snippet=True)
         yield _option("lengths", "lengths=", MEANINGS["lengths"])
+        yield _option("keep", "keep=[$0]", MEANINGS["keep"], snippet=True)
     elif place.keyword == "deduction":
         yield from (_option(key, f"{key}=", MEANINGS[key]) for key in DEDUCTION_KEYS if key not in given)
 

@@ -95,9 +95,20 @@ class MCMCResult:
         found = self.given.log_likelihood(self.joined())
         return {name: value.reshape(*shape, *value.shape[1:]) for name, value in found.items()}
 
+    @cached_property
+    def deterministic(self) -> dict[str, Tensor]:
+        """The lets that depend on a latent, or that the program's `keep` names, (chains, draws, …); computed from the
+        draws when they are first asked for."""
+        if self.given is None:
+            return {}
+        shape = self.diverging.shape
+        found = self.given.deterministic(self.joined())
+        return {name: value.reshape(*shape, *value.shape[1:]) for name, value in found.items()}
+
     def to_arviz(self) -> Any:
-        """As an xarray.DataTree of ArviZ' schema: groups `posterior`, `sample_stats`, `log_likelihood` (one number for
-        each observed element) and `observed_data`, dimensions `chain`, `draw`, ….  A slash in a name becomes a dot.
+        """As an xarray.DataTree of ArviZ' schema, dimensions `chain`, `draw`, …: groups `posterior` (latents, then
+        deterministic sites), `sample_stats`, `log_likelihood` (one number for each observed element), `observed_data`.
+        A slash in a name becomes a dot.
 
         ArviZ 1 takes it as it is, earlier ones through `arviz.from_datatree`.
         Source: the InferenceData schema specification of ArviZ.
@@ -111,7 +122,7 @@ class MCMCResult:
             "n_steps": self.leapfrog_steps,
             "lp": self.log_density,
         }
-        groups = {"/posterior": _dataset(self.samples), "/sample_stats": _dataset(statistics)}
+        groups = {"/posterior": _dataset({**self.samples, **self.deterministic}), "/sample_stats": _dataset(statistics)}
         if self.given is not None:
             observed = self.given.observed_data()
             if sum(value.numel() for value in observed.values()) * self.diverging.numel() > MOST_NUMBERS:

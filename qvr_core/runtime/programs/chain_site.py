@@ -5,6 +5,7 @@ The density of given values is evaluated for all elements at once; a draw goes e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -64,7 +65,16 @@ class ChainSite(FamilySite):
         request = frame.request
         if (request.wanted is not False) if observed else request.wants(self.name) or request.wanted:
             record.log_prob = self.weighted(self._chain_terms(value, frame), frame, None).per_row(frame.rows)
+        if request.pointwise and observed and self.kind == "observe":
+            record.pointwise = self._pointwise(value, frame)
         return record
+
+    def _pointwise(self, value: Tensor, frame: Frame) -> Tensor:
+        """log p(y_t | y before t) of each element, (B, *sizes); NaN for first elements that are given."""
+        terms = self._chain_terms(value, frame)
+        if self.start is None:
+            terms.value.narrow(self.axis + 1, 0, self.lag).fill_(math.nan)
+        return self.weighted(terms, frame, None, math.nan).by_row(frame.rows)
 
     def _fit(self, given: Cell, frame: Frame) -> Tensor:
         """A given value as (B, *sizes)."""

@@ -67,6 +67,8 @@ class Execution:
     sites: dict[str, SiteRecord]
     output: Value
     rows: int
+    kept: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
+    """(B, …) values of lets, where they were asked for."""
 
     def log_joint(self) -> Tensor:
         """log p(values | x, innovations), (B,)."""
@@ -139,6 +141,7 @@ class Request:
     scored: Collection[str] = ()
     tables: bool = False
     pointwise: bool = False
+    keep: Collection[str] = ()
     scales: Mapping[str, float] = field(default_factory=dict)
 
     def noise_of(self, site: str, specs: Callable[[], Sequence[NoiseSpec]]) -> Mapping[str, Tensor] | None:

@@ -82,6 +82,15 @@ def pointwise(request: Request) -> None:
     request.pointwise = True
 
 
+def keep(names: Collection[str]) -> Handler:
+    """Leave the values of these lets, (B, …)."""
+
+    def handle(request: Request) -> None:
+        request.keep = names
+
+    return handle
+
+
 def by_rows(count: int | None) -> Handler:
     """The number of rows of a program that does not use its input (particles, chains)."""
 

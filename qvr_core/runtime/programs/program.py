@@ -143,7 +143,9 @@ class ProgramModule(ProgramArrow, Naming):
             record = frame.sites.get(name)
             if record is not None and record.observed and record.log_prob is not None:
                 record.log_prob = factor * record.log_prob
-        return Execution(frame.sites, self._output(frame), count)
+        cells = {name: frame.bound[name] for name in request.keep if name in frame.bound}
+        kept = {name: with_rows(cell, count) for name, cell in cells.items() if isinstance(cell.value, Tensor)}
+        return Execution(frame.sites, self._output(frame), count, kept)
 
     def _row_lengths(self, frame: Frame) -> Tensor:
         """How many positions of each row are valid, int64 (B,)."""

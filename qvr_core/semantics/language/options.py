@@ -19,6 +19,7 @@ MEANINGS: Mapping[str, str] = {
     "noncentred": "Guides and chains move the standardised draw; density, value and name stay as they are.",
     "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
     "lengths": "How many positions of each row's sequences are valid: data or an input. Attention sees no others.",
+    "keep": "The lets whose values a fit keeps beside the latents; by itself all small ones that depend on a latent.",
     "effects": "What the body may do: a subset of `Sample`, `Score`, `Marginal`, `Pure`.",
     "low": "The lower bound of the space.",
     "high": "The upper bound of the space.",
@@ -61,7 +62,7 @@ FLAGS = ("noncentred",)
 REDUCTIONS = ("logsumexp",)
 
 EFFECTS = ("Sample", "Score", "Marginal", "Pure")
-PROGRAM_KEYS = ("effects", "lengths")
+PROGRAM_KEYS = ("effects", "lengths", "keep")
 
 SEMIRINGS: Mapping[str, str] = {
     "LogProb": "sums over derivations, in logs",

@@ -9,9 +9,10 @@ from qvr_core.semantics.language.options import EFFECTS, PROGRAM_KEYS
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Binding
-from qvr_core.semantics.scope.scope import ArrowEntry, Scope
+from qvr_core.semantics.scope.scope import ArrowEntry, Scope, respelt
+from qvr_core.semantics.types.deterministic import deterministic
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
-from qvr_core.semantics.types.model import Bound, Data, DataName, Expr, Extent, ValueType
+from qvr_core.semantics.types.model import Bound, Data, DataName, Expr, Extent, Program, ValueType
 from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, PROGRAM_OPTION, TOO_FEW_POSITIONS
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown, has_seq
 from qvr_core.syntax.tree import ListValue, Name, Option, ProgramHeader, Span, Word
@@ -26,27 +27,65 @@ class HeaderOptions:
     effects: frozenset[str] | None
     span: Span
     lengths: Name | None
+    keep: tuple[Name, ...] | None = None
 
 
 def read_header_options(header: ProgramHeader, scope: Scope) -> HeaderOptions:
     """The options of a header; reports what else stands in the bracket."""
     effects: frozenset[str] | None = None
     span, lengths = Span(0, 0), None
+    keep: tuple[Name, ...] | None = None
     for option in header.options.items if header.options is not None else ():
         match option.key.text:
             case "effects":
                 effects, span = _effects(option, scope), option.span
             case "lengths":
                 lengths = _lengths(option, scope)
+            case "keep":
+                keep = _kept(option, scope)
             case _:
                 _unknown(option, scope)
-    return HeaderOptions(effects, span, lengths)
+    return HeaderOptions(effects, span, lengths, keep)
+
+
+def _kept(option: Option, scope: Scope) -> tuple[Name, ...] | None:
+    value = option.value
+    items = value.items if isinstance(value, ListValue) else () if value is None else (value,)
+    names = tuple(Name(item.text, item.span) for item in items if isinstance(item, Word))
+    if value is not None and len(names) == len(items):
+        return names
+    place = option.span if value is None else value.span
+    scope.report(PROGRAM_OPTION, "`keep` lists the lets that are kept: `keep=[eta, rho]`", place)
+    return None
+
+
+def check_keep(names: tuple[Name, ...], program: Program, scope: Scope) -> tuple[str, ...]:
+    """The names of `keep`, each a let that depends on a latent."""
+    if program.uses_input and names:
+        message = f"`{program.name}` reads its input: what it computes differs from row to row and is not kept"
+        scope.report(PROGRAM_OPTION, message, names[0].span)
+        return ()
+    known = deterministic(program)
+    for name in names:
+        if name.text in known:
+            continue
+        near = closest(name.text, known)
+        message = f"`{name.text}` is no let that depends on a latent"
+        message += (
+            f"; did you mean `{near}`?"
+            if near
+            else f"; those are {', '.join(f'`{k}`' for k in known)}"
+            if known
+            else ""
+        )
+        scope.report(PROGRAM_OPTION, message, name.span, fixes=respelt(name, near, scope))
+    return tuple(name.text for name in names if name.text in known)
 
 
 def _unknown(option: Option, scope: Scope) -> None:
     near = closest(option.key.text, PROGRAM_KEYS)
     message = f"programs have no option `{option.key.text}`"
-    message += f"; did you mean `{near}`?" if near else "; they have `effects` and `lengths`"
+    message += f"; did you mean `{near}`?" if near else "; they have `effects`, `lengths` and `keep`"
     fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(option.key.span), near),), True),)
     scope.report(PROGRAM_OPTION, message, option.key.span, fixes=fixes)
 

@@ -6,7 +6,7 @@ A step is checked again only where its own text or something that it reads has c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from weakref import WeakKeyDictionary
 
@@ -20,7 +20,7 @@ from qvr_core.semantics.programs.program_inputs import (
     input_bindings,
     model_inputs,
 )
-from qvr_core.semantics.programs.program_options import HeaderOptions, check_lengths, read_header_options
+from qvr_core.semantics.programs.program_options import HeaderOptions, check_keep, check_lengths, read_header_options
 from qvr_core.semantics.programs.program_rules import (
     Bound,
     bind_all,
@@ -95,7 +95,7 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
     scope.unit = statement.uid
     items = () if returned is None else returned.items
     sort = Sort.SAMPLED if any(block.sampled for block in typed.blocks) else Sort.DETERMINISTIC
-    return Program(
+    program = Program(
         name=header.name.text,
         inputs=model_inputs(factors, typed.bindings),
         template=template,
@@ -116,6 +116,9 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         extent=joint_extent(reached.values()),
         stages=sum((block.stages for block in typed.blocks), NO_STAGES),
     )
+    if options.keep is None or scope.mistaken:
+        return program
+    return replace(program, keep=check_keep(options.keep, program, scope))
 
 
 def _memory(scope: Scope) -> Memory:
@@ -246,6 +249,7 @@ def _check_whole(typed: Reading, returned: Returned | None, options: HeaderOptio
     names = [name for _, name in returned.items]
     if options.lengths is not None:
         names.append(options.lengths.text)
+    names.extend(name.text for name in options.keep or ())
     check_unused(typed.blocks, typed.inputs, names, "Score" in typed.effects, scope)
     check_plates(typed.blocks, typed.bindings, names, scope)
 

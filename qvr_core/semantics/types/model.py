@@ -720,6 +720,8 @@ class Program:
     """How many positions of each row's sequences are valid; None where nothing is padded."""
     extent: Extent = ANY_LENGTH
     stages: Stages = ONE_STAGE
+    keep: tuple[str, ...] | None = None
+    """The lets that a fit keeps; None: all that depend on a latent, while they are small."""
 
 
 # ---------------------------------------------------------------- compositions, deductions, the file
