@@ -244,3 +244,17 @@ program p : Row -> Row {option}
     assert sampled(text.format(option=""), given, 2, 1).deterministic == {}
     kept = sampled(text.format(option="[keep=[table]]"), given, 2, 1).deterministic
     assert kept["table"].shape == (1, 2, 101, 101)
+
+
+def test_a_series_has_a_number_for_each_time_and_none_for_what_is_given() -> None:
+    text = """
+object Time : FinSet 5
+program p : Time -> Time
+    sample b <- Normal(0.0, 1.0)
+    observe y[t : Time] <- Normal(b * y[t - 1], 0.5)
+    return b
+"""
+    y = torch.tensor([0.3, 0.1, -0.4, 0.9, 1.2])
+    found = trace(loads(text).morphism, None, {"y": y, "b": torch.tensor([0.7])}).log_likelihood["y"][0]
+    assert found.isnan().tolist() == [True, False, False, False, False]
+    np.testing.assert_allclose(found[1:], stats.norm(0.7 * y[:-1], 0.5).logpdf(y[1:]), rtol=1e-5)
