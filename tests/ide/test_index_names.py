@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qvr_core.ide.answers import Refusal
+from qvr_core.ide.completion.completion import complete
 from qvr_core.ide.edits.rename import rename
 from qvr_core.ide.hover import hover
 from qvr_core.ide.navigation import definition, find_references, highlights
@@ -139,3 +140,39 @@ def test_an_index_is_coloured_like_a_parameter() -> None:
     (first,) = columns(11, "i : House", 0)
     assert found[0] == (first[1], ("declaration",))
     assert len(found) == 6
+
+
+INDEXED = """\
+object County : FinSet 4
+object House : FinSet 50
+object Wide : Real 4
+object Feature : {floor, "first floor"}
+program radon : House -> Real 1
+    data county : House -> County
+    sample a[c : County] <- Normal(0.0, 1.0)
+    sample beta[c : County, f : Feature] <- Normal(0.0, 1.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "first"),
+    [
+        ("let eta[i : House] = a[$0]", ["county[i]"]),
+        ("let eta[i : House] = county[$0]", ["i"]),
+        ("observe y[i : House] <- Normal(a[$0], 1.0)", ["county[i]"]),
+        ("let eta[i : House] = beta[county[i], $0]", ['"first floor"', "floor"]),
+        ("let eta[i : House] = sum(beta[county[i], $0] for f : Feature)", ["f", '"first floor"', "floor"]),
+        ("let eta[i : $0", ["County", "Feature", "House"]),
+        ("let eta[i : House] = sum(a[c] for c : $0)", ["County", "Feature", "House"]),
+    ],
+)
+def test_what_an_index_may_be_comes_first(line: str, first: list[str]) -> None:
+    found = complete(*at(f"{INDEXED}    {line}\n    return a\n"))
+    chosen = [item.label for item in found[: len(first)]]
+    assert chosen == first
+    assert "Wide" not in [item.label for item in found]
+
+
+def test_names_are_offered_with_their_axes() -> None:
+    found = {item.label: item.detail for item in complete(*at(f"{INDEXED}    let eta = $0\n    return a\n"))}
+    assert (found["a"], found["beta"]) == ("sample · County", "sample · County * Feature")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.draws import draws_offered, given_by_left, item_of_cell, scans_offered
+from qvr_core.ide.completion.indexing import indexed_name, indices_offered, sets_offered
 from qvr_core.ide.completion.offers import (
     BEST,
     GOOD,
@@ -356,9 +358,12 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
     drawn = _seen(place, "DRAW")
     match place.keyword:
         case "return":
-            yield from bound_offered(place)
+            yield from bound_offered(snapshot, place)
         case _ if bracket is not None and bracket.since and bracket.since[-1].kind == "COLON":
-            yield from objects_offered(snapshot, place)  # of an index
+            yield from sets_offered(snapshot, place)  # of an index
+        case _ if bracket is not None and indexed_name(place, bracket) is not None:
+            yield from indices_offered(snapshot, place, bracket)
+            yield from (replace(item, rank=max(item.rank, PLAIN)) for item in _arithmetic(snapshot, place))
         case "let" | "score":
             if _seen(place, "EQUAL"):
                 yield from _arithmetic(snapshot, place)

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
+from qvr_core.ide.axes import types_of
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.snippets import SPACE_SNIPPETS
 from qvr_core.ide.completion.typing import fits
@@ -138,7 +139,7 @@ def parameters_offered(bracket: Bracket) -> Items:
 
 def values_offered(snapshot: Snapshot, place: Context) -> Items:
     """Bound names first, then the data names that the file already uses."""
-    yield from bound_offered(place)
+    yield from bound_offered(snapshot, place)
     if partial_answer(snapshot):
         own = place.statement.header.unit.declares if place.statement is not None else ()
         programs = [program for name in own if (program := model_of(snapshot).programs.get(name.text)) is not None]
@@ -148,13 +149,17 @@ def values_offered(snapshot: Snapshot, place: Context) -> Items:
         yield Completion(item.name, "data", "data, supplied at run time", rank=GOOD)
 
 
-def bound_offered(place: Context) -> Items:
-    """The names that are bound above the cursor."""
+def bound_offered(snapshot: Snapshot, place: Context) -> Items:
+    """The names that are bound above the cursor, with their types."""
     if place.statement is None:
         return
+    own = place.statement.header.unit.declares
+    program = model_of(snapshot).programs.get(own[0].text) if own else None
+    types = types_of(program) if program is not None else {}
     for name, (placed, occurrence) in bindings(place.statement).items():
         if place.placed is None or placed.uid != place.placed.uid:
-            yield Completion(name, binding_kind(occurrence), occurrence.of or "input", rank=BEST)
+            word, typed = occurrence.of or "input", types.get(name)
+            yield Completion(name, binding_kind(occurrence), f"{word} · {typed}" if typed else word, rank=BEST)
 
 
 def functions_offered() -> Items:

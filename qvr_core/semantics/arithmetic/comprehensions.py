@@ -176,6 +176,8 @@ def _over_axes(
         return _call("div", [total, count], where, ctx)
     if condition is not None:
         body = _call("where", [condition, body, _number(NEUTRAL.get(function, 0.0), origin)], where, ctx)
+    if isinstance(body.type.space, Unknown):
+        return body
     for one in indices:
         body = _reduce(function, body, one.axis, origin)
     return body

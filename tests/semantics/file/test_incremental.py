@@ -87,17 +87,19 @@ def position(text: str, offset: int) -> Cursor:
     return Cursor(line, offset - (text.rfind("\n", 0, offset) + 1))
 
 
-def random_edit(text: str, rng: random.Random) -> tuple[int, int, str]:
+def random_edit(
+    text: str, rng: random.Random, words: list[str] = WORDS, seeds: list[str] = SEEDS
+) -> tuple[int, int, str]:
     start = rng.randrange(len(text) + 1)
     kind = rng.random()
     if kind < 0.3:
-        return start, start, rng.choice(WORDS)
+        return start, start, rng.choice(words)
     if kind < 0.5:
         return start, min(len(text), start + rng.randrange(1, 4)), ""
     if kind < 0.6:
         return start, min(len(text), start + rng.randrange(80)), ""
     if kind < 0.7:
-        return start, start, rng.choice(SEEDS)[: rng.randrange(400)]
+        return start, start, rng.choice(seeds)[: rng.randrange(400)]
     lines = text.split("\n")
     i = rng.randrange(len(lines))
     begin = sum(len(line) + 1 for line in lines[:i])
@@ -105,7 +107,7 @@ def random_edit(text: str, rng: random.Random) -> tuple[int, int, str]:
         return begin, begin, lines[rng.randrange(len(lines))] + "\n"
     if kind < 0.9:
         return begin, min(len(text), begin + len(lines[i]) + 1), ""
-    return start, min(len(text), start + rng.randrange(6)), rng.choice(WORDS)
+    return start, min(len(text), start + rng.randrange(6)), rng.choice(words)
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -125,6 +127,55 @@ def test_incremental_equals_fresh(seed: int) -> None:
             text = text[:start] + new + text[end:]
         history.append(text)
         assert analyzer.text == text
+        assert told(analyzer.snapshot()) == told(Analyzer(text).snapshot()), f"step {step}\n{text}"
+
+
+INDEXED = """\
+object County : FinSet 4
+object House : FinSet 50
+object Time : FinSet 30
+object Lag : FinSet 2
+object Feature : {floor, area}
+program radon : House -> Real 1
+    data county : House -> County
+    data x : House * Feature
+    sample a[c : County] <- Normal(0.0, 1.0)
+    sample beta[f : Feature] <- Normal(0.0, 1.0) [noncentred]
+    let eta[i : House] = a[county[i]] + sum(beta[f] * x[i, f] for f : Feature if x[i, f] > 0.0)
+    let total[c : County] = sum(eta[i] for i : House if county[i] == c) + beta[floor]
+    observe y[i : House] <- Normal(eta[i] + total[county[i]], 1.0)
+    return a
+program series : Time -> Real 1
+    sample phi[j : Lag] <- Normal(0.0, 0.5)
+    sample h[t : Time] <- Normal(0.9 * h[t - 1], 1.0) from Normal(0.0, 2.0)
+    observe y[t : Time] <- Normal(sum(phi[j] * y[t - 1 - j] for j : Lag) + h[t], 1.0)
+    let (l, b)[t : Time] = (0.5 * y[t] + l[t - 1], l[t] - b[t - 1])
+        from (0.0, 0.0)
+    let k[s : Time, t : Time] = l[s] * b[t] + (s == t)
+    observe z[t : Time] <- Normal(k[t, 0], 1.0)
+    return h
+"""
+
+INDEXED_WORDS = [
+    "[i : House]", "[t : Time]", "[t - 1]", "[t + 1]", "[county[i]]", " from 0.0", " from Normal(0.0, 1.0)", "[i]",
+    " for f : Feature", " if county[i] == c", "sum(", "    data county : House -> County\n", "    data x : House\n",
+    "    let eta[i : House] = a[i]\n", "[floor]", '["area"]', "object Time : FinSet 9\n", "[s]", "y", "Time", "County",
+    ")", "\n", "        ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_index_notation_under_edits(seed: int) -> None:
+    rng = random.Random(1000 + seed)
+    text = INDEXED
+    analyzer = Analyzer(text)
+    for step in range(25):
+        if rng.random() < 0.2:
+            analyzer.edit(Cursor(0, 0), Cursor(10**9, 0), INDEXED)
+            text = INDEXED
+        start, end, new = random_edit(text, rng, INDEXED_WORDS, [INDEXED])
+        analyzer.edit(position(text, start), position(text, end), new)
+        text = text[:start] + new + text[end:]
         assert told(analyzer.snapshot()) == told(Analyzer(text).snapshot()), f"step {step}\n{text}"
 
 
