@@ -26,11 +26,11 @@ syntax match qvrOperation "^\s\+\%(tensor_op\|join\|unit\|zero\|negation\)\>"
 syntax keyword qvrSpace FinSet Real Simplex Ordered CholeskyFactor Covariance Correlation Seq Nat Object Mor
 syntax keyword qvrCombinator fan scan stack repeat residual identity last mean_over_time from_data
 syntax keyword qvrFamily Normal LogNormal LogitNormal HalfNormal TruncatedNormal HalfCauchy Cauchy StudentT
-syntax keyword qvrFamily HalfStudentT Laplace Gumbel Horseshoe MixtureNormal Exponential Gamma InverseGamma Chi2
-syntax keyword qvrFamily Weibull Pareto Uniform Beta Kumaraswamy ContinuousBernoulli VonMises Bernoulli Binomial
-syntax keyword qvrFamily Geometric Poisson DiscreteUniform BetaBinomial NegativeBinomial ZeroInflatedPoisson
-syntax keyword qvrFamily ZeroInflatedNegativeBinomial Categorical Multinomial OrderedLogistic Dirichlet
-syntax keyword qvrFamily LogisticNormal MultivariateNormal LowRankMultivariateNormal MatrixNormal
+syntax keyword qvrFamily HalfStudentT Laplace Gumbel Flat Horseshoe MixtureNormal Exponential Gamma InverseGamma
+syntax keyword qvrFamily Chi2 Weibull Pareto Uniform Beta Kumaraswamy ContinuousBernoulli VonMises Bernoulli
+syntax keyword qvrFamily Binomial Geometric Poisson DiscreteUniform BetaBinomial NegativeBinomial
+syntax keyword qvrFamily ZeroInflatedPoisson ZeroInflatedNegativeBinomial Categorical Multinomial OrderedLogistic
+syntax keyword qvrFamily Dirichlet LogisticNormal MultivariateNormal LowRankMultivariateNormal MatrixNormal
 syntax keyword qvrFamily GaussianRandomWalk ICAR Wishart InverseWishart LKJCorrelation LKJCholesky
 syntax keyword qvrBuiltin contained abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos tan asin acos
 syntax keyword qvrBuiltin contained atan sinh cosh tanh asinh acosh atanh erf erfc erfinv sigmoid lgamma digamma ceil floor

@@ -109,6 +109,18 @@ def _movable(model: ProgramModule, name: str, info: SiteInfo, purpose: str) -> N
             f"`marginalize {name} <- …`{other}",
             site=name,
         )
+    if info.improper and purpose != "NUTS":
+        raise NoDensity(
+            f"program `{model.name}`: the prior of `{name}` is improper, so {purpose} has no bound to fit; use "
+            "NUTS, or draw it from a wide Normal",
+            site=name,
+        )
+    if info.improper and info.event is None:
+        raise NoDensity(
+            f"program `{model.name}`: nothing but a draw would tell the shape of `{name}`, and its prior is improper; "
+            "say it by a type, as in `: Group` or `: Real 3`",
+            site=name,
+        )
     if info.arrow and any(name == site.name for block in model.marginals.values() for site in block.latents()):
         raise NoDensity(
             f"program `{model.name}`: `{name}` is drawn from an arrow inside `marginalize`, where its noise gives "

@@ -89,13 +89,22 @@ class ProgramPotential:
         self.dtype = free[0].dtype if free else torch.float64
         found = coordinates(model, frozenset(observations), innovations=True, purpose="NUTS")
         with torch.no_grad(), trying():
-            run = model.run(self.value, condition(observations), densities(False))
+            run = model.run(self.value, condition(observations), unconstrained(self._undrawn()), densities(False))
         self.blocks = _place(measured(found, run))
         self.width = self.rows * (self.blocks[-1].stop if self.blocks else 0)
         if self.width == 0:
             raise InputProblem(f"`{model.name}` has no latent to sample: everything is observed")
         self.scored = {b.coordinate.site for b in self.blocks if b.coordinate.kind == "value"}
         self._expanded: dict[int, tuple[Any, Mapping[str, Any]]] = {}
+
+    def _undrawn(self) -> dict[str, Tensor]:
+        """Zeros for the latents that have no prior to draw from: a run shows the shapes of the others."""
+        infos = {name: info for name, info in self.model.site_infos().items() if name not in self.observations}
+        return {
+            name: torch.zeros(self.rows, *info.event, dtype=self.dtype)
+            for name, info in infos.items()
+            if info.improper and info.event is not None
+        }
 
     def _inputs(self, chains: int) -> tuple[Any, Mapping[str, Any]]:
         if chains not in self._expanded:

@@ -1,9 +1,10 @@
-"""Families with heavier tails than the Normal's, around a location or above 0."""
+"""Families with heavier tails than the Normal's, around a location or above 0, and the flat density: all tail."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import NoReturn
 
 import torch
 from torch import Generator, Tensor
@@ -16,6 +17,7 @@ from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
 from qvr_core.runtime.families.noise import Shape, log_gamma_draw, normals
 from qvr_core.runtime.families.parameters import DF, LOC, POSITIVE, REAL, SCALE
+from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.semantics.language.family import Family
 
 
@@ -204,4 +206,30 @@ GUMBEL = RuntimeFamily(
     gumbel_transform,
     tails=gumbel_tails,
     standardised=LOCATION_SCALE,
+)
+
+
+def flat_draw(shape: Shape, generator: Generator | None) -> NoReturn:
+    raise InputProblem(
+        "Flat has a density everywhere and no draws: sample the posterior by NUTS, or draw from a wide Normal instead"
+    )
+
+
+def flat_log_prob(value: Tensor) -> Tensor:
+    return torch.zeros_like(value)
+
+
+FLAT = RuntimeFamily(
+    Family(
+        "Flat",
+        (),
+        REAL,
+        "value",
+        "improper: every number is as likely as any other; for NUTS only",
+        step_only=True,
+        improper=True,
+    ),
+    flat_log_prob,
+    draw=flat_draw,
+    reparameterised=False,
 )

@@ -76,6 +76,8 @@ class Aligned:
     @property
     def first(self) -> Tensor:
         """The first argument: its device and dtype are those of all."""
+        if not self.cells:
+            return torch.zeros((), dtype=precision())
         return next(iter(self.cells.values()))[0].value
 
     def canonical(self, rank: int) -> tuple[Tensor, ...]:

@@ -115,6 +115,8 @@ class SiteInfo:
     draws: tuple[NoiseSpec, ...]
     discrete: bool
     density: Density
+    improper: bool = False
+    """True where it has no prior to draw from."""
 
     @property
     def final(self) -> tuple[NoiseSpec, ...]:

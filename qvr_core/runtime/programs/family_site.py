@@ -75,8 +75,8 @@ class FamilySite:
         shape = None if self.event is None or batch is None else (*batch, *self.event)
         spec = NoiseSpec("", shape or (), "uniform" if self.truncated else self.family.noise, True)
         kind = "discrete" if self.discrete else self.family.support(()).kind
-        observed = self.kind == "observe"
-        return SiteInfo(self.name, self.kind, observed, False, shape, kind, (spec,), self.discrete, self.site.density)
+        made = (self.name, self.kind, self.kind == "observe", False, shape, kind, (spec,), self.discrete)
+        return SiteInfo(*made, self.site.density, self.facts.improper)
 
     def run(self, frame: Frame) -> None:
         """Draw or score the site, bind it, and leave a record."""

@@ -130,6 +130,8 @@ class ProgramModule(ProgramArrow, Naming):
             except SequenceTooLong as problem:
                 raise self.placed(problem.within(self.name)) from None
             except RuntimeProblem as problem:
+                # what a family says of its arguments is about the step that runs
+                problem.site = problem.site or getattr(step, "name", None)
                 self.placed(problem)
                 raise
             except RuntimeError as error:

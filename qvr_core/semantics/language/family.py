@@ -76,7 +76,8 @@ class Family:
     `counts_to` one that a count does not exceed (Binomial).  `head_options` are whole-number options that only a head
     of this family takes, with their defaults.  A `common` family is offered before others.  `cdf`: the probabilities
     of tails and intervals are known, so that it can be censored and truncated (`RuntimeFamily` says so).
-    A family that is `step_only` is no head.
+    A family that is `step_only` is no head; one that is `improper` has a density that no number makes a distribution
+    of, and no draws.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Family:
     cdf: bool = False
     noncentred: bool = False
     step_only: bool = False
+    improper: bool = False
 
     @property
     def discrete(self) -> bool:

@@ -94,7 +94,7 @@ REFERENCE = {
 WITHOUT = {"HalfStudentT", "TruncatedNormal", "ZeroInflatedPoisson", "OrderedLogistic", "LogisticNormal"}
 WITHOUT |= {"MatrixNormal", "InverseWishart", "Horseshoe", "MixtureNormal"}
 WITHOUT |= {"BetaBinomial", "ZeroInflatedNegativeBinomial", "DiscreteUniform", "GaussianRandomWalk", "LKJCorrelation"}
-WITHOUT |= {"ICAR"}
+WITHOUT |= {"ICAR", "Flat"}
 
 
 def draws(name: str, arguments: dict[str, torch.Tensor], count: int, event: tuple[int, ...]) -> torch.Tensor:

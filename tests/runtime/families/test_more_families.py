@@ -10,10 +10,10 @@ import scipy.stats as st
 import torch
 
 from qvr_core import dsl
-from qvr_core.inference import MCMC, NUTSKernel, Predictive, trace
+from qvr_core.inference import MCMC, AutoNormalGuide, AutoPriorGuide, NUTSKernel, Predictive, trace
 from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.runtime.families.bijectors import Support, constrain
-from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.errors import InputProblem, NoDensity
 
 t = torch.tensor
 
@@ -212,3 +212,50 @@ def test_nuts_moves_an_icar_on_vectors_that_sum_to_zero():
     assert phi.sum(-1).abs().max() < 1e-6
     assert np.abs(phi.mean(0).numpy() - mean).max() < 5 * spread.max() / math.sqrt(600)
     assert np.allclose(phi.std(0).numpy(), spread, rtol=0.12)
+
+
+FLAT = """object Row : FinSet 20
+object Side : FinSet 2
+program p : Row -> Real 1
+    sample m : Side <- Flat()
+    let mean = m[side]
+    observe y : Row <- Normal(mean, 2.0)
+    return m
+export p
+"""
+
+
+def flat_data() -> dict[str, torch.Tensor]:
+    generator = np.random.default_rng(4)
+    side = np.arange(20) % 2
+    return {
+        "side": torch.as_tensor(side),
+        "y": torch.as_tensor(generator.normal([-30.0, 40.0], 2.0, (10, 2)).flatten()),
+    }
+
+
+def test_a_flat_prior_adds_nothing_and_is_refused_where_it_would_be_drawn():
+    model = dsl.loads(FLAT).p
+    data = flat_data()
+    assert trace(model, None, {**data, "m": t([1.0, 2.0])}).sites["m"].log_prob.item() == 0.0
+    with pytest.raises(InputProblem, match="Flat has a density everywhere and no draws") as raised:
+        model.rsample(None, observations={"side": data["side"]})
+    assert raised.value.site == "m"
+    with pytest.raises(NoDensity, match="the prior of `m` is improper, so AutoNormalGuide has no bound to fit"):
+        AutoNormalGuide(model, observed_names={"y"})
+    guide = AutoPriorGuide(model, observed_names={"y"})
+    with pytest.raises(InputProblem, match="no draws"):
+        Predictive(model, guide, num_samples=3)(None, data)
+
+
+@pytest.mark.statistical
+def test_nuts_under_a_flat_prior_finds_the_means():
+    data = flat_data()
+    result = MCMC(NUTSKernel(), num_warmup=300, num_samples=800, num_chains=2, seed=1).run(
+        dsl.loads(FLAT).p, None, data
+    )
+    means = result.samples["m"].flatten(0, 1)
+    for side in (0, 1):
+        y = data["y"][side::2]
+        assert means[:, side].mean().item() == pytest.approx(y.mean().item(), abs=0.12)
+        assert means[:, side].std().item() == pytest.approx(2.0 / math.sqrt(10), rel=0.12)
