@@ -16,6 +16,7 @@ from qvr_core.diagrams.labels import arrow_type, caption
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.spaces import Named, factor_count
+from qvr_core.syntax.placing import units_of
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -44,6 +45,7 @@ def build(
     name = main_name(model) if name is None else name
     graph: Diagram = nx.MultiDiGraph()
     drawing = Drawing(model, graph, Budget(model), opened, programs.run)
+    drawing.written = {} if isinstance(source, m.Model) else steps_written(source)
     if name in model.programs:
         sheet = draw_program(drawing, model.programs[name])
     else:
@@ -52,6 +54,12 @@ def build(
     mark_shared(graph)
     graph.graph["sheet"] = replace(sheet, boxes=tuple(drawing.boxes.values()), collapsed=tuple(drawing.shut))
     return collapsed(graph, LIMIT, opened) if collapse else graph
+
+
+def steps_written(snapshot: Snapshot) -> dict[int, object]:
+    """The tree of each step with indices, by its unit: diagrams show those as they are written."""
+    units = (placed for statement in snapshot.statements for placed in units_of(statement))
+    return {placed.uid: placed.unit.node for placed in units if getattr(placed.unit.node, "binders", ())}
 
 
 def main_name(model: m.Model) -> str:

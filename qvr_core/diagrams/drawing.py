@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -52,6 +52,9 @@ class Drawing:
     """Frames that stand as one node since they would take too many."""
     following: tuple[str, ...] = ()
     """Lets and programs that are being expanded, so that a damaged cyclic model ends."""
+
+    written: Mapping[int, object] = field(default_factory=dict[int, object])
+    """The trees of the steps with indices by their units, where the text is at hand."""
 
     def node(self, wanted: str) -> Node:
         return self.graph.nodes[wanted]["node"]

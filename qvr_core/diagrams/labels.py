@@ -57,6 +57,14 @@ def expression(expr: m.Expr, tightness: int = 0) -> str:
             return f"{expression(base, 9)}[{listed(indices)}]"
         case m.Arrange(base=base):
             return expression(base, tightness)
+        case m.IndexValue(name=name):
+            return name
+        case m.Window(base=base, index=index, shift=shift):
+            return f"{expression(base, 9)}[{index} - {shift}]" if shift else f"{expression(base, 9)}[{index}]"
+        case m.Contract(factors=factors):
+            return f"sum({' * '.join(expression(factor, 4) for factor in factors)})"
+        case m.Scatter(body=body):
+            return f"sum({expression(body)})"
         case m.FieldOf(base=base, field=field):
             return f"{expression(base, 9)}.{field}"
         case m.Method(base=base, method=method, args=args):

@@ -8,13 +8,18 @@ from dataclasses import dataclass, field, replace
 
 from qvr_core.diagrams.arrows import expand
 from qvr_core.diagrams.drawing import Bundle, Drawing, End, split, spread
-from qvr_core.diagrams.graph import Box, Node, Wire, connect
+from qvr_core.diagrams.graph import Box, Node, Wire, connect, put
 from qvr_core.diagrams.labels import caption, draw_text, expression, short
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.spaces import Named, Unknown
-from qvr_core.semantics.types.walk import operands
+from qvr_core.semantics.types.walk import operands, sites
+from qvr_core.semantics.types.walk import values as operations
+from qvr_core.syntax.printer import to_text
+from qvr_core.syntax.tree import Binder, LetStep, MarginalizeStep, ObserveStep, PredictStep, SampleStep
+
+DRAWS = (SampleStep, ObserveStep, PredictStep, MarginalizeStep)
 
 
 @dataclass(slots=True)
@@ -25,11 +30,14 @@ class Scope:
     input: Bundle
     bound: dict[str, Bundle] = field(default_factory=dict[str, Bundle])
     plates: dict[str, str] = field(default_factory=dict[str, str])
+    ahead: frozenset[str] = frozenset()
+    """Names that are observed: steps above may read them, and then their nodes stand already."""
+    standing: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def run(drawing: Drawing, program: m.Program, bundle: Bundle) -> Bundle:
     """Draw the body of `program` on `bundle`; the loose ends of what it returns."""
-    scope = Scope(drawing, bundle)
+    scope = Scope(drawing, bundle, ahead=frozenset(site.name for site in sites(program.steps, m.ObserveModel)))
     named = [given for given in program.inputs if given.name is not None]
     if named and len(named) == len(program.inputs):
         shares = split(bundle, [given.space for given in named])
@@ -132,24 +140,44 @@ def observed(scope: Scope, site: m.Site) -> Bundle:
 
 
 def family_site(scope: Scope, site: m.Site, role: str) -> str:
-    node = site_node(scope, site, role, detail=draw_text(site.draw))
-    if isinstance(site.draw, m.FamilyDraw):
-        scope.drawing.wire(values(scope, *(value for _, value in site.draw.args)), node)
+    node = site_node(scope, site, role, detail=written_draw(scope.drawing, site))
+    chain = site.chain
+    start = chain.start if chain is not None else None
+    given = [value for _, value in site.draw.args] if isinstance(site.draw, m.FamilyDraw) else []
+    given += [value for _, value in start.args] if isinstance(start, m.FamilyDraw) else start or ()
+    if given:
+        scope.drawing.wire(tuple(end for end in values(scope, *given) if end.node != node), node)
+    if chain is not None:
+        looks_back(scope, node, chain.indices[chain.at].lag)
     return node
 
 
+def looks_back(scope: Scope, node: str, lag: int) -> None:
+    """The wire from a node to itself: each element reads earlier ones."""
+    connect(scope.drawing.graph, node, node, Wire(label=f"{lag} back", kind="state"))
+
+
+def written_draw(drawing: Drawing, site: m.Site) -> str:
+    """The draw of a step as its line writes it where the step has indices, else as the model has it."""
+    step = drawing.written.get(site.origin.unit)
+    return to_text(step.draw) if isinstance(step, DRAWS) and step.binders else draw_text(site.draw)
+
+
 def site_node(scope: Scope, site: m.Site, role: str, detail: str) -> str:
-    node = scope.drawing.add(
-        Node(
-            id=site.name,
-            kind="site",
-            label=site.name,
-            note=short(detail),
-            detail=f"{role} {caption(site_space(site))}" + (f" ~ {detail}" if detail else ""),
-            origin=site.origin,
-            role=role,
-        )
+    made = Node(
+        id=site.name,
+        kind="site",
+        label=site.name,
+        note=short(detail),
+        detail=f"{role} {caption(site_space(site))}" + (f" ~ {detail}" if detail else ""),
+        origin=site.origin,
+        role=role,
     )
+    node = scope.standing.pop(site.name, None)
+    if node is None:
+        node = scope.drawing.add(made)
+    else:
+        put(scope.drawing.graph, replace(made, id=node, box=scope.drawing.box))
     for index in (site.via, site.mask, site.weight, site.at, *(value for _, value in site.limits)):
         if index is not None:
             for end in values(scope, index):
@@ -170,6 +198,11 @@ def unknown() -> Named:
 @contextmanager
 def plate(scope: Scope, site: m.Site) -> Generator[None]:
     """The frame of the plate that `site` is drawn over: one for all its sites."""
+    step = scope.drawing.written.get(site.origin.unit)
+    if isinstance(step, DRAWS) and step.binders:
+        with scope.drawing.within(along(scope, step.binders, site.origin)):
+            yield
+        return
     over = site.ascribed
     if site.ascription not in (m.Ascription.PLATE, m.Ascription.ROW_DRAWS) or over is None:
         yield
@@ -182,6 +215,20 @@ def plate(scope: Scope, site: m.Site) -> Generator[None]:
     with drawing.inside(Box(id=f"plate_{over.written}", kind="plate", label=caption(over), origin=site.origin)) as box:
         scope.plates[over.written] = box
         yield
+
+
+def along(scope: Scope, binders: Sequence[Binder], origin: Origin) -> str | None:
+    """The innermost of the frames of some indices, one in the other: `Person · p`, and in it `Effect · e`."""
+    path, box = "", scope.drawing.box
+    for binder in binders:
+        label = f"{to_text(binder.space)} · {binder.name.text}"
+        path = f"{path} / {label}"
+        if path not in scope.plates:
+            frame = Box(id=f"plate_{label}", kind="plate", label=label, origin=origin)
+            with scope.drawing.within(box), scope.drawing.inside(frame) as made:
+                scope.plates[path] = made
+        box = scope.plates[path]
+    return box
 
 
 def marginalize(scope: Scope, step: m.MarginalizeModel) -> None:
@@ -203,6 +250,8 @@ def marginalize(scope: Scope, step: m.MarginalizeModel) -> None:
 def let(scope: Scope, step: m.LetModel) -> None:
     """`let y = f(x)` is the arrow itself, `let y = x` another name; other arithmetic is a node."""
     drawing = scope.drawing
+    if step.indexed is not None:
+        return indexed_let(scope, step, step.indexed)
     match step.value:
         case m.Bound() | m.Apply() if len(step.names) == 1:
             ends = values(scope, step.value)
@@ -234,6 +283,25 @@ def let(scope: Scope, step: m.LetModel) -> None:
             for name in step.names:
                 kept = Named(space, structure(space)) if space is not None and len(step.names) == 1 else unknown()
                 scope.bound[name] = (End(node, kept, name),)
+
+
+def indexed_let(scope: Scope, step: m.LetModel, held: m.IndexedValue) -> None:
+    """A node in the frames of its indices; one that reads itself has a wire to itself."""
+    written = scope.drawing.written.get(step.origin.unit)
+    binders = written.binders if isinstance(written, LetStep) else ()
+    text = to_text(written.value) if isinstance(written, LetStep) else ", ".join(map(expression, held.values))
+    label = ", ".join(step.names)
+    made = Node(
+        id=step.names[0], kind="let", label=label, note=short(text), detail=f"{label} = {text}", origin=step.origin
+    )
+    with scope.drawing.within(along(scope, binders, step.origin)):
+        node = scope.drawing.add(made)
+    scope.drawing.wire(values(scope, *operations(step)), node)
+    if held.recursive:
+        looks_back(scope, node, max(one.lag for one in held.indices))
+    for name, value in zip(step.names, held.values, strict=True):
+        space = value.type.space
+        scope.bound[name] = (End(node, unknown() if space is None else Named(space, structure(space)), name),)
 
 
 def values(scope: Scope, *exprs: m.Expr) -> Bundle:
@@ -284,6 +352,10 @@ def argument(scope: Scope, expr: m.Expr, hidden: frozenset[str]) -> Iterator[End
 def data(scope: Scope, name: str, origin: Origin) -> End:
     """One node for each data name, outside every frame."""
     drawing = scope.drawing
+    if name in scope.ahead:
+        if name not in scope.standing:
+            scope.standing[name] = drawing.add(Node(id=name, kind="site", label=name, role="observed", origin=origin))
+        return End(scope.standing[name], unknown(), name)
     key = ("data", name)
     if key not in drawing.made:
         with drawing.within(None):

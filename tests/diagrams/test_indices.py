@@ -1,0 +1,63 @@
+"""Diagrams of programs in index notation."""
+
+from __future__ import annotations
+
+from qvr_core.analysis import Analyzer
+from qvr_core.diagrams import build, to_dot, to_mermaid
+from qvr_core.diagrams.graph import nodes, sheet, wires
+
+TEXT = """\
+object Person : FinSet 4
+object Effect : FinSet 2
+object Row : FinSet 50
+object Time : FinSet 30
+program p : Row -> Real 1
+    data person : Row -> Person
+    sample u[p : Person, e : Effect] <- Normal(0.0, 1.0)
+    let eta[i : Row] = sum(u[person[i], e] * x[i, e] for e : Effect)
+    observe y[i : Row] <- Normal(eta[i], 1.0)
+    let v[t : Time] = 0.1 + 0.2 * z[t - 1]^2 + 0.5 * v[t - 1] from 1.0
+    observe z[t : Time] <- Normal(0.0, sqrt(v[t]))
+    sample h[t : Time] <- Normal(0.5 * h[t - 1] + 0.1 * h[t - 2], 1.0) from Normal(0.0, 2.0)
+    return eta
+"""
+
+
+def test_indices_are_nested_frames_and_labels_are_as_written() -> None:
+    graph = build(Analyzer(TEXT).snapshot(), "p")
+    boxes = {box.id: box for box in sheet(graph).boxes}
+    found = {node.label: node for node in nodes(graph) if node.kind != "output"}
+
+    def frames(label: str) -> list[str]:
+        path, box = list[str](), found[label].box
+        while box is not None:
+            path.append(boxes[box].label)
+            box = boxes[box].parent
+        return path
+
+    assert frames("u") == ["Effect · e", "Person · p"]
+    assert frames("eta") == frames("y") == ["Row · i"]
+    assert frames("v") == frames("z") == frames("h") == ["Time · t"]
+    assert found["eta"].detail == "eta = sum(u[person[i], e] * x[i, e] for e : Effect)"
+    assert found["y"].note == "Normal(eta[i], 1.0)"
+
+
+def test_steps_that_read_one_another_are_wired_and_a_chain_to_itself() -> None:
+    graph = build(Analyzer(TEXT).snapshot(), "p")
+    found = {(graph.nodes[a]["node"].label, graph.nodes[b]["node"].label): wire for a, b, wire in wires(graph)}
+    assert {("person", "eta"), ("u", "eta"), ("eta", "y"), ("z", "v"), ("v", "z")} <= set(found)
+    assert (found["v", "v"].kind, found["v", "v"].label) == ("state", "1 back")
+    assert (found["h", "h"].kind, found["h", "h"].label) == ("state", "2 back")
+    assert ("z", "z") not in found
+    assert [node.kind for node in nodes(graph) if node.label == "z"] == ["site"]
+
+
+def test_every_format_shows_them() -> None:
+    graph = build(Analyzer(TEXT).snapshot(), "p")
+    for text in (to_dot(graph), to_mermaid(graph)):
+        assert "Person · p" in text and "2 back" in text
+
+
+def test_a_model_without_its_text_is_drawn_as_well() -> None:
+    graph = build(Analyzer(TEXT).snapshot().model, "p")
+    assert next(node.note for node in nodes(graph) if node.label == "v").startswith("0.1 + 0.2 * z[t - 1] ^ 2")
