@@ -155,7 +155,7 @@ def bound_offered(snapshot: Snapshot, place: Context) -> Items:
         return
     own = place.statement.header.unit.declares
     program = model_of(snapshot).programs.get(own[0].text) if own else None
-    types = types_of(program) if program is not None else {}
+    types = types_of(program) if program is not None else dict[str, str]()
     for name, (placed, occurrence) in bindings(place.statement).items():
         if place.placed is None or placed.uid != place.placed.uid:
             word, typed = occurrence.of or "input", types.get(name)
