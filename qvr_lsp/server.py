@@ -87,6 +87,7 @@ class Server:
         from qvr_lsp.features.settings_problems import publish
 
         publish(self.session, document)
+        self.session.data_checks.ask_all()
 
     # ------------------------------------------------------------ dispatch
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from qvr_lsp.client import Client
 
 if TYPE_CHECKING:
+    from qvr_lsp.data_checks import DataChecks
     from qvr_lsp.documents import Document, Documents
     from qvr_lsp.progress import ProgressTokens
     from qvr_lsp.runs import Runs
@@ -42,6 +43,12 @@ class Session:
         return Workspace(self.client, self.documents, self._publish_settings)
 
     @cached_property
+    def data_checks(self) -> DataChecks:
+        from qvr_lsp.data_checks import DataChecks
+
+        return DataChecks(self.client, self.documents, self.workspace)
+
+    @cached_property
     def progress(self) -> ProgressTokens:
         from qvr_lsp.progress import ProgressTokens
 
@@ -57,6 +64,8 @@ class Session:
         """The editor is gone: end what was started for it."""
         if "runs" in self.__dict__:
             self.runs.stop_all()
+        if "data_checks" in self.__dict__:
+            self.data_checks.stop()
         if "documents" in self.__dict__:
             self.documents.close()
         self.client.stop()

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from qvr_core.cli.console import say
-from qvr_core.cli.files import program_files, read_program, stop, write_out
+from qvr_core.cli.files import (
+    program_files,
+    read_program,
+    read_settings,
+    source_flags,
+    stop,
+    write_out,
+)
+
+if TYPE_CHECKING:
+    from qvr_core.cli.report import Finding
 
 app = typer.Typer()
 
@@ -17,6 +29,10 @@ def check(
     files: list[str] = typer.Argument(help="Files, folders (every .qvr below them), or - for stdin."),
     as_json: bool = typer.Option(False, "--json", help="One JSON array: zero-based, UTF-16 units, end exclusive."),
     hints: bool = typer.Option(False, "--hints", help="Show hints as well."),
+    data: list[str] = typer.Option(
+        [], "--data", metavar="[NAME=]VALUE", help="Also: do these files fit the program? As for `qvr run`."
+    ),
+    program: str | None = typer.Option(None, "--program", "-p", help="Which program reads the data."),
     run: str | None = typer.Option(None, "--run", help="Also: does the program fit the checkpoint of this run?"),
 ) -> None:
     """Check programs.  Exit status 1 where there is an error; warnings and hints do not count."""
@@ -31,6 +47,8 @@ def check(
         for diagnostic in Analyzer(text).snapshot().diagnostics()
         if hints or diagnostic.severity is not Severity.HINT
     ]
+    if data:
+        found += _data_findings(files[0], program, data)
     if as_json:
         write_out(json.dumps([report.as_json(finding) for finding in found], ensure_ascii=False, indent=1) + "\n")
     else:
@@ -40,6 +58,36 @@ def check(
         errors = not _fits(read_program(files[0]), run)
     if errors:
         raise typer.Exit(1)
+
+
+def _data_findings(file: str, program: str | None, data: list[str]) -> list[Finding]:
+    """What does not fit between files and the program that is to read them."""
+    from qvr_core.analysis import Analyzer
+    from qvr_core.cli.report import Finding
+    from qvr_core.data.frames import of_columns
+    from qvr_core.data.tables import read_columns
+    from qvr_core.runs.record.data_checks import check_data
+    from qvr_core.runs.record.settings import UsageProblem, find_settings, main_program, resolve
+
+    text = read_program(file)
+    snapshot = Analyzer(text).snapshot()
+    name = program or main_program(snapshot.model) or ""
+    toml = find_settings(Path(file).parent if file != "-" else Path.cwd())
+    flags = {key: value for key, value in source_flags(data).items() if value is not None}
+    try:
+        resolved = resolve(name, read_settings(toml) if toml is not None else None, flags)
+    except UsageProblem as problem:
+        stop(str(problem))
+    folders = {
+        key: Path.cwd() if resolved.origins[key] == "flag" or toml is None else toml.parent
+        for key in ("data", "tables")
+    }
+    config = resolved.config.placed(folders["tables"])
+    found = check_data(
+        snapshot, name, config, folders["data"], lambda path, kind: of_columns(read_columns(path, kind), 0)
+    )
+    located = (finding.located(snapshot) for finding in found)
+    return [Finding(file, text, diagnostic) for diagnostic in located if diagnostic is not None]
 
 
 def _fits(text: str, run_id: str) -> bool:

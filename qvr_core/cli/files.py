@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -83,3 +84,15 @@ def program_files(arguments: Iterable[str]) -> Iterator[str]:
             yield argument
         else:
             stop(f"{argument} is not a .qvr file; rename it, or hand it over on stdin (-)")
+
+
+def source_flags(given: Sequence[str], tables: str | None = None) -> dict[str, str | None]:
+    """The settings that several `--data` stand for: the main source, and those with the name of what they hold."""
+    named = [value for value in given if re.match(r"[A-Za-z_]\w*=", value)]
+    plain = [value for value in given if value not in named]
+    if len(plain) > 1:
+        stop(
+            f"there are {len(plain)} main sources of data: name the set or the data name that each further one holds, "
+            f"as in `--data County={plain[1]}`"
+        )
+    return {"data": plain[0] if plain else None, "tables": ",".join(filter(None, [tables, *named])) or None}

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from qvr_core.cli.console import PlainConsole, say
-from qvr_core.cli.files import read_program, read_settings, stop, store
+from qvr_core.cli.files import read_program, read_settings, source_flags, stop, store
 from qvr_core.runs.client.client import WorkerProcess
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.files import DamagedFile
@@ -48,8 +48,7 @@ def _command(algorithm: str) -> Callable[..., None]:
     def command(**given: Any) -> None:
         fixed = {name: given.pop(name) for name in FIXED}
         given["param"] = ",".join(given["param"] or ()) or None
-        given["data"], named = _sources(given["data"] or ())
-        given["tables"] = ",".join(filter(None, [given["tables"], *named])) or None
+        given.update(source_flags(given["data"] or (), given["tables"]))
         flags = {"algorithm": algorithm, **{key: raw for key, raw in given.items() if raw is not None}}
         execute(flags=flags, **fixed)
 
@@ -79,16 +78,6 @@ def _command(algorithm: str) -> Callable[..., None]:
 
 REPEATED = {"param": "NAME=VALUE", "data": "[NAME=]VALUE"}
 """Flags that may be given several times."""
-
-
-def _sources(given: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The main source of the data, and those of a set or a data name, which have its name in front."""
-    named = [value for value in given if re.match(r"[A-Za-z_]\w*=", value)]
-    plain = [value for value in given if value not in named]
-    if len(plain) > 1:
-        stop(f"there are {len(plain)} main sources of data: name the set or the data name that each further one holds, "
-             f"as in `--data County={plain[1]}`")  # fmt: skip
-    return (plain[0] if plain else None), named
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

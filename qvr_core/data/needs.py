@@ -147,6 +147,7 @@ def _as_declared(need: Need, item: DataName | None) -> Need:
     return replace(
         need,
         kind=kind,
+        origin=item.origin,
         written=data_text(item.type, item.numbers),
         size=found.size or need.size,
         width=max(found.width, need.width),

@@ -41,7 +41,13 @@ class DataProblem(Exception):
 
 
 class NoColumn(DataProblem):
-    """A file has no column or array for `site`."""
+    """A file has no column or array for `site`; `meant` is the one that probably was."""
+
+    meant: str | None = None
+
+    def near(self, meant: str | None) -> NoColumn:
+        self.meant = meant
+        return self
 
 
 def no_file(path: str) -> DataProblem:

@@ -29,9 +29,29 @@ MOST_OFFERED = 50
 async def code_actions(session: Session, document: Document, params: Json) -> Encoded:
     """Found and tried in a thread; they only fit the text that they were found in."""
     edits, view = document.edits, document.frozen()
-    found = await document.trials().use(lambda attempt: encoded_in_chunks(answer(session, view, params, attempt)))
+    more = data_fixes(session, document, params)
+    found = await document.trials().use(
+        lambda attempt: encoded_in_chunks([*answer(session, view, params, attempt), *more])
+    )
     require_unchanged(document, edits)
     return found
+
+
+def data_fixes(session: Session, document: Document, params: Json) -> list[Json]:
+    """What mends a program whose data are called otherwise in their file."""
+    stretch = document.stretch(params["range"])
+    if not kind_requested((params.get("context") or {}).get("only"), "quickfix"):
+        return []
+    return [
+        action_json(
+            session,
+            document,
+            Action(fix.title, "quickfix", tuple(TextEdit(edit.range, edit.text) for edit in fix.edits)),
+        )
+        for found in session.data_checks.located(document)
+        if found.range.start <= stretch.end and stretch.start <= found.range.end
+        for fix in found.fixes
+    ]
 
 
 def answer(session: Session, document: View, params: Json, attempt: Try) -> list[Json]:

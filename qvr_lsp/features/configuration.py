@@ -15,7 +15,7 @@ from qvr_lsp.uris import path_of
 if TYPE_CHECKING:
     from qvr_lsp.session import Session
 
-WATCHED = ("**/*.qvr", "**/qvr.toml", "**/*.{csv,parquet,ndjson,npz}")
+WATCHED = ("**/*.qvr", "**/qvr.toml", "**/*.{csv,parquet,ndjson,npz,json}")
 
 
 async def register_watchers(session: Session) -> None:
@@ -82,6 +82,7 @@ def did_change_files(session: Session, params: Json) -> None:
     changed = [path_of(change["uri"]) for change in params["changes"]]
     if any(path is not None and path.name == "qvr.toml" for path in changed):
         session.workspace.settings_changed()
+    session.data_checks.ask_all()
     for feature in ("codeLens", "diagnostics"):
         if session.client.has(f"workspace.{feature}.refreshSupport"):
             session.client.spawn(

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from qvr_core.data.column_names import nearest
 from qvr_core.data.needs import Need
 from qvr_core.data.typed.labels import Elements, whole
 
 Number = int | float
+MOST_SPELT = 2000
+"""Elements of a set among which a misspelt one is looked for."""
 TRUTH = {"true": 1, "false": 0, "yes": 1, "no": 0, "0": 0, "1": 1}
 
 
@@ -46,7 +49,11 @@ def _element(cell: Any, values: Elements) -> int:
         raise Wrong(message, remedy)
     shown = f"`{cell}`" if isinstance(cell, str) else str(cell)
     where = f", which {values.source} lists" if values.source and values.labels is not None else ""
-    raise Wrong(f"{shown} is not in `{values.name}`{where}: {values.wanted}", "Correct it, or add the element")
+    near = (
+        nearest(cell, values.labels) if isinstance(cell, str) and values.labels and values.size <= MOST_SPELT else None
+    )
+    guess = f"Did you mean `{near}`?" if near is not None else "Correct it, or add the element"
+    raise Wrong(f"{shown} is not in `{values.name}`{where}: {values.wanted}", guess)
 
 
 def _category(cell: Any, need: Need) -> int:

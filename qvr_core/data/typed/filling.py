@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -286,13 +286,3 @@ def _check_simplex(filled: Filled, path: str) -> None:
         if abs(total - 1.0) > ROUNDING:
             message = f"the probabilities add up to {total:g}"
             raise DataProblem(message, path=path, row=row + 1, site=need.name, remedy="Divide them by their sum")
-
-
-def problems(needs: Sequence[Need], layout: Layout, sets: Sets) -> Iterator[DataProblem]:
-    """Everything that is wrong with the data, one problem a name."""
-    for need in needs:
-        try:
-            if need.axes is not None:
-                fill(need, layout, sets)
-        except DataProblem as problem:
-            yield problem

@@ -108,11 +108,10 @@ class Layout:
             f"there is no {what} `{column}`; the {what}s are {source.listed}",
             path=source.path,
             site=need.name,
-            column=near,
             remedy=f"{guess}Say what it is called: `{renaming(need.name, near or '…')}`, or "
             f'`columns = {{ {need.name} = "{near or "…"}" }}` in qvr.toml{wide}',
             usage=column != need.name,
-        )
+        ).near(near)
 
     # ---------------------------------------------------------------- rows
 
@@ -138,7 +137,7 @@ class Layout:
     @cached_property
     def rows(self) -> dict[str, str]:
         """The set that the rows of each table are, by its key; none for a long table whose columns index all sets."""
-        found = {key: key for key in self.sources.named if any(self._runs(need, key) for need in self.needs)}
+        found = {key: key for key in self.sources.named if any(_speaks_of(need, key) for need in self.needs)}
         for need in self.needs:
             key = self.key(need)
             if key not in found and isinstance(self.source(key), Table):
@@ -146,9 +145,6 @@ class Layout:
                 if bare and bare[0].name is not None:
                     found[key] = bare[0].name
         return found
-
-    def _runs(self, need: Need, name: str) -> bool:
-        return any(axis.name == name for axis in need.axes or ())
 
     def _bare(self, key: str, axis: Axis) -> bool:
         return axis.name is None or self.index_column(key, axis.name) is None
@@ -158,6 +154,10 @@ class Layout:
         axes = need.axes or ()
         found = self.columns_in(need, self.source(self.key(need)))
         return axes[:-1] if found is not None and found.spread == "axis" else axes
+
+
+def _speaks_of(need: Need, name: str) -> bool:
+    return any(axis.name == name for axis in (*(need.axes or ()), *((need.values,) if need.values else ())))
 
 
 def _names(source: Source) -> Sequence[str]:

@@ -1,0 +1,86 @@
+"""Do files fit a program?  Every name is looked at by itself, so that each mistake is told, and once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qvr_core.data.column_names import nearest, renaming
+from qvr_core.data.needs import Need, Needs
+from qvr_core.data.problems import DataProblem, NoColumn
+from qvr_core.data.typed.elements import Wrong, reader
+from qvr_core.data.typed.filling import fill
+from qvr_core.data.typed.labels import Elements, missing
+from qvr_core.data.typed.layout import Layout
+from qvr_core.data.typed.sets import Sets
+from qvr_core.data.typed.sources import Sources, Table
+
+
+def data_problems(needs: Needs, sources: Sources) -> list[DataProblem]:
+    """What is wrong with the data, at most one problem a name."""
+    layout = Layout(needs.all, sources)
+    sets = Sets(layout)
+    found: list[DataProblem] = []
+    for need in needs.all:
+        problem = _problem(need, layout, sets, sources)
+        if problem is not None:
+            found.append(problem)
+    # an element that a table does not list is told once, not by every name that speaks of its set
+    return _first_of_each(found)
+
+
+def _problem(need: Need, layout: Layout, sets: Sets, sources: Sources) -> DataProblem | None:
+    try:
+        if need.axes is not None:
+            fill(need, layout, sets)
+        else:
+            _check_plain(need, sources)
+    except DataProblem as problem:
+        return problem
+    return None
+
+
+def _first_of_each(found: Sequence[DataProblem]) -> list[DataProblem]:
+    seen: set[tuple[object, ...]] = set()
+    kept: list[DataProblem] = []
+    for problem in found:
+        key = (problem.path, problem.column, problem.row) if problem.row is not None else (id(problem),)
+        if key not in seen:
+            seen.add(key)
+            kept.append(problem)
+    return kept
+
+
+def _check_plain(need: Need, sources: Sources) -> None:
+    """A name whose shape the data tell: its column must be there, and hold what the program takes."""
+    table = sources.named.get(need.name, sources.main)
+    column = sources.column(need.name)
+    if not isinstance(table, Table) or need.width > 1:
+        return
+    if column not in table.columns:
+        raise _absent(need, column, table)
+    labels = Elements(need.written, need.size or len(need.labels), need.labels) if need.labels else None
+    read = reader(need, labels)
+    for row, cell in enumerate(table.columns[column], 1):
+        if isinstance(cell, list | tuple):
+            return
+        try:
+            if missing(cell):
+                raise Wrong("the value is missing", "Fill it in, or leave the row out")
+            read(cell)
+        except Wrong as wrong:
+            raise DataProblem(
+                wrong.message, path=table.path, column=column, row=row, site=need.name, remedy=wrong.remedy
+            ) from wrong
+
+
+def _absent(need: Need, column: str, table: Table) -> DataProblem:
+    near = nearest(column, table.columns)
+    guess = f"Did you mean `{near}`? " if near else ""
+    return NoColumn(
+        f"there is no column `{column}`; the columns are {table.listed}",
+        path=table.path,
+        site=need.name,
+        remedy=f"{guess}Say what it is called: `{renaming(need.name, near or '…')}`, or "
+        f'`columns = {{ {need.name} = "{near or "…"}" }}` in qvr.toml',
+        usage=column != need.name,
+    ).near(near)

@@ -1,0 +1,86 @@
+"""A csv file as a table, by Python's own reader: for those who load no polars."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from qvr_core.data.limits import LINE, check_regular
+from qvr_core.data.problems import DataProblem, a_folder, no_file, not_readable
+from qvr_core.data.typed.sources import Table
+
+NULLS = frozenset(("", "NA", "null"))
+MOST_CELLS = 2_000_000
+
+
+def read_csv(path: str, most_rows: int) -> Table:
+    """The first rows of a file, text that is numbers in all of a column as numbers.  Raises `DataProblem`."""
+    try:
+        if os.path.isdir(path):
+            raise a_folder(path, "Name the data file inside it")
+        if not os.path.exists(path):
+            raise no_file(path)
+        check_regular(path)
+        csv.field_size_limit(LINE)
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            return _table(path, file, most_rows)
+    except PermissionError as error:
+        raise not_readable(path) from error
+    except UnicodeDecodeError as error:
+        raise DataProblem("this is not UTF-8", path=path, remedy="Save the table as UTF-8") from error
+    except csv.Error as error:
+        remedy = "Is a quote opened and not closed?"
+        raise DataProblem(f"this is not csv: {error}", path=path, remedy=remedy) from error
+
+
+def _table(path: str, file: Any, most_rows: int) -> Table:
+    reader = csv.reader(file)
+    header = [name.strip() for name in next(reader, [])]
+    if not header:
+        raise DataProblem("the file is empty", path=path, remedy="It needs a header and at least one row")
+    if len(set(header)) < len(header):
+        twice = next(name for at, name in enumerate(header) if name in header[:at])
+        raise DataProblem("two columns have this name", path=path, column=twice, remedy="Rename one of them")
+    most = max(1, min(most_rows, MOST_CELLS // len(header)))
+    rows = [row for row in islice(reader, most + 1) if row]
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(header):
+            message = f"the row has {len(row)} fields and the header {len(header)}"
+            remedy = "Give every row the same number of fields; quote fields that hold commas"
+            raise DataProblem(message, path=path, row=number, remedy=remedy)
+    whole = len(rows) <= most
+    rows = rows[:most]
+    if not rows:
+        raise DataProblem("the table has no rows", path=path, remedy="It needs at least one row below its header")
+    columns = {name: _typed([row[at] for row in rows]) for at, name in enumerate(header)}
+    return Table(path, columns, len(rows), whole)
+
+
+def _typed(cells: Sequence[str]) -> list[Any]:
+    """A column as whole numbers, numbers, truth values, or text; None for what is missing."""
+    plain = [None if cell.strip() in NULLS else cell for cell in cells]
+    for read in (_whole, float, _truth):
+        try:
+            return [None if cell is None else read(cell) for cell in plain]
+        except ValueError:
+            continue
+    return plain
+
+
+def _whole(cell: str) -> int:
+    number = int(cell)
+    if "_" in cell:
+        raise ValueError(cell)
+    return number
+
+
+_TRUTH = {"true": True, "false": False, "True": True, "False": False}
+
+
+def _truth(cell: str) -> bool:
+    if cell not in _TRUTH:
+        raise ValueError(cell)
+    return _TRUTH[cell]

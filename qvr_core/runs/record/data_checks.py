@@ -1,0 +1,127 @@
+"""The files that a program's settings name, checked against the program without torch and polars.
+
+csv and json files are read by Python's own readers; other formats only where the caller gives a reader for them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from qvr_core.analysis import LocatedDiagnostic, Snapshot
+from qvr_core.data.needs import Needs, needs_of
+from qvr_core.data.problems import DataProblem, NoColumn, no_file
+from qvr_core.data.typed.checking import data_problems
+from qvr_core.data.typed.csv_text import read_csv
+from qvr_core.data.typed.nested import nested_arrays
+from qvr_core.data.typed.sources import Source, Sources
+from qvr_core.runs.record.config import TABLES, RunConfig
+from qvr_core.semantics.file.placed_diagnostics import LocatedFix, TextEdit
+from qvr_core.semantics.file.references import unit_references
+from qvr_core.semantics.types.diagnostics import Code, Origin, Severity
+from qvr_core.syntax.statements import statement_uid, units_of
+
+MOST_ROWS = 100_000
+"""Rows of a table that are looked at."""
+
+DATA_FILE = Code("data-file", Severity.ERROR, "A file does not fit the program that reads it.")
+
+Read = Callable[[str, str], Source | None]
+"""Reads a file, by path and kind; None where it cannot read that kind."""
+
+
+@dataclass(frozen=True)
+class DataFinding:
+    """Something in a file that does not fit, and the name of the program that it is told at."""
+
+    problem: DataProblem
+    origin: Origin
+
+    def located(self, snapshot: Snapshot) -> LocatedDiagnostic | None:
+        """The diagnostic in the text as it is; None where the name is gone."""
+        place = snapshot.find(self.origin)
+        if place is None:
+            return None
+        meant = self.problem.meant if isinstance(self.problem, NoColumn) else None
+        fixes: tuple[LocatedFix, ...] = ()
+        if meant is not None and meant.isidentifier() and self.problem.site is not None:
+            edits = tuple(_renamed(self.problem.site, meant, self.origin, snapshot))
+            fixes = (LocatedFix(f"Call it `{meant}`, as the file does", edits, False),) if edits else ()
+        return LocatedDiagnostic(DATA_FILE, str(self.problem), place, (), fixes)
+
+
+def _renamed(name: str, new: str, origin: Origin, snapshot: Snapshot) -> Iterator[TextEdit]:
+    """The edits that give a data name another one, in its program."""
+    uid = statement_uid(origin.unit)
+    statement = next((one for one in snapshot.statements if one.uid == uid), None)
+    for placed in units_of(statement) if statement is not None else ():
+        spans = [declared.span for declared in placed.unit.declares if declared.text == name]
+        spans += [span for text, span in unit_references(placed.unit).mentions if text == name]
+        for span in spans:
+            yield TextEdit(snapshot.range(Origin(placed.uid, span)), new)
+
+
+def plain_reader(path: str, kind: str, first: int) -> Source | None:
+    """csv and json, the first rows of them.  Raises `DataProblem`."""
+    if kind == "csv":
+        return read_csv(path, MOST_ROWS)
+    if kind == "json":
+        return _json(path, first)
+    return None
+
+
+def _json(path: str, first: int) -> Source:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            content = json.load(file)
+    except FileNotFoundError as error:
+        raise no_file(path) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataProblem(f"this is not json: {error}", path=path, remedy="Write one object of names") from error
+    if not isinstance(content, dict):
+        raise DataProblem("this is no json object", path=path, remedy="Write one object of names")
+    return nested_arrays(cast(Mapping[str, Any], content), path, first)
+
+
+def check_data(
+    snapshot: Snapshot, program: str, config: RunConfig, base: Path, other: Read | None = None
+) -> list[DataFinding]:
+    """What does not fit between a program and the files that its settings name; `base` is where their paths start."""
+    model = snapshot.model.programs.get(program)
+    files = {**{name: _split(table) for name, table in config.tables.items()}, "": (config.source, config.data_path)}
+    if model is None or model.template or all(kind not in TABLES for kind, _ in files.values()):
+        return []
+    needs = needs_of(model)
+    found: dict[str, Source] = {}
+    for name, (kind, path) in files.items():
+        if kind not in TABLES:
+            continue
+        shown = _shown(base / path)
+        try:
+            first = int(config.one_based is not False) if kind == "json" else int(bool(config.one_based))
+            source = plain_reader(shown, kind, first) or (other(shown, kind) if other is not None else None)
+        except DataProblem as problem:
+            return [DataFinding(problem, model.origin)]
+        if source is None:
+            return []
+        found[name] = source
+    sources = Sources(found.pop("", None), found, config.columns, int(bool(config.one_based)))
+    return [_finding(problem, needs, model.origin) for problem in data_problems(needs, sources)]
+
+
+def _split(table: str) -> tuple[str, str]:
+    kind, _, path = table.partition(":")
+    return kind, path
+
+
+def _shown(path: Path) -> str:
+    return min(os.path.relpath(path), str(path), key=len)
+
+
+def _finding(problem: DataProblem, needs: Needs, otherwise: Origin) -> DataFinding:
+    origins = {need.name: need.origin for need in needs.all if need.origin is not None}
+    return DataFinding(problem, origins.get(problem.site or "", otherwise))

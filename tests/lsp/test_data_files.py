@@ -1,0 +1,105 @@
+"""The data files of open programs are checked while they are edited, without torch and polars."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lsp.editor import FULL, Editor
+
+RADON = """\
+object County : FinSet _
+object House : FinSet _
+program radon : House -> House
+    data county : House -> County
+    data floor, log_radon : House
+    sample mu : County <- Normal(0.0, 1.0)
+    let eta = mu[county] + floor
+    observe log_radon : House <- Normal(eta, 1.0)
+    return mu
+"""
+COUNTIES = "County,uranium\nanoka,0.5\nbecker,0.7\n"
+HOUSES = "county,floor,log_radon\nanoka,0,0.3\nbecker,1,0.4\nanoka,1,0.1\n"
+TOML = '[run.radon]\ndata = "csv:houses.csv"\ntables = { County = "csv:counties.csv" }\n'
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file so that its time of change is another one."""
+    before = path.stat().st_mtime_ns if path.exists() else 0
+    path.write_text(text)
+    if path.stat().st_mtime_ns == before:
+        os.utime(path, ns=(before + 1_000_000, before + 1_000_000))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in (("radon.qvr", RADON), ("counties.csv", COUNTIES), ("houses.csv", HOUSES), ("qvr.toml", TOML)):
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+async def told(editor: Editor, uri: str, words: str | None) -> list[Any]:
+    """The problems of the data file, once one of them has these words, or once there are none."""
+
+    def fits(params: Any) -> bool:
+        found = [item for item in params["diagnostics"] if item["code"] == "data-file"]
+        return params["uri"] == uri and (not found if words is None else any(words in one["message"] for one in found))
+
+    params = await editor.notification("textDocument/publishDiagnostics", fits)
+    editor.notifications.clear()
+    return [item for item in params["diagnostics"] if item["code"] == "data-file"]
+
+
+async def test_editing_the_file_changes_the_problems_of_the_open_program(folder: Path) -> None:
+    editor = await Editor.start()
+    await editor.initialize(FULL, folder=folder)
+    uri, houses = (folder / "radon.qvr").as_uri(), folder / "houses.csv"
+    write(houses, HOUSES.replace("floor", "flor"))
+    editor.open(uri, RADON)
+    renamed = await told(editor, uri, "there is no column `floor`; the columns are `county`, `flor`, `log_radon`")
+    assert renamed[0]["range"]["start"] == {"line": 4, "character": 9}
+    actions = await editor.request(
+        "textDocument/codeAction",
+        {"textDocument": {"uri": uri}, "range": renamed[0]["range"], "context": {"diagnostics": []}},
+    )
+    edits = next(each for each in actions if each["title"] == "Call it `flor`, as the file does")["edit"]
+    assert len(edits["documentChanges"][0]["edits"]) == 2
+
+    def changed() -> None:
+        editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": houses.as_uri(), "type": 2}]})
+
+    write(houses, HOUSES.replace("becker,1", "beker,1"))
+    changed()
+    misspelt = await told(editor, uri, "row 2: `beker` is not in `County`")
+    assert "Did you mean `becker`?" in misspelt[0]["message"]
+    assert len(misspelt) == 1
+    write(houses, HOUSES.replace("0.4", ""))
+    changed()
+    assert (await told(editor, uri, "column `log_radon`, row 2: the value is missing"))[0]["range"]["start"][
+        "line"
+    ] == 4
+    write(houses, HOUSES.replace("0,0.3", "x,0.3"))
+    changed()
+    await told(editor, uri, "column `floor`, row 1: `x` is not a number")
+    write(houses, HOUSES)
+    changed()
+    await told(editor, uri, None)
+    assert editor.maps("torch") == editor.maps("polars") == 0
+    assert await editor.stop() == 0
+
+
+async def test_settings_name_the_files(folder: Path) -> None:
+    editor = await Editor.start()
+    await editor.initialize(FULL, folder=folder)
+    uri, toml = (folder / "radon.qvr").as_uri(), (folder / "qvr.toml").as_uri()
+    editor.open(uri, RADON)
+    editor.notify(
+        "textDocument/didOpen",
+        {"textDocument": {"uri": toml, "languageId": "toml", "version": 1, "text": TOML.replace("houses", "homes")}},
+    )
+    gone = await told(editor, uri, "there is no such file")
+    assert gone[0]["range"]["start"]["line"] == 2
+    assert await editor.stop() == 0
