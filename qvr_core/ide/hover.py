@@ -37,6 +37,7 @@ from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.options import MEANINGS
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.spaces import Finite
 from qvr_core.semantics.types.walk import all_steps, parts, walk
@@ -174,8 +175,10 @@ def _data(snapshot: Snapshot, found: Found) -> Prose:
         return prose(f"`{name}`: an element of {' and of '.join(f'`{each}`' for each in sets)}")
     kinds = [value_text(item.type) for program in users for item in program.data if item.name == name]
     names = ", ".join(f"`{program.name}`" for program in users)
+    declared = (item for program in users for item in program.data if item.name == name and item.declared)
+    written = next((data_text(item.type, item.numbers) for item in declared), "")
     return prose(
-        Code(name),
+        Code(f"data {name} : {written}" if written else name),
         f"Data: supplied at run time{f' to {names}' if names else ''}.",
         kinds[0] if kinds else "",
     )

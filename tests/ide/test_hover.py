@@ -226,3 +226,10 @@ def test_a_label_as_an_index_is_an_element_of_its_set() -> None:
     text += "program p : Row -> Row\n    sample u : Pet <- Normal(0.0, 1.0)\n"
     text += "    observe y : Row <- Normal(u[d$0og], 1.0)\n    return u\n"
     assert markdown(text) == "`dog`: an element of `Pet`"
+
+
+def test_declared_data_show_their_type() -> None:
+    steps = "    data county : House -> County\n    return county\n"
+    text = f"object County, House : FinSet _\nprogram p : House -> House\n{steps}"
+    shown = str(hover(Analyzer(text).snapshot(), Cursor(2, 11)))
+    assert "data county : House -> County" in shown
