@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from qvr_core.analysis import LocatedDiagnostic, Snapshot
+from qvr_core.data.limits import check_regular
 from qvr_core.data.needs import Needs, needs_of
 from qvr_core.data.problems import DataProblem, NoColumn, no_file
 from qvr_core.data.typed.checking import data_problems
@@ -27,6 +28,8 @@ from qvr_core.syntax.statements import statement_uid, units_of
 
 MOST_ROWS = 100_000
 """Rows of a table that are looked at."""
+MOST_BYTES = 10_000_000
+"""Of a json file, which is read whole or not at all."""
 
 DATA_FILE = Code("data-file", Severity.ERROR, "A file does not fit the program that reads it.")
 
@@ -74,8 +77,11 @@ def plain_reader(path: str, kind: str, first: int) -> Source | None:
     return None
 
 
-def _json(path: str, first: int) -> Source:
+def _json(path: str, first: int) -> Source | None:
     try:
+        check_regular(path)
+        if os.path.getsize(path) > MOST_BYTES:
+            return None
         with open(path, encoding="utf-8-sig") as file:
             content = json.load(file)
     except FileNotFoundError as error:
