@@ -44,7 +44,7 @@ def test_conversion_has_the_density_that_was_meant(call: str, values: torch.Tens
     assert found.item() == pytest.approx(log_density(values.numpy()).sum(), rel=1e-4)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("name", ["VonMisesFisher", "NegBin", "LKJ", "Flat", "MixtureSameFamily", "NegativeBinomial2"])
+@pytest.mark.parametrize("name", ["VonMisesFisher", "NegBin", "LKJ", "MixtureSameFamily", "NegativeBinomial2"])
 def test_nothing_is_renamed_that_takes_other_arguments(name: str) -> None:
     text = PROGRAM.format(call=f"{name}(a, 2.0, 1.0)")
     [error] = [found for found in analyse(text).diagnostics() if found.severity.name == "ERROR"]

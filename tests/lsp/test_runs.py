@@ -158,7 +158,7 @@ NAN = """\
 object I : FinSet 8
 program reg : I -> I
     sample w <- Normal(0.0, 1.0)
-    observe y : I <- Normal(w, log(0.0 - 1.0))
+    observe y : I <- Normal(w, 0.0 / 0.0)
     return y
 export reg
 """

@@ -131,7 +131,8 @@ def kept_arguments(family: Family, args: Sequence[ArrowArg | ArithArg], scope: S
         surplus = list(range(len(args) - most))
     first, last = surplus[0], surplus[-1]
     place = Span(args[first].span.start, args[last].span.end)
-    gap = Span(args[first - 1].span.end, place.end) if first else Span(place.start, args[last + 1].span.start)
+    after = args[last + 1].span.start if last + 1 < len(args) else place.end
+    gap = Span(args[first - 1].span.end, place.end) if first else Span(place.start, after)
     title = "Remove it" if len(surplus) == 1 else "Remove them"
     fix = Fix(title, (Edit(scope.origin(gap), ""),), True)
     scope.report(FAMILY_ARGUMENTS, message, place, fixes=(fix,) if positional else ())
