@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.runs.record.files import sync_folder
 from qvr_core.runs.record.protocol import PosteriorRow
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.semantics.types.model import Ascription, Site
+from qvr_core.semantics.types.spaces import Finite, factors_of
 
 # A site with more elements than this is left out of the table; its draws are in the file.
 TABLED = 64
@@ -24,20 +26,40 @@ TABLED = 64
 HURRIED = 500_000
 
 
-def table(draws: Mapping[str, Tensor]) -> Iterator[PosteriorRow]:
-    """A row per scalar of `draws`, {site: (draws, …)}."""
+Axes = Mapping[str, tuple[tuple[str, ...] | None, ...]]
+"""The labels along each axis of a site, None where its elements have only numbers."""
+
+
+def axes_of(model: ProgramModule) -> Axes:
+    """The labels of the sets that the sites of a program run over."""
+    return {name: tuple(_labels_of(site.site)) for name, site in model.sites.items()}
+
+
+def _labels_of(site: Site) -> Iterator[tuple[str, ...] | None]:
+    plate = site.iid_over or (site.ascribed if site.ascription is Ascription.PLATE else None)
+    for named in (plate, site.over):
+        for space in () if named is None else factors_of(named.space):
+            yield space.labels if isinstance(space, Finite) else None
+
+
+def table(draws: Mapping[str, Tensor], axes: Axes | None = None) -> Iterator[PosteriorRow]:
+    """A row per scalar of `draws`, {site: (draws, …)}, by the labels of its `axes` where they have some."""
     for name, values in draws.items():
         flat = values.double().reshape(len(values), -1)
         if flat.shape[1] > TABLED:
             continue
         # numpy takes a tenth of the time of torch.quantile, which also has a largest size.
-        for label, column in zip(labels(name, values.shape[1:]), flat.T.contiguous().numpy(), strict=True):
+        for label, column in zip(
+            labels(name, values.shape[1:], (axes or {}).get(name, ())), flat.T.contiguous().numpy(), strict=True
+        ):
             low, median, high = np.quantile(column, (0.05, 0.5, 0.95)).tolist()
             sd = float(column.std(ddof=1)) if len(column) > 1 else math.nan
             yield PosteriorRow(name=label, mean=float(column.mean()), sd=sd, q05=low, median=median, q95=high)
 
 
-def chain_table(result: MCMCResult, sites: Collection[str], *, hurry: bool = False) -> Iterator[PosteriorRow]:
+def chain_table(
+    result: MCMCResult, sites: Collection[str], axes: Axes | None = None, *, hurry: bool = False
+) -> Iterator[PosteriorRow]:
     """The same for the `sites` of chains, with R-hat and effective sample size; in a `hurry` of the first numbers only,
     since they take most of the time."""
     small = {n: value for n, value in result.samples.items() if n in sites and value[0, 0].numel() <= TABLED}
@@ -47,7 +69,7 @@ def chain_table(result: MCMCResult, sites: Collection[str], *, hurry: bool = Fal
     r_hat = {name: value.reshape(-1) for name, value in tabled.r_hat.items()}
     ess = {name: value.reshape(-1) for name, value in tabled.ess.items()}
     for name, value in small.items():
-        for i, row in enumerate(table({name: value.flatten(0, 1)})):
+        for i, row in enumerate(table({name: value.flatten(0, 1)}, axes)):
             found = {"r_hat": float(r_hat[name][i]), "ess": float(ess[name][i])} if name in diagnosed else {}
             yield row.model_copy(update=found)
 
@@ -57,12 +79,15 @@ def left_out(result: MCMCResult, sites: Collection[str]) -> list[str]:
     return [n for n, value in result.samples.items() if n not in sites or value[0, 0].numel() > TABLED]
 
 
-def labels(name: str, shape: tuple[int, ...]) -> list[str]:
-    """`mu`, or `theta[0]`, `theta[1]`, …"""
+def labels(name: str, shape: tuple[int, ...], axes: Sequence[tuple[str, ...] | None] = ()) -> list[str]:
+    """`mu`, or `theta[0]`, `theta[1]`, …, or `beta[floor]` where the axis has labels."""
     if math.prod(shape) == 1:
         return [name]
-    return [f"{name}[{', '.join(map(str, index))}]" for index in torch.cartesian_prod(
-        *(torch.arange(size) for size in shape)).reshape(-1, len(shape)).tolist()]  # fmt: skip
+    known = [*axes, *[None] * len(shape)]
+    each = [
+        own if own is not None and len(own) == size else range(size) for own, size in zip(known, shape, strict=False)
+    ]
+    return [f"{name}[{', '.join(map(str, index))}]" for index in product(*each)]
 
 
 def write_netcdf(path: Path, data: Any) -> None:

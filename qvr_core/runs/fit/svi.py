@@ -23,7 +23,7 @@ from qvr_core.runs.figures.accuracy import accuracies
 from qvr_core.runs.figures.checkpoint import Checkpoint
 from qvr_core.runs.figures.curvature import approximated
 from qvr_core.runs.figures.held_out import held_out_figure
-from qvr_core.runs.figures.posterior import table
+from qvr_core.runs.figures.posterior import axes_of, table
 from qvr_core.runs.figures.warnings import ended_badly
 from qvr_core.runs.fit.convergence import not_converged
 from qvr_core.runs.fit.distributed import Team
@@ -318,7 +318,7 @@ class SviFit:
             torch.manual_seed(self.config.seed)
             _, observations = prepared.move(prepared.train.batch(torch.zeros(1, dtype=torch.int64)))
             draws = inference.Predictive(self.model, guide, num_samples=POSTERIOR_DRAWS, return_sites=latents)
-            return tuple(table(draws(None, observations))), remark
+            return tuple(table(draws(None, observations), axes_of(self.model))), remark
 
     def _progress(self, value: float, norm: float, step_time: float) -> Progress:
         left = self.config.steps - self.step
