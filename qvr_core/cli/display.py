@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Column, Table
+from rich.text import Text
 
 from qvr_core.cli.console import PlainConsole
 from qvr_core.cli.files import write_out
@@ -26,6 +27,7 @@ from qvr_core.runs.record.protocol import (
     Progress,
     Started,
 )
+from qvr_core.syntax.printable import printable
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 32
@@ -194,7 +196,8 @@ def posterior_table(event: Finished | Cancelled) -> Table:
     for row in event.posterior:
         numbers = (row.mean, row.sd, row.q05, row.median, row.q95, row.r_hat)
         ess = "" if row.ess is None else f"{row.ess:.0f}"
-        table.add_row(row.name, *("" if n is None else f"{n:.4g}" for n in numbers), ess)
+        # a label of a set is text from outside, and no markup
+        table.add_row(Text(printable(row.name)), *("" if n is None else f"{n:.4g}" for n in numbers), ess)
     return table
 
 

@@ -16,6 +16,7 @@ from qvr_core.runs.record.data_files import noted
 from qvr_core.runs.record.files import DamagedFile
 from qvr_core.runs.record.protocol import Accuracies, Cancelled, Event, Finished, HeldOut, Progress, Started
 from qvr_core.runs.record.store import NoSuchRun, RunDirectory
+from qvr_core.syntax.printable import printable
 
 app = typer.Typer(help="List, show and compare runs.", invoke_without_command=True)
 
@@ -212,7 +213,7 @@ def _side_by_side(names: list[str], posteriors: list[dict[str, str]]) -> Table:
     left = f"{more} more: `qvr runs show` has all of a run" if more > 0 else None
     table = Table("posterior, mean ± sd", *names, caption=left, caption_justify="left")
     for name in scalars[:COMPARED]:
-        table.add_row(name, *(posterior.get(name, "") for posterior in posteriors))
+        table.add_row(Text(printable(name)), *(posterior.get(name, "") for posterior in posteriors))
     return table
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import torch
+from rich.console import Console
 
 from qvr_core import dsl
+from qvr_core.cli.display import posterior_table
 from qvr_core.runs.figures.posterior import axes_of, table
+from qvr_core.runs.record.protocol import Finished, PosteriorRow
 
 SOURCE = """
 object Row : FinSet 9
@@ -30,3 +33,13 @@ def test_rows_are_named_by_labels() -> None:
         "w[floor]", "w[living area]",
         "s",
     ]  # fmt: skip
+
+
+def test_a_label_is_no_markup_of_the_terminal() -> None:
+    row = PosteriorRow(name="beta[floor]", mean=0.0, sd=1.0, q05=-1.0, median=0.0, q95=1.0)
+    console = Console(width=100)
+    with console.capture() as shown:
+        other = row.model_copy(update={"name": "a[\x1b[31mx]"})
+        console.print(posterior_table(Finished(step=1, seconds=1.0, posterior=(row, other))))
+    assert "beta[floor]" in shown.get()
+    assert "\x1b" not in shown.get()
