@@ -158,7 +158,7 @@ NAN = """\
 object I : FinSet 8
 program reg : I -> I
     sample w <- Normal(0.0, 1.0)
-    observe y : I <- Normal(w, 0.0 / 0.0)
+    observe y : I <- Normal(w, exp(1000.0 + w))
     return y
 export reg
 """

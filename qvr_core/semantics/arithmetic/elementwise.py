@@ -59,7 +59,7 @@ def elementwise(
     What cannot go together is reported at `where`, both sides in `texts`.
     """
     aligned = align(values, texts, where, ctx)
-    if aligned.failed:
+    if aligned.failed or any(isinstance(value.type.space, Unknown) for value in values):
         return aligned.values, ValueType(Unknown(), rows=any(value.type.rows for value in values))
     return aligned.values, broadcast_shape(list(zip(aligned.values, texts, strict=True)), where, ctx)
 
