@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -45,8 +45,3 @@ def undeclared(needs: Sequence[Need]) -> list[Need]:
 
 def has_types(needs: Sequence[Need]) -> bool:
     return any(need.axes is not None for need in needs)
-
-
-def labels_of(known: Mapping[str, KnownSet]) -> dict[str, tuple[str, ...]]:
-    """The labels of the sets that have some."""
-    return {name: found.labels for name, found in known.items() if found.labels is not None}

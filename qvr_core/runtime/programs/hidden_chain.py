@@ -19,7 +19,7 @@ from qvr_core.runtime.families.categories import categorical_draw
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arguments import Arguments
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
-from qvr_core.runtime.programs.execution import SiteInfo, SiteRecord
+from qvr_core.runtime.programs.execution import SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_terms import Terms
@@ -71,10 +71,6 @@ class HiddenChain:
     def observed(self) -> list[FamilySite]:
         """The sites of the block."""
         return [reader.site for reader in self.readers]
-
-    @property
-    def info(self) -> SiteInfo | None:
-        return None
 
     # ------------------------------------------------------------ execution
 

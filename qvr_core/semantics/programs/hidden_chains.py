@@ -23,7 +23,7 @@ from qvr_core.semantics.programs.indexed_steps import (
     report_idle_start,
     report_missing_start,
 )
-from qvr_core.semantics.programs.step_options import read_step_options
+from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.programs.typed_sites import made_site
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
 from qvr_core.semantics.scope.unsupported import refuse
@@ -40,9 +40,9 @@ from qvr_core.semantics.types.model import (
     StepModel,
     ValueType,
 )
-from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, INDEX_MISMATCH, UNSIZED_DRAW
+from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, INDEX_MISMATCH, STEP_OPTION, UNSIZED_DRAW
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown
-from qvr_core.syntax.tree import Item, MarginalizeStep, Name, ObserveStep, Placed
+from qvr_core.syntax.tree import Item, MarginalizeStep, Name, ObserveStep, Options, Placed
 
 Bindings = list[tuple[str, Binding]]
 
@@ -50,7 +50,7 @@ Bindings = list[tuple[str, Binding]]
 def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) -> tuple[MarginalizeModel, Bindings]:
     """The block, typed, and what it binds; nothing of the hidden state is seen below it."""
     states = _states(step, ctx)
-    read_step_options("marginalize", step.options, ctx)
+    _refuse_options(step.options, ctx)
     behind = _behind(step, ctx)
     outer = ctx.hidden
     with running(step.binders, {}, ctx) as whole:
@@ -98,6 +98,13 @@ def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) 
     )
     model = MarginalizeModel(site=site, over=None, rows=None, body=tuple(body), reads=tuple(reads))
     return model, nested
+
+
+def _refuse_options(options: Options | None, ctx: StepContext) -> None:
+    """No option changes how a hidden chain, or what is observed of it, is summed."""
+    for option in options.items[:1] if options is not None else ():
+        message = f"`{option.key.text}` has no meaning in a hidden chain; its indices say what belongs where"
+        ctx.scope.report(STEP_OPTION, message, option.key.span)
 
 
 def _unseen(kind: str, name: Name, ctx: StepContext) -> Binding:
@@ -187,9 +194,9 @@ def _observed(
     before = len(ctx.scope.diagnostics)
     with running(step.binders, behind, ctx) as indices:
         along = along_of(indices)
-        options = read_step_options("observe", step.options, ctx)
+        _refuse_options(step.options, ctx)
         plates = [*along.axes, _axis(hidden, states, 1), _axis(hidden, states, 0)]
-        drawn = outside_of(check_family(step.draw, family, options.over, ctx, plates))
+        drawn = outside_of(check_family(step.draw, family, None, ctx, plates))
         places = list(dict.fromkeys(text for text, _ in ctx.hidden_reads))
         if len(places) > 1:
             first, second, *_ = places
@@ -206,7 +213,7 @@ def _observed(
         product_of(along.indices),
         drawn.model,
         EXACT,
-        options,
+        StepOptions(),
         False,
         ctx.scope.origin(step.name.span),
     )

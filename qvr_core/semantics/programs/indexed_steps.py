@@ -274,6 +274,9 @@ def indexed_site(kind: str, name: Name, step: SampleStep | ObserveStep, ctx: Ste
     with running(step.binders, behind, ctx) as indices:
         along = along_of(indices)
         options = read_step_options(kind, step.options, ctx)
+        for option in (options.via, options.at):
+            if option is not None:
+                ctx.scope.report(STEP_OPTION, "an index looks this up: `x[group[i]]` in place of `via=`", option.origin)
         if along.chain is not None:
             element = space.space if space is not None else REAL_LINE
             own = with_axes(along.plates, element, like=())
