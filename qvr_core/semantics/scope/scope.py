@@ -42,6 +42,7 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.semantics.types.spaces import Dim, Known, Linear, Named, Unknown
 from qvr_core.semantics.types.subspace import fit
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Name, Span, Statement
 
 UNKNOWN = Named(Unknown(), "?")
@@ -55,7 +56,7 @@ instance decides them."""
 # ---------------------------------------------------------------- entries: what a name means to its users
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ObjectEntry:
     """A declared object, or an `Object`/`FinSet` parameter of a template."""
 
@@ -63,7 +64,7 @@ class ObjectEntry:
     space: Named
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrowEntry:
     """A morphism, a let, a program, or a `Mor` parameter: everything that `Ref` may point at.
 
@@ -87,7 +88,7 @@ class ArrowEntry:
     stages: Stages = ONE_STAGE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FamilyEntry:
     """A declaration with `replicate=k`: only `fan(f)` and `scan(f)` may name it bare."""
 
@@ -95,7 +96,7 @@ class FamilyEntry:
     copies: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TemplateEntry:
     """A program with typed parameters.  `statement` is its tree: each instance is checked with arguments filled in."""
 
@@ -103,19 +104,19 @@ class TemplateEntry:
     statement: Statement
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CompositionEntry:
     name: str
     composition: Composition
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeductionEntry:
     name: str
     deduction: Deduction
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DamagedEntry:
     """Declared, but its text is broken or part of a cycle: fits everywhere, is never reported again."""
 
@@ -152,7 +153,7 @@ class Globals(Protocol):
 # ---------------------------------------------------------------- what a check writes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Equation:
     """The two sides of each pair must be equal: the widths of `given` and `wanted` at `place`.
 
@@ -175,7 +176,7 @@ class Equation:
     """The replicated arrow that `given` fans out over, and the width of one copy."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UnknownName:
     """A name that nobody declares.  The checker finds the likely spelling when it reports it.
 
