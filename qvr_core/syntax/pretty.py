@@ -7,18 +7,17 @@ indentation after breaks) or a `Group` (all its own lines break, or none does).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from qvr_core.syntax.immutable import immutable
 
-
-@immutable
+@dataclass(frozen=True, slots=True)
 class Line:
     """A possible line break; `flat` stands where it is not taken."""
 
     flat: str
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Nest:
     """Breaks inside go `indent` columns deeper."""
 
@@ -26,7 +25,7 @@ class Nest:
     content: Doc
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Group:
     """Printed flat if that fits in the line."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from qvr_core.syntax.immutable import immutable
+from dataclasses import dataclass
+
 from qvr_core.syntax.tree import Span, SyntaxProblem
 
 Replacement = tuple[Span, str]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ProblemKind:
     """An entry of the table: `severity` is 'error', 'warning' or 'hint'."""
 

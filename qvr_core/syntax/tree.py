@@ -7,9 +7,8 @@ keeps its tree; only the position of its unit changes (`qvr_core.syntax.statemen
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
-
-from qvr_core.syntax.immutable import immutable
 
 T = TypeVar("T", covariant=True)
 
@@ -21,7 +20,7 @@ class Span(NamedTuple):
     end: int
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Name:
     """An identifier as written.
 
@@ -37,7 +36,7 @@ class Name:
 # ---------------------------------------------------------------- values of options
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Number:
     """A number with its sign; `text` keeps the user's spelling."""
 
@@ -46,7 +45,7 @@ class Number:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class String:
     """A string; `value` has its escapes resolved."""
 
@@ -55,7 +54,7 @@ class String:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Word:
     """A bare word as an option's value (`role=embed`)."""
 
@@ -63,7 +62,7 @@ class Word:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ListValue:
     """`[a, b]` as an option's value."""
 
@@ -71,7 +70,7 @@ class ListValue:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ValueArg:
     """An argument of a call in an option's value."""
 
@@ -80,7 +79,7 @@ class ValueArg:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class CallValue:
     """`Normal(0.0, scale=1.0)` as an option's value."""
 
@@ -92,7 +91,7 @@ class CallValue:
 Value = Number | String | Word | ListValue | CallValue
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Option:
     """`key=value`, or a bare `key`."""
 
@@ -101,7 +100,7 @@ class Option:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Options:
     """A bracketed option list with the brackets' span."""
 
@@ -112,7 +111,7 @@ class Options:
 # ---------------------------------------------------------------- object expressions
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Size:
     """A size: an integer, a name, or `None` for the hole `_`."""
 
@@ -120,7 +119,7 @@ class Size:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class FinSetExpr:
     """`FinSet n`."""
 
@@ -128,7 +127,7 @@ class FinSetExpr:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class EnumExpr:
     """`{red, "dark green"}`."""
 
@@ -136,7 +135,7 @@ class EnumExpr:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class SpaceExpr:
     """`Real 28 28 [low=0.0]`, `Simplex k`, `Covariance d`, …"""
 
@@ -146,7 +145,7 @@ class SpaceExpr:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class SeqExpr:
     """`Seq A`."""
 
@@ -154,7 +153,7 @@ class SeqExpr:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ObjectRef:
     """A name where an object is expected."""
 
@@ -165,7 +164,7 @@ class ObjectRef:
         return self.name.span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ParenObject:
     """`( … )` around an object expression."""
 
@@ -173,7 +172,7 @@ class ParenObject:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ProductExpr:
     """`A * B * …`, flat; `operators` are the spans of the `*`."""
 
@@ -182,7 +181,7 @@ class ProductExpr:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class CoproductExpr:
     """`A + B + …`, flat."""
 
@@ -197,7 +196,7 @@ ObjectExpr = FinSetExpr | EnumExpr | SpaceExpr | SeqExpr | ObjectRef | ParenObje
 # ---------------------------------------------------------------- arrow expressions
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ArrowRef:
     """A name where an arrow is expected."""
 
@@ -208,7 +207,7 @@ class ArrowRef:
         return self.name.span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ArrowArg:
     """An argument of a call: an arrow, a number or a string, perhaps by keyword."""
 
@@ -217,7 +216,7 @@ class ArrowArg:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ArrowCall:
     """`fan(f, g)`, `scan(c, emit=all)`, `Normal(0.0, 1.0)`, `template(alpha=1.0)`."""
 
@@ -226,7 +225,7 @@ class ArrowCall:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ComposeExpr:
     """`a >> b >> c`, flat; `operators[i]` stands between `stages[i]` and `stages[i + 1]`."""
 
@@ -235,7 +234,7 @@ class ComposeExpr:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class TensorExpr:
     """`a @ b @ c`, flat."""
 
@@ -244,7 +243,7 @@ class TensorExpr:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class PostfixExpr:
     """`f.dagger`, `f.trace(X)`, `f.h`."""
 
@@ -254,7 +253,7 @@ class PostfixExpr:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ParenArrow:
     """`( … )` around an arrow expression."""
 
@@ -265,7 +264,7 @@ class ParenArrow:
 ArrowExpr = ArrowRef | ArrowCall | ComposeExpr | TensorExpr | PostfixExpr | ParenArrow
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Binder:
     """`i : I`: an index that runs over a set, for one step or one comprehension."""
 
@@ -277,7 +276,7 @@ class Binder:
 # ---------------------------------------------------------------- arithmetic
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Literal:
     """A number or a string in arithmetic."""
 
@@ -286,7 +285,7 @@ class Literal:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Variable:
     """A bound name, a data name, or an arrow."""
 
@@ -297,7 +296,7 @@ class Variable:
         return self.name.span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Unary:
     """`-x`."""
 
@@ -306,7 +305,7 @@ class Unary:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Binary:
     """`x op y` with op one of + - * / ^ < <= > >= == !=."""
 
@@ -317,7 +316,7 @@ class Binary:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ArithArg:
     """An argument of a call in arithmetic or in a draw."""
 
@@ -326,7 +325,7 @@ class ArithArg:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ArithCall:
     """`f(x, y)`."""
 
@@ -335,7 +334,7 @@ class ArithCall:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Gather:
     """`x[i, j]`."""
 
@@ -344,7 +343,7 @@ class Gather:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Field:
     """`x.f`."""
 
@@ -353,7 +352,7 @@ class Field:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class MethodCall:
     """`x.m(args)`."""
 
@@ -363,7 +362,7 @@ class MethodCall:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ListArith:
     """`[a, b]`."""
 
@@ -371,7 +370,7 @@ class ListArith:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Lambda:
     """`x -> e`."""
 
@@ -380,7 +379,7 @@ class Lambda:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class FactorIndex:
     """`i : I` in a factor."""
 
@@ -389,7 +388,7 @@ class FactorIndex:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class FactorCase:
     """`0 -> e` in a factor's table."""
 
@@ -398,7 +397,7 @@ class FactorCase:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class FactorExpr:
     """`factor i : I, j : J in e`, or `in { 0 -> e, 1 -> f }`."""
 
@@ -407,7 +406,7 @@ class FactorExpr:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class TupleArith:
     """`(e1, e2)`: one entry a name of a pattern, several first values, several axes."""
 
@@ -415,7 +414,7 @@ class TupleArith:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Comprehension:
     """`sum(body for i : I, j : J if condition)`."""
 
@@ -426,7 +425,7 @@ class Comprehension:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ParenArith:
     """`( … )` around arithmetic."""
 
@@ -458,7 +457,7 @@ Arith = (
 # of a step that reads earlier ones.
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Pattern:
     """What a step binds: one name, or several in brackets.  `brackets` is '', '()' or '[]'."""
 
@@ -467,7 +466,7 @@ class Pattern:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Draw:
     """The right of `<-`.  `args` is None where no parentheses were written.
 
@@ -481,7 +480,7 @@ class Draw:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class SampleStep:
     pattern: Pattern
     space: ObjectExpr | None
@@ -493,7 +492,7 @@ class SampleStep:
     start: Arith | None = None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ObserveStep:
     name: Name
     space: ObjectExpr | None
@@ -505,7 +504,7 @@ class ObserveStep:
     start: Arith | None = None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class PredictStep:
     """`predict f[h : Ahead] <- Normal(m, s)`: drawn from the posterior after the fit."""
 
@@ -519,7 +518,7 @@ class PredictStep:
     start: Arith | None = None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class MarginalizeStep:
     """The opening line of a `marginalize` block; its body is the placed children of the unit."""
 
@@ -533,7 +532,7 @@ class MarginalizeStep:
     start: Arith | None = None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class LetStep:
     pattern: Pattern
     value: Arith
@@ -543,7 +542,7 @@ class LetStep:
     start: Arith | None = None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class DataStep:
     """`data county : House -> County`: names that come from outside.
 
@@ -558,14 +557,14 @@ class DataStep:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ScoreStep:
     name: Name
     value: Arith
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ReturnItem:
     """`v`, or `label: v` in a tuple."""
 
@@ -574,7 +573,7 @@ class ReturnItem:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ReturnStep:
     """`return v` (`tupled` false) or `return (a, b: c)`."""
 
@@ -590,7 +589,7 @@ Step = DrawStep | LetStep | ScoreStep | DataStep | ReturnStep
 # ---------------------------------------------------------------- deductions and compositions
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Term:
     """`NP`, `3`, `span(I, K, X)`.  `args` is None without parentheses."""
 
@@ -599,7 +598,7 @@ class Term:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Attributes:
     """`#[learnable, init=0.5]`."""
 
@@ -607,7 +606,7 @@ class Attributes:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class AtomsItem:
     """`atoms a, b` or `binders Lam`."""
 
@@ -616,7 +615,7 @@ class AtomsItem:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class RuleItem:
     name: Name
     premises: tuple[Term, ...]
@@ -625,7 +624,7 @@ class RuleItem:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class LexiconItem:
     """The line `lexicon` (entries are the unit's children), or `lexicon from "file" [options]`."""
 
@@ -634,7 +633,7 @@ class LexiconItem:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class LexiconEntry:
     word: String
     category: Term
@@ -643,7 +642,7 @@ class LexiconEntry:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class CompositionRule:
     """A line of a composition, `tensor_op(a, b) = a * b`, `unit = 1.0`, or of a family: `density(x) = …`."""
 
@@ -659,14 +658,14 @@ Item = Step | AtomsItem | RuleItem | LexiconItem | LexiconEntry | CompositionRul
 # ---------------------------------------------------------------- statements (the header of a unit)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ObjectDecl:
     names: tuple[Name, ...]
     space: ObjectExpr
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class MorphismDecl:
     """`options` joins all brackets that belong to the declaration; `init` is what follows `~`."""
 
@@ -678,7 +677,7 @@ class MorphismDecl:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class LetDecl:
     keyword: str
     name: Name
@@ -686,13 +685,13 @@ class LetDecl:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ExportDecl:
     value: ArrowExpr
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """`x`, `alpha : Real = 1.0`, `f : Mor[A, B]`.  `kind` is None for a plain input; `mor` holds the two objects."""
 
@@ -703,7 +702,7 @@ class Parameter:
     default: Arith | None = None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ProgramHeader:
     name: Name
     parameters: tuple[Parameter, ...] | None
@@ -714,14 +713,14 @@ class ProgramHeader:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class CompositionHeader:
     name: Name
     kind: Name | None
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class DeductionHeader:
     name: Name
     domain: ObjectExpr
@@ -730,7 +729,7 @@ class DeductionHeader:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class FunctionParameter:
     """`x`, `k = 1.0`, and of a family also `scale : Real 1 [low=0.0]`."""
 
@@ -740,7 +739,7 @@ class FunctionParameter:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class DefDecl:
     """`def logistic(x, k = 1.0) = 1 / (1 + exp(-k * x))`."""
 
@@ -750,7 +749,7 @@ class DefDecl:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class DefHeader:
     """`def f(x, k = 1.0)`; the steps of its body are the unit's children."""
 
@@ -760,7 +759,7 @@ class DefHeader:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class FamilyHeader:
     """`family Skew(loc, scale : Real 1 [low=0.0]) : Real 1`; its rules, `CompositionRule`s, are the unit's children.
 
@@ -791,7 +790,7 @@ Header = (
 # ---------------------------------------------------------------- problems and units
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class SyntaxProblem:
     """A located syntax error of one unit.  `fix` is (title, replacement edits relative to the unit)."""
 
@@ -802,7 +801,7 @@ class SyntaxProblem:
     fix: tuple[str, tuple[tuple[Span, str], ...]] | None = None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Unit(Generic[T]):
     """One parsed piece of text and what went wrong in it.
 
@@ -822,7 +821,7 @@ class Unit(Generic[T]):
         return any(problem.severity == "error" for problem in self.problems)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Placed(Generic[T]):
     """A unit at its place in a statement.
 
@@ -838,7 +837,7 @@ class Placed(Generic[T]):
     children: tuple[Placed[Item], ...] = ()
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Statement:
     """A top-level statement.  `doc` is the comment run that documents it, markers stripped ('' without)."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from qvr_core.semantics.arrows.arrow_names import damaged
 from qvr_core.semantics.language.spelling import closest
@@ -12,7 +13,6 @@ from qvr_core.semantics.types.model import Arrow, Instance, Program, Ref
 from qvr_core.semantics.types.program_codes import TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Finite
 from qvr_core.semantics.types.subspace import fit
-from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     Arith,
     ArithArg,
@@ -36,7 +36,7 @@ from qvr_core.syntax.tree import (
 ModelArgument = tuple[str, int | float | str | Arrow]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Given:
     """A typed argument as written: a number or a name."""
 

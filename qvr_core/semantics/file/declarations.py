@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from qvr_core.semantics.arrows.combinators import check_arrow_expr, damaged
 from qvr_core.semantics.arrows.morphisms import check_morphism
@@ -44,7 +44,6 @@ from qvr_core.semantics.types.model import (
     Sort,
 )
 from qvr_core.semantics.types.spaces import Linear, Named, sizes
-from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree import (
     ArrowExpr,
@@ -68,7 +67,7 @@ COMPOSITION = "composition "
 Node = ObjectModel | Arrow | LetArrow | Program | Composition | Deduction | Replicated
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Checked:
     """The result of checking one statement.  `nodes` are its parts of the typed model, by declared name."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,7 +14,6 @@ from qvr_core.semantics.language.spelling import SpellingIndex, closest, distanc
 from qvr_core.semantics.scope.scope import DamagedEntry, Entry, UnknownName
 from qvr_core.semantics.types.codes import UNKNOWN_NAME
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Place, Related
-from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import Layout
 from qvr_core.syntax.tree import Statement
 
@@ -43,7 +43,7 @@ MOST_RELATED = 20
 """Uses of a misspelt declaration that its error names."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Misspelt:
     """The errors at unknown names, and the declarations that are told instead of their uses."""
 
@@ -51,7 +51,7 @@ class Misspelt:
     declarations: Set[str]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Stranger:
     """An unknown name with the likely spelling and the error at it."""
 

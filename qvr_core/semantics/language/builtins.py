@@ -7,12 +7,10 @@ there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-
-from qvr_core.syntax.immutable import immutable
+from dataclasses import dataclass, replace
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class BuiltinFunction:
     """A builtin function.
 

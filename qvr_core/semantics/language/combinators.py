@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from qvr_core.semantics.types import model as m
-from qvr_core.syntax.immutable import immutable
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Combinator:
     """A combinator: its node of the model, how it is called, what it requires, what it gives, how weights are shared,
     and what completion writes.

@@ -7,12 +7,10 @@ arguments (`sample mu <- Normal(0.0, 1.0)`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
-
-from qvr_core.syntax.immutable import immutable
+from dataclasses import dataclass, field
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of a family.
 
@@ -46,7 +44,7 @@ class Parameter:
         return ("element", "vector", "matrix").index(self.shape)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Support:
     """Where the draws live.  `kind` is 'real', 'count' (whole numbers), 'finite', 'Simplex', 'CholeskyFactor',
     'Correlation' or 'Covariance'; the bounds are those of a support that no argument changes."""
@@ -68,7 +66,7 @@ class Support:
         return self.kind == "finite" and self.size is None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Family:
     """A family.
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from qvr_core.semantics.types.model import Sort
-from qvr_core.syntax.immutable import immutable
 
 ValueKind = Literal["positive", "fraction", "count", "flag", "word"]
 """positive: a number above 0; fraction: at least 0 and below 1; count: a whole number from 1; flag: true or false."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class OptionSpec:
     """An option of a role: what it takes, what it is without it, what it does."""
 
@@ -23,7 +23,7 @@ class OptionSpec:
     words: tuple[str, ...] = ()
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Role:
     """A role.  `between` says in words which spaces it joins; `takes_init` what may follow `~`."""
 

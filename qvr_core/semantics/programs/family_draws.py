@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.alignment import align
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
@@ -26,11 +26,10 @@ from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Constant, Expr, FamilyDraw, ListOf, ValueType
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Named, Real, Seq, Space, Unknown, add
-from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Arith, ArithArg, Draw, ListArith, Literal, Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class FamilyArgument:
     """An argument under its canonical name (or that of another parametrisation)."""
 
@@ -40,7 +39,7 @@ class FamilyArgument:
     tree: Arith
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class TypedFamily:
     """A family with its arguments; `size` is the length of the drawn vector or set of values where it is known."""
 

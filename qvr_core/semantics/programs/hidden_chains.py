@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from qvr_core.semantics.arithmetic.broadcasting import with_axes
 from qvr_core.semantics.arithmetic.indices import Lag, lags, running
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.indexed_steps import (
     Along,
@@ -24,7 +26,7 @@ from qvr_core.semantics.programs.indexed_steps import (
     report_missing_start,
 )
 from qvr_core.semantics.programs.step_options import StepOptions
-from qvr_core.semantics.programs.typed_sites import made_site
+from qvr_core.semantics.programs.typed_sites import TypedSite, made_site
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
 from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.axes import axis_of
@@ -217,6 +219,8 @@ def _observed(
         False,
         ctx.scope.origin(step.name.span),
     )
+    kind = with_axes(along.plates, drawn.type.space or Unknown(), like=())
+    agreed(step.name, TypedSite(site, kind, Named(kind.space or Unknown(), "?"), drawn), ctx)
     chain = None
     if along.chain is not None:
         chain = Chain(indices=along.model, at=along.indices.index(along.chain), start=None)

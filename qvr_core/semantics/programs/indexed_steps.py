@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.alignment import arrange, report_bare
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
@@ -42,7 +42,6 @@ from qvr_core.semantics.types.program_codes import (
     USED_BEFORE_BOUND,
 )
 from qvr_core.semantics.types.spaces import REAL_LINE, Named, Space, Unknown, product
-from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     Arith,
     ArithCall,
@@ -59,7 +58,7 @@ from qvr_core.syntax.tree import (
 Bindings = list[tuple[str, Binding]]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Along:
     """The indices of a step; `chain` is the one that lags behind, `count` by how many elements."""
 

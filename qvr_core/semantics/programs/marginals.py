@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.broadcasting import with_axes
 from qvr_core.semantics.arrows.objects import check_object_expr
@@ -53,7 +53,6 @@ from qvr_core.semantics.types.spaces import (
     is_real,
     item_of,
 )
-from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     DataStep,
     Item,
@@ -67,7 +66,7 @@ from qvr_core.syntax.tree import (
 )
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Block:
     """A typed block: its model and everything bound inside it, the summed name first."""
 

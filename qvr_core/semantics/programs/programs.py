@@ -6,7 +6,7 @@ A step is checked again only where its own text or something that it reads has c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from weakref import WeakKeyDictionary
 
@@ -39,7 +39,6 @@ from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.model import NO_STAGES, Program, Sort, ValueType
 from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, MISSING_RETURN, UNUSED_EFFECT
 from qvr_core.semantics.types.spaces import Named, Unknown
-from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree import (
     Item,
@@ -142,7 +141,7 @@ def _memory(scope: Scope) -> Memory:
 # ---------------------------------------------------------------- steps
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Reading:
     """All steps, typed: what they bind, and the `return` line."""
 

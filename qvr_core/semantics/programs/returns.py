@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from qvr_core.semantics.arithmetic.application import fits
 from qvr_core.semantics.arithmetic.broadcasting import flattened
@@ -24,11 +25,10 @@ from qvr_core.semantics.types.spaces import (
     product,
     sequence_of,
 )
-from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Name, ReturnItem, ReturnStep, Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Returned:
     """The returned names with their labels, and the space of what is returned ('?' where data decides)."""
 

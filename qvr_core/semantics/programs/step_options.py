@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.gathers import check_index
@@ -19,7 +19,6 @@ from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Expr
 from qvr_core.semantics.types.program_codes import STEP_OPTION
 from qvr_core.semantics.types.spaces import Named, Unknown, is_finite
-from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     Arith,
     ListArith,
@@ -37,7 +36,7 @@ from qvr_core.syntax.tree import (
 )
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Limit:
     """An option that censors or truncates: its value, and where it is written."""
 
@@ -46,7 +45,7 @@ class Limit:
     tree: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class StepOptions:
     """What the bracket after a draw says."""
 

@@ -138,7 +138,8 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
         binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
     elif any(binding.kind == "function" for _, binding in binds) and _reads_damaged(ctx):
         binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
-    reads = frozenset(ctx.reads.keys() - {name for name, _ in nested})
+    # what the block observes may be declared above it
+    reads = frozenset(ctx.reads.keys() - {name for name, _ in nested if name not in bindings})
     return StepResult(
         units=unit_identities(placed),
         model=model,

@@ -9,11 +9,10 @@ from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model import Expr, ValueType
 from qvr_core.semantics.types.spaces import Finite, Named
-from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Lambda, Name, Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Binding:
     """A bound name.
 
@@ -44,7 +43,7 @@ class Binding:
     """Of a data name: the sets that it runs over."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Running:
     """An index that runs over a set; `axis` is what its axis is called, `lag` how many first elements it leaves out."""
 
@@ -56,7 +55,7 @@ class Running:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Hidden:
     """A state that is summed out along indices: the axes on which it stands for all its values, now and one back."""
 
@@ -70,7 +69,7 @@ WHOLE_INPUT = ""
 """The name under which the whole input of a program is bound: what a draw without arguments reads."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class FreeName:
     """A name that no earlier step binds.  `argument` where an arrow's argument must be bound."""
 

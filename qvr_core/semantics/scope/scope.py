@@ -42,7 +42,6 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.semantics.types.spaces import Dim, Known, Linear, Named, Unknown
 from qvr_core.semantics.types.subspace import fit
-from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Name, Span, Statement
 
 UNKNOWN = Named(Unknown(), "?")
@@ -56,7 +55,7 @@ instance decides them."""
 # ---------------------------------------------------------------- entries: what a name means to its users
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ObjectEntry:
     """A declared object, or an `Object`/`FinSet` parameter of a template."""
 
@@ -64,7 +63,7 @@ class ObjectEntry:
     space: Named
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ArrowEntry:
     """A morphism, a let, a program, or a `Mor` parameter: everything that `Ref` may point at.
 
@@ -88,7 +87,7 @@ class ArrowEntry:
     stages: Stages = ONE_STAGE
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class FamilyEntry:
     """A declaration with `replicate=k`: only `fan(f)` and `scan(f)` may name it bare."""
 
@@ -96,7 +95,7 @@ class FamilyEntry:
     copies: tuple[str, ...]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class TemplateEntry:
     """A program with typed parameters.  `statement` is its tree: each instance is checked with arguments filled in."""
 
@@ -104,19 +103,19 @@ class TemplateEntry:
     statement: Statement
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class CompositionEntry:
     name: str
     composition: Composition
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class DeductionEntry:
     name: str
     deduction: Deduction
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class DamagedEntry:
     """Declared, but its text is broken or part of a cycle: fits everywhere, is never reported again."""
 
@@ -153,7 +152,7 @@ class Globals(Protocol):
 # ---------------------------------------------------------------- what a check writes
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Equation:
     """The two sides of each pair must be equal: the widths of `given` and `wanted` at `place`.
 
@@ -176,7 +175,7 @@ class Equation:
     """The replicated arrow that `given` fans out over, and the width of one copy."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class UnknownName:
     """A name that nobody declares.  The checker finds the likely spelling when it reports it.
 

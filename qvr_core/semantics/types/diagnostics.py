@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
-from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Span
 
 
@@ -17,7 +17,7 @@ class Severity(Enum):
     HINT = 4
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Origin:
     """A place in the text: a span inside a unit.  It stays true while the unit merely moves."""
 
@@ -25,7 +25,7 @@ class Origin:
     span: Span
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class DeclarationSite:
     """A place named by what is declared there, looked up when the diagnostic is shown.
 
@@ -40,7 +40,7 @@ class DeclarationSite:
 Place = Origin | DeclarationSite
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Related:
     """Another place that a diagnostic stems from."""
 
@@ -48,7 +48,7 @@ class Related:
     place: Place
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Edit:
     """Replace the text at `place` by `text`.  `where` is 'replace', 'before', 'after', or 'line-before' / 'line-after'
     (a whole new line next to the statement of `place`)."""
@@ -58,7 +58,7 @@ class Edit:
     where: str = "replace"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Fix:
     """A quick fix.  A preferred fix is one that `source.fixAll` may apply."""
 
@@ -67,7 +67,7 @@ class Fix:
     preferred: bool = False
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Code:
     """An entry of the catalogue.  `summary` is the first line of its page in docs/diagnostics/<name>.md."""
 
@@ -77,7 +77,7 @@ class Code:
     unnecessary: bool = False
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding at one place, with what it stems from and what would fix it."""
 

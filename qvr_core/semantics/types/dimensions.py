@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from qvr_core.semantics.types.spaces import Linear
-from qvr_core.syntax.immutable import immutable
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Row:
     """`constant + Σ coefficient · variable = 0`; `key` says where it comes from."""
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-
-from qvr_core.syntax.immutable import immutable
+from dataclasses import dataclass, replace
 
 INFINITE = math.inf
 MOST_SOURCES = 16
 """Of more draws than these it is no longer known which they are."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Interval:
     """Numbers from `low` to `high`; `whole` ones only.  `sources` are the draws that the value is computed from."""
 

@@ -10,11 +10,11 @@ parameters wherever it is used.  All solved holes are substituted in a model tha
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.spaces import Dim, Finite, Named, Space
-from qvr_core.syntax.immutable import immutable, immutable_by_name
 
 
 class Sort(Enum):
@@ -25,7 +25,7 @@ class Sort(Enum):
     TENSOR = "-o"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Density:
     """How a sampled arrow's density is computed.
 
@@ -41,7 +41,7 @@ class Density:
     draws: int = 0
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArrowBase:
     """What every arrow has.  `domain`/`codomain` are the types as used here, sequences included."""
 
@@ -55,14 +55,14 @@ class ArrowBase:
 # ---------------------------------------------------------------- declared arrows (one per name)
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Embed(ArrowBase):
     """Table (n, d) from a finite set to a real space, N(0, 0.5²) at the start."""
 
     name: str
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel(ArrowBase):
     """A Markov kernel: a network from the domain to the parameters of `family`, then one draw.
 
@@ -79,7 +79,7 @@ class Kernel(ArrowBase):
     options: tuple[tuple[str, object], ...]
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LinearMap(ArrowBase):
     """Weight and bias; `rank` makes it two low-rank factors.  `init` is 'default', 'xavier' or 'zeros'."""
 
@@ -89,14 +89,14 @@ class LinearMap(ArrowBase):
     init: str
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Norm(ArrowBase):
     """LayerNorm gain and bias."""
 
     name: str
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attention(ArrowBase):
     """Multi-head self-attention over the sequence."""
 
@@ -106,7 +106,7 @@ class Attention(ArrowBase):
     dropout: float
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Position(ArrowBase):
     """Adds learned positions up to `max_length`."""
 
@@ -114,7 +114,7 @@ class Position(ArrowBase):
     max_length: int
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Latent(ArrowBase):
     """A learned tensor of weights in the value set of `algebra`."""
 
@@ -125,7 +125,7 @@ class Latent(ArrowBase):
     prior: tuple[str, tuple[tuple[str, float], ...]] | None
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observed(ArrowBase):
     """A given tensor: from data under `source`, or the value of `arrow`, or the identity-like default."""
 
@@ -135,7 +135,7 @@ class Observed(ArrowBase):
     arrow: Arrow | None
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Discretize(ArrowBase):
     """A bounded real into `bins` bins."""
 
@@ -146,14 +146,14 @@ class Discretize(ArrowBase):
 # ---------------------------------------------------------------- combinators
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ref(ArrowBase):
     """A declared morphism, let or program by name.  Copies of `replicate=k` are called `f_0` … `f_{k-1}`."""
 
     name: str
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Instance(ArrowBase):
     """A template program with its typed parameters filled in: `p(alpha=1.0)`.
 
@@ -165,14 +165,14 @@ class Instance(ArrowBase):
     program: Program
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lift(ArrowBase):
     """`arrow` applied at every position of a sequence."""
 
     arrow: Arrow
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compose(ArrowBase):
     """`a >> b >> …`; `operators[i]` is the place of the `>>` after stage i."""
 
@@ -180,14 +180,14 @@ class Compose(ArrowBase):
     operators: tuple[Origin, ...]
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor(ArrowBase):
     """`a @ b @ …`."""
 
     factors: tuple[Arrow, ...]
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fan(ArrowBase):
     """All branches on one input.  `replicated` is the family's name where `fan(f)` fans out over its copies."""
 
@@ -195,7 +195,7 @@ class Fan(ArrowBase):
     replicated: str | None
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scan(ArrowBase):
     """The cell folded over a sequence.  `backward` reads from the end; `inferred` says the name decided it."""
 
@@ -208,7 +208,7 @@ class Scan(ArrowBase):
     learned_init: bool
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stack(ArrowBase):
     """`count` fresh copies, one after the other."""
 
@@ -216,7 +216,7 @@ class Stack(ArrowBase):
     count: int
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat(ArrowBase):
     """The same arrow `count` times; None: the count comes at run time as `n_steps`."""
 
@@ -224,29 +224,29 @@ class Repeat(ArrowBase):
     count: int | None
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Residual(ArrowBase):
     """`x + body(x)`."""
 
     body: Arrow
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Identity(ArrowBase):
     """The identity of a space."""
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Last(ArrowBase):
     """The last element of a sequence."""
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MeanOverTime(ArrowBase):
     """The mean over the length axis."""
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TakeFactor(ArrowBase):
     """`f.h`: the factor at `index` of the codomain of `base`."""
 
@@ -255,12 +255,12 @@ class TakeFactor(ArrowBase):
     index: int
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dagger(ArrowBase):
     base: Arrow
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartialTrace(ArrowBase):
     """`f.trace(X)`: A * X -o B * X to A -o B."""
 
@@ -268,7 +268,7 @@ class PartialTrace(ArrowBase):
     over: Named
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropFactors(ArrowBase):
     """`f.marginalize(X, …)`: the factors at `indices` of the codomain are joined out."""
 
@@ -276,21 +276,21 @@ class DropFactors(ArrowBase):
     indices: tuple[int, ...]
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Freeze(ArrowBase):
     """`f.freeze`: no gradient reaches the parameters."""
 
     base: Arrow
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FromData(ArrowBase):
     """`from_data("name")`."""
 
     source: str
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Damaged(ArrowBase):
     """Stands where the text could not be typed; the runtime refuses it."""
 
@@ -305,7 +305,7 @@ Arrow = (
 # ---------------------------------------------------------------- typed arithmetic
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ValueType:
     """The type of a value in arithmetic.
 
@@ -324,39 +324,39 @@ class ValueType:
     last: tuple[Dim, str | None] | None = None
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExprBase:
     type: ValueType
     origin: Origin
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Constant(ExprBase):
     value: int | float | str
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bound(ExprBase):
     """A name bound in the program: input, site, let, lambda or factor variable, typed parameter."""
 
     name: str
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Data(ExprBase):
     """A name that nobody binds: supplied at run time."""
 
     name: str
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix(ExprBase):
     """A tensor arrow standing for its matrix."""
 
     arrow: Arrow
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Apply(ExprBase):
     """A deterministic arrow applied to values (their product is the argument)."""
 
@@ -364,14 +364,14 @@ class Apply(ExprBase):
     args: tuple[Expr, ...]
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeductionRef(ExprBase):
     """A deduction by name (`parse(D, sentence)`)."""
 
     name: str
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Builtin(ExprBase):
     """A builtin function, operator included: 'add', 'sub', 'mul', 'div', 'pow', 'neg', 'lt', 'le', 'gt', 'ge', 'eq',
     'ne', or a function by its own name.  `keywords` are named arguments."""
@@ -381,7 +381,7 @@ class Builtin(ExprBase):
     keywords: tuple[tuple[str, Expr], ...] = ()
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Index(ExprBase):
     """`x[i, j]`; `whole` says that the indices are all the axes that the value has."""
 
@@ -390,7 +390,7 @@ class Index(ExprBase):
     whole: bool = False
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexValue(ExprBase):
     """The elements that the index `name` runs through: `first`, …, `size` − 1."""
 
@@ -399,7 +399,7 @@ class IndexValue(ExprBase):
     size: Dim
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Window(ExprBase):
     """`x[t - shift]`: what the index `index` runs through of axis `axis` of `base`, counted from the last axis (−1).
 
@@ -414,7 +414,7 @@ class Window(ExprBase):
     size: Dim
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contract(ExprBase):
     """A product of `factors` summed over the axes that `result` lacks; `axes[k]` are those of factor k."""
 
@@ -423,7 +423,7 @@ class Contract(ExprBase):
     result: tuple[str, ...]
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scatter(ExprBase):
     """`body` (…, N) added up by `index` (N,): (…, `size`)."""
 
@@ -432,7 +432,7 @@ class Scatter(ExprBase):
     size: Dim
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arrange(ExprBase):
     """The axes of `base` (behind rows) in another order: axis k of the value is axis `axes[k]`, or new where None."""
 
@@ -440,7 +440,7 @@ class Arrange(ExprBase):
     axes: tuple[int | None, ...]
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FieldOf(ExprBase):
     """`x.h`: the columns or the factor at `index`."""
 
@@ -449,7 +449,7 @@ class FieldOf(ExprBase):
     index: int
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Method(ExprBase):
     """A method of a chart (`goal_weight`, `weight`, `derivations`), or of a template (`morphism`)."""
 
@@ -458,12 +458,12 @@ class Method(ExprBase):
     args: tuple[Expr, ...]
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListOf(ExprBase):
     items: tuple[Expr, ...]
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Function(ExprBase):
     """`x -> e`."""
 
@@ -471,7 +471,7 @@ class Function(ExprBase):
     body: Expr
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FactorTable(ExprBase):
     """`factor i : I, … in body`; `cases` where the table is written out (index -> value)."""
 
@@ -480,7 +480,7 @@ class FactorTable(ExprBase):
     cases: tuple[tuple[int, Expr], ...]
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TermValue(ExprBase):
     """A term of a deduction (`chart.weight(span(0, 2, S))`), as text."""
 
@@ -496,7 +496,7 @@ Expr = (
 # ---------------------------------------------------------------- programs
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArrowDraw:
     """A named arrow applied to arguments; no arguments means the program's input."""
 
@@ -505,7 +505,7 @@ class ArrowDraw:
     origin: Origin
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyDraw:
     """A family with its parameters by their canonical names, in the family's order."""
 
@@ -527,7 +527,7 @@ class Ascription(Enum):
     PLATE = "plate"  # independent draws, or an S-indexed likelihood
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
     """A site whose elements depend on earlier ones along the index `at` of `indices`.
 
@@ -539,7 +539,7 @@ class Chain:
     start: FamilyDraw | tuple[Expr, ...] | None
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """What sample and observe steps share."""
 
@@ -566,17 +566,17 @@ class Site:
     chain: Chain | None = None
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SampleModel:
     site: Site
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObserveModel:
     site: Site
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalizeModel:
     """`over` is the group axis, or None; `rows` the plate of the rows where no group is given."""
 
@@ -588,7 +588,7 @@ class MarginalizeModel:
     """Of a hidden chain: the place that each element of each step of the body reads, an index for each of its sets."""
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunningIndex:
     """An index of a step: the set that it runs over, and how many first elements it leaves out."""
 
@@ -597,7 +597,7 @@ class RunningIndex:
     lag: int
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedValue:
     """`(v, w)[t : Time] = (…) from (…)`: the value of each name over the indices, in their order, further axes behind.
 
@@ -611,7 +611,7 @@ class IndexedValue:
     recursive: bool
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LetModel:
     """`value` is the first name's where the step is `indexed`."""
 
@@ -621,7 +621,7 @@ class LetModel:
     indexed: IndexedValue | None = None
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreModel:
     name: str
     value: Expr
@@ -631,7 +631,7 @@ class ScoreModel:
 StepModel = SampleModel | ObserveModel | MarginalizeModel | LetModel | ScoreModel
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
     """An input of a program: a factor of its domain.  `name` is None where the header names none."""
 
@@ -639,7 +639,7 @@ class Input:
     space: Named
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateParameter:
     """A typed parameter: `kind` is 'FinSet', 'Real', 'Nat', 'Object' or 'Mor'."""
 
@@ -648,7 +648,7 @@ class TemplateParameter:
     mor: tuple[Named, Named] | None
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DataName:
     """A name supplied at run time, with what is known of its type; `origin` is its declaration or its first use.
 
@@ -665,7 +665,7 @@ class DataName:
     """The sets that it runs over, where that is known, with their labels."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Extent:
     """How an arrow goes through a sequence: `positions` is the longest one that the learned positions of `place` allow
     (None: any); `scans` where it folds one."""
@@ -678,7 +678,7 @@ class Extent:
 ANY_LENGTH = Extent()
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Stages:
     """How many declared arrows an arrow is made of, each counted as often as it is applied; not `sure` where something
     in it could not be typed."""
@@ -696,7 +696,7 @@ class Stages:
 NO_STAGES, ONE_STAGE = Stages(0), Stages()
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """A typed program.  `domain`/`codomain` are effective (sequence lifting applied), `declared_*` as written."""
 
@@ -727,7 +727,7 @@ class Program:
 # ---------------------------------------------------------------- compositions, deductions, the file
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Composition:
     """A selected or defined algebra.  `operations` maps 'tensor_op', 'join', 'unit', 'zero', 'negation' to
     (parameter names, body); empty for a builtin one."""
@@ -738,7 +738,7 @@ class Composition:
     origin: Origin
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class TermModel:
     """A term: an atom, an integer, a variable, or a constructor with arguments.  kind: 'atom', 'integer', 'variable',
     'constructor'."""
@@ -748,7 +748,7 @@ class TermModel:
     args: tuple[TermModel, ...] = ()
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleModel:
     name: str
     premises: tuple[TermModel, ...]
@@ -758,7 +758,7 @@ class RuleModel:
     origin: Origin
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EntryModel:
     word: str
     category: TermModel
@@ -768,7 +768,7 @@ class EntryModel:
     origin: Origin
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deduction:
     name: str
     domain: Named
@@ -786,7 +786,7 @@ class Deduction:
     origin: Origin
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectModel:
     """A declared object.  `alias` is the name it is an alias of."""
 
@@ -796,7 +796,7 @@ class ObjectModel:
     origin: Origin
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LetArrow:
     """A top-level let: a name for an arrow expression."""
 
@@ -805,7 +805,7 @@ class LetArrow:
     origin: Origin
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Replicated:
     """A declaration with `replicate=k`: the copies are declared arrows of their own, `f_0` … `f_{k-1}`."""
 
@@ -814,7 +814,7 @@ class Replicated:
     origin: Origin
 
 
-@immutable_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
     """`name` is the exported declaration, or `export_<n>` for an anonymous expression (then `arrow` holds it)."""
 
@@ -823,7 +823,7 @@ class Export:
     origin: Origin
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Model:
     """One file, typed.  `arrows` holds morphisms by name, replicated copies included."""
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import chain, islice
 
-from qvr_core.syntax.immutable import immutable
 
-
-@immutable
+@dataclass(frozen=True, slots=True)
 class Linear:
     """A size that is not (yet) one number: `constant + Σ coefficient · unknown` over the naturals.
 
@@ -45,7 +43,7 @@ class Known(int):
 Dim = int | Linear
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Finite:
     """A finite set.  `nominal` is the declared name that makes it this set; None for an anonymous one, which fits any
     set of its size.  `labels` for an enumeration; `parts` for a coproduct."""
@@ -56,7 +54,7 @@ class Finite:
     parts: tuple[Space, ...] | None = field(default=None, compare=False)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Real:
     """Real vectors.  `shape` keeps `Real 28 28`; only the product counts.  Bounds make a box; `None` is unbounded."""
 
@@ -65,7 +63,7 @@ class Real:
     high: float | None = None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Constrained:
     """`kind` is 'Simplex', 'Ordered', 'CholeskyFactor', 'Covariance' or 'Correlation' of size `size`."""
 
@@ -137,14 +135,14 @@ class Product:
         return (Product, (self.factors, self.names))
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Seq:
     """Sequences of `item` along a length axis."""
 
     item: Space
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """The space of something that could not be typed.  It fits everywhere, so that one mistake stays one error."""
 
@@ -155,7 +153,7 @@ Part = tuple[str | None, Space]
 """A factor with its name, or a product among those that another one is made of."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Traits:
     """What holds of a space: something in it is unknown, or a sequence; all of it is finite, or real."""
 
@@ -226,7 +224,7 @@ def entries(space: Space) -> int:
             return 0
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Named:
     """A space together with the way the user wrote it (`Embedded`, `FwdHidden * BwdHidden`), for messages and hovers.
 

@@ -5,6 +5,7 @@ See docs/reference.md#finite-sets-and-real-spaces.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from qvr_core.semantics.types.spaces import (
@@ -23,10 +24,9 @@ from qvr_core.semantics.types.spaces import (
     product_of,
     width,
 )
-from qvr_core.syntax.immutable import immutable
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Fit:
     """`problem` says in words why the kinds do not fit ('' where the spaces speak for themselves), None where they do.
 
@@ -41,7 +41,7 @@ class Fit:
 FITS = Fit(None)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Run:
     """Neighbouring real factors that count as one real space, or one other factor."""
 

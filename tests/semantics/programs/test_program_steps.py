@@ -196,3 +196,15 @@ def test_another_family_of_the_same_type_reaches_its_readers() -> None:
     assert found(analyzer.snapshot()) == found(Analyzer(text).snapshot())
     text = edit(analyzer, text, (3, 16), (3, 22), "Uniform")
     assert [d.code.name for d in analyzer.snapshot().diagnostics()] == ["unused-binding"]
+
+
+def test_a_declaration_reaches_what_a_block_observes() -> None:
+    text = (
+        "object Row, Col : FinSet 9\nprogram p : Row -> Row\n    data y : Row\n"
+        "    marginalize z : Row <- Bernoulli(0.5)\n        observe y : Row <- Normal(z, 1.0)\n    return y\n"
+    )
+    analyzer = Analyzer(text)
+    assert [d.code.name for d in analyzer.snapshot().diagnostics()] == ["unused"]
+    text = edit(analyzer, text, (2, 13), (2, 16), "Col")
+    assert "data-mismatch" in [d.code.name for d in analyzer.snapshot().diagnostics()]
+    assert found(analyzer.snapshot()) == found(Analyzer(text).snapshot())
