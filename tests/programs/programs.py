@@ -1,0 +1,68 @@
+"""The programs of this folder with their data, as `qvr run` reads them, at points where they can be compared."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from qvr_core.analysis import analyse
+from qvr_core.inference.mcmc.potential import potential_of
+from qvr_core.runs.prepare.prepare import Prepared, prepare
+from qvr_core.runs.record.settings import resolve
+from qvr_core.runs.record.store import RunStore
+
+HERE = Path(__file__).parent
+NAMES = sorted(path.stem for path in HERE.glob("*.qvr"))
+POINTS = 5
+
+
+@cache
+def prepared(name: str) -> Prepared:
+    """The program `name` of this folder, with the data that qvr.toml names for it."""
+    text = (HERE / f"{name}.qvr").read_text(encoding="utf-8")
+    config = resolve(name, (HERE / "qvr.toml").read_text(encoding="utf-8"), {}).config.placed(HERE)
+    before = torch.get_default_dtype()
+    with tempfile.TemporaryDirectory() as folder:
+        job = RunStore(Path(folder)).create(path=f"{name}.qvr", text=text, program=name, config=config, base=str(HERE))
+        try:
+            return prepare(job, analyse(text))
+        finally:
+            torch.set_default_dtype(before)
+
+
+def data_of(name: str) -> dict[str, Any]:
+    """The data of a program by name."""
+    return dict(prepared(name).train.batch(torch.zeros(1, dtype=torch.int64))[1])
+
+
+def points(name: str) -> Iterator[tuple[SimpleNamespace, float]]:
+    """Random values of the latents, as numpy arrays, and the log density of these and of the data there.
+
+    The values are those where a chain starts: uniform on (−2, 2) before the bijectors of their supports.
+    """
+    model, data = prepared(name).model, data_of(name)
+    potential = potential_of(model, None, data)
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(POINTS):
+        values = potential.report(potential.initial(generator).unsqueeze(0))
+        density = model.log_joint(None, {**{site: value[0] for site, value in values.items()}, **data})
+        yield SimpleNamespace(**{site: _array(value) for site, value in values.items()}), float(density.sum())
+
+
+def _array(value: Tensor) -> Any:
+    found = value[0].numpy()
+    return float(found) if found.ndim == 0 else found
+
+
+def assert_agrees(density: Callable[[SimpleNamespace], float]) -> None:
+    """A density written by hand is that of the program of its name, at five random points, to 1e-6."""
+    for values, found in points(density.__name__):
+        wanted = float(density(values))
+        assert abs(found - wanted) <= 1e-6 * max(1.0, abs(wanted) / 1e3), (found, wanted, values)
