@@ -175,7 +175,7 @@ def program_text(snapshot: Snapshot, program: m.Program) -> Prose:
     ]
     data = ", ".join(f"`{item.name}`" for item in program.data)
     count = parameter_count(model_of(snapshot), program)
-    template = ", ".join(f"`{item.name} : {item.kind}`" for item in program.template)
+    template = ", ".join(f"`{item.written}`" for item in program.template)
     return prose(
         Code(f"program {program.name} : {program.domain.written} {program.sort.value} {program.codomain.written}"),
         documentation(snapshot, Symbol("", program.name)),

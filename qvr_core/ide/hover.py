@@ -140,8 +140,7 @@ def _bound(snapshot: Snapshot, found: Found) -> Prose:
     if found.symbol.kind == "template":
         for item in program.template:
             if item.name == name:
-                sides = f"[{item.mor[0].written}, {item.mor[1].written}]" if item.mor else ""
-                return prose(Code(f"{name} : {item.kind}{sides}"), "Parameter of the template, given by keyword")
+                return prose(Code(item.written), "Parameter of the template")
     for step in all_steps(program.steps):
         text = _step(step, name)
         if text:

@@ -101,7 +101,9 @@ def _arrow(name: str, arrow: m.Arrow | m.Program, bracket: Bracket) -> Signature
     """One parameter per factor of the domain; a program's inputs by their names."""
     space = arrow.domain.space
     if isinstance(arrow, m.Program) and arrow.template:
-        parameters = tuple((f"{item.name}=", item.kind) for item in arrow.template)
+        parameters = tuple(
+            (item.name if item.default is None else f"{item.name}={item.default}", item.kind) for item in arrow.template
+        )
     elif isinstance(arrow, m.Program) and any(item.name for item in arrow.inputs):
         parameters = tuple((item.name or item.space.written, structure(item.space.space)) for item in arrow.inputs)
     elif isinstance(space, Product):

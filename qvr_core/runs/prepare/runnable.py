@@ -67,9 +67,9 @@ def _nothing(model: Model) -> str:
 
 
 def _instance(text: str, program: Program, parameters: Parameters, known: Known) -> Program:
-    wanted = [f"{parameter.name} : {parameter.kind}" for parameter in program.template]
+    wanted = [parameter.written for parameter in program.template]
     names = [parameter.name for parameter in program.template]
-    missing = [name for name in names if name not in parameters]
+    missing = [one.name for one in program.template if one.name not in parameters and one.default is None]
     if missing and set(parameters) <= set(names):
         given = " ".join(f"--param {name}=…" for name in missing)
         message = f"`{program.name}` is a template of {', '.join(wanted)}: {', '.join(missing)} must be given"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from qvr_core.analysis import Snapshot, analyse
 from qvr_core.runtime.build.build import Builder
@@ -13,10 +13,9 @@ from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.semantics.types.model import Instance, Program
 
 
-def call_of(name: str, arguments: Mapping[str, float | int | str]) -> str:
-    """A template with its arguments, as it is written."""
-    written = ", ".join(f"{key}={value}" for key, value in arguments.items())
-    return f"{name}({written})" if written else name
+def call_of(name: str, arguments: Mapping[str, float | int | str], first: Sequence[float | int | str] = ()) -> str:
+    """A template with its arguments, those in `first` by position, as it is written."""
+    return f"{name}({', '.join([*map(str, first), *(f'{key}={value}' for key, value in arguments.items())])})"
 
 
 def instance_of(text: str, call: str, known: Mapping[str, KnownSet] | None = None) -> Instance:
@@ -36,7 +35,8 @@ def instance_of(text: str, call: str, known: Mapping[str, KnownSet] | None = Non
 class Template:
     """A program with typed parameters; calling it fills them in.
 
-    A `Real` or `Nat` parameter takes a number, an `Object`, `FinSet` or `Mor` one the name of a declaration.
+    A `Real` or `Nat` parameter takes a number, an `Object`, `FinSet` or `Mor` one the name of a declaration; by
+    position or by keyword.  Those with a default may be left out.
     """
 
     def __init__(self, program: Program, snapshot: Snapshot, builder: Builder) -> None:
@@ -46,12 +46,14 @@ class Template:
         self._builder = builder
         self._known = snapshot.known
 
-    def __call__(self, **arguments: float | int | str) -> Instantiated:
+    def __call__(self, *first: float | int | str, **arguments: float | int | str) -> Instantiated:
         """The program with its parameters; every instance shares the file's arrows.
 
         Raises `InputProblem` in the checker's words where an argument does not fit.
         """
-        return Instantiated(self._builder.arrow(instance_of(self._text, call_of(self.name, arguments), self._known)))
+        return Instantiated(
+            self._builder.arrow(instance_of(self._text, call_of(self.name, arguments, first), self._known))
+        )
 
 
 class Instantiated:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.application import apply_to, argument_space, declared, fits
@@ -12,12 +12,13 @@ from qvr_core.semantics.arithmetic.builtin_calls import check_builtin
 from qvr_core.semantics.arithmetic.elementwise import Check, named_value, words
 from qvr_core.semantics.arithmetic.factor_order import check_order, factor_names
 from qvr_core.semantics.arrows.combinators import arrow_of
+from qvr_core.semantics.arrows.template_arguments import Numbers
 from qvr_core.semantics.arrows.templates import instance_of
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.spelling import candidates, closest
 from qvr_core.semantics.scope.bounds import MOST_OPERATIONS
-from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.scope.environment import Binding, StepContext, TemplateCall
 from qvr_core.semantics.scope.inherited import stages_of
 from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, FamilyEntry, TemplateEntry, respelt
 from qvr_core.semantics.types.diagnostics import Edit, Fix
@@ -30,6 +31,7 @@ from qvr_core.semantics.types.model import (
     Expr,
     Index,
     Method,
+    Program,
     Sort,
     TermValue,
     ValueType,
@@ -47,6 +49,7 @@ from qvr_core.syntax.tree import (
     Arith,
     ArithArg,
     ArithCall,
+    Draw,
     Lambda,
     Literal,
     MethodCall,
@@ -158,10 +161,31 @@ def _arrow_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
 
 
 def _template_call(expr: ArithCall, entry: TemplateEntry, ctx: StepContext, check: Check) -> Expr:
-    arrow = instance_of(entry, expr.func, expr.args, expr.span, ctx.scope)
-    given = [arg for arg in expr.args if arg.key is None]
-    args = [check(arg.value, ctx) for arg in given]
-    return applied(arrow, args, [arg.value for arg in given], expr, ctx)
+    call = instance_of(entry, expr.func, expr.args, expr.span, ctx.scope, _numbers(ctx))
+    args = [check(tree, ctx) for tree in call.inputs]
+    return applied(call.arrow, args, call.inputs, expr, ctx)
+
+
+def _numbers(ctx: StepContext) -> Numbers:
+    """The number parameters of the template that the step stands in."""
+
+    def found(name: str) -> tuple[str, int | float | None] | None:
+        binding = ctx.find(name)
+        if binding is None or binding.kind != "parameter":
+            return None
+        return binding.named.written, binding.constant
+
+    return found
+
+
+def template_call(
+    entry: TemplateEntry, draw: Draw, ctx: StepContext, renames: Callable[[Program], Sequence[str]] | None = None
+) -> TemplateCall:
+    """The template that a step draws from; it is looked at once, however often it is asked for."""
+    if ctx.called is None or ctx.called.name is not draw.name:
+        numbers = _numbers(ctx)
+        ctx.called = instance_of(entry, draw.name, draw.args or (), draw.span, ctx.scope, numbers, renames)
+    return ctx.called
 
 
 def _positional(args: Sequence[ArithArg], func: Name, ctx: StepContext) -> list[ArithArg]:

@@ -2,67 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 from qvr_core.semantics.arrows.arrow_names import damaged
-from qvr_core.semantics.language.spelling import closest
-from qvr_core.semantics.scope.scope import Argument, ArrowEntry, DamagedEntry, ObjectEntry, Scope, TemplateEntry, show
-from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related, Severity
-from qvr_core.semantics.types.model import Arrow, Instance, Program, Ref
-from qvr_core.semantics.types.program_codes import TEMPLATE_ARGUMENTS
-from qvr_core.semantics.types.spaces import Finite
-from qvr_core.semantics.types.subspace import fit
-from qvr_core.syntax.tree import (
-    Arith,
-    ArithArg,
-    ArrowArg,
-    ArrowCall,
-    ArrowExpr,
-    ArrowRef,
-    Literal,
-    Name,
-    Number,
-    Parameter,
-    ParenArith,
-    ParenArrow,
-    ProgramHeader,
-    Span,
-    String,
-    Unary,
-    Variable,
+from qvr_core.semantics.arrows.template_arguments import (
+    Given,
+    ModelArgument,
+    Numbers,
+    default_of,
+    no_numbers,
+    value_of,
+    written_in_arithmetic,
+    written_in_arrow,
 )
-
-ModelArgument = tuple[str, int | float | str | Arrow]
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """A typed argument as written: a number or a name."""
-
-    key: Name
-    value: int | float | Name | None
-    span: Span
+from qvr_core.semantics.language.spelling import closest
+from qvr_core.semantics.scope.environment import TemplateCall
+from qvr_core.semantics.scope.scope import Argument, ArrowEntry, Scope, TemplateEntry, show
+from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related, Severity
+from qvr_core.semantics.types.model import Instance, Program
+from qvr_core.semantics.types.program_codes import TEMPLATE_ARGUMENTS
+from qvr_core.semantics.types.subspace import fit
+from qvr_core.syntax.tree import Arith, ArithArg, ArrowCall, Name, Parameter, ProgramHeader, Span
 
 
 def instantiate(
     entry: TemplateEntry, expr: ArrowCall, scope: Scope
-) -> tuple[Program, tuple[ModelArgument, ...]] | None:
-    """The program of `template(alpha=1.0, f=cell)` in an arrow expression; None where the arguments are wrong."""
-    given = [_from_arrow_arg(arg, scope) for arg in expr.args]
-    if None in given:
+) -> tuple[Program, tuple[tuple[str, ModelArgument], ...]] | None:
+    """The program of `template(1.0, f=cell)` in an arrow expression; None where the arguments are wrong."""
+    header = _header(entry)
+    if header is None:
         return None
-    return _instance(entry, [one for one in given if one is not None], expr.func, scope)
+    parameters = _typed(header)
+    given = [written_in_arrow(arg) for arg in expr.args]
+    named = {one.key.text for one in given if one.key is not None}
+    order = iter([name for name in parameters if name not in named])
+    pairs: list[tuple[str, Given]] = []
+    for one in given:
+        name = next(order, None) if one.key is None else one.key.text
+        if name is None:
+            _surplus(entry, one, len(parameters), scope)
+            return None
+        if name not in parameters:
+            _unknown_parameter(entry, one, parameters, scope)
+            return None
+        pairs.append((name, one))
+    return _instance(entry, parameters, pairs, expr.func, scope, no_numbers)
 
 
-def instance_of(entry: TemplateEntry, name: Name, args: Sequence[ArithArg], span: Span, scope: Scope) -> Arrow:
-    """The arrow of a template called in a step: typed parameters by keyword, inputs by position."""
-    given = [_Given(arg.key, _arith_value(arg.value), arg.span) for arg in args if arg.key is not None]
-    result = _instance(entry, given, name, scope)
+def instance_of(
+    entry: TemplateEntry,
+    name: Name,
+    args: Sequence[ArithArg],
+    span: Span,
+    scope: Scope,
+    numbers: Numbers = no_numbers,
+    renames: Callable[[Program], Sequence[str]] | None = None,
+) -> TemplateCall:
+    """A template called in a step.
+
+    Arguments by position fill the header's parameters in order, those given by keyword aside; what is left when all
+    typed ones are given is inputs.  `renames` says which further keywords a program takes: the names of its data.
+    """
+    header = _header(entry)
+    nothing = TemplateCall(name, damaged(scope.origin(span)), (), {})
+    if header is None:
+        return nothing
+    parameters = _typed(header)
+    pairs, inputs, others = _sorted(header, args)
+    if renames is None and others:
+        _unknown_parameter(entry, written_in_arithmetic(next(iter(others.values()))), parameters, scope)
+        return nothing
+    result = _instance(entry, parameters, pairs, name, scope, numbers)
     if result is None:
-        return damaged(scope.origin(span))
+        return nothing
     program, arguments = result
-    return Instance(
+    wanted = () if renames is None else renames(program)
+    for key, arg in others.items():
+        if key not in wanted:
+            _unknown_parameter(entry, written_in_arithmetic(arg), parameters, scope, wanted)
+            return nothing
+    arrow = Instance(
         name=entry.name,
         domain=program.domain,
         codomain=program.codomain,
@@ -72,116 +91,94 @@ def instance_of(entry: TemplateEntry, name: Name, args: Sequence[ArithArg], span
         arguments=arguments,
         program=program,
     )
+    return TemplateCall(name, arrow, tuple(inputs), others)
 
 
-def _from_arrow_arg(arg: ArrowArg, scope: Scope) -> _Given | None:
-    if arg.key is None:
-        message = "typed parameters are given by keyword: `name=value`"
-        scope.report(TEMPLATE_ARGUMENTS, message, arg.span)
-        return None
-    value = arg.value
-    if isinstance(value, Number):
-        return _Given(arg.key, value.value, arg.span)
-    return _Given(arg.key, None if isinstance(value, String) else _arrow_name(value), arg.span)
+def _header(entry: TemplateEntry) -> ProgramHeader | None:
+    header = entry.statement.header.unit.node
+    return header if isinstance(header, ProgramHeader) else None
 
 
-def _arrow_name(expr: ArrowExpr) -> Name | None:
-    while isinstance(expr, ParenArrow):
-        expr = expr.inner
-    return expr.name if isinstance(expr, ArrowRef) else None
+def _typed(header: ProgramHeader) -> dict[str, Parameter]:
+    return {one.name.text: one for one in header.parameters or () if one.kind is not None}
 
 
-def _arith_value(expr: Arith) -> int | float | Name | None:
-    while isinstance(expr, ParenArith):
-        expr = expr.inner
-    if isinstance(expr, Unary):
-        inner = _arith_value(expr.operand)
-        return -inner if isinstance(inner, int | float) else None
-    if isinstance(expr, Variable):
-        return expr.name
-    return expr.value if isinstance(expr, Literal) and not isinstance(expr.value, str) else None
+def _sorted(
+    header: ProgramHeader, args: Sequence[ArithArg]
+) -> tuple[list[tuple[str, Given]], list[Arith], dict[str, ArithArg]]:
+    """The typed parameters with what they are given, the inputs, and the keywords that name no parameter."""
+    keys = {arg.key.text: arg for arg in args if arg.key is not None}
+    typed = _typed(header)
+    left = [one for one in header.parameters or () if one.name.text not in keys or one.kind is None]
+    pairs: list[tuple[str, Given]] = []
+    inputs: list[Arith] = []
+    for arg in args:
+        if arg.key is not None:
+            if arg.key.text in typed:
+                pairs.append((arg.key.text, written_in_arithmetic(arg)))
+            continue
+        if not any(one.kind is not None for one in left):
+            inputs.append(arg.value)
+            continue
+        parameter = left.pop(0)
+        if parameter.kind is None:
+            inputs.append(arg.value)
+        else:
+            pairs.append((parameter.name.text, written_in_arithmetic(arg)))
+    return pairs, inputs, {key: arg for key, arg in keys.items() if key not in typed}
 
 
 # ---------------------------------------------------------------- arguments
 
 
 def _instance(
-    entry: TemplateEntry, given: Sequence[_Given], name: Name, scope: Scope
-) -> tuple[Program, tuple[ModelArgument, ...]] | None:
-    header = entry.statement.header.unit.node
-    if not isinstance(header, ProgramHeader):
-        return None
-    parameters = {p.name.text: p for p in header.parameters or () if p.kind is not None}
+    entry: TemplateEntry,
+    parameters: Mapping[str, Parameter],
+    given: Sequence[tuple[str, Given]],
+    name: Name,
+    scope: Scope,
+    numbers: Numbers,
+) -> tuple[Program, tuple[tuple[str, ModelArgument], ...]] | None:
     values: dict[str, Argument] = {}
-    arguments: list[ModelArgument] = []
-    good = True
-    for one in given:
-        parameter = parameters.get(one.key.text)
-        if parameter is None:
-            _unknown_parameter(entry, one, parameters, scope)
-            good = False
-            continue
-        found = _value(parameter, one, scope)
+    arguments: list[tuple[str, ModelArgument]] = []
+    for key, one in given:
+        found = value_of(parameters[key], one, scope, numbers)
         if found is None:
-            good = False
-            continue
-        values[one.key.text], argument = found
-        arguments.append((one.key.text, argument))
-    missing = [key for key in parameters if key not in {one.key.text for one in given}]
-    if missing and good:
+            return None
+        if found.value is not None:
+            values[key] = found.value
+        arguments.append((key, found.model))
+    have = {key for key, _ in given}
+    missing = [key for key, one in parameters.items() if key not in have and one.default is None]
+    if missing:
         words = ", ".join(f"`{key}`" for key in missing)
         related = (Related(f"`{entry.name}` is declared here", DeclarationSite(entry.name)),)
         scope.report(TEMPLATE_ARGUMENTS, f"`{entry.name}` needs {words}: `{missing[0]}=…`", name.span, related)
-    if missing or not good:
         return None
+    for key, parameter in parameters.items():
+        found = None if key in have else default_of(parameter, scope)
+        if found is not None and found.value is not None:
+            values[key] = found.value
     return _checked(entry, values, name, scope), tuple(arguments)
 
 
-def _unknown_parameter(entry: TemplateEntry, one: _Given, parameters: Mapping[str, Parameter], scope: Scope) -> None:
-    near = closest(one.key.text, parameters)
-    message = f"`{entry.name}` has no parameter `{one.key.text}`"
-    message += f"; did you mean `{near}`?" if near else f"; it has {', '.join(f'`{p}`' for p in parameters)}"
+def _surplus(entry: TemplateEntry, one: Given, count: int, scope: Scope) -> None:
+    takes = f"{count} argument" + ("" if count == 1 else "s")
+    scope.report(TEMPLATE_ARGUMENTS, f"`{entry.name}` takes {takes}, and this is one more", one.span)
+
+
+def _unknown_parameter(
+    entry: TemplateEntry, one: Given, parameters: Mapping[str, Parameter], scope: Scope, data: Sequence[str] = ()
+) -> None:
+    assert one.key is not None
+    near = closest(one.key.text, (*parameters, *data))
+    what = "parameter or data" if data else "parameter"
+    message = f"`{entry.name}` has no {what} `{one.key.text}`"
+    has = ", ".join(f"`{name}`" for name in (*parameters, *data))
+    message += f"; did you mean `{near}`?" if near else f"; it has {has}"
     place = scope.origin(one.key.span)
     fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(place, near),), True),)
     scope.report(TEMPLATE_ARGUMENTS, message, place, fixes=fixes)
-
-
-def _value(parameter: Parameter, one: _Given, scope: Scope) -> tuple[Argument, int | float | str | Arrow] | None:
-    kind = parameter.kind.text if parameter.kind is not None else ""
-    value = one.value
-    if kind == "Real" and isinstance(value, int | float):
-        return float(value), float(value)
-    if kind == "Nat" and isinstance(value, int) and value >= 0:
-        return value, value
-    if isinstance(value, Name) and kind in ("FinSet", "Object", "Mor"):
-        return _named_value(kind, value, scope)
-    wanted = {"Real": "a number", "Nat": "a whole number from 0", "Mor": "an arrow"}.get(kind, "an object")
-    scope.report(TEMPLATE_ARGUMENTS, f"`{one.key.text}` wants {wanted}", one.span)
-    return None
-
-
-def _named_value(kind: str, name: Name, scope: Scope) -> tuple[Argument, int | float | str | Arrow] | None:
-    entry = scope.lookup(name.text)
-    if isinstance(entry, DamagedEntry):
-        return None
-    if entry is None:
-        scope.unknown(name, "arrow" if kind == "Mor" else "object")
-        return None
-    if kind == "Mor" and isinstance(entry, ArrowEntry):
-        arrow = Ref(
-            name=name.text,
-            domain=entry.domain,
-            codomain=entry.codomain,
-            sort=entry.sort,
-            origin=scope.origin(name.span),
-            density=entry.density,
-        )
-        return entry, arrow
-    if kind != "Mor" and isinstance(entry, ObjectEntry) and (kind == "Object" or isinstance(entry.space.space, Finite)):
-        return entry, name.text
-    wanted = {"Mor": "an arrow", "FinSet": "a finite set"}.get(kind, "an object")
-    scope.report(TEMPLATE_ARGUMENTS, f"{wanted} is wanted here, but `{name.text}` is none", name.span)
-    return None
 
 
 # ---------------------------------------------------------------- the check of one call

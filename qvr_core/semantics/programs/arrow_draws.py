@@ -7,10 +7,9 @@ from functools import reduce
 
 from qvr_core.semantics.arithmetic.application import apply_to, input_lifts
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
-from qvr_core.semantics.arithmetic.function_calls import fitted, result_type
+from qvr_core.semantics.arithmetic.function_calls import fitted, result_type, template_call
 from qvr_core.semantics.arrows.combinators import arrow_of, check_arrow_expr, damaged
 from qvr_core.semantics.arrows.heads import foreign_message
-from qvr_core.semantics.arrows.templates import instance_of
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family_spelling import Foreign, converted, foreign_family
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, StepContext
@@ -57,8 +56,8 @@ def _arrow(draw: Draw, site: str, ctx: StepContext) -> tuple[Arrow, list[Arith]]
     args = draw.args or ()
     entry = ctx.scope.lookup(draw.name.text)
     if isinstance(entry, TemplateEntry):
-        arrow = instance_of(entry, draw.name, args, draw.span, ctx.scope)
-        return arrow, [arg.value for arg in args if arg.key is None]
+        call = template_call(entry, draw, ctx)
+        return call.arrow, list(call.inputs)
     trees = _positional(args, draw, ctx)
     if entry is None:
         _unknown(draw, ctx)

@@ -36,6 +36,21 @@ def agreed(name: Name, typed: TypedSite, ctx: StepContext) -> TypedSite:
     return _with_axes(declared, typed)
 
 
+def other_type(declared: ValueType, given: ValueType) -> str | None:
+    """What a declared type says otherwise than that of a value given for it, as the end of a sentence; else None."""
+    have, own = axes(declared), axes(given)
+    if have is None or own is None or isinstance(declared.space, Unknown) or isinstance(given.space, Unknown):
+        return None
+    if len(have) != len(own) or not _same(have, own):
+        return f"is declared {_runs(_over(have))}, and this is {_runs(_over(own))}"
+    there, here = _item(declared.space), _item(given.space)
+    if isinstance(there, Finite) and isinstance(here, Finite) and here.nominal and there.nominal:
+        return None if here.nominal == there.nominal else f"holds elements of {there.nominal}, not of {here.nominal}"
+    if isinstance(there, Finite) and there.nominal and isinstance(here, Real):
+        return f"holds elements of {there.nominal}, and this is a number"
+    return None
+
+
 def _with_axes(declared: Binding, typed: TypedSite) -> TypedSite:
     have, own = axes(declared.type), axes(typed.type)
     if have is None or own is None or typed.type.rows or len(have) <= len(own) or typed.family is None:

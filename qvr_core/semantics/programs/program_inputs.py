@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR
 from qvr_core.semantics.arrows.objects import check_object_expr, written
+from qvr_core.semantics.arrows.template_arguments import check_default, shown_default
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, Binding
 from qvr_core.semantics.scope.scope import RIGID, Argument, ArrowEntry, Entry, ObjectEntry, Scope
-from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.model import Input, Sort, TemplateParameter, ValueType
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, PROGRAM_INPUTS
@@ -168,7 +168,7 @@ def check_template(
         if parameter.kind is None:
             continue
         if parameter.default is not None:
-            refuse("default", parameter.default.span, scope)
+            check_default(parameter, scope)
         name, kind = parameter.name.text, parameter.kind.text
         given = None if arguments is None else arguments.get(name)
         mor = None
@@ -179,7 +179,7 @@ def check_template(
             scope.local[name] = _object_parameter(name, kind, given)
         else:
             bindings[name] = _number_parameter(parameter, kind, given, scope)
-        found.append(TemplateParameter(name=name, kind=kind, mor=mor))
+        found.append(TemplateParameter(name=name, kind=kind, mor=mor, default=shown_default(parameter)))
     return tuple(found), bindings
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -127,6 +127,7 @@ def check_free(
     data = _declared(blocks)
     if lengths is not None:
         data.setdefault(lengths.name, lengths)
+    data.update({item.name: item for item in _inherited(blocks) if item.name not in data})
     for result in chain.from_iterable(block.free for block in blocks):
         known = result.data
         for free in result.free:
@@ -145,7 +146,7 @@ def check_free(
                 data[free.name] = _inferred(free.name, kind, origin)
             elif data[free.name].type.space is None and free.name in known:
                 data[free.name] = _inferred(free.name, known[free.name][0], data[free.name].origin)
-    _check_typos([datum for datum in data.values() if not datum.declared], bound, scope)
+    _check_typos([datum for datum in data.values() if not datum.declared and "." not in datum.name], bound, scope)
     return tuple(data.values())
 
 
@@ -163,6 +164,11 @@ def _declared(blocks: Sequence[Block]) -> dict[str, DataName]:
         name: DataName(name=name, type=one.type, origin=one.origin, declared=True, numbers=one.numbers, over=one.over)
         for name, one in found
     }
+
+
+def _inherited(blocks: Sequence[Block]) -> Iterator[DataName]:
+    """What the templates that steps draw from read."""
+    return (item for block in blocks for result in block.results for item in result.inherited)
 
 
 def _without_body(name: str, blocks: Sequence[Block]) -> bool:
@@ -273,7 +279,7 @@ def check_unused(
     idle = [name for block in blocks for name in block.optional if name not in readers]
     optional = _optional(blocks) if idle else {}
     for name in idle:
-        if isinstance(optional[name].model, LetModel) and not name.startswith("_"):
+        if isinstance(optional[name].model, LetModel) and not optional[name].inlined and not name.startswith("_"):
             scope.report(UNUSED_BINDING, f"nothing uses `{name}`", optional[name].binds[name].origin)
     for name, binding in chain.from_iterable(block.declared.items() for block in blocks):
         if name not in readers and not name.startswith("_"):
@@ -310,7 +316,7 @@ def _report_lonely(
             continue
         seen.add(id(result))
         name, binding = next(iter(result.binds.items()))
-        if isinstance(result.model, SampleModel) and not name.startswith("_"):
+        if isinstance(result.model, SampleModel) and not result.inlined and not name.startswith("_"):
             message = f"nothing observed depends on `{name}`: its posterior is its prior"
             scope.report(UNOBSERVED_SITE, message, binding.origin)
         for read in result.reads:
@@ -327,7 +333,7 @@ def check_plates(
     used |= {plate for name in returned if name in bindings for plate in bindings[name].type.indexed if plate}
     for block in blocks:
         for name, result in block.optional.items():
-            site = result.model.site if isinstance(result.model, SampleModel) else None
+            site = result.model.site if isinstance(result.model, SampleModel) and not result.inlined else None
             if site is None or site.ascription is not Ascription.PLATE or site.ascribed is None:
                 continue
             plates = [plate for plate in result.binds[name].type.indexed if plate is not None]

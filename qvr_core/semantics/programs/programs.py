@@ -36,6 +36,7 @@ from qvr_core.semantics.scope.environment import Binding
 from qvr_core.semantics.scope.inherited import joint_extent
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, Globals, Scope
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
+from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model import NO_STAGES, Program, Sort, ValueType
 from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, MISSING_RETURN, UNUSED_EFFECT
 from qvr_core.semantics.types.spaces import Named, Unknown
@@ -115,10 +116,16 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         lengths=None if lengths is None else lengths.value,
         extent=joint_extent(reached.values()),
         stages=sum((block.stages for block in typed.blocks), NO_STAGES),
+        returned=tuple(_value(typed, name) for _, name in items),
     )
     if options.keep is None or scope.mistaken:
         return program
     return replace(program, keep=check_keep(options.keep, program, scope))
+
+
+def _value(typed: Reading, name: str) -> tuple[ValueType, Interval]:
+    binding = typed.bindings.get(name)
+    return (ValueType(Unknown()), ANYTHING) if binding is None else (binding.type, binding.range)
 
 
 def _memory(scope: Scope) -> Memory:

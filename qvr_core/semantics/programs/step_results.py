@@ -17,6 +17,7 @@ from qvr_core.semantics.scope.scope import Argument, Entry, Equation, Globals, S
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
 from qvr_core.semantics.types.model import (
     NO_STAGES,
+    DataName,
     Density,
     LetModel,
     MarginalizeModel,
@@ -132,6 +133,14 @@ class StepResult(Findings):
     read: dict[str, Binding]
     free: tuple[FreeName, ...]
     data: dict[str, tuple[ValueType, Origin]]
+    inlined: tuple[StepModel, ...] = ()
+    """All that the step comes to where it draws from a template that is inlined; `model` is one of them."""
+    inherited: tuple[DataName, ...] = ()
+    """The data that come with such a template."""
+
+    @property
+    def models(self) -> tuple[StepModel, ...]:
+        return self.inlined or (() if self.model is None else (self.model,))
 
     def untouched(self, changes: Changes) -> bool:
         """True where checking the step again would say the same."""
@@ -215,7 +224,7 @@ def make_block(results: list[StepResult]) -> Block:
     }
     return Block(
         results=results,
-        models=tuple(result.model for result in results if result.model is not None),
+        models=tuple(chain.from_iterable(result.models for result in results)),
         binds=binds,
         distinct=len(binds) == sum(len(result.binds) for result in results),
         reads=tuple(chain.from_iterable(result.reads for result in results)),
@@ -251,14 +260,15 @@ def _merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _is_sampled(result: StepResult) -> bool:
-    model = result.model
-    if isinstance(model, MarginalizeModel | ScoreModel):
-        return True
-    return isinstance(model, SampleModel | ObserveModel) and model.site.density.kind != "deterministic"
+    return any(
+        isinstance(model, MarginalizeModel | ScoreModel)
+        or (isinstance(model, SampleModel | ObserveModel) and model.site.density.kind != "deterministic")
+        for model in result.models
+    )
 
 
 def _joint_density(results: Sequence[StepResult]) -> Density:
-    models = [result.model for result in results]
+    models = chain.from_iterable(result.models for result in results)
     found = [model.site.density for model in models if isinstance(model, SampleModel | ObserveModel)]
     drawn = [density for density in found if density.kind != "deterministic"]
     kinds = {density.kind for density in drawn}

@@ -134,7 +134,7 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
         binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
     if own.operations > MOST_OPERATIONS:
         too_many_operations(Span(0, len(placed.unit.text)), own)
-        model, nested = None, ()
+        model, nested, ctx.inlined = None, (), ()
         binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
     elif any(binding.kind == "function" for _, binding in binds) and _reads_damaged(ctx):
         binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
@@ -157,6 +157,8 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
         holes=own.holes,
         free=tuple(ctx.free),
         data=ctx.data,
+        inlined=ctx.inlined,
+        inherited=tuple(ctx.inherited),
         lifts=frozenset(ctx.lifts),
         uses_input=ctx.uses_input,
         effects=frozenset(ctx.effects),

@@ -8,6 +8,7 @@ from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site, report_idle_start
+from qvr_core.semantics.programs.inlining import inlined
 from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
 from qvr_core.semantics.programs.sites import check_site
 from qvr_core.semantics.programs.typed_sites import TypedSite
@@ -99,6 +100,9 @@ def _named(kind: ValueType) -> Named:
 
 
 def _sample(step: SampleStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
+    placed = inlined(step, ctx)
+    if placed is not None:
+        return placed
     names = step.pattern.names
     typed = _site("sample", names[0], step, ctx)
     if not step.pattern.brackets:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.intervals import ANYTHING, Interval
-from qvr_core.semantics.types.model import Expr, ValueType
+from qvr_core.semantics.types.model import Arrow, DataName, Expr, StepModel, ValueType
 from qvr_core.semantics.types.spaces import Finite, Named
-from qvr_core.syntax.tree import Lambda, Name, Span
+from qvr_core.syntax.tree import Arith, ArithArg, Lambda, Name, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,16 @@ class Hidden:
     indices: tuple[Running, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TemplateCall:
+    """A template called in a step: its arrow, the arguments that are inputs, and those that give its data by name."""
+
+    name: Name
+    arrow: Arrow
+    inputs: tuple[Arith, ...]
+    data: Mapping[str, ArithArg]
+
+
 WHOLE_INPUT = ""
 """The name under which the whole input of a program is bound: what a draw without arguments reads."""
 
@@ -116,6 +127,13 @@ class StepContext:
     hidden: dict[str, Hidden] = field(default_factory=dict[str, Hidden])
     hidden_reads: list[tuple[str, tuple[Expr, ...]]] = field(default_factory=list[tuple[str, tuple[Expr, ...]]])
     """The places of hidden chains that the step reads, each as it is written."""
+
+    called: TemplateCall | None = None
+    """The template that the step draws from."""
+    inlined: tuple[StepModel, ...] = ()
+    """All that the step comes to, where it is a template's steps."""
+    inherited: list[DataName] = field(default_factory=list[DataName])
+    """The data of that template, as the program calls them."""
 
     def find(self, name: str) -> Binding | None:
         """The binding of a name, recorded as read."""

@@ -20,7 +20,6 @@ NOT_YET: dict[str, str] = {
     "tuple": "a tuple in arithmetic",
     "def": "`def`",
     "family": "`family`",
-    "default": "a parameter with a default",
 }
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.intervals import Interval
 from qvr_core.semantics.types.spaces import Dim, Finite, Named, Space
 
 
@@ -646,6 +647,14 @@ class TemplateParameter:
     name: str
     kind: str
     mor: tuple[Named, Named] | None
+    default: str | None = None
+    """As it is written."""
+
+    @property
+    def written(self) -> str:
+        """`sd : Real = 1.0`"""
+        sides = f"[{self.mor[0].written}, {self.mor[1].written}]" if self.mor else ""
+        return f"{self.name} : {self.kind}{sides}" + ("" if self.default is None else f" = {self.default}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -722,6 +731,8 @@ class Program:
     stages: Stages = ONE_STAGE
     keep: tuple[str, ...] | None = None
     """The lets that a fit keeps; None: all that depend on a latent, while they are small."""
+    returned: tuple[tuple[ValueType, Interval], ...] = ()
+    """The type of each returned value, and where its numbers lie."""
 
 
 # ---------------------------------------------------------------- compositions, deductions, the file
