@@ -150,8 +150,10 @@ def _item(node: Any) -> Found:
         case t.MarginalizeStep(name=name):
             yield _at(name, "bind", "marginalize")
             yield from _drawn(node)
-        case t.LetStep(pattern=pattern, value=value, start=start):
+        case t.LetStep(pattern=pattern, value=value, start=start, space=space):
             yield from (_at(name, "bind", "let") for name in pattern.names)
+            if space is not None:
+                yield from _object(space)
             yield from _binders(node.binders, node.span)
             indices = _indices(node.binders, node.span)
             yield from _arith(value, indices)

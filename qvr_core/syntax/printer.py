@@ -235,7 +235,15 @@ def _step(node: tree.Step) -> Doc:
         case tree.MarginalizeStep(name):
             return _drawn(["marginalize ", name.text], node)
         case tree.LetStep(pattern, value):
-            return ["let ", _part(pattern), *_binders(node), " = ", _arith(value), *_start(node)]
+            return [
+                "let ",
+                _part(pattern),
+                *_binders(node),
+                *_ascribed(node.space),
+                " = ",
+                _arith(value),
+                *_start(node),
+            ]
         case tree.DataStep(names, axes, value, options):
             kind: list[Doc] = [] if value is None else [" -> ", _object(value)]
             return [f"data {_names(names)} : ", _object(axes), *kind, *_options(options)]

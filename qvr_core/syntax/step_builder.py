@@ -75,8 +75,8 @@ def marginalize_step(children: list[Any], start: int, end: int) -> tree.Marginal
 def let_step(children: list[Any], start: int, end: int) -> tree.LetStep:
     if len(children) == 2:
         return tree.LetStep(children[0], children[1], Span(start, end))
-    value = next(c for c in children[1:] if type(c) is not Binders)
-    return tree.LetStep(children[0], value, Span(start, end), **_indexed(children))
+    value = next(c for c in children[1:] if type(c) is not Binders and type(c) is not Ascription)
+    return tree.LetStep(children[0], value, Span(start, end), space=_ascribed(children), **_indexed(children))
 
 
 def data_step(children: list[Any], start: int, end: int) -> tree.DataStep:

@@ -540,6 +540,7 @@ class LetStep:
     binders: tuple[Binder, ...] = ()
     bracket: Span | None = None
     start: Arith | None = None
+    space: ObjectExpr | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ _BELOW = dict(
         _of(t.ObserveStep, _step),
         _of(t.PredictStep, _step),
         _of(t.MarginalizeStep, _step),
-        _of(t.LetStep, lambda node: (node.pattern, *node.binders, node.value, *_some(node.start))),
+        _of(t.LetStep, lambda node: (node.pattern, *node.binders, *_some(node.space), node.value, *_some(node.start))),
         _of(t.DataStep, lambda node: (*node.names, node.axes, *_some(node.value), *_some(node.options))),
         _of(t.ScoreStep, lambda node: (node.name, node.value)),
         _of(t.ReturnItem, lambda node: (*_some(node.label), node.name)),

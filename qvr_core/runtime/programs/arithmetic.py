@@ -17,7 +17,7 @@ from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.cells import Cell, align, as_argument, as_one
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import IndexCheck
-from qvr_core.runtime.values.layout import factors, take_factor
+from qvr_core.runtime.values.layout import factors, take_factor, width
 from qvr_core.runtime.values.precision import at_least, precision
 from qvr_core.semantics.types.model import (
     Apply,
@@ -42,7 +42,7 @@ from qvr_core.semantics.types.model import (
     TermValue,
     Window,
 )
-from qvr_core.semantics.types.spaces import Finite, Seq, Space
+from qvr_core.semantics.types.spaces import Finite, Real, Seq, Space
 
 Evaluate = indexed.Evaluate
 
@@ -155,13 +155,44 @@ def _apply(expr: Apply, parts: Parts) -> Evaluate:
     domain = expr.arrow.domain.space
     items = [compile_expr(arg, parts) for arg in expr.args]
 
+    codomain = expr.arrow.codomain.space
+    scalar = isinstance(codomain, Real) and width(codomain) == 1
+
     def run(frame: Frame) -> Cell:
         cells = [part(frame) for part in items]
+        if expr.own:
+            return _apply_over_axes(module, cells, expr.own, domain, scalar)
         if any(cell.rows for cell in cells):
             return Cell(module(as_argument(cells, domain, frame.rows)), True)
         return _apply_to_data(module, cells, domain)
 
     return run
+
+
+def _apply_over_axes(
+    module: ArrowModule, cells: Sequence[Cell], own: Sequence[int], domain: Space, scalar: bool
+) -> Cell:
+    """All axes but the last `own` of each value are as rows to the arrow."""
+    values = [as_one(cell) for cell in cells]
+    split = [cell.value.ndim - rank for cell, rank in zip(values, own, strict=True)]
+    fronts = [cell.value.shape[:at] for cell, at in zip(values, split, strict=True)]
+    rows = any(cell.rows for cell in values)
+    depth = max(len(front) - cell.rows for front, cell in zip(fronts, values, strict=True))
+    laid = [
+        front[: cell.rows] + (1,) * (depth - len(front) + cell.rows) + front[cell.rows :] if cell.rows else front
+        for front, cell in zip(fronts, values, strict=True)
+    ]
+    front = torch.broadcast_shapes(*laid)
+    flat = [_spread(cell.value, shape, front, at) for cell, shape, at in zip(values, laid, split, strict=True)]
+    result = module(as_argument([Cell(value, True) for value in flat], domain, front.numel()))
+    parts = result if isinstance(result, tuple) else (result,)
+    shaped = tuple(part.reshape(*front, *part.shape[1 + (scalar and part.ndim > 1) :]) for part in parts)
+    return Cell(shaped if isinstance(result, tuple) else shaped[0], rows)
+
+
+def _spread(value: Tensor, shape: Sequence[int], front: Sequence[int], at: int) -> Tensor:
+    own = value.shape[at:]
+    return value.reshape(*shape, *own).expand(*front, *own).reshape(-1, *own)
 
 
 def _apply_to_data(module: ArrowModule, cells: Sequence[Cell], domain: Space) -> Cell:

@@ -297,5 +297,5 @@ def function(name: str) -> Function:
     if rule == "reduce":
         return _reduction(name)
     if rule == "keep":
-        return _activation(name) if builtin is not None and builtin.keywords != ("dim",) else _along(name)
+        return _activation(name) if builtin is not None and "dim" not in builtin.keywords else _along(name)
     return _pointwise(name)

@@ -63,7 +63,7 @@ def align(
     if not named or _in_place([*front, *named]):
         return Aligned(list(values))
     operands = [(value, shape, text) for value, shape, text in zip(values, shapes, texts, strict=True) if shape]
-    if (problem := _problem(operands, front)) is not None:
+    if (problem := _problem(operands, front, ctx.table)) is not None:
         if not (apart and problem[1] is None):
             _report(operands, problem, where, ctx)
             return Aligned(list(values), failed=True)
@@ -177,7 +177,7 @@ Problem = tuple[int, str | None]
 """The operand to blame, and the set that it has twice; None where it shares none with the others."""
 
 
-def _problem(operands: Sequence[Operand], front: Sequence[Shape]) -> Problem | None:
+def _problem(operands: Sequence[Operand], front: Sequence[Shape], together: frozenset[str]) -> Problem | None:
     for at, (_, shape, _) in enumerate(operands):
         twice = next((name for name in shape.names if shape.names.count(name) > 1), None)
         if twice is not None:
@@ -188,6 +188,8 @@ def _problem(operands: Sequence[Operand], front: Sequence[Shape]) -> Problem | N
         return bare, None
     waiting = [(at, names) for at, names in plain if names]
     connected = set(front[0].names) if front else set(waiting[0][1] if waiting else ())
+    if connected & together:
+        connected |= together
     while waiting:
         joined = [(at, names) for at, names in waiting if names & connected]
         if not joined:

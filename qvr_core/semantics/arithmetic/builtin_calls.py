@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from qvr_core.semantics.arithmetic.broadcasting import (
     Axis,
@@ -20,13 +21,14 @@ from qvr_core.semantics.arithmetic.broadcasting import (
 )
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, elementwise, words
 from qvr_core.semantics.arithmetic.function_domains import LEAST, check_argument
+from qvr_core.semantics.arithmetic.reductions import check_over, over_of, sized_by_sets, unbound_set
 from qvr_core.semantics.language.builtins import BuiltinFunction, arity_words, canonical
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.bounds import MOST_FACTORS, bounded_product
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.model import Builtin, Constant, Data, DeductionRef, Expr, ListOf, ValueType
-from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, FUNCTION_ARGUMENTS
+from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, AXES_MISMATCH, FUNCTION_ARGUMENTS
 from qvr_core.semantics.types.spaces import (
     Constrained,
     Dim,
@@ -56,13 +58,18 @@ def check_builtin(
 ) -> Expr:
     """The typed call; `first` is the receiver where it is written as a method."""
     given = [arg for arg in expr.args if arg.key is None or not _is_keyword(function, arg)]
+    if function.name == "size" and len(given) == len(expr.args) == 1 and unbound_set(given[0].value, ctx) is not None:
+        return check(given[0].value, ctx)
     guarded = ctx.guarded
     ctx.guarded = guarded or function.name == "where"
     positional = [check(arg.value, ctx) for arg in given]
     ctx.guarded = guarded
     args = tuple(positional) if first is None else (first, *positional)
+    over = over_of(function, expr.args)
     keywords = tuple(
-        (arg.key.text, check(arg.value, ctx)) for arg in expr.args if arg.key is not None and _is_keyword(function, arg)
+        (arg.key.text, check(arg.value, ctx))
+        for arg in expr.args
+        if arg.key is not None and arg is not over and _is_keyword(function, arg)
     )
     _check_keywords(function, expr, ctx)
     origin = ctx.scope.origin(expr.span)
@@ -70,6 +77,8 @@ def check_builtin(
     texts = texts if first is None else ["the value", *texts]
     if not _check_arity(function, expr, given, len(args), len(keywords), ctx):
         return Builtin(type=data_like([a.type for a in args]), origin=origin, function=function.name, args=args)
+    if over is not None:
+        return check_over(function, args, over, expr, partial(_kept, canonical(function.name)), ctx)
     if function.rule == "pointwise":
         arranged, kind = elementwise(args, texts, ctx.scope.origin(expr.func.span), ctx)
         args, kind = tuple(arranged), _bounded(canonical(function.name), kind)
@@ -145,14 +154,14 @@ def _shape(
         case "chunk":
             return _chunks(args, keywords, expr, ctx)
         case "matmul":
-            return _multiplied(args, texts, where, ctx)
+            return _multiplied(function.name, args, texts, where, ctx)
         case "parse":
             _check_parse(args, expr, ctx)
             return data_like(types)
         case "compose":
             return data_like(types)
         case _:
-            return data_like(types)
+            return sized_by_sets(function, args, [arg.value for arg in expr.args if arg.key is None], ctx)
 
 
 def _is_last(arg: Expr) -> bool:
@@ -246,12 +255,16 @@ def _piece(size: Dim, count: int, expr: ArithCall, ctx: StepContext) -> Dim | No
     return piece
 
 
-def _multiplied(args: tuple[Expr, ...], texts: list[str], where: Origin, ctx: StepContext) -> ValueType:
+def _multiplied(name: str, args: tuple[Expr, ...], texts: list[str], where: Origin, ctx: StepContext) -> ValueType:
     left, right = args[0].type, args[1].type
     a, b = axes(left), axes(right)
     if is_data(left) or is_data(right) or not a or not b:
         return with_last(data_like([left, right]), b[-1:] if b is not None and len(b) > 1 else [])
     inner = b[-1] if len(b) == 1 else b[-2]
+    if None not in (a[-1][1], inner[1]) and a[-1][1] != inner[1]:
+        message = f"`{name}` sums over the last axis of {texts[0]}, {a[-1][1]}, and {texts[1]} has {inner[1]} there"
+        ctx.scope.report(AXES_MISMATCH, message, where)
+        return ValueType(Unknown(), rows=left.rows or right.rows)
     if a[-1][0] is not None and inner[0] is not None:
         ctx.scope.require_fit(
             Named(Real((a[-1][0],)), a[-1][1] or f"{a[-1][0]} columns"),

@@ -11,6 +11,7 @@ from qvr_core.semantics.arithmetic.broadcasting import data_like, flattened, is_
 from qvr_core.semantics.arithmetic.builtin_calls import check_builtin
 from qvr_core.semantics.arithmetic.elementwise import Check, named_value, words
 from qvr_core.semantics.arithmetic.factor_order import check_order, factor_names
+from qvr_core.semantics.arithmetic.over_axes import applied_over_axes, with_events
 from qvr_core.semantics.arrows.combinators import arrow_of
 from qvr_core.semantics.arrows.template_arguments import Numbers
 from qvr_core.semantics.arrows.templates import instance_of
@@ -210,10 +211,16 @@ def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: Ar
         ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span, fixes=_drawn_instead(expr, ctx))
     origin = ctx.scope.origin(expr.span)
     if args:
+        args = with_events(arrow.domain.space, args)
         arrow = fitted(arrow, args, trees, name, ctx)
     elif not isinstance(arrow.domain.space, Unknown):
         ctx.scope.report(ARGUMENT_MISMATCH, f"`{name}` wants an argument, `{arrow.domain.written}`", expr.span)
     ctx.scope.stages += stages_of(arrow, ctx.scope)
+    if args and not _whole(arrow, args):
+        texts = [words(tree, f"argument {index}") for index, tree in enumerate(trees, 1)]
+        over = applied_over_axes(arrow, args, texts, ctx.scope.origin(expr.func.span), origin, ctx)
+        if over is not None:
+            return over
     kind = result_type(arrow, args)
     return Apply(type=kind, origin=origin, arrow=arrow, args=tuple(args))
 

@@ -1,7 +1,7 @@
 """The builtin functions of arithmetic: one table (docs/reference.md#functions).
 
 Pointwise functions, reductions over the last axis and activations carry torch's own names and mean what they mean
-there.
+there; `over` names the axis by its set instead.
 """
 
 from __future__ import annotations
@@ -41,14 +41,16 @@ def _pointwise(names: str, *, arity: int = 1, reserved: bool = True) -> list[Bui
 
 def _reductions(names: str, *, reserved: bool = True) -> list[BuiltinFunction]:
     return [
-        BuiltinFunction(name, 1, 2, "reduce", f"{name} over the last axis", ("dim", "keepdim"), reserved, ("x", "dim"))
+        BuiltinFunction(
+            name, 1, 2, "reduce", f"{name} over the last axis", ("dim", "keepdim", "over"), reserved, ("x", "dim")
+        )
         for name in names.split()
     ]
 
 
 def _shape_keeping(names: str, *, reserved: bool = True) -> list[BuiltinFunction]:
     return [
-        BuiltinFunction(name, 1, 2, "keep", f"{name} along the last axis", ("dim",), reserved, ("x", "dim"))
+        BuiltinFunction(name, 1, 2, "keep", f"{name} along the last axis", ("dim", "over"), reserved, ("x", "dim"))
         for name in names.split()
     ]
 

@@ -9,6 +9,7 @@ from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site, report_idle_start
 from qvr_core.semantics.programs.inlining import inlined
+from qvr_core.semantics.programs.let_ascriptions import ascribed_value
 from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
 from qvr_core.semantics.programs.sites import check_site
 from qvr_core.semantics.programs.typed_sites import TypedSite
@@ -152,7 +153,7 @@ def _parts(pattern: Pattern, kind: ValueType, gives: str, ctx: StepContext) -> l
 
 
 def _let(step: LetStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
-    value = check_arith(step.value, ctx)
+    value = check_arith(step.value, ctx) if step.space is None else ascribed_value(step, step.space, ctx)
     names = step.pattern.names
     origin = ctx.scope.origin(step.pattern.span)
     reaches = frozenset(ctx.reaches)

@@ -124,6 +124,8 @@ class StepContext:
     """True inside a `where`, which may keep a function away from values that it is not defined for."""
     indices: dict[str, Running] = field(default_factory=dict[str, Running])
     """The indices in force."""
+    table: frozenset[str] = frozenset()
+    """The sets that the step is ascribed: values over some of them go together."""
     hidden: dict[str, Hidden] = field(default_factory=dict[str, Hidden])
     hidden_reads: list[tuple[str, tuple[Expr, ...]]] = field(default_factory=list[tuple[str, tuple[Expr, ...]]])
     """The places of hidden chains that the step reads, each as it is written."""

@@ -359,10 +359,15 @@ class Matrix(ExprBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Apply(ExprBase):
-    """A deterministic arrow applied to values (their product is the argument)."""
+    """A deterministic arrow applied to values (their product is the argument).
+
+    `own` has for each argument how many of its last axes the arrow reads, where the others are as rows to it; empty
+    where the arguments have none.
+    """
 
     arrow: Arrow
     args: tuple[Expr, ...]
+    own: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,148 @@
+"""`over=Set` in calls that work along one axis (`sum(x, over=Feature)`), and sets where sizes are wanted (`zeros(S)`).
+
+The axis is brought to the end, where the function works; what keeps its shape goes back to its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from qvr_core.semantics.arithmetic.alignment import arrange
+from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, data_like, drop_last, is_data, with_axes
+from qvr_core.semantics.arithmetic.elementwise import words
+from qvr_core.semantics.language.builtins import BuiltinFunction
+from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.scope.scope import ObjectEntry, Scope
+from qvr_core.semantics.types.axes import set_of
+from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.semantics.types.model import Builtin, Constant, Expr, ValueType
+from qvr_core.semantics.types.program_codes import AXES_MISMATCH, DUPLICATE_AXIS, FUNCTION_ARGUMENTS
+from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Unknown
+from qvr_core.syntax.tree import Arith, ArithArg, ArithCall, ParenArith, TupleArith, Variable
+
+IN_TURN = frozenset(("sum", "mean", "prod", "max", "min", "amax", "amin", "logsumexp", "nansum", "any", "all", "norm"))
+"""Reductions over several axes that are those over one axis after the other."""
+
+OF_SETS = frozenset(("zeros", "ones", "eye", "arange"))
+"""Functions that take sets in place of sizes."""
+
+
+def over_of(function: BuiltinFunction, args: Sequence[ArithArg]) -> ArithArg | None:
+    """The argument `over=` of a call that may have one."""
+    if "over" not in function.keywords:
+        return None
+    return next((arg for arg in args if arg.key is not None and arg.key.text == "over"), None)
+
+
+def check_over(
+    function: BuiltinFunction,
+    args: Sequence[Expr],
+    over: ArithArg,
+    expr: ArithCall,
+    kept: Callable[[ValueType], ValueType],
+    ctx: StepContext,
+) -> Expr:
+    """The function along the sets that `over` names; `kept` types one that keeps the shape of its argument."""
+    origin = ctx.scope.origin(expr.span)
+    unknown = Builtin(type=ValueType(Unknown()), origin=origin, function=function.name, args=tuple(args))
+    if len(args) != 1 or any(arg.key is not None and arg.key.text in ("dim", "keepdim") for arg in expr.args):
+        ctx.scope.report(FUNCTION_ARGUMENTS, "`over` names the axes, so there is no number of an axis", over.value.span)
+        return unknown
+    sets = _sets(over.value, ctx.scope)
+    if len(sets) > 1 and (function.rule != "reduce" or function.name not in IN_TURN):
+        ctx.scope.report(FUNCTION_ARGUMENTS, f"`{function.name}` works along one set", over.value.span)
+        return unknown
+    value = args[0]
+    for name, tree in sets:
+        at = None if name is None else _place(value, name, expr, tree, ctx)
+        if at is None:
+            return unknown
+        count = len(axes(value.type) or [])
+        last = arrange(value, [*range(at), *range(at + 1, count), at])
+        kind = drop_last(last.type) if function.rule == "reduce" else kept(last.type)
+        value = Builtin(type=kind, origin=origin, function=function.name, args=(last,))
+        if function.rule != "reduce":
+            value = arrange(value, [*range(at), count - 1, *range(at, count - 1)])
+    return value
+
+
+def _sets(tree: Arith, scope: Scope) -> list[tuple[str | None, Arith]]:
+    """The sets that `over` names, each with where it stands; None for what is none."""
+    while isinstance(tree, ParenArith):
+        tree = tree.inner
+    found: list[tuple[str | None, Arith]] = []
+    for item in tree.items if isinstance(tree, TupleArith) else (tree,):
+        space = named_set(item, scope)
+        if space is None:
+            message = "`over` names a set, or several in parentheses: `over=Feature`, `over=(Row, Feature)`"
+            if not isinstance(item, Variable) or scope.lookup(item.name.text) is not None:
+                scope.report(FUNCTION_ARGUMENTS, message, item.span)
+            else:
+                scope.unknown(item.name, "object")
+        found.append((None if space is None else space.nominal, item))
+    return found
+
+
+def named_set(tree: Arith, scope: Scope) -> Finite | None:
+    """The finite set that an expression names."""
+    entry = scope.lookup(tree.name.text) if isinstance(tree, Variable) else None
+    space = entry.space.space if isinstance(entry, ObjectEntry) else None
+    return space if isinstance(space, Finite) else None
+
+
+def unbound_set(tree: Arith, ctx: StepContext) -> Finite | None:
+    """The set that an expression names, where no step binds the name."""
+    if not isinstance(tree, Variable) or ctx.find(tree.name.text) is not None:
+        return None
+    return named_set(tree, ctx.scope)
+
+
+def _place(value: Expr, name: str, expr: ArithCall, tree: Arith, ctx: StepContext) -> int | None:
+    """Where the set stands among the axes of the value; reports why there is no such place."""
+    ctx.plates.add(name)
+    text = words(expr.args[0].value, "the value")
+    found = axes(value.type)
+    if isinstance(value.type.space, Unknown):
+        return None
+    if found is None or is_data(value.type):
+        message = f"the axes of {text} are not known here: declare it with `data`, or index it"
+        ctx.scope.report(AXES_MISMATCH, message, tree.span)
+        return None
+    names = [axis for _, axis in found]
+    if names.count(name) > 1:
+        message = f"{text} has the axis {name} twice, and nothing says which of the two is meant"
+        ctx.scope.report(DUPLICATE_AXIS, message, tree.span)
+        return None
+    if name in names:
+        return names.index(name)
+    over = [axis for axis in dict.fromkeys(names) if axis is not None and axis != set_of(axis)]
+    plain = [axis for axis in dict.fromkeys(names) if axis is not None and axis == set_of(axis)]
+    runs = f"runs over {' * '.join(plain)}, not" if plain else "does not run"
+    if any(set_of(axis) == name for axis in over):
+        runs = f"is at one element of {name} here, so it does not run"
+    place = ctx.scope.origin(tree.span)
+    fixes = tuple(Fix(f"Change to `{axis}`", (Edit(place, axis),), len(plain) == 1) for axis in plain)
+    ctx.scope.report(AXES_MISMATCH, f"{text} {runs} over {name}", place, fixes=fixes)
+    return None
+
+
+def sized_by_sets(
+    function: BuiltinFunction, args: Sequence[Expr], trees: Sequence[Arith], ctx: StepContext
+) -> ValueType:
+    """The type of `zeros(S, 3)`: an axis for each set, a nameless one for each number."""
+    sets = [unbound_set(tree, ctx) for tree in trees]
+    if function.name not in OF_SETS or not any(sets) or (function.name == "arange" and len(args) > 1):
+        return data_like([arg.type for arg in args])
+    found: list[Axis] = []
+    for space, arg in zip(sets, args, strict=True):
+        if space is None and not (isinstance(arg, Constant) and isinstance(arg.value, int)):
+            return data_like([each.type for each in args])
+        found.append((int(arg.value), None) if space is None and isinstance(arg, Constant) else _axis(space, ctx))
+    return with_axes(found * 2 if function.name == "eye" and len(found) == 1 else found, REAL_LINE, like=())
+
+
+def _axis(space: Finite | None, ctx: StepContext) -> Axis:
+    if space is None:
+        return None, None
+    ctx.plates.update(name for name in (space.nominal,) if name is not None)
+    return space.size, space.nominal
