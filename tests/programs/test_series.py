@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from tests.programs.programs import assert_agrees
 from tests.programs.tables import HERE, Table
@@ -74,6 +74,14 @@ def holt_winters(v: SimpleNamespace) -> float:
     return total
 
 
+def change_point(v: SimpleNamespace) -> float:
+    disasters = Table("change_point").disasters
+    early, late = (stats.poisson.logpmf(disasters, rate) for rate in (v.early, v.late))
+    years = len(disasters)
+    each = [early[:change].sum() + late[change:].sum() - np.log(years) for change in range(years)]
+    return stats.expon.logpdf([v.early, v.late], scale=2).sum() + special.logsumexp(each)
+
+
 def _squared_exponential(x: np.ndarray, alpha: float, rho: float) -> np.ndarray:
     return alpha**2 * np.exp(-((x[:, None] - x[None, :]) ** 2) / (2 * rho**2))
 
@@ -120,6 +128,7 @@ def icar(v: SimpleNamespace) -> float:
         local_linear_trend,
         stochastic_volatility,
         holt_winters,
+        change_point,
         gaussian_process,
         gaussian_process_counts,
         icar,

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from qvr_core.semantics.arithmetic.bare import report_bare
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, with_axes
-from qvr_core.semantics.scope.environment import Running, StepContext
+from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.model import Arrange, Expr, Index, ValueType
@@ -213,18 +214,6 @@ def _report(operands: Sequence[Operand], problem: Problem, where: Origin, ctx: S
     one = next(index for index, (_, shape, _) in enumerate(operands) if shape.named and index != at)
     first, second = sorted((one, at))
     _report_apart((operands[first][0], operands[first][2]), (operands[second][0], operands[second][2]), where, ctx)
-
-
-def report_bare(value: Expr, text: str, index: Running, where: Origin, ctx: StepContext) -> None:
-    """A value over the set of an index that runs, without that index."""
-    name = getattr(value, "name", None)
-    message = f"{text} runs over all of {set_of(index.axis)} here, beside `{index.name}`"
-    if name is None:
-        ctx.scope.report(AXES_MISMATCH, message, where)
-        return
-    put = f"{name}[{index.name}]"
-    fix = Fix(f"Change to `{put}`", (Edit(value.origin, put),), True)
-    ctx.scope.report(AXES_MISMATCH, f"{message}; did you mean `{put}`?", value.origin, fixes=(fix,))
 
 
 def _report_twice(text: str, name: str, where: Origin, ctx: StepContext) -> None:

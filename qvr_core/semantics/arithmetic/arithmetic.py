@@ -8,6 +8,7 @@ from qvr_core.semantics.arithmetic.elementwise import elementwise, words
 from qvr_core.semantics.arithmetic.factors import check_factor
 from qvr_core.semantics.arithmetic.function_calls import check_call, check_method
 from qvr_core.semantics.arithmetic.gathers import check_gather
+from qvr_core.semantics.arithmetic.indexing import bare_state
 from qvr_core.semantics.arithmetic.indices import index_value
 from qvr_core.semantics.arrows.combinators import arrow_of
 from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, OPERATORS
@@ -109,6 +110,8 @@ def _variable(name: Name, ctx: StepContext) -> Expr:
     if name.text in ctx.aliases:
         ctx.scope.operations += ctx.weights.get(name.text, 0)
         return ctx.aliases[name.text]
+    if name.text in ctx.hidden:
+        return bare_state(name, ctx.hidden[name.text], ctx)
     if name.text in ctx.indices:
         return index_value(ctx.indices[name.text], ctx, name.span)
     binding = ctx.find(name.text)

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.alignment import align, arrange
-from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, is_data, with_axes
+from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, with_axes
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.arithmetic.indices import Shift, index_value, length, mentions, shift_of
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
 from qvr_core.semantics.types.axes import indexed
-from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
+from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
 from qvr_core.semantics.types.model import Constant, Data, Expr, Index, IndexValue, ValueType, Window
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Real, Seq, Unknown
-from qvr_core.syntax.tree import Arith, Binary, Gather, ParenArith, Variable
+from qvr_core.syntax.tree import Arith, Binary, Gather, Name, ParenArith, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +47,56 @@ def hidden_state(expr: Gather, hidden: Hidden, ctx: StepContext, check: Check) -
     """`z[g, t]` of a chain that is summed out: all values of the state, along their own axis; notes the place."""
     places = [_place(tree, None, expr, ctx, check) for tree in expr.indices]
     sets = [(None, None) if one.space is None else (one.space.size, one.space.nominal) for one in hidden.indices]
-    unknown = Data(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), name=hidden.name)
-    if len(places) != len(sets):
-        message = f"`{hidden.name}` has {len(sets)} {'index' if len(sets) == 1 else 'indices'}, not {len(places)}"
-        ctx.scope.report(INDEX_MISMATCH, message, expr.span)
-        return unknown
-    if not all([_fits(axis, place, expr, ctx) for axis, place in zip(sets, places, strict=True)]):
-        return unknown
-    back = places[-1].shift.most if places[-1].shift is not None else 0
-    if hidden.states is None or back > 1 or any(one.shift is not None and one.shift.most for one in places[:-1]):
-        return unknown
-    values = tuple(place.picked or _as_value(place, ctx) for place in places)
-    ctx.hidden_reads.append((_place_text(places, ctx), values))
-    axis = hidden.axes[back]
-    kind = ValueType(hidden.states, (axis,), False, (hidden.states.size,))
     origin = ctx.scope.origin(expr.span)
-    return IndexValue(type=kind, origin=origin, name=axis, first=0, size=hidden.states.size)
+    if len(places) != len(sets):
+        message = f"`{hidden.name}` has {_indices(len(sets))}, not {len(places)}"
+        ctx.scope.report(INDEX_MISMATCH, message, expr.span)
+        return _unknown_state(hidden, origin)
+    if not all([_fits(axis, place, expr, ctx) for axis, place in zip(sets, places, strict=True)]):
+        return _unknown_state(hidden, origin)
+    back = places[-1].shift.most if places[-1].shift is not None else 0
+    values = tuple(place.picked or _as_value(place, ctx) for place in places)
+    if hidden.states is None:
+        ctx.hidden_reads.append((_place_text(places, ctx), values))
+        return _unknown_state(hidden, origin)
+    if back > 1 or any(one.shift is not None and one.shift.most for one in places[:-1]):
+        return _unknown_state(hidden, origin)
+    return _all_states(hidden, hidden.states, back, (_place_text(places, ctx), values), origin, ctx)
+
+
+def bare_state(name: Name, hidden: Hidden, ctx: StepContext) -> Expr:
+    """`z` without an index: the one that there is, or a mistake where it has indices."""
+    origin = ctx.scope.origin(name.span)
+    if hidden.indices:
+        running = [next((i for i in ctx.indices.values() if i.space == one.space), None) for one in hidden.indices]
+        found = [one.name for one in running if one is not None]
+        whole = len(found) == len(running) == len(set(found))
+        put = f"{name.text}[{', '.join(found)}]"
+        message = f"`{name.text}` has {_indices(len(running))}" + (f"; did you mean `{put}`?" if whole else "")
+        fixes = (Fix(f"Change to `{put}`", (Edit(origin, put),), True),) if whole else ()
+        ctx.scope.report(INDEX_MISMATCH, message, name.span, fixes=fixes)
+    if hidden.indices or hidden.states is None:
+        return _unknown_state(hidden, origin)
+    only = Constant(type=SCALAR, origin=origin, value=0)
+    return _all_states(hidden, hidden.states, 0, ("", (only,)), origin, ctx)
+
+
+def _indices(count: int) -> str:
+    return f"{count} {'index' if count == 1 else 'indices'}"
+
+
+def _unknown_state(hidden: Hidden, origin: Origin) -> Expr:
+    return Data(type=ValueType(Unknown()), origin=origin, name=hidden.name)
+
+
+def _all_states(
+    hidden: Hidden, states: Finite, back: int, place: tuple[str, tuple[Expr, ...]], origin: Origin, ctx: StepContext
+) -> Expr:
+    """Every value of the state, along its axis now or one back; the step reads this place of it."""
+    ctx.hidden_reads.append(place)
+    axis = hidden.axes[back]
+    kind = ValueType(states, (axis,), False, (states.size,))
+    return IndexValue(type=kind, origin=origin, name=axis, first=0, size=states.size)
 
 
 def _place_text(places: Sequence[Place], ctx: StepContext) -> str:
@@ -83,8 +117,10 @@ def _place(tree: Arith, label: Expr | None, expr: Gather, ctx: StepContext, chec
     if shift is not None and shift.constant and alone:
         return Place(shift, None, tree)
     if shift is None and (found := _future(tree, ctx)) is not None:
-        message = f"`{found}` runs forward: an element can read those before it, not those that come later"
-        ctx.scope.report(FUTURE_SHIFT, message, tree.span)
+        name, put = found
+        message = f"`{name}` runs forward: an element can read those before it, not those that come later"
+        fix = Fix(f"Change to `{put}`", (Edit(ctx.scope.origin(tree.span), put),))
+        ctx.scope.report(FUTURE_SHIFT, message, tree.span, fixes=(fix,))
     return Place(None, check(tree, ctx), tree)
 
 
@@ -93,15 +129,24 @@ def _size(one: Running) -> int | None:
     return int(size) if isinstance(size, int) else None
 
 
-def _future(tree: Arith, ctx: StepContext) -> str | None:
-    """The index that `t + 1` shifts into the future."""
-    while isinstance(tree, ParenArith):
-        tree = tree.inner
-    if not isinstance(tree, Binary) or tree.operator != "+":
+def _future(tree: Arith, ctx: StepContext) -> tuple[str, str] | None:
+    """The index that `t + 1`, `t + 1 + j` shifts into the future, and the text of the shift into the past."""
+    parts: list[Arith] = []
+    first = tree
+    while isinstance(first, ParenArith) or (isinstance(first, Binary) and first.operator == "+"):
+        if isinstance(first, Binary):
+            parts.append(first.right)
+        first = first.left if isinstance(first, Binary) else first.inner
+    terms = [first, *reversed(parts)]
+    at = next((at for at, term in enumerate(terms) if _is_index(term, ctx)), None)
+    if at is None or len(terms) == 1 or (at and len(terms) > 2):
         return None
-    names = [side.name.text for side in (tree.left, tree.right) if isinstance(side, Variable)]
-    found = [name for name in names if name in ctx.indices]
-    return found[0] if len(found) == 1 else None
+    texts = [ctx.text[term.span.start : term.span.end] for term in (terms[at], *terms[:at], *terms[at + 1 :])]
+    return texts[0], " - ".join(texts)
+
+
+def _is_index(tree: Arith, ctx: StepContext) -> bool:
+    return isinstance(tree, Variable) and tree.name.text in ctx.indices
 
 
 # ---------------------------------------------------------------- data without a type
@@ -236,6 +281,12 @@ def _picks(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
     if name is not None and space.nominal is not None and space.nominal != name:
         what = words(place.tree, "the index")
         message = f"{base} is indexed by {name}, {what} is a {space.nominal}"
+        ctx.scope.report(INDEX_MISMATCH, message, place.tree.span)
+        return False
+    if name is None and not _same_size(size, space.size):
+        message = (
+            f"{base} has {_count(size)} elements, {words(place.tree, 'the index')} takes {_count(space.size)} values"
+        )
         ctx.scope.report(INDEX_MISMATCH, message, place.tree.span)
         return False
     return True

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.alignment import align
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
+from qvr_core.semantics.arithmetic.bare import report_bare
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, data_like, from_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import broadcast_shape, words
 from qvr_core.semantics.arrows.heads import (
@@ -22,6 +23,7 @@ from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.argument_support import check_bounds, check_support
 from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Constant, Expr, FamilyDraw, ListOf, ValueType
@@ -89,6 +91,8 @@ def _aligned(
     arguments: list[FamilyArgument], plates: Sequence[Axis], picked: bool, draw: Draw, ctx: StepContext
 ) -> list[FamilyArgument]:
     """The arguments with their plates in the order of the draw's, or arranged to go together."""
+    if any([_is_bare(argument, ctx) for argument in arguments]):
+        return [replace(one, value=replace(one.value, type=_UNKNOWN)) for one in arguments]
     aligned = align(
         [argument.value for argument in arguments],
         [words(argument.tree, f"`{argument.name}`") for argument in arguments],
@@ -103,6 +107,17 @@ def _aligned(
 
 
 _UNKNOWN = ValueType(Unknown())
+
+
+def _is_bare(argument: FamilyArgument, ctx: StepContext) -> bool:
+    """Whether an argument runs over the set of an index without that index, which is reported."""
+    shape = axes(argument.value.type) or []
+    own = {name for _, name in shape[: max(0, len(shape) - argument.parameter.rank)]}
+    index = next((one for one in ctx.indices.values() if one.space is not None and set_of(one.axis) in own), None)
+    if index is not None:
+        where = ctx.scope.origin(argument.tree.span)
+        report_bare(argument.value, words(argument.tree, f"`{argument.name}`"), index, where, ctx)
+    return index is not None
 
 
 # ---------------------------------------------------------------- arguments

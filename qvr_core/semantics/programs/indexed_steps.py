@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from qvr_core.semantics.arithmetic.alignment import arrange, report_bare
+from qvr_core.semantics.arithmetic.alignment import arrange
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
+from qvr_core.semantics.arithmetic.bare import report_bare
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, with_axes
 from qvr_core.semantics.arithmetic.indices import Lag, lags, length, mentions, running, without
+from qvr_core.semantics.arithmetic.own_reads import reads_itself
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.families import FAMILIES
@@ -39,13 +41,13 @@ from qvr_core.semantics.types.program_codes import (
     MISSING_FROM,
     PATTERN_MISMATCH,
     STEP_OPTION,
-    USED_BEFORE_BOUND,
 )
 from qvr_core.semantics.types.spaces import REAL_LINE, Named, Space, Unknown, product
 from qvr_core.syntax.tree import (
     Arith,
     ArithCall,
     Draw,
+    DrawStep,
     LetStep,
     MarginalizeStep,
     Name,
@@ -95,8 +97,6 @@ def _behind(trees: Sequence[Arith], step: LetStep | SampleStep | ObserveStep, ct
     if found and step.start is None and not isinstance(step, ObserveStep):
         (first, *_) = found.values()
         report_missing_start(first, ctx)
-    if step.start is not None and not found:
-        report_idle_start(step.start.span, ctx)
     return dict(list(found.items())[:1])
 
 
@@ -105,6 +105,15 @@ def report_missing_start(lag: Lag, ctx: StepContext) -> None:
     elements = "the first element is" if lag.count == 1 else f"the first {lag.count} elements are"
     message = f"nothing says what {elements}: end the step with `from …`"
     ctx.scope.report(MISSING_FROM, message, lag.place)
+
+
+def check_start(step: LetStep | DrawStep, behind: Mapping[str, Lag], told: int, ctx: StepContext) -> None:
+    """Report a `from` in a step that looks back at nothing, where that is no consequence of another mistake.
+
+    `told` is how many mistakes had been told before the step.
+    """
+    if step.start is not None and not behind and len(ctx.scope.diagnostics) == told:
+        report_idle_start(step.start.span, ctx)
 
 
 def report_idle_start(place: Span, ctx: StepContext) -> None:
@@ -118,19 +127,20 @@ def report_idle_start(place: Span, ctx: StepContext) -> None:
 
 def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
     """`let name[i : I] = e`, several names by a pattern, recursions with `from`."""
-    names = step.pattern.names
+    names, told = step.pattern.names, len(ctx.scope.diagnostics)
     trees = _entries(step.value, names, ctx)
-    behind = _behind(trees, step, ctx)
     own = {name.text: name for name in names}
+    behind = _behind(trees, step, ctx)
     recursive = any(mentions(tree, own) - _above(at, names) for at, tree in enumerate(trees))
+    chain = next(iter(behind), None)
+    later = [{name.text for name in names[at:]} for at in range(len(names))]
+    circle = any(reads_itself([tree], rest, step.binders, chain, ctx) for tree, rest in zip(trees, later, strict=True))
     with running(step.binders, behind, ctx) as indices:
         along = along_of(indices)
         starts = _starts(step, trees, along, ctx)
-        if recursive and along.chain is None:
-            _report_circle(trees, own, ctx)
         if recursive:
             for name, start in zip(names, starts or [()] * len(names), strict=True):
-                ctx.locals[name.text] = _own(start, along, name, ctx)
+                ctx.locals[name.text] = _unknown(name, ctx) if circle else _own(start, along, name, ctx)
         values: list[Expr] = []
         for name, tree in zip(names, trees, strict=True):
             value = laid_out(check_arith(tree, ctx), along, ctx)
@@ -138,6 +148,7 @@ def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
             ctx.locals[name.text] = Binding(
                 "let", outside(value.type, along), _named(value.type), ctx.scope.origin(name.span)
             )
+        check_start(step, behind, told, ctx)
         ranges = [ANYTHING if recursive or starts else range_of(value, ctx) for value in values]
     model = IndexedValue(
         indices=along.model, values=tuple(values), starts=tuple(tuple(start) for start in starts), recursive=recursive
@@ -167,15 +178,15 @@ def _above(at: int, names: Sequence[Name]) -> set[str]:
     return {name.text for name in names[:at]}
 
 
-def _report_circle(trees: Sequence[Arith], own: Mapping[str, Name], ctx: StepContext) -> None:
-    name = next(name for tree in trees for name in sorted(mentions(tree, own)))
-    message = f"`{name}` reads itself at the same element; an earlier one is `{name}[… - 1]`"
-    ctx.scope.report(USED_BEFORE_BOUND, message, own[name].span)
-
-
 def _named(kind: ValueType) -> Named:
     space: Space = Unknown() if kind.space is None else kind.space
     return Named(space, structure(space))
+
+
+def _unknown(name: Name, ctx: StepContext) -> Binding:
+    """A name of which a mistake was told already."""
+    kind = ValueType(Unknown())
+    return Binding("let", kind, _named(kind), ctx.scope.origin(name.span))
 
 
 def _own(start: Sequence[Expr], along: Along, name: Name, ctx: StepContext) -> Binding:
@@ -268,21 +279,25 @@ def indexed_site(kind: str, name: Name, step: SampleStep | ObserveStep, ctx: Ste
     family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
     if family is None:
         return None
-    trees = [arg.value for arg in step.draw.args or ()]
+    trees, told = [arg.value for arg in step.draw.args or ()], len(ctx.scope.diagnostics)
     behind = _behind(trees, step, ctx)
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
+    circle = reads_itself(trees, {name.text}, step.binders, next(iter(behind), None), ctx)
     with running(step.binders, behind, ctx) as indices:
         along = along_of(indices)
         options = read_step_options(kind, step.options, ctx)
         for option in (options.via, options.at):
             if option is not None:
                 ctx.scope.report(STEP_OPTION, "an index looks this up: `x[group[i]]` in place of `via=`", option.origin)
-        if along.chain is not None:
+        if circle:
+            ctx.locals[name.text] = _unknown(name, ctx)
+        elif along.chain is not None:
             element = space.space if space is not None else REAL_LINE
             own = with_axes(along.plates, element, like=())
             ctx.locals[name.text] = Binding(kind, own, _named(own), ctx.scope.origin(name.span))
         drawn = outside_of(check_family(step.draw, family, options.over, ctx, along.axes))
         start = first_draw(step, along, ctx)
+        check_start(step, behind, told, ctx)
     over = product_of(indices)
     if space is not None and step.space is not None:
         whole = replace(options, iid_over=over)
@@ -326,9 +341,16 @@ def _plain(kind: ValueType) -> ValueType:
 
 
 def first_draw(
-    step: SampleStep | ObserveStep | MarginalizeStep, along: Along, ctx: StepContext, behind: Sequence[Axis] = ()
+    step: SampleStep | ObserveStep | MarginalizeStep,
+    along: Along,
+    ctx: StepContext,
+    behind: Sequence[Axis] = (),
+    check: Callable[[TypedFamily, Span], None] | None = None,
 ) -> FamilyDraw | tuple[Expr, ...] | None:
-    """What the first elements are drawn from, or their values; `behind` are further axes of a draw."""
+    """What the first elements are drawn from, or their values; `behind` are further axes of a draw.
+
+    `check` sees the draw and where its family stands.
+    """
     tree = step.start
     if tree is None or along.chain is None:
         return None
@@ -336,6 +358,8 @@ def first_draw(
         if isinstance(tree, ArithCall) and tree.func.text in FAMILIES:
             draw = Draw(tree.func, tree.args, None, tree.span)
             drawn = check_family(draw, FAMILIES[tree.func.text], None, ctx, [*_other_axes(along), *behind])
+            if check is not None:
+                check(drawn, tree.func.span)
             return drawn.model
         return tuple(first_values(tree, along, ctx))
 

@@ -76,7 +76,7 @@ class Block:
 
 def check_marginalize(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) -> Block:
     """The block, typed; the bindings of `ctx` are left as they were."""
-    if step.binders:
+    if step.binders or _has_indices(placed):
         outer = ctx.bindings
         model, nested = check_hidden(placed, step, ctx)
         ctx.bindings = outer
@@ -93,6 +93,12 @@ def check_marginalize(placed: Placed[Item], step: MarginalizeStep, ctx: StepCont
     ctx.bindings, ctx.marginal = outer
     ctx.scope.unit, ctx.text = placed.uid, placed.unit.text
     return Block(MarginalizeModel(site=site, over=over, rows=rows, body=tuple(body)), tuple(nested))
+
+
+def _has_indices(placed: Placed[Item]) -> bool:
+    """Whether the block observes in index notation."""
+    nodes = [child.unit.node for child in placed.children]
+    return any(isinstance(node, ObserveStep) and node.binders for node in nodes)
 
 
 # ---------------------------------------------------------------- what is summed out
