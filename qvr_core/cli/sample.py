@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from qvr_core.cli.console import say
 from qvr_core.cli.files import stop
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from qvr_core.runs.fit.svi import SviFit
 
 app = typer.Typer()
 
@@ -56,6 +63,7 @@ def sample(
 def _predictive(fit: object, count: int, seed: int, output: Path | None) -> None:
     """Mean and sd of every site, or all draws into an npz."""
     import numpy as np
+    from rich.markup import escape
     from rich.table import Table
 
     from qvr_core.cli.display import console
@@ -69,9 +77,21 @@ def _predictive(fit: object, count: int, seed: int, output: Path | None) -> None
         say(f"wrote {output}")
         return
     table = Table("site", "shape", "mean", "sd", "5 %", "95 %")
-    for name, value in draws.items():
+    for name, shape, value in _rows(fit, draws):
         low, high = np.quantile(value, [0.05, 0.95])
-        table.add_row(
-            name, str(value.shape[1:]), f"{value.mean():.4g}", f"{value.std():.4g}", f"{low:.4g}", f"{high:.4g}"
-        )
+        table.add_row(escape(name), shape, f"{value.mean():.4g}", f"{value.std():.4g}", f"{low:.4g}", f"{high:.4g}")
     console().print(table)
+
+
+def _rows(fit: SviFit, draws: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, str, NDArray[Any]]]:
+    """A row per site with its shape; of a small prediction one for each of its elements, by their labels."""
+    from qvr_core.runs.figures.posterior import TABLED, axes_of, labels
+
+    axes = axes_of(fit.model)
+    for name, value in draws.items():
+        shape = value.shape[1:]
+        if name in fit.model.predicted and value[0].size <= TABLED:
+            flat = value.reshape(len(value), -1)
+            yield from ((one, "()", flat[:, at]) for at, one in enumerate(labels(name, shape, axes.get(name, ()))))
+        else:
+            yield name, str(shape), value

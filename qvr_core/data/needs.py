@@ -18,6 +18,7 @@ from qvr_core.semantics.types.model import (
     MarginalizeModel,
     Model,
     ObserveModel,
+    PredictModel,
     Program,
     Ref,
     SampleModel,
@@ -190,7 +191,9 @@ def _groups(
                 yield from _groups(body, (written, _number(size)))
             case MarginalizeModel(body=body):
                 yield from _groups(body, over)
-            case SampleModel(site=site) | ObserveModel(site=site) if isinstance(site.draw, FamilyDraw):
+            case SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site) if isinstance(
+                site.draw, FamilyDraw
+            ):
                 for option in (site.via, site.at):
                     if isinstance(option, Data):
                         yield option.name, over or _looked_up(site.draw, site)

@@ -26,7 +26,7 @@ class Node:
     'damaged'.  `note` is a second line in small print, `detail` what a hover shows.  `origin` is where a click goes;
     `also` are the other places that the node stands for (uses, the site that it draws).  `declared` is the declared
     arrow whose weights it holds; `shared` says that other nodes hold them too.  `sort` is '=>', '->' or '-o' for
-    arrows and ''; `role` is 'latent', 'observed' or 'marginalized' for sites and ''.
+    arrows and ''; `role` is 'latent', 'observed', 'predicted' or 'marginalized' for sites and ''.
     """
 
     id: str

@@ -67,6 +67,8 @@ def steps(scope: Scope, body: Sequence[m.StepModel]) -> None:
             case m.ObserveModel(site=site):
                 with plate(scope, site):
                     scope.bound[site.name] = observed(scope, site)
+            case m.PredictModel(site=site):
+                sample(scope, site, "predicted")
             case m.MarginalizeModel():
                 marginalize(scope, step)
             case m.LetModel():
@@ -90,17 +92,20 @@ def left_out(scope: Scope, body: Sequence[m.StepModel]) -> None:
                 bound = names
             case m.ScoreModel(name=name):
                 bound = (name,)
-            case m.SampleModel(site=site) | m.ObserveModel(site=site) | m.MarginalizeModel(site=site):
+            case (
+                m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site)
+                | m.MarginalizeModel(site=site)
+            ):  # fmt: skip
                 bound = (site.name, *(name for name, _ in site.bound))
         scope.bound |= {name: (End(node, unknown(), name),) for name in bound}
 
 
-def sample(scope: Scope, site: m.Site) -> None:
+def sample(scope: Scope, site: m.Site, role: str = "latent") -> None:
     """A draw from a named arrow names the wire that leaves the arrow; a draw from a family is a node."""
     drawing = scope.drawing
     if not isinstance(site.draw, m.ArrowDraw):
         with plate(scope, site):
-            node = family_site(scope, site, "latent")
+            node = family_site(scope, site, role)
             bind(scope, site, (End(node, site.bound[0][1]),) if site.bound else ())
         return
     ends = drawn(scope, site.draw)

@@ -76,7 +76,10 @@ def types_of(program: m.Program) -> Mapping[str, str]:
         match step:
             case m.LetModel(names=names):
                 found |= {name: type_text(let_type(step, name)) for name in names}
-            case m.SampleModel(site=site) | m.ObserveModel(site=site) | m.MarginalizeModel(site=site):
+            case (
+                m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site)
+                | m.MarginalizeModel(site=site)
+            ):  # fmt: skip
                 found |= {name: site_type(site, name) for name, _ in site.bound}
             case m.ScoreModel():
                 pass

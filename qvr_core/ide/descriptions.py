@@ -156,18 +156,20 @@ def _replicated(snapshot: Snapshot, family: m.Replicated) -> Prose:
 
 def program_text(snapshot: Snapshot, program: m.Program) -> Prose:
     """A program: type, sites, data names, parameters, density."""
-    sites = {"sample": list[str](), "observe": list[str](), "marginalize": list[str]()}
+    sites = {"sample": list[str](), "observe": list[str](), "predict": list[str](), "marginalize": list[str]()}
     for step in all_steps(program.steps):
         match step:
             case m.SampleModel(site=site):
                 sites["sample"].append(site.name)
             case m.ObserveModel(site=site):
                 sites["observe"].append(site.name)
+            case m.PredictModel(site=site):
+                sites["predict"].append(site.name)
             case m.MarginalizeModel(site=site):
                 sites["marginalize"].append(site.name)
             case _:
                 pass
-    words = {"sample": "Latent", "observe": "Observed", "marginalize": "Summed out"}
+    words = {"sample": "Latent", "observe": "Observed", "predict": "Predicted", "marginalize": "Summed out"}
     listed = [
         f"{words[kind]}: {', '.join(f'`{name}`' for name in dict.fromkeys(names))}"
         for kind, names in sites.items()
@@ -216,8 +218,11 @@ def function_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
     return prose(Code(to_text(node)) if node is not None else "", documentation(snapshot, symbol))
 
 
+PREDICTED = "drawn after the fit"
+
+
 def site_text(site: m.Site, name: str, role: str) -> Prose:
-    """A site: shape, support, latent or observed, density."""
+    """A site: shape, support, what it is to the fit, density."""
     space = next((space for bound, space in site.bound if bound == name), None)
     if space is not None and isinstance(space.space, Unknown):
         space = None
@@ -238,7 +243,7 @@ def site_text(site: m.Site, name: str, role: str) -> Prose:
         f"One draw per element of {space_text(plate)}." if plate is not None else "",
         chain_note(site),
         support,
-        sentence(arrows.density_text(site.density)),
+        "" if role == PREDICTED else sentence(arrows.density_text(site.density)),
         "Drawn anew in each row of the batch." if site.row_local and plate is not None else "",
     )
 

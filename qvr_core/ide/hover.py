@@ -9,6 +9,7 @@ from qvr_core.ide import arrows
 from qvr_core.ide.answers import Hover
 from qvr_core.ide.axes import let_type, type_text
 from qvr_core.ide.descriptions import (
+    PREDICTED,
     arrow_text,
     deduction_text,
     documentation,
@@ -154,6 +155,8 @@ def _step(step: m.StepModel, name: str) -> Prose:
             return site_text(site, name, "latent")
         case m.ObserveModel(site=site) if name == site.name:
             return site_text(site, name, "observed")
+        case m.PredictModel(site=site) if name == site.name:
+            return site_text(site, name, PREDICTED)
         case m.MarginalizeModel(site=site) if name == site.name:
             return site_text(site, name, "summed out exactly")
         case m.LetModel(names=names) if name in names:

@@ -75,7 +75,10 @@ def _running(step: m.StepModel) -> tuple[m.RunningIndex, ...]:
     match step:
         case m.LetModel(indexed=m.IndexedValue(indices=indices)):
             return indices
-        case m.SampleModel(site=site) | m.ObserveModel(site=site) | m.MarginalizeModel(site=site):
+        case (
+            m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site)
+            | m.MarginalizeModel(site=site)
+        ):  # fmt: skip
             return site.chain.indices if site.chain is not None else ()
         case _:
             return ()

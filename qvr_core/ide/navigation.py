@@ -83,7 +83,7 @@ def _bound_spaces(snapshot: Snapshot, found: Found) -> list[Named]:
         return []
     spaces = [item.space for item in program.inputs if item.name == found.symbol.name]
     for step in all_steps(program.steps):
-        if isinstance(step, m.SampleModel | m.ObserveModel | m.MarginalizeModel):
+        if isinstance(step, m.SampleModel | m.ObserveModel | m.PredictModel | m.MarginalizeModel):
             spaces += [space for name, space in step.site.bound if name == found.symbol.name]
     return spaces
 

@@ -12,11 +12,21 @@ from torch import Tensor
 
 from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.runtime.programs.execution import Execution
-from qvr_core.runtime.programs.handlers import by_rows, condition, densities, keep, pointwise, replay, substitute
+from qvr_core.runtime.programs.handlers import (
+    by_rows,
+    condition,
+    densities,
+    keep,
+    pointwise,
+    predicting,
+    replay,
+    substitute,
+)
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.layout import parts
 from qvr_core.semantics.types.deterministic import deterministic
+from qvr_core.semantics.types.labels import Labels, labels_of
 
 AT_ONCE = 2_000
 """Rows of one execution: draws times rows of the input."""
@@ -81,6 +91,16 @@ class Given:
         names = deterministic(model.program) if model.program.keep is None else model.program.keep
         return self._each(samples, names) if names else {}
 
+    def predictions(self, samples: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """{name: (draws, …)} for latents {site: (draws, …)}: `predict` steps and the lets that read them, drawn given
+        the data; the same draws each time.  With an axis of rows where the program reads its input."""
+        model = self.model.model if isinstance(self.model, LiftedModel) else self.model
+        if not model.predicted:
+            return {}
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            return self._each(samples, model.predicted)
+
     def _part(
         self,
         model: ProgramModule,
@@ -103,13 +123,20 @@ class Given:
         latents = {name: draws for name, draws in flat.items() if name in model.sites}
         known = (condition(given), substitute(latents), replay(noise))
         wanted = (densities(False), keep(lets)) if lets else (densities(True), pointwise)
-        run = model.run(value, *known, *wanted, by_rows(count * rows))
+        after = (predicting,) if any(name in model.predicted for name in lets) else ()
+        run = model.run(value, *known, *wanted, *after, by_rows(count * rows))
+        shape = (count,) if value is None else (count, rows)
+        if after:
+            return {name: v.reshape(*shape, *v.shape[1:]) for name, v in run.kept.items()}
         if lets:
             most = MOST_KEPT if model.program.keep is None else math.inf
             return {name: v for name, v in run.kept.items() if v[0].numel() <= most}
         made = log_likelihood(run, model)
-        shape = (count,) if value is None else (count, rows)
         return {name: numbers.reshape(*shape, *numbers.shape[1:]) for name, numbers in made.items()}
+
+    def labels(self) -> Mapping[str, Labels]:
+        """The labels along the axes of what the model draws and computes."""
+        return labels_of((self.model.model if isinstance(self.model, LiftedModel) else self.model).program)
 
     def observed_data(self) -> dict[str, Tensor]:
         """The values of observed steps, as they were given."""

@@ -11,11 +11,23 @@ from torch import Generator, Tensor
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.inference.pointwise import Given, spread
-from qvr_core.runtime.programs.handlers import by_rows, condition, densities, seed, substitute
+from qvr_core.runtime.programs.execution import Execution
+from qvr_core.runtime.programs.handlers import (
+    Handler,
+    by_rows,
+    condition,
+    densities,
+    keep,
+    predicting,
+    redraw,
+    seed,
+    substitute,
+)
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.layout import parts
+from qvr_core.semantics.types.deterministic import reads_of_observed
 
 
 class Predictive:
@@ -52,7 +64,11 @@ class Predictive:
         parameters = {name for name, _ in model.named_parameters()}
         for what, names, known in (
             ("posterior_samples", [name.partition("/")[0] for name in self.samples], {*model.sites, *parameters}),
-            ("return_sites", self.return_sites or (), {*model.sites, *model.marginals, *model.priors}),
+            (
+                "return_sites",
+                self.return_sites or (),
+                {*model.sites, *model.marginals, *model.priors, *model.predicted},
+            ),
         ):
             for name in names:
                 if name not in known:
@@ -77,6 +93,7 @@ class Predictive:
         rows = 1 if value is None else parts(value)[0].shape[0]
         given = dict(observations or {})
         model.check_names(given, "observations")
+        self._check_read(given)
         if value is not None:
             given = model.repeat_data(given, rows, count)
             value = repeat_rows(value, count)
@@ -86,9 +103,9 @@ class Predictive:
             return self._per_draw(x, observations, parameters, generator)
         latents = {n: spread(s[:count], rows) for n, s in self.samples.items() if n in model.sites}
         proposal = [] if self.guide is None else [self.guide.propose(each, generator)]
-        asked = (condition(given), substitute(latents), *proposal, densities(False), by_rows(each), seed(generator))
-        run = model.run(value, *asked)
-        kept = {n: s.value for n, s in run.sites.items() if self.return_sites is None or n in self.return_sites}
+        asked = (condition(given), substitute(latents), *proposal, by_rows(each), seed(generator))
+        run = model.run(value, *asked, *self._handlers())
+        kept = {n: v for n, v in _values(run).items() if self.return_sites is None or n in self.return_sites}
         shape = (count,) if value is None else (count, rows)
         return {
             # a view of a parameter (a point's) asks for gradients even where none are made
@@ -96,6 +113,31 @@ class Predictive:
             for name, v in kept.items()
             if isinstance(v, Tensor) and v.shape[:1] == (each,)
         }
+
+    def _later(self) -> list[str]:
+        """What is wanted of what is only known after the fit."""
+        return [name for name in self.model.predicted if self.return_sites is None or name in self.return_sites]
+
+    def _check_read(self, given: Collection[str]) -> None:
+        """Raises `InputProblem` where a prediction from a posterior would read draws in place of the data."""
+        if not self.samples and self.guide is None:
+            return
+        reads = reads_of_observed(self.model.program) if self._later() else {}
+        for name in self._later():
+            lacking = sorted(reads[name].difference(given, self.model.data))
+            if lacking:
+                message = f"`{self.model.name}`: `{name}` is predicted from `{lacking[0]}`: give its observed values"
+                raise self.model.placed(InputProblem(message, site=name))
+
+    def _handlers(self) -> list[Handler]:
+        """What an execution is asked for; `predict` steps cost nothing where nobody wants them."""
+        asked: list[Handler] = [densities(False)]
+        later = self._later()
+        if later:
+            asked += [predicting, keep(later)]
+        if self.samples or self.guide is not None:
+            asked.append(redraw)
+        return asked
 
     def log_likelihood(
         self,
@@ -143,13 +185,18 @@ class Predictive:
         """Lifted parameters differ from draw to draw: one execution each."""
         kept: dict[str, list[Tensor]] = {}
         known = {name for name, _ in self.model.named_parameters()}
-        drawn = densities(False), seed(generator)
+        drawn = *self._handlers(), seed(generator)
         for index in range(self.num_samples):
             values = {name: sample[index] for name, sample in self.samples.items() if name in self.model.sites}
             own = {name: sample[index] for name, sample in parameters.items() if name in known}
             with parameters_set(self.model, own):
                 run = self.model.execute(x, condition(observations), substitute(values), *drawn)
-            for name, site in run.sites.items():
-                if isinstance(site.value, Tensor) and (self.return_sites is None or name in self.return_sites):
-                    kept.setdefault(name, []).append(site.value)
+            for name, drawn_value in _values(run).items():
+                if isinstance(drawn_value, Tensor) and (self.return_sites is None or name in self.return_sites):
+                    kept.setdefault(name, []).append(drawn_value)
         return {name: torch.stack(values) for name, values in kept.items()}
+
+
+def _values(run: Execution) -> dict[str, object]:
+    """The values of all sites, and of the lets that were kept."""
+    return {**{name: site.value for name, site in run.sites.items()}, **run.kept}

@@ -49,7 +49,7 @@ def draws_offered(snapshot: Snapshot, place: Context) -> Items:
 def values_above(snapshot: Snapshot, program: m.Program, line: int) -> Iterator[tuple[str, Space]]:
     """The draws above a line and the inputs with their spaces, nearest first."""
     for step in reversed(program.steps):
-        if isinstance(step, m.SampleModel | m.ObserveModel):
+        if isinstance(step, m.SampleModel | m.ObserveModel | m.PredictModel):
             place = snapshot.find(step.site.origin)
             if place is not None and place.start.line < line:
                 yield from ((name, held.space) for name, held in step.site.bound)

@@ -87,7 +87,10 @@ def _axes_of(program: m.Program) -> dict[str, tuple[Axes, str, str | None]]:
                 found[name] = _of_type(value.type)
             case m.LetModel(names=names, indexed=m.IndexedValue(values=values)):
                 found |= {name: _of_type(value.type) for name, value in zip(names, values, strict=False)}
-            case m.SampleModel(site=site) | m.ObserveModel(site=site) | m.MarginalizeModel(site=site):
+            case (
+                m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site)
+                | m.MarginalizeModel(site=site)
+            ):  # fmt: skip
                 found |= {name: _of_site(site, name) for name, _ in site.bound}
             case _:
                 pass

@@ -17,6 +17,7 @@ from qvr_core import __version__
 from qvr_core.inference.mcmc.mixing import DIAGNOSED, label, mixing_warnings, statistic
 from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.semantics.types.labels import Labels
 
 MOST_NUMBERS = 50_000_000
 """A pointwise log likelihood of more numbers is not put into files by itself."""
@@ -105,9 +106,20 @@ class MCMCResult:
         found = self.given.deterministic(self.joined())
         return {name: value.reshape(*shape, *value.shape[1:]) for name, value in found.items()}
 
+    @cached_property
+    def predictions(self) -> dict[str, Tensor]:
+        """What `predict` steps draw for each draw of the latents, and the lets that read them, (chains, draws, …); made
+        when it is first asked for."""
+        if self.given is None:
+            return {}
+        shape = self.diverging.shape
+        found = self.given.predictions(self.joined())
+        return {name: value.reshape(*shape, *value.shape[1:]) for name, value in found.items()}
+
     def to_arviz(self) -> Any:
         """As an xarray.DataTree of ArviZ' schema, dimensions `chain`, `draw`, …: groups `posterior` (latents, then
-        deterministic sites), `sample_stats`, `log_likelihood` (one number for each observed element), `observed_data`.
+        deterministic sites), `sample_stats`, `posterior_predictive` (`predict` steps and lets that read them),
+        `log_likelihood` (one number for each observed element), `observed_data`.  The labels of sets are coordinates.
         A slash in a name becomes a dot.
 
         ArviZ 1 takes it as it is, earlier ones through `arviz.from_datatree`.
@@ -122,7 +134,15 @@ class MCMCResult:
             "n_steps": self.leapfrog_steps,
             "lp": self.log_density,
         }
-        groups = {"/posterior": _dataset({**self.samples, **self.deterministic}), "/sample_stats": _dataset(statistics)}
+        labels = {} if self.given is None else self.given.labels()
+        groups = {
+            "/posterior": _dataset({**self.samples, **self.deterministic}, labels=labels),
+            "/sample_stats": _dataset(statistics),
+        }
+        if sum(value.numel() for value in self.predictions.values()) > MOST_NUMBERS:
+            warnings.warn("the predictions of so many draws are left out", stacklevel=2)
+        elif self.predictions:
+            groups["/posterior_predictive"] = _dataset(self.predictions, labels=labels)
         if self.given is not None:
             observed = self.given.observed_data()
             if sum(value.numel() for value in observed.values()) * self.diverging.numel() > MOST_NUMBERS:
@@ -178,14 +198,22 @@ def _mcse_sd(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.sqrt(((squares**2).mean((0, 1)) - variance**2) / statistic("ess", "sd", draws) / variance / 4)
 
 
-def _dataset(values: Mapping[str, Tensor], lead: tuple[str, ...] = ("chain", "draw")) -> Any:
-    """An xarray.Dataset of {name: (*lead, …)}; further axes of `v` are its own: `v_dim_0`, …"""
+def _dataset(
+    values: Mapping[str, Tensor],
+    lead: tuple[str, ...] = ("chain", "draw"),
+    labels: Mapping[str, Labels] | None = None,
+) -> Any:
+    """An xarray.Dataset of {name: (*lead, …)}; further axes of `v` are its own: `v_dim_0`, …, with the labels of their
+    sets as coordinates where they have some."""
     import xarray
 
     arrays: dict[str, Any] = {}
     for written, value in values.items():
         name = written.replace("/", ".")  # a slash would be a group of the tree
         dimensions = (*lead, *(f"{name}_dim_{axis}" for axis in range(value.ndim - len(lead))))
-        numbered = {dimension: range(size) for dimension, size in zip(dimensions, value.shape, strict=True)}
+        numbered: dict[str, Any] = {d: range(size) for d, size in zip(dimensions, value.shape, strict=True)}
+        for dimension, known in zip(dimensions[len(lead) :], (labels or {}).get(written, ()), strict=False):
+            if known is not None and len(known) == len(numbered[dimension]):
+                numbered[dimension] = list(known)
         arrays[name] = xarray.DataArray(value.numpy(), dims=dimensions, coords=numbered)
     return xarray.Dataset(arrays, attrs={"inference_library": "qvr", "inference_library_version": __version__})

@@ -17,8 +17,7 @@ from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.runs.record.files import sync_folder
 from qvr_core.runs.record.protocol import PosteriorRow
 from qvr_core.runtime.programs.program import ProgramModule
-from qvr_core.semantics.types.model import Ascription, Site
-from qvr_core.semantics.types.spaces import Finite, factors_of
+from qvr_core.semantics.types.labels import Labels, labels_of
 
 # A site with more elements than this is left out of the table; its draws are in the file.
 TABLED = 64
@@ -26,20 +25,12 @@ TABLED = 64
 HURRIED = 500_000
 
 
-Axes = Mapping[str, tuple[tuple[str, ...] | None, ...]]
-"""The labels along each axis of a site, None where its elements have only numbers."""
+Axes = Mapping[str, Labels]
 
 
 def axes_of(model: ProgramModule) -> Axes:
-    """The labels of the sets that the sites of a program run over."""
-    return {name: tuple(_labels_of(site.site)) for name, site in model.sites.items()}
-
-
-def _labels_of(site: Site) -> Iterator[tuple[str, ...] | None]:
-    plate = site.iid_over or (site.ascribed if site.ascription is Ascription.PLATE else None)
-    for named in (plate, site.over):
-        for space in () if named is None else factors_of(named.space):
-            yield space.labels if isinstance(space, Finite) else None
+    """The labels of the sets that the values of a program run over."""
+    return labels_of(model.program)
 
 
 def table(draws: Mapping[str, Tensor], axes: Axes | None = None) -> Iterator[PosteriorRow]:

@@ -17,7 +17,7 @@ from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc import Progress as Transition
 from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.inference.pointwise import Given
-from qvr_core.runs.figures.posterior import HURRIED, axes_of, chain_table, left_out, write_netcdf
+from qvr_core.runs.figures.posterior import HURRIED, axes_of, chain_table, left_out, table, write_netcdf
 from qvr_core.runs.fit import chains
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.stop import Stop
@@ -169,7 +169,9 @@ def _stored(prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool) 
     if omitted := left_out(result, sites):
         names = ", ".join(omitted[:6]) + (f" and {len(omitted) - 6} more" if len(omitted) > 6 else "")
         emit(Message(level="info", text=f"not in the table, but among the stored draws: {names}"))
-    return tuple(chain_table(result, sites, axes_of(prepared.model), hurry=hurry))
+    axes = axes_of(prepared.model)
+    predictions = {} if hurry else {name: value.flatten(0, 1) for name, value in result.predictions.items()}
+    return (*chain_table(result, sites, axes, hurry=hurry), *table(predictions, axes))
 
 
 def rows_of(prepared: Prepared) -> torch.Tensor:

@@ -314,10 +314,13 @@ class SviFit:
         if not prepared.needs.statistical:
             return (), remark
         latents = [name for name, site in self.model.sites.items() if not site.info.observed]
+        # a prediction may read any row
+        rows = torch.arange(prepared.train.rows if self.model.predicted else 1)
         with torch.random.fork_rng():
             torch.manual_seed(self.config.seed)
-            _, observations = prepared.move(prepared.train.batch(torch.zeros(1, dtype=torch.int64)))
-            draws = inference.Predictive(self.model, guide, num_samples=POSTERIOR_DRAWS, return_sites=latents)
+            _, observations = prepared.move(prepared.train.batch(rows))
+            shown = [*latents, *self.model.predicted]
+            draws = inference.Predictive(self.model, guide, num_samples=POSTERIOR_DRAWS, return_sites=shown)
             return tuple(table(draws(None, observations), axes_of(self.model))), remark
 
     def _progress(self, value: float, norm: float, step_time: float) -> Progress:

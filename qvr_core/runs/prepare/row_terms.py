@@ -26,6 +26,7 @@ from qvr_core.semantics.types.model import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    PredictModel,
     Program,
     SampleModel,
     ScoreModel,
@@ -149,7 +150,7 @@ def _names(step: StepModel) -> frozenset[str]:
             return frozenset(names)
         case ScoreModel(name=name):
             return frozenset((name,))
-        case SampleModel(site=site) | ObserveModel(site=site) | MarginalizeModel(site=site):
+        case SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site) | MarginalizeModel(site=site):
             return frozenset((site.name, *(name for name, _ in site.bound)))
 
 

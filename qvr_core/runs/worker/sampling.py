@@ -20,6 +20,7 @@ from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runtime.programs.handlers import condition, densities, tables
+from qvr_core.semantics.types.deterministic import read_ahead
 
 
 @dataclass(frozen=True)
@@ -162,8 +163,9 @@ def predictive(fit: SviFit, count: int, seed: int) -> dict[str, Tensor]:
     guide, _ = approximated(fit.prepared, fit.guide)
     torch.manual_seed(seed)
     train = fit.prepared.train
-    x, observations = fit.prepared.move(train.batch(torch.arange(min(train.rows, 64))))
-    observed = {need.name for need in fit.prepared.needs.observed}
+    every = fit.prepared.needs.statistical and fit.model.predicted
+    x, observations = fit.prepared.move(train.batch(torch.arange(train.rows if every else min(train.rows, 64))))
+    observed = {need.name for need in fit.prepared.needs.observed} - read_ahead(fit.model.program)
     data = {name: value for name, value in observations.items() if name not in observed}
     fit.model.eval()
     return inference.Predictive(fit.model, guide, num_samples=count)(x, data)

@@ -87,7 +87,7 @@ class ArrowSite:
         if given is None and (inside or self.kind == "observe"):
             supplied = frame.supplied(self.name)
             given = None if supplied is None else supplied.value
-        elif given is None:
+        elif given is None and self.kind != "predict":
             given = request.observations.get(self.name)
         x = self.argument(frame)
         if not self.module.sampled:
@@ -96,8 +96,10 @@ class ArrowSite:
             record = self._drawn(x, frame)
         else:
             record = self._scored(x, given, frame)
-        frame.sites[self.name] = record
         self._bind(record.value, frame)
+        if given is not None and request.redraw and self.kind == "observe" and self.module.sampled:
+            record = self._drawn(x, frame)
+        frame.sites[self.name] = record
 
     def _plain(self, x: Value, given: Value | None) -> SiteRecord:
         if given is not None:

@@ -51,7 +51,10 @@ class ChainSite(FamilySite):
             record = self._of(value, frame, observed=False)
             record.log_jacobian = log_jacobian
         elif given is not None:
-            record = self._of(self._fit(given, frame), frame, observed=True)
+            value = self._fit(given, frame)
+            record = self._of(value, frame, observed=True)
+            if frame.request.redraw and self.kind == "observe":
+                record = self._record(False, self._ahead(value, frame), {})
         else:
             value, noise = self._sequence(frame)
             record = self._of(value, frame, observed=False)
@@ -136,6 +139,20 @@ class ChainSite(FamilySite):
             frame.bound[self.name] = Cell(made, made.rows)
         frame.windows.pop(self.index, None)
         return made.whole(), torch.cat(kept, axis)
+
+    def _ahead(self, value: Tensor, frame: Frame) -> Tensor:
+        """A draw of each element given the values before it; first elements that are given stay as they are."""
+        axis, rank = self.axis + 1, len(self.sizes)
+        first = value.narrow(axis, 0, self.lag)
+        if self.start_family is not None:
+            first = torch.cat([drawn for drawn, _ in self._first_draws(frame, None)], axis)
+        parameters = self.arguments.canonical(self.arguments.align(frame, self.event, None), rank)
+        shape = list(value.shape)
+        shape[axis] -= self.lag
+        noise = self.family.fresh_noise(tuple(shape), frame.request.generator, parameters)
+        later = self.family.value_of(noise, parameters)
+        found = torch.cat([first.to(later.dtype), later], axis)
+        return found.long() if self.discrete else found
 
     def _one(self, frame: Frame) -> tuple[int, ...]:
         """The shape of one element, with its axis."""

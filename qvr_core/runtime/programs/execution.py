@@ -16,7 +16,7 @@ from qvr_core.runtime.values.arrow import NoiseSpec, Value
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.model import Density
 
-SiteKind = Literal["sample", "observe", "score", "marginalize", "prior"]
+SiteKind = Literal["sample", "observe", "predict", "score", "marginalize", "prior"]
 Wanted = bool | Literal["observed"]
 """Which log densities an execution computes: all, none, or those of observed, scored and discrete sites."""
 
@@ -34,7 +34,8 @@ class SiteRecord:
 
     `log_prob` (B,) is log p(value | everything before it, innovations); `log_innovations` (B,) is that of the
     innovations.  `noise` holds every draw that was made, the final one included.  An observe inside `marginalize` has
-    no density of its own: it is part of the record of kind 'marginalize'.  Kind 'prior' is that of a latent tensor.
+    no density of its own: it is part of the record of kind 'marginalize'.  Kind 'prior' is that of a latent tensor, and
+    'predict' that of a draw after the fit, which has no density.
     """
 
     name: str
@@ -145,6 +146,8 @@ class Request:
     pointwise: bool = False
     keep: Collection[str] = ()
     scales: Mapping[str, float] = field(default_factory=dict)
+    predicting: bool = False
+    redraw: bool = False
 
     def noise_of(self, site: str, specs: Callable[[], Sequence[NoiseSpec]]) -> Mapping[str, Tensor] | None:
         """The noise given for a site; `specs` tells its draws where a function wants to know."""

@@ -85,10 +85,11 @@ class FamilySite:
         if asked() is not None:
             self.arguments.check(aligned)
         given = self._given(frame)
-        if given is None:
+        record = self._drawn(frame, aligned, groups) if given is None else self._scored(frame, aligned, given, groups)
+        if given is not None and frame.request.redraw and self.kind == "observe":
+            read = frame.bound[self.name]
             record = self._drawn(frame, aligned, groups)
-        else:
-            record = self._scored(frame, aligned, given, groups)
+            frame.bound[self.name] = read
         frame.sites[self.name] = record
 
     def _given(self, frame: Frame) -> Cell | None:
@@ -96,7 +97,7 @@ class FamilySite:
         value: Any = request.values.get(self.name)
         if value is None and self.kind == "observe":
             return frame.supplied(self.name)
-        if value is None:
+        if value is None and self.kind != "predict":
             value = request.observations.get(self.name)
         if value is None:
             return None

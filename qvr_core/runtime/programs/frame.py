@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,6 +81,15 @@ class Frame:
             cell = None if value is None else self._cell(name, value)
         self.given[name] = cell
         return cell
+
+    @contextmanager
+    def hidden(self, names: Collection[str]) -> Generator[None]:
+        """The given values of these steps put away while they are drawn; what follows reads them again."""
+        given = {name: cell for name in names if (cell := self.supplied(name)) is not None}
+        self.given.update(dict.fromkeys(given))
+        yield
+        self.given.update(given)
+        self.bound.update(given)
 
     def _cell(self, name: str, value: Any) -> Cell:
         tensor = as_tensor(value)

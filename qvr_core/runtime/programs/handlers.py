@@ -82,6 +82,16 @@ def pointwise(request: Request) -> None:
     request.pointwise = True
 
 
+def predicting(request: Request) -> None:
+    """Draw the `predict` steps too, and compute the lets that read them."""
+    request.predicting = True
+
+
+def redraw(request: Request) -> None:
+    """Draw observed steps anew: what reads them sees the given values, their records hold the draws."""
+    request.redraw = True
+
+
 def keep(names: Collection[str]) -> Handler:
     """Leave the values of these lets, (B, …)."""
 

@@ -76,6 +76,11 @@ class HiddenChain:
 
     def run(self, frame: Frame) -> None:
         """Leave one record with the summed-out density; observed steps without values are drawn."""
+        again = [] if any(reader.lag for reader in self.readers) or not frame.request.redraw else self.readers
+        with frame.hidden([reader.site.name for reader in again]):
+            self._run(frame)
+
+    def _run(self, frame: Frame) -> None:
         drawn = None
         if any(frame.supplied(reader.site.name) is None for reader in self.readers):
             drawn = self._path(frame)

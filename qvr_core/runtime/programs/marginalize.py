@@ -62,6 +62,11 @@ class Marginalize:
 
         A latent of the block has one value, whatever the summed-out one is: its density is part of the sum.
         """
+        again = [site.name for site in self.observed() if site.kind == "observe"] if frame.request.redraw else ()
+        with frame.hidden(again):
+            self._run(frame)
+
+    def _run(self, frame: Frame) -> None:
         latents = self.latents()
         records = {site.name: self._latent(site, frame) for site in latents}
         drawn = None

@@ -36,6 +36,7 @@ from qvr_core.runtime.values.leaves import adopt
 from qvr_core.runtime.values.misfits import misfit
 from qvr_core.runtime.values.padding import padded
 from qvr_core.runtime.values.precision import computing_in, precision
+from qvr_core.semantics.types.deterministic import predicted
 from qvr_core.semantics.types.model import Arrow, Density, Program, Sort
 
 
@@ -76,7 +77,8 @@ class ProgramModule(ProgramArrow, Naming):
         self.places: dict[str | None, str] = {}
         self.where = Where(program.name, "the input")
         made = _Parts(builder)
-        self.steps = make_steps(program.steps, program.name, made)
+        self.predicted = predicted(program)
+        self.steps = make_steps(program.steps, program.name, made, self.predicted)
         self.lengths = None if program.lengths is None else compile_expr(program.lengths, made)
         self.lengths_name = getattr(program.lengths, "name", "")
         self.sites: dict[str, ArrowSite | FamilySite] = {}

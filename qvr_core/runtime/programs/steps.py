@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from torch import Tensor
@@ -27,6 +27,7 @@ from qvr_core.semantics.types.model import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    PredictModel,
     SampleModel,
     ScoreModel,
     Site,
@@ -130,6 +131,23 @@ class IndexedLet:
             frame.bound[name] = Cell(made.whole(), made.rows)
 
 
+class Later:
+    """A step that a fit does not know of: a `predict`, or a let that reads one."""
+
+    def __init__(self, step: Step, site: ArrowSite | FamilySite | None = None) -> None:
+        self.step = step
+        self.site = site
+        self.name = None if site is None else site.name
+
+    def run(self, frame: Frame) -> None:
+        if not frame.request.predicting:
+            return
+        self.step.run(frame)
+        if self.site is not None:
+            record = frame.sites[self.site.name]
+            record.log_prob = record.log_innovations = record.log_noise = record.log_discrete = None
+
+
 class ScoreStep:
     """`score s = e`."""
 
@@ -171,6 +189,9 @@ def make_step(step: StepModel, program: str, parts: Parts) -> Step:
             return make_site(site, "sample", program, parts)
         case ObserveModel(site=site):
             return make_site(site, "observe", program, parts)
+        case PredictModel(site=site):
+            made = make_site(site, "predict", program, parts)
+            return Later(made, made)
         case LetModel(indexed=IndexedValue() as model):
             return IndexedLet(step, model, parts)
         case LetModel():
@@ -184,6 +205,9 @@ def make_step(step: StepModel, program: str, parts: Parts) -> Step:
             return Marginalize(step, make_site(step.site, "sample", program, parts), body)
 
 
-def make_steps(steps: Sequence[StepModel], program: str, parts: Parts) -> list[Step]:
-    """All run-time steps of a block."""
-    return [make_step(step, program, parts) for step in steps]
+def make_steps(steps: Sequence[StepModel], program: str, parts: Parts, predicted: Collection[str] = ()) -> list[Step]:
+    """All run-time steps of a block; `predicted` are the names that only exist after the fit."""
+    return [
+        Later(made) if isinstance(step, LetModel) and any(name in predicted for name in step.names) else made
+        for step, made in ((step, make_step(step, program, parts)) for step in steps)
+    ]

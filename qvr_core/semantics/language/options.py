@@ -55,6 +55,7 @@ VALUE_KEYS: Mapping[str, str] = {
 STEP_KEYS: Mapping[str, tuple[str, ...]] = {
     "sample": ("over", "iid_over", "via", "mask", "weight", "at", "noncentred"),
     "observe": ("over", "iid_over", "via", "mask", "weight", "at", *LIMIT_KEYS),
+    "predict": ("over", "iid_over", "via", "at"),
     "marginalize": ("over", "reduction", "iid_over", "via", "mask", "weight", "at"),
 }
 FLAGS = ("noncentred",)

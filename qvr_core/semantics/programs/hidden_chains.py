@@ -31,6 +31,7 @@ from qvr_core.semantics.programs.indexed_steps import (
 from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.programs.typed_sites import TypedSite, made_site
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
+from qvr_core.semantics.scope.predictions import report_predict_inside
 from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.axes import axis_of, set_of
 from qvr_core.semantics.types.density import EXACT
@@ -47,7 +48,7 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, INDEX_MISMATCH, STEP_OPTION, UNSIZED_DRAW
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown
-from qvr_core.syntax.tree import Item, MarginalizeStep, Name, ObserveStep, Options, Placed, Span
+from qvr_core.syntax.tree import Item, MarginalizeStep, Name, ObserveStep, Options, Placed, PredictStep, Span
 
 Bindings = list[tuple[str, Binding]]
 
@@ -82,6 +83,8 @@ def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) 
             if found is not None:
                 body.append(found[0])
                 reads.append(found[1])
+        elif isinstance(node, PredictStep):
+            report_predict_inside(node, ctx)
         elif node is not None:
             refuse("hidden chain body", node.span, ctx.scope)
     ctx.hidden = outer

@@ -18,7 +18,7 @@ from qvr_core.semantics.programs.ascriptions import ascribe, plates_over
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.limits import check_limits
 from qvr_core.semantics.programs.step_options import check_noncentred, read_step_options
-from qvr_core.semantics.programs.typed_sites import TypedSite, made_site, named_type
+from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
 from qvr_core.semantics.scope.environment import Binding, Running, StepContext
 from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.axes import indexed, set_of
@@ -52,12 +52,14 @@ from qvr_core.syntax.tree import (
     MarginalizeStep,
     Name,
     ObserveStep,
+    PredictStep,
     SampleStep,
     Span,
     TupleArith,
 )
 
 Bindings = list[tuple[str, Binding]]
+Indexed = SampleStep | ObserveStep | PredictStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def along_of(indices: Sequence[Running]) -> Along:
     return Along(tuple(indices), chain, 0 if chain is None else chain.lag)
 
 
-def _behind(trees: Sequence[Arith], step: LetStep | SampleStep | ObserveStep, ctx: StepContext) -> Mapping[str, Lag]:
+def _behind(trees: Sequence[Arith], step: LetStep | Indexed, ctx: StepContext) -> Mapping[str, Lag]:
     """What lags behind; reports a shift that has no start, and one of a second index."""
     found = lags(trees, step.binders, ctx)
     for name in list(found)[1:]:
@@ -274,7 +276,7 @@ def _element(value: Expr, at: int) -> Expr:
 # ---------------------------------------------------------------- draws
 
 
-def indexed_site(kind: str, name: Name, step: SampleStep | ObserveStep, ctx: StepContext) -> TypedSite | None:
+def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> TypedSite | None:
     """`sample u[p : Person] <- Family(…)`; None where what is drawn from is no family."""
     family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
     if family is None:
@@ -301,16 +303,16 @@ def indexed_site(kind: str, name: Name, step: SampleStep | ObserveStep, ctx: Ste
     over = product_of(indices)
     if space is not None and step.space is not None:
         whole = replace(options, iid_over=over)
-        decided = ascribe(kind, drawn, space, step.space, whole, step.draw.name.span, ctx)
+        decided = ascribe(drawn_as(kind), drawn, space, step.space, whole, step.draw.name.span, ctx)
         options = replace(whole, over=decided.over)
     else:
-        decided = plates_over(kind, drawn, over, step.draw.name.span, options, ctx)
+        decided = plates_over(drawn_as(kind), drawn, over, step.draw.name.span, options, ctx)
         options = replace(options, over=decided.over)
     check_limits(family, options, ctx)
     if along.chain is not None and options.limits:
         key, limit = next(iter(options.limits.items()))
         ctx.scope.report(STEP_OPTION, f"`{key}` needs elements that do not depend on each other", limit.key)
-    row_local = kind == "sample" and not drawn.rows
+    row_local = kind != "observe" and not drawn.rows
     origin = ctx.scope.origin(name.span)
     site = made_site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
     if check_noncentred(step.options, options.noncentred, family, ctx):
@@ -341,7 +343,7 @@ def _plain(kind: ValueType) -> ValueType:
 
 
 def first_draw(
-    step: SampleStep | ObserveStep | MarginalizeStep,
+    step: Indexed | MarginalizeStep,
     along: Along,
     ctx: StepContext,
     behind: Sequence[Axis] = (),

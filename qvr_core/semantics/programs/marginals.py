@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.broadcasting import with_axes
@@ -20,7 +20,7 @@ from qvr_core.semantics.programs.step_options import StepOptions, read_step_opti
 from qvr_core.semantics.programs.steps import Bindings, check_step, site_binding
 from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import Binding, StepContext
-from qvr_core.semantics.scope.unsupported import step_refused
+from qvr_core.semantics.scope.predictions import report_predict_inside
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, FAMILY_MISMATCH
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.diagnostics import Edit, Fix
@@ -60,6 +60,7 @@ from qvr_core.syntax.tree import (
     MarginalizeStep,
     ObserveStep,
     Placed,
+    PredictStep,
     SampleStep,
     ScoreStep,
     Span,
@@ -224,11 +225,9 @@ def _body(children: Sequence[Placed[Item]], over: Named | None, nested: Bindings
         ctx.scope.unit, ctx.text = child.uid, child.unit.text
         node = child.unit.node
         bound: Bindings = []
-        if step_refused(node, ctx.scope):
-            if isinstance(node, MarginalizeStep):
-                nested.extend(damaged_below(child, ctx))
-            else:
-                bound = [(name.text, damaged_binding(ctx, name.span)) for name in child.unit.declares]
+        if isinstance(node, PredictStep):
+            report_predict_inside(node, ctx)
+            bound = [(node.name.text, damaged_binding(ctx, node.name.span))]
         elif isinstance(node, MarginalizeStep):
             block = check_marginalize(child, node, ctx)
             body.append(block.model)
@@ -248,23 +247,6 @@ def _body(children: Sequence[Placed[Item]], over: Named | None, nested: Bindings
         ctx.bindings.update(bound)
         nested.extend(bound)
     return body
-
-
-def damaged_below(placed: Placed[Item], ctx: StepContext) -> tuple[tuple[str, Binding], ...]:
-    """What a step that was refused binds inside itself: of a `marginalize`, its name and those of its body."""
-    unit = ctx.scope.unit
-    nested: Bindings = []
-    for each in _all_below(placed) if isinstance(placed.unit.node, MarginalizeStep) else ():
-        ctx.scope.unit = each.uid
-        nested += [(name.text, damaged_binding(ctx, name.span)) for name in each.unit.declares]
-    ctx.scope.unit = unit
-    return tuple(nested)
-
-
-def _all_below(placed: Placed[Item]) -> Iterator[Placed[Item]]:
-    yield placed
-    for child in placed.children:
-        yield from _all_below(child)
 
 
 def _below_zero(draw: FamilyDraw, name: str) -> bool:

@@ -10,6 +10,7 @@ from qvr_core.semantics.arithmetic.broadcasting import flattened
 from qvr_core.semantics.arithmetic.factor_order import check_order, factor_names
 from qvr_core.semantics.language.spelling import candidates
 from qvr_core.semantics.scope.environment import Binding
+from qvr_core.semantics.scope.predictions import report_predicted
 from qvr_core.semantics.scope.scope import Scope, show
 from qvr_core.semantics.types.diagnostics import Related
 from qvr_core.semantics.types.display import structure
@@ -66,6 +67,8 @@ def _binding(name: Name, bindings: Mapping[str, Binding], inner: Mapping[str, Bi
         scope.report(USED_BEFORE_BOUND, message, name.span, related)
     elif binding is None:
         scope.unknown(name, "variable", [known for known in candidates(bindings) if known])
+    elif binding.predicted:
+        report_predicted(name.text, scope.origin(name.span), binding, scope)
     return binding
 
 

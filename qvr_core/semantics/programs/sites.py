@@ -11,7 +11,7 @@ from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
 from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.limits import check_limits, check_no_limits
 from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
-from qvr_core.semantics.programs.typed_sites import TypedSite, made_site, named_type
+from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN
 from qvr_core.semantics.types.density import EXACT
@@ -26,10 +26,12 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY, STEP_OPTION
 from qvr_core.semantics.types.spaces import Named, Seq, Unknown, has_seq, is_finite, item_of
-from qvr_core.syntax.tree import Draw, MarginalizeStep, Name, ObjectExpr, ObserveStep, Options, SampleStep
+from qvr_core.syntax.tree import Draw, MarginalizeStep, Name, ObjectExpr, ObserveStep, Options, PredictStep, SampleStep
 
 
-def check_site(kind: str, name: Name, step: SampleStep | ObserveStep | MarginalizeStep, ctx: StepContext) -> TypedSite:
+def check_site(
+    kind: str, name: Name, step: SampleStep | ObserveStep | PredictStep | MarginalizeStep, ctx: StepContext
+) -> TypedSite:
     """The site of a step; `name` stands for it (the first name of a pattern)."""
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
     options = read_step_options(kind, step.options, ctx)
@@ -41,8 +43,8 @@ def check_site(kind: str, name: Name, step: SampleStep | ObserveStep | Marginali
     picked = options.via is not None or options.at is not None
     drawn = check_family(step.draw, family, options.over, ctx, plates, picked=picked)
     check_limits(family, options, ctx)
-    decided = ascribe(kind, drawn, space, step.space, options, step.draw.name.span, ctx)
-    row_local = kind == "sample" and not drawn.rows
+    decided = ascribe(drawn_as(kind), drawn, space, step.space, options, step.draw.name.span, ctx)
+    row_local = kind != "observe" and not drawn.rows
     options = replace(options, over=decided.over)
     site = made_site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
     moved = check_noncentred(step.options, options.noncentred, family, ctx)
@@ -79,7 +81,7 @@ def _from_arrow(
             if isinstance(option, Data):
                 # positions, and what counts of them, differ from row to row
                 ctx.data[option.name] = (ValueType(None, rows=True), option.origin)
-    dense = kind == "sample" or _check_density(kind, draw, model, ctx)
+    dense = kind in ("sample", "predict") or _check_density(kind, draw, model, ctx)
     codomain = model.arrow.codomain
     named = codomain if value.space is None else Named(value.space, codomain.written)
     if space is not None and tree is not None:

@@ -22,6 +22,7 @@ from qvr_core.semantics.types.model import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    PredictModel,
     Program,
     SampleModel,
     ScoreModel,
@@ -95,6 +96,7 @@ def meaning(binding: Binding) -> tuple[object, ...]:
         binding.family,
         binding.constant,
         binding.numbers,
+        binding.predicted,
     )
 
 
@@ -220,7 +222,11 @@ def make_block(results: list[StepResult]) -> Block:
     """Sum up some steps."""
     binds = _merged(result.binds for result in results)
     optional = {
-        name: result for result in results if isinstance(result.model, LetModel | SampleModel) for name in result.binds
+        name: result
+        for result in results
+        if isinstance(result.model, LetModel | SampleModel)
+        for name, binding in result.binds.items()
+        if not binding.predicted
     }
     return Block(
         results=results,
@@ -262,7 +268,7 @@ def _merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
 def _is_sampled(result: StepResult) -> bool:
     return any(
         isinstance(model, MarginalizeModel | ScoreModel)
-        or (isinstance(model, SampleModel | ObserveModel) and model.site.density.kind != "deterministic")
+        or (isinstance(model, SampleModel | ObserveModel | PredictModel) and model.site.density.kind != "deterministic")
         for model in result.models
     )
 

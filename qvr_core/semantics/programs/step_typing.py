@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qvr_core.semantics.programs.data_steps import check_data
-from qvr_core.semantics.programs.marginals import check_marginalize, damaged_below, damaged_binding
+from qvr_core.semantics.programs.marginals import check_marginalize, damaged_binding
 from qvr_core.semantics.programs.step_results import (
     Changes,
     Pass,
@@ -15,8 +15,8 @@ from qvr_core.semantics.programs.step_results import (
 from qvr_core.semantics.programs.steps import check_step
 from qvr_core.semantics.scope.bounds import MOST_OPERATIONS, too_many_operations
 from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.scope.predictions import follow_predictions
 from qvr_core.semantics.scope.scope import Scope
-from qvr_core.semantics.scope.unsupported import step_refused
 from qvr_core.semantics.types.model import ONE_STAGE
 from qvr_core.syntax.tree import (
     DataStep,
@@ -25,6 +25,7 @@ from qvr_core.syntax.tree import (
     MarginalizeStep,
     ObserveStep,
     Placed,
+    PredictStep,
     ReturnStep,
     SampleStep,
     ScoreStep,
@@ -118,17 +119,14 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
     model = None
     binds: list[tuple[str, Binding]] = []
     nested: tuple[tuple[str, Binding], ...] = ()
-    if step_refused(node, own):
-        nested = damaged_below(placed, ctx)
-        binds = [] if nested else [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
-    elif isinstance(node, DataStep):
+    if isinstance(node, DataStep):
         binds = check_data(node, ctx)
     elif isinstance(node, MarginalizeStep):
         block = check_marginalize(placed, node, ctx)
         model = block.model
         nested = tuple((name, binding) for name, binding in block.nested if name != DISCARD)
         ctx.effects.add("Marginal")
-    elif isinstance(node, SampleStep | ObserveStep | LetStep | ScoreStep):
+    elif isinstance(node, SampleStep | ObserveStep | PredictStep | LetStep | ScoreStep):
         model, binds = check_step(node, ctx)
     else:
         binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
@@ -138,6 +136,7 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
         binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
     elif any(binding.kind == "function" for _, binding in binds) and _reads_damaged(ctx):
         binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
+    binds = follow_predictions(node, model, binds, ctx)
     # what the block observes may be declared above it
     reads = frozenset(ctx.reads.keys() - {name for name, _ in nested if name not in bindings})
     return StepResult(

@@ -24,6 +24,7 @@ from qvr_core.semantics.types.model import (
     Function,
     LetModel,
     ObserveModel,
+    PredictModel,
     SampleModel,
     ScoreModel,
     StepModel,
@@ -31,12 +32,24 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.semantics.types.program_codes import PATTERN_MISMATCH
 from qvr_core.semantics.types.spaces import Named, Product, Seq, Space, Unknown
-from qvr_core.syntax.tree import Lambda, LetStep, Name, ObserveStep, ParenArith, Pattern, SampleStep, ScoreStep
+from qvr_core.syntax.tree import (
+    Lambda,
+    LetStep,
+    Name,
+    ObserveStep,
+    ParenArith,
+    Pattern,
+    PredictStep,
+    SampleStep,
+    ScoreStep,
+)
 
 Bindings = list[tuple[str, Binding]]
 
 
-def check_step(step: SampleStep | ObserveStep | LetStep | ScoreStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
+def check_step(
+    step: SampleStep | ObserveStep | PredictStep | LetStep | ScoreStep, ctx: StepContext
+) -> tuple[StepModel, Bindings]:
     """A step without a body, typed."""
     if not isinstance(step, ScoreStep) and step.start is not None and not step.binders:
         report_idle_start(step.start.span, ctx)
@@ -50,6 +63,11 @@ def check_step(step: SampleStep | ObserveStep | LetStep | ScoreStep, ctx: StepCo
             binding = site_binding("observe", typed, ctx)
             site = replace(typed.site, bound=((step.name.text, typed.named),))
             return ObserveModel(site=site), [(step.name.text, binding)]
+        case PredictStep():
+            ctx.effects.add("Sample")
+            typed = _site("predict", step.name, step, ctx)
+            site = replace(typed.site, bound=((step.name.text, typed.named),))
+            return PredictModel(site=site), [(step.name.text, site_binding("predict", typed, ctx))]
         case LetStep():
             if step.binders and ctx.marginal:
                 refuse("indices in marginalize", step.pattern.span, ctx.scope)
@@ -63,7 +81,7 @@ def check_step(step: SampleStep | ObserveStep | LetStep | ScoreStep, ctx: StepCo
             return ScoreModel(name=step.name.text, value=value, origin=origin), [(step.name.text, binding)]
 
 
-def _site(kind: str, name: Name, step: SampleStep | ObserveStep, ctx: StepContext) -> TypedSite:
+def _site(kind: str, name: Name, step: SampleStep | ObserveStep | PredictStep, ctx: StepContext) -> TypedSite:
     if step.binders and ctx.marginal:
         refuse("indices in marginalize", name.span, ctx.scope)
     if not step.binders or ctx.marginal:

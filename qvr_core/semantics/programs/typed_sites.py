@@ -23,6 +23,11 @@ class TypedSite:
     family: TypedFamily | None
 
 
+def drawn_as(kind: str) -> str:
+    """The kind of step by whose rules the value of a step is typed: a prediction's are those of a draw."""
+    return "sample" if kind == "predict" else kind
+
+
 def named_type(kind: ValueType, ascription: Ascription, space: Named | None) -> Named:
     if kind.space is None:
         return Named(Unknown(), "?")

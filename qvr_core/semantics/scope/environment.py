@@ -17,10 +17,10 @@ from qvr_core.syntax.tree import Arith, ArithArg, Lambda, Name, Span
 class Binding:
     """A bound name.
 
-    `kind` is 'input', 'sample', 'observe', 'marginalize', 'let', 'score', 'parameter', 'index' (of a factor), 'chart',
-    'deduction', 'function', 'data' (declared by a `data` step) or 'pieces' (several values, as from `chunk`).  `named`
-    is the space of one element as messages give it; `reaches` are the inputs that the value is computed from; `parts`
-    the pieces' types.
+    `kind` is 'input', 'sample', 'observe', 'predict', 'marginalize', 'let', 'score', 'parameter', 'index' (of a
+    factor), 'chart', 'deduction', 'function', 'data' (declared by a `data` step) or 'pieces' (several values, as from
+    `chunk`).  `named` is the space of one element as messages give it; `reaches` are the inputs that the value is
+    computed from; `parts` the pieces' types.
     """
 
     kind: str
@@ -40,6 +40,8 @@ class Binding:
     """Where the numbers lie that a site or a let binds."""
     numbers: str = ""
     """Of a data name: 'count' where its numbers are whole, 'bool' where they are true or false."""
+    predicted: bool = False
+    """True where the value is only known after the fit."""
     over: tuple[Finite, ...] = ()
     """Of a data name: the sets that it runs over."""
 

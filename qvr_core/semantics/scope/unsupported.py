@@ -16,7 +16,6 @@ NOT_YET: dict[str, str] = {
     "indices in marginalize": "index notation below a `marginalize` without indices of its own",
     "noncentred chain": "`noncentred` on a step that reads earlier elements",
     "arrow with indices": "an arrow drawn with indices",
-    "predict": "`predict`",
     "tuple": "a tuple in arithmetic",
     "def": "`def`",
     "family": "`family`",
@@ -29,15 +28,6 @@ def refuse(construct: str, span: Span, scope: Scope) -> bool:
     if what is not None:
         scope.report(UNSUPPORTED, f"{what} is not part of this version yet", span)
     return what is not None
-
-
-def step_refused(step: object, scope: Scope) -> bool:
-    """Whether a step is written with something that has no meaning yet: reported, and not to be typed."""
-    match step:
-        case tree.PredictStep(span=span) if refuse("predict", Span(span.start, span.start + len("predict")), scope):
-            return True
-        case _:
-            return False
 
 
 def statement_refused(header: object, scope: Scope) -> bool:

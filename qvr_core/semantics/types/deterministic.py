@@ -1,27 +1,89 @@
-"""Deterministic sites: the lets of a program that depend on what it draws."""
+"""Lets that depend on what a program draws: deterministic sites, and those that are only known after the fit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from qvr_core.semantics.types.model import Bound, Expr, LetModel, Program, SampleModel
-from qvr_core.semantics.types.walk import operands, values, walk
+from qvr_core.semantics.types.model import (
+    Bound,
+    Data,
+    LetModel,
+    ObserveModel,
+    PredictModel,
+    Program,
+    SampleModel,
+    ScoreModel,
+    StepModel,
+)
+from qvr_core.semantics.types.walk import all_steps, operands, sites, values, walk
 
 
 def deterministic(program: Program) -> tuple[str, ...]:
     """The names of all lets that depend on a latent, in order; of a program that reads its input there are none."""
     if program.uses_input:
         return ()
-    latent: set[str] = set()
-    found: list[str] = []
+    later = predicted(program)
+    return tuple(name for name in _depending(program, SampleModel) if name not in later)
+
+
+def predicted(program: Program) -> tuple[str, ...]:
+    """What is only known after the fit: `predict` steps, and the lets that depend on one, in order."""
+    drawn = tuple(name for step in program.steps if isinstance(step, PredictModel) for name, _ in step.site.bound)
+    return (*drawn, *_depending(program, PredictModel)) if drawn else ()
+
+
+def _depending(program: Program, kind: type[SampleModel | PredictModel]) -> Iterator[str]:
+    """The lets that depend on a step of a kind."""
+    seen: set[str] = set()
     for step in program.steps:
-        if isinstance(step, SampleModel):
-            latent.update(name for name, _ in step.site.bound)
-        elif isinstance(step, LetModel) and any(name in latent for value in values(step) for name in _mentioned(value)):
-            latent.update(step.names)
-            found.extend(name for name in step.names if name != "_")
-    return tuple(found)
+        if isinstance(step, kind):
+            seen.update(name for name, _ in step.site.bound)
+        elif isinstance(step, LetModel) and not seen.isdisjoint(_bound(step)):
+            seen.update(step.names)
+            yield from (name for name in step.names if name != "_")
 
 
-def _mentioned(value: Expr) -> Iterator[str]:
-    return (part.name for part in walk(value, operands) if isinstance(part, Bound))
+def _bound(step: StepModel) -> Iterator[str]:
+    """The bound names that a step reads."""
+    return (part.name for value in values(step) for part in walk(value, operands) if isinstance(part, Bound))
+
+
+# ---------------------------------------------------------------- what is observed, and read
+
+
+def reads_of_observed(program: Program) -> Mapping[str, frozenset[str]]:
+    """By step the observed names that it reads, through lets too."""
+    observed = _observed(program)
+    found: dict[str, frozenset[str]] = {}
+    for step in all_steps(program.steps):
+        read = frozenset((*_bound(step), *_data(step)))
+        through = frozenset[str]().union(*(found[name] for name in read if name in found and name not in observed))
+        found |= dict.fromkeys(_names(step), (read & observed) | through)
+    return found
+
+
+def read_ahead(program: Program) -> frozenset[str]:
+    """Observed names that are read as data: by a step above, by their own later elements, or after the fit."""
+    reads, observed = reads_of_observed(program), _observed(program)
+    after = frozenset[str]().union(*(reads[name] for name in predicted(program)))
+    above = frozenset(name for step in all_steps(program.steps) for name in _data(step)) & observed
+    return after | above | {name for name in observed if name in reads.get(name, ())}
+
+
+def _observed(program: Program) -> frozenset[str]:
+    return frozenset(site.name for site in sites(program.steps, ObserveModel))
+
+
+def _data(step: StepModel) -> Iterator[str]:
+    """The names that no step above binds, and this one reads."""
+    return (part.name for value in values(step) for part in walk(value, operands) if isinstance(part, Data))
+
+
+def _names(step: StepModel) -> tuple[str, ...]:
+    match step:
+        case LetModel(names=names):
+            return names
+        case ScoreModel(name=name):
+            return (name,)
+        case _:
+            return (step.site.name, *(name for name, _ in step.site.bound))

@@ -583,6 +583,13 @@ class ObserveModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PredictModel:
+    """A draw that is made after the fit and has no density."""
+
+    site: Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalizeModel:
     """`over` is the group axis, or None; `rows` the plate of the rows where no group is given."""
 
@@ -634,7 +641,7 @@ class ScoreModel:
     origin: Origin
 
 
-StepModel = SampleModel | ObserveModel | MarginalizeModel | LetModel | ScoreModel
+StepModel = SampleModel | ObserveModel | PredictModel | MarginalizeModel | LetModel | ScoreModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ HIDDEN_GLOBAL = Code("hidden-global", _HINT, "A name of the program hides a decl
 DATA_DECLARATION = Code("data-declaration", _ERROR, "A `data` line says what data cannot be.")
 DATA_MISMATCH = Code("data-mismatch", _ERROR, "Two places say different things of the same data.")
 POSSIBLE_TYPO = Code("possible-typo", _WARNING, "A data name looks like a bound name, misspelt.")
+PREDICTED_VALUE = Code("predicted-value", _ERROR, "What is drawn after the fit stands where the fit needs a value.")
 UNUSED_BINDING = Code("unused-binding", _HINT, "A let or an input that nothing uses.", unnecessary=True)
 UNUSED_PLATE = Code("unused-plate", _HINT, "A plate of values is never indexed.")
 UNOBSERVED_SITE = Code("unobserved-site", _HINT, "Nothing observed depends on this draw.")

@@ -77,7 +77,10 @@ def values(step: StepModel) -> tuple[Expr, ...]:
             return (*found, *(value for start in starts for value in start))
         case m.LetModel(value=value) | m.ScoreModel(value=value):
             return (value,)
-        case m.SampleModel(site=site) | m.ObserveModel(site=site) | m.MarginalizeModel(site=site):
+        case (
+            m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site)
+            | m.MarginalizeModel(site=site)
+        ):  # fmt: skip
             draw = site.draw
             given = tuple(value for _, value in draw.args) if isinstance(draw, m.FamilyDraw) else draw.args or ()
             options = (site.via, site.mask, site.weight, site.at, *(value for _, value in site.limits))
@@ -104,7 +107,10 @@ def children(node: Node) -> tuple[Node, ...]:
             return steps
         case m.LetModel() | m.ScoreModel():
             return values(node)
-        case m.SampleModel(site=site) | m.ObserveModel(site=site) | m.MarginalizeModel(site=site):
+        case (
+            m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site)
+            | m.MarginalizeModel(site=site)
+        ):  # fmt: skip
             drawn = (site.draw.arrow,) if isinstance(site.draw, m.ArrowDraw) else ()
             return (*drawn, *values(node), *body(node))
 
@@ -131,7 +137,7 @@ def all_steps(steps: Iterable[StepModel]) -> Iterator[StepModel]:
 
 
 def sites(
-    steps: Iterable[StepModel], *kinds: type[m.SampleModel | m.ObserveModel | m.MarginalizeModel]
+    steps: Iterable[StepModel], *kinds: type[m.SampleModel | m.ObserveModel | m.PredictModel | m.MarginalizeModel]
 ) -> Iterator[Site]:
     """The sites of steps of these kinds, those of `marginalize` blocks included."""
     return (step.site for step in all_steps(steps) if isinstance(step, kinds))

@@ -21,6 +21,7 @@ NODES = (
     m.Program,
     m.SampleModel,
     m.ObserveModel,
+    m.PredictModel,
     m.MarginalizeModel,
     m.LetModel,
     m.ScoreModel,
