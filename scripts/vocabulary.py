@@ -204,7 +204,13 @@ def roles() -> Iterator[str]:
         yield f"| `{role.name}` | {role.between} | {sort} | {behind} | {role.summary} |"
 
 
-_INIT = {"": "nothing", "family": "a family", "prior": "a prior on the weights", "value": "the value"}
+_INIT = {
+    "": "nothing",
+    "family": "a family",
+    "prior": "a prior on the weights",
+    "weights": "a prior that makes the weights latents",
+    "value": "the value",
+}
 
 
 def role_options() -> Iterator[str]:
@@ -225,6 +231,7 @@ def role_options() -> Iterator[str]:
 
 
 _TAKES = {
+    "prior": "a family with its arguments",
     "positive": "a number above 0",
     "fraction": "a number from 0 to below 1",
     "count": "a whole number from 1",

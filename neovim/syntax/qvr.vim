@@ -45,7 +45,7 @@ syntax keyword qvrBuiltin contained transpose diag diag_embed inverse cholesky d
 syntax keyword qvrBuiltin contained full_like arange linspace one_hot tril triu unsqueeze squeeze reshape flatten roll diff
 syntax keyword qvrBuiltin contained size numel detach parse compose cat clip expit inv_logit true_divide
 syntax keyword qvrRole contained kernel embed linear norm attention position latent observed discretize
-syntax keyword qvrOption contained role scale param_source hidden_dim replicate bias rank init heads causal dropout
+syntax keyword qvrOption contained role scale param_source hidden_dim prior replicate bias rank init heads causal dropout
 syntax keyword qvrOption contained max_length bins total components low high over iid_over via mask weight at noncentred
 syntax keyword qvrOption contained right_censored left_censored interval truncate_lower truncate_upper reduction effects
 syntax keyword qvrOption contained lengths keep semiring start depth tolerance max_iterations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from qvr_core.ide import arrows
@@ -11,6 +12,7 @@ from qvr_core.ide.language import sentence, support_text
 from qvr_core.ide.prose import Code, Comment, Prose, prose
 from qvr_core.ide.symbols import Symbol, lookup, references
 from qvr_core.ide.view import model_of
+from qvr_core.semantics.arrows.parameters import UnknownSize, parameter_shapes
 from qvr_core.semantics.deductions.rule_instances import weight_count
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.programs.parameter_count import parameter_count
@@ -78,8 +80,22 @@ def arrow_text(snapshot: Snapshot, name: str) -> Prose:
         _widths(arrow.domain, arrow.codomain),
         _pipeline(arrow),
         arrows.memory_text(count) if count else "",
+        _prior(arrow),
         sentence(arrows.density_text(arrow.density)),
     )
+
+
+def _prior(arrow: m.Arrow) -> str:
+    """What the weights of a morphism are drawn from, and how many they are."""
+    if not isinstance(arrow, m.Embed | m.LinearMap | m.Kernel) or arrow.prior is None:
+        return ""
+    family, arguments = arrow.prior
+    drawn = f"{family}({', '.join(f'{value:g}' for _, value in arguments)})"
+    try:
+        count = sum(map(prod, parameter_shapes(arrow).values()))
+    except UnknownSize:
+        return f"Weights: latent, each drawn from `{drawn}`"
+    return f"Weights: {count:,} latent numbers, each drawn from `{drawn}`"
 
 
 def _kind(arrow: m.Arrow) -> str:

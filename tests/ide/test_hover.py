@@ -233,3 +233,14 @@ def test_declared_data_show_their_type() -> None:
     text = f"object County, House : FinSet _\nprogram p : House -> House\n{steps}"
     shown = str(hover(Analyzer(text).snapshot(), Cursor(2, 11)))
     assert "data county : House -> County" in shown
+
+
+def test_weights_with_a_prior_are_latent_numbers() -> None:
+    text = (
+        "object Row : FinSet 5\nmorphism w : Real 2 -> Real 1 [role=linear] ~ Normal(0.0, 1.0)\n"
+        "program p : Row -> Real 1\n    data x : Row -> Real 2\n    let m = w(x)\n"
+        "    observe y : Row <- Normal(m, 1.0)\n    return m\n"
+    )
+    said = markdown(text.replace("morphism w", "morphism $0w"))
+    assert "3 latent numbers, each drawn from `Normal(0, 1)`" in said and "parameters" not in said
+    assert "Latent: `w`" in markdown(text.replace("program p", "program $0p"))

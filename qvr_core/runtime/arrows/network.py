@@ -61,9 +61,13 @@ class Network(nn.Module):
         self.output = linear_layer(shapes["output.weight"], 1.0)
         with torch.no_grad():
             self.output.weight[zero_rows] = 0.0
+        self.look_up("_parameters")
+
+    def look_up(self, table: str) -> None:
+        """Where the layers' weights are: `_parameters`, or `_buffers` where they are drawn."""
         # attribute access on modules costs a microsecond; this is the way to a layer's current weights without it
         layers = (self.input, self.hidden, self.output) if self.tanh else (self.output,)
-        self.tables = tuple(vars(layer)["_parameters"] for layer in layers)
+        self.tables: tuple[dict[str, Tensor], ...] = tuple(vars(layer)[table] for layer in layers)
 
     def weights(self) -> list[Tensor]:
         """Weight and bias of each layer, in order."""

@@ -20,6 +20,7 @@ from qvr_core.runtime.arrows.deterministic import (
     PositionArrow,
 )
 from qvr_core.runtime.arrows.discretize import DiscretizeArrow
+from qvr_core.runtime.arrows.drawn_weights import with_prior
 from qvr_core.runtime.arrows.freezing import FrozenArrow
 from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.arrows.lifting import lifted
@@ -106,11 +107,11 @@ class Builder:
             case m.Ref():
                 return self.named(node.name)
             case m.Embed():
-                return self._leaf(node.name, EmbedArrow(node))
+                return self._leaf(node.name, with_prior(EmbedArrow(node), node))
             case m.Kernel():
-                return self._leaf(node.name, KernelArrow(node, self.prefix + node.name))
+                return self._leaf(node.name, with_prior(KernelArrow(node, self.prefix + node.name), node))
             case m.LinearMap():
-                return self._leaf(node.name, LinearArrow(node))
+                return self._leaf(node.name, with_prior(LinearArrow(node), node))
             case m.Norm():
                 return self._leaf(node.name, NormArrow(node))
             case m.Attention():

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import reduce
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
+from qvr_core.runtime.arrows.drawn_weights import undrawn, weights_set
 from qvr_core.runtime.arrows.repetition import n_steps as run_n_steps
 from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.arithmetic import compile_expr
@@ -25,6 +26,7 @@ from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.naming import Naming
 from qvr_core.runtime.programs.program_arrow import ProgramArrow, sum_of
+from qvr_core.runtime.programs.rows import joined, sliced
 from qvr_core.runtime.programs.steps import Step, make_steps
 from qvr_core.runtime.tensors.builder import ArrowBuilder
 from qvr_core.runtime.tensors.tensors import LatentTensor
@@ -103,6 +105,8 @@ class ProgramModule(ProgramArrow, Naming):
         self.returned = [name for _, name in program.returns]
         self.has_density = program.density.kind not in ("none", "deterministic")
         self._checked: tuple[int, int] | None = None
+        self.drawn_weights = [step.name for step in self.steps if isinstance(step, FamilySite) and step.site.weights]
+        self.lacking = undrawn(self.leaves, self.drawn_weights, made.used)
 
     # ------------------------------------------------------------ execution
 
@@ -116,6 +120,11 @@ class ProgramModule(ProgramArrow, Naming):
         for handle in handlers:
             handle(request)
         count = self._rows(value, request)
+        if self.lacking:
+            raise InputProblem(f"the weights of `{self.lacking[0]}` have a prior: only a program can draw them")
+        if self.drawn_weights and count > 1:
+            # each row has weights of its own
+            return joined([self.run(None, sliced(request, row, count)) for row in range(count)])
         frame = Frame(self.name, request, count, value, self.program.uses_input, self.data, declared=self.declared)
         device = frame.device = self._device(value, request)
         if value is not None:
@@ -124,11 +133,14 @@ class ProgramModule(ProgramArrow, Naming):
             padded(self._row_lengths(frame)) if self.lengths is not None else nullcontext(),
             device or nullcontext(),
             computing_in(self._precision(request)),
+            ExitStack() as weights,
         ):
             step = None
             try:
                 for step in self.steps:
                     step.run(frame)
+                    if isinstance(step, FamilySite) and step.site.weights:
+                        weights.enter_context(weights_set(self.leaves[step.name], frame.bound[step.name].value[0]))
             except SequenceTooLong as problem:
                 raise self.placed(problem.within(self.name)) from None
             except RuntimeProblem as problem:

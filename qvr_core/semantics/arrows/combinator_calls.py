@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from qvr_core.semantics.arrows.call_arguments import Call, bad_call, nothing, sort_arguments
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.recurrence import check_scan
+from qvr_core.semantics.arrows.weight_priors import weights_of
 from qvr_core.semantics.scope.scope import UNKNOWN, show
 from qvr_core.semantics.scope.sequences import as_sequence
 from qvr_core.semantics.types.arrow_text import arrow_text, plain
@@ -14,6 +15,7 @@ from qvr_core.semantics.types.codes import CALL_ARGUMENTS, NOT_ENDOMORPHISM, SIN
 from qvr_core.semantics.types.density import DETERMINISTIC, repeated
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Arrow, Identity, Last, MeanOverTime, Repeat, Residual, Sort, Stack
+from qvr_core.semantics.types.program_codes import WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import Named, Seq, is_real, is_unknown, item_of
 from qvr_core.syntax.tree import ArrowExpr, ArrowRef, Number, ObjectRef, String
 
@@ -45,6 +47,10 @@ def _stack(call: Call) -> Arrow:
         return bad_call(call, "`stack` takes an arrow and the number of layers: stack(f, n)")
     body = call.check(found.arrow, call.scope)
     fits = _endomorphism(call, found.arrow, body)
+    if held := weights_of(body, call.scope):
+        message = f"`stack` makes fresh copies, but the weights of `{held[0].name}` have a prior, each drawn once: "
+        message += "`repeat` applies the same weights, `replicate=` declares several"
+        call.scope.report(WEIGHT_PRIOR, message, found.arrow.span)
     count = _count(call, found.count)
     if count == 1:
         call.scope.report(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from qvr_core.semantics.arrows.heads import Head, read_head
 from qvr_core.semantics.arrows.options import Settings, removal
 from qvr_core.semantics.arrows.role_spaces import one_element
+from qvr_core.semantics.arrows.weight_priors import Prior, read_option
 from qvr_core.semantics.language.families import FAMILIES, suggested_head
 from qvr_core.semantics.language.family_heads import head_problem
 from qvr_core.semantics.scope.scope import Scope, show
@@ -26,7 +27,7 @@ from qvr_core.semantics.types.spaces import (
     is_finite,
     is_unknown,
 )
-from qvr_core.syntax.tree import MorphismDecl
+from qvr_core.syntax.tree import CallValue, MorphismDecl
 
 
 def kernel(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:
@@ -56,7 +57,13 @@ def kernel(decl: MorphismDecl, domain: Named, codomain: Named, settings: Setting
         param_source=settings.word("param_source"),
         hidden_dim=settings.count("hidden_dim") or 64,
         options=options,
+        prior=_prior(settings, scope),
     )
+
+
+def _prior(settings: Settings, scope: Scope) -> Prior | None:
+    option = settings.options.get("prior")
+    return read_option(option.value, scope) if option is not None and isinstance(option.value, CallValue) else None
 
 
 def _tabular(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -> bool:
@@ -101,14 +108,15 @@ def _check_effects(head: Head | None, domain: Named, decl: MorphismDecl, setting
         reasons["scale"] = f"{family} has no scale"
     if head is not None and head.arguments is not None:
         why = f"the arguments of `{family}` fix the distribution"
-        reasons.update(scale=why, hidden_dim=why, param_source=why)
+        reasons.update(scale=why, hidden_dim=why, param_source=why, prior=why)
     elif is_finite(domain.space):
         why = f"the domain {domain.written} is finite: the parameters stand in a table"
         reasons.update(hidden_dim=why, param_source=why)
     elif settings.word("param_source") == "linear":
         reasons["hidden_dim"] = "`param_source=linear` has no hidden layer"
     for key, why in reasons.items():
-        if key in settings.given and settings.given[key] != settings.role.options[key].default:
+        default = settings.role.options[key].default
+        if key in settings.options and (key == "prior" or settings.given.get(key, default) != default):
             option = settings.options[key]
             fixes = () if decl.options is None else (removal(decl.options, option, scope),)
             scope.report(USELESS_OPTION, f"`{key}` has no effect here: {why}", option.key.span, fixes=fixes)

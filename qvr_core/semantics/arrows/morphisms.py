@@ -9,6 +9,7 @@ from qvr_core.semantics.arrows.options import Settings, read_options
 from qvr_core.semantics.arrows.role_doubt import Marks, resolve_role
 from qvr_core.semantics.arrows.role_spaces import demand, one_element, same_space
 from qvr_core.semantics.arrows.tensor_roles import latent, observed
+from qvr_core.semantics.arrows.weight_priors import read_prior
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.scope.scope import Scope, show
@@ -94,6 +95,7 @@ def _embed(decl: MorphismDecl, domain: Named, codomain: Named, settings: Setting
         demand("embed", "codomain", "real", codomain, decl.codomain, decl, scope)
     return Embed(
         name=scope.owner,
+        prior=None if decl.init is None else read_prior(decl.init, scope),
         domain=domain,
         codomain=codomain,
         sort=Sort.DETERMINISTIC,
@@ -127,6 +129,7 @@ def _linear(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settin
         bias=settings.flag("bias"),
         rank=rank,
         init=settings.word("init"),
+        prior=None if decl.init is None else read_prior(decl.init, scope),
     )
 
 

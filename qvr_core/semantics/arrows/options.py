@@ -16,7 +16,7 @@ from qvr_core.semantics.types.codes import (
     UNKNOWN_ROLE,
 )
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.syntax.tree import Number, Option, Options, Span, String, Word
+from qvr_core.syntax.tree import CallValue, Number, Option, Options, Span, String, Word
 
 _ALL_KEYS = tuple(dict.fromkeys(key for role in ROLES.values() for key in role.options))
 
@@ -166,6 +166,8 @@ def option_value(spec: OptionSpec, option: Option, scope: Scope) -> OptionValue 
             return _unknown_word(spec, text, value.span, scope)
     elif isinstance(value, Number):
         found = _number(spec, value)
+    elif isinstance(value, CallValue) and spec.kind == "prior":
+        return None  # read by `weight_priors.read_option`
     if found is None:
         scope.report(INVALID_OPTION, f"`{spec.key}` takes {_wants(spec)}", value.span)
     return found
@@ -182,7 +184,7 @@ def _number(spec: OptionSpec, value: Number) -> int | float | bool | None:
             return float(number) if 0 <= number < 1 else None
         case "flag":
             return bool(number) if number in (0, 1) else None
-        case "word":
+        case "word" | "prior":
             return None
 
 
@@ -201,4 +203,5 @@ def _wants(spec: OptionSpec) -> str:
         "count": "a whole number from 1",
         "flag": "`true` or `false`",
         "word": f"one of {_words(spec.words)}",
+        "prior": "a family with its arguments, as in `Normal(0.0, 1.0)`",
     }[spec.kind]

@@ -53,7 +53,10 @@ def parameter_shapes(arrow: m.Arrow) -> Shapes:
 
 
 def own_count(arrow: m.Arrow) -> int:
-    """Learned numbers of one arrow, without those of its parts.  Raises `UnknownSize`."""
+    """Learned numbers of one arrow, without those of its parts; weights with a prior are drawn, not learned.  Raises
+    `UnknownSize`."""
+    if getattr(arrow, "prior", None) is not None and not isinstance(arrow, m.Latent):
+        return 0
     return sum(map(prod, parameter_shapes(arrow).values()))
 
 

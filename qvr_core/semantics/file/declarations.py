@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from qvr_core.semantics.arrows.combinators import check_arrow_expr, damaged
 from qvr_core.semantics.arrows.morphisms import check_morphism
 from qvr_core.semantics.arrows.objects import alias_of, declared_space, written
+from qvr_core.semantics.arrows.weight_priors import renamed, weights_of
 from qvr_core.semantics.file.copies import copies_of, replicas, replicate_number
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
@@ -43,6 +44,7 @@ from qvr_core.semantics.types.model import (
     Replicated,
     Sort,
 )
+from qvr_core.semantics.types.program_codes import WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import Linear, Named, sizes
 from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree import (
@@ -227,10 +229,16 @@ def _morphisms(
             continue
         names = copies_of(name.text, count)
         for copy in names:
-            entries[copy] = replace(entry, name=copy)
+            entries[copy] = _copy(entry, copy)
             nodes[copy] = arrow if isinstance(arrow, Damaged) else replace(arrow, name=copy)
         entries[name.text] = FamilyEntry(name.text, names)
         nodes[name.text] = Replicated(name=name.text, copies=names, origin=own.origin(name.span))
+
+
+def _copy(entry: ArrowEntry | DamagedEntry, name: str) -> ArrowEntry | DamagedEntry:
+    if isinstance(entry, DamagedEntry):
+        return replace(entry, name=name)
+    return replace(entry, name=name, weights=renamed(entry.weights, name))
 
 
 def _morphism_entry(name: str, arrow: Arrow, scope: Scope) -> ArrowEntry | DamagedEntry:
@@ -253,6 +261,7 @@ def arrow_entry(name: str, kind: str, arrow: Arrow, scope: Scope, role: str = ""
         scanned_direction(arrow, scope),
         extent=extent_of(arrow, scope),
         stages=stages_of(arrow, scope),
+        weights=weights_of(arrow, scope),
     )
 
 
@@ -277,6 +286,9 @@ def _export(decl: ExportDecl, scope: Scope) -> Export:
         arrow = _buildable(check_arrow_expr(decl.value, scope), decl.value.span, scope)
         return Export(name="", arrow=arrow, origin=scope.origin(decl.span))
     entry = scope.lookup(name.text)
+    if isinstance(entry, ArrowEntry) and entry.weights:
+        message = f"the weights of `{entry.weights[0].name}` have a prior: only a program can draw them"
+        scope.report(WEIGHT_PRIOR, message, name.span)
     if entry is None or isinstance(entry, ObjectEntry | FamilyEntry):
         check_arrow_expr(decl.value, scope)
     return Export(name=name.text, arrow=None, origin=scope.origin(decl.span))

@@ -8,8 +8,9 @@ from typing import Literal
 
 from qvr_core.semantics.types.model import Sort
 
-ValueKind = Literal["positive", "fraction", "count", "flag", "word"]
-"""positive: a number above 0; fraction: at least 0 and below 1; count: a whole number from 1; flag: true or false."""
+ValueKind = Literal["positive", "fraction", "count", "flag", "word", "prior"]
+"""positive: a number above 0; fraction: at least 0 and below 1; count: a whole number from 1; flag: true or false;
+prior: a family with its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Role:
     between: str
     summary: str
     options: Mapping[str, OptionSpec]
-    takes_init: Literal["", "family", "prior", "value"] = ""
+    takes_init: Literal["", "family", "prior", "weights", "value"] = ""
 
 
 def _options(*specs: OptionSpec) -> Mapping[str, OptionSpec]:
@@ -77,6 +78,7 @@ ROLES: Mapping[str, Role] = {
                     ("mlp", "linear"),
                 ),
                 OptionSpec("hidden_dim", "count", 64, "width of the hidden layers of the network"),
+                OptionSpec("prior", "prior", None, "makes the weights latents, each drawn from this family"),
             ),
             "family",
         ),
@@ -86,6 +88,7 @@ ROLES: Mapping[str, Role] = {
             "finite → real",
             "a table with a learned vector per element, N(0, 0.5²) at the start",
             _options(),
+            "weights",
         ),
         Role(
             "linear",
@@ -97,6 +100,7 @@ ROLES: Mapping[str, Role] = {
                 OptionSpec("rank", "count", None, "two factors of this rank instead of one full matrix"),
                 _INIT,
             ),
+            "weights",
         ),
         Role(
             "norm",

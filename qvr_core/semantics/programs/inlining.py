@@ -79,6 +79,11 @@ def bound_names(steps: Sequence[StepModel]) -> list[str]:
     return list(found)
 
 
+def own_steps(program: Program) -> list[StepModel]:
+    """The steps that are written; weights with a prior are those of the program that applies them last of all."""
+    return [step for step in program.steps if not (isinstance(step, m.SampleModel) and step.site.weights)]
+
+
 def data_of(program: Program) -> list[str]:
     """What a call of the template may name: its data, and what it observes."""
     if program.uses_input:
@@ -90,7 +95,7 @@ def data_of(program: Program) -> list[str]:
 def _renaming(label: str, arrow: Instance, given: Mapping[str, ArithArg], ctx: StepContext) -> Renaming | None:
     program, arguments = arrow.program, arrow.arguments
     observed = {step.site.name for step in all_steps(program.steps) if isinstance(step, m.ObserveModel)}
-    names = {name: f"{label}.{name}" for name in bound_names(program.steps)}
+    names = {name: f"{label}.{name}" for name in bound_names(own_steps(program))}
     data: dict[str, Expr] = {}
     declared = {item.name: item for item in program.data}
     assert ctx.called is not None
@@ -169,7 +174,7 @@ def _placed(
     drawn = _drawn_alone(program) if not step.pattern.brackets else None
     if drawn is not None:
         renaming = replace(renaming, names={**renaming.names, drawn: label})
-    steps = [_renamed(inner, renaming) for inner in program.steps]
+    steps = [_renamed(inner, renaming) for inner in own_steps(program)]
     bindings: Bindings = []
     for name, (_, returned), (kind, lies) in zip(names, program.returns, program.returned, strict=True):
         sources = frozenset(renaming.names.get(source, source) for source in lies.sources)

@@ -32,6 +32,7 @@ from qvr_core.semantics.programs.program_rules import (
 from qvr_core.semantics.programs.returns import Returned, check_return
 from qvr_core.semantics.programs.step_results import Block, Memory, Pass
 from qvr_core.semantics.programs.step_typing import type_steps
+from qvr_core.semantics.programs.weight_sites import weight_sites
 from qvr_core.semantics.scope.environment import Binding
 from qvr_core.semantics.scope.inherited import joint_extent
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, Globals, Scope
@@ -95,7 +96,10 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
     _check_whole(typed, returned, options, scope)
     scope.unit = statement.uid
     items = () if returned is None else returned.items
-    sort = Sort.SAMPLED if any(block.sampled for block in typed.blocks) else Sort.DETERMINISTIC
+    name_place = scope.origin(header.name.span)
+    weights = weight_sites(typed.blocks, typed.bindings, typed.uses_input, scope, name_place)
+    sampled = bool(weights) or any(block.sampled for block in typed.blocks)
+    sort = Sort.SAMPLED if sampled else Sort.DETERMINISTIC
     program = Program(
         name=header.name.text,
         inputs=model_inputs(factors, typed.bindings),
@@ -105,14 +109,14 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         domain=typed.whole,
         codomain=Named(Unknown(), codomain.written) if returned is None else returned.codomain,
         sort=sort,
-        steps=tuple(chain.from_iterable(block.models for block in typed.blocks)),
+        steps=(*weights, *chain.from_iterable(block.models for block in typed.blocks)),
         returns=items,
         tupled=returned is not None and returned.tupled,
         data=data,
         uses_input=typed.uses_input,
         effects=done or frozenset(("Pure",)),
         density=program_density(typed.blocks, [name for _, name in items]),
-        origin=scope.origin(header.name.span),
+        origin=name_place,
         lengths=None if lengths is None else lengths.value,
         extent=joint_extent(reached.values()),
         stages=sum((block.stages for block in typed.blocks), NO_STAGES),

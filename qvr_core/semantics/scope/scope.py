@@ -39,6 +39,7 @@ from qvr_core.semantics.types.model import (
     Program,
     Sort,
     Stages,
+    Weights,
 )
 from qvr_core.semantics.types.spaces import Dim, Known, Linear, Named, Unknown
 from qvr_core.semantics.types.subspace import fit
@@ -85,6 +86,8 @@ class ArrowEntry:
     """True for a statistical program: its declared domain names its rows, and any input will do."""
     extent: Extent = ANY_LENGTH
     stages: Stages = ONE_STAGE
+    weights: tuple[Weights, ...] = ()
+    """The weights with a prior that it applies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,21 @@ class Sort(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights of a morphism with a prior: the family of each number, with its arguments, and the sets that the site
+    of the weights runs over."""
+
+    name: str
+    family: str
+    arguments: tuple[tuple[str, float], ...]
+    sets: tuple[Finite, ...]
+
+
+Prior = tuple[str, tuple[tuple[str, float], ...]]
+"""A family with its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
 class Density:
     """How a sampled arrow's density is computed.
 
@@ -61,6 +76,7 @@ class Embed(ArrowBase):
     """Table (n, d) from a finite set to a real space, N(0, 0.5²) at the start."""
 
     name: str
+    prior: Prior | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +94,7 @@ class Kernel(ArrowBase):
     param_source: str
     hidden_dim: int
     options: tuple[tuple[str, object], ...]
+    prior: Prior | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +105,7 @@ class LinearMap(ArrowBase):
     bias: bool
     rank: int | None
     init: str
+    prior: Prior | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -570,6 +588,8 @@ class Site:
     noncentred: bool = False
     """True where a sampler moves the standardised value."""
     chain: Chain | None = None
+    weights: bool = False
+    """True for the weights of the morphism of this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

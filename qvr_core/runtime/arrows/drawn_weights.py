@@ -1,0 +1,77 @@
+"""Weights with a prior: no parameters of a module, but what its program has drawn for this run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from torch import Tensor, nn
+
+from qvr_core.runtime.arrows.kernel import KernelArrow
+from qvr_core.runtime.values.arrow import ArrowModule
+from qvr_core.runtime.values.leaves import leaves_of
+from qvr_core.semantics.arrows.parameters import Shapes, parameter_shapes
+from qvr_core.semantics.types import model as m
+
+A = TypeVar("A", bound=ArrowModule)
+
+Priored = m.Embed | m.LinearMap | m.Kernel
+
+
+def with_prior(arrow: A, node: Priored) -> A:
+    """The module of a morphism; where its weights have a prior they are buffers, not parameters."""
+    if node.prior is None:
+        return arrow
+    for module in list(arrow.modules()):
+        for name, parameter in list(module.named_parameters(recurse=False)):
+            delattr(module, name)
+            module.register_buffer(name, parameter.detach(), persistent=False)
+    if isinstance(arrow, KernelArrow) and not arrow.net.finite:
+        arrow.net.look_up("_buffers")
+    vars(arrow)["weight_shapes"] = _shapes(node)
+    return arrow
+
+
+def _shapes(node: Priored) -> tuple[Shapes, bool]:
+    """Names and shapes of the weights, and whether the bias is the last column of one matrix."""
+    affine = isinstance(node, m.LinearMap) and node.rank is None and node.bias
+    return parameter_shapes(node), affine
+
+
+def undrawn(leaves: Mapping[str, nn.Module], drawn: Sequence[str], used: Iterable[nn.Module]) -> list[str]:
+    """The leaves whose weights nobody draws: neither the program that has these leaves nor one that it uses."""
+    inner = {name for one in used for name in leaves_of(one) if name not in getattr(one, "lacking", [name])}
+    held = [name for name, leaf in leaves.items() if "weight_shapes" in vars(leaf)]
+    return [name for name in held if name not in drawn and name not in inner]
+
+
+@contextmanager
+def weights_set(leaf: nn.Module, value: Tensor) -> Generator[None]:
+    """Within the block the module computes with these weights, laid out as the site of the weights is."""
+    kept: list[tuple[dict[str, Any], str, Any]] = []
+    try:
+        for name, tensor in split(vars(leaf)["weight_shapes"], value).items():
+            path, _, last = name.rpartition(".")
+            table: dict[str, Any] = vars(leaf.get_submodule(path))["_buffers"]
+            kept.append((table, last, table[last]))
+            table[last] = tensor
+        yield
+    finally:
+        for table, last, original in kept:
+            table[last] = original
+
+
+def split(layout: tuple[Shapes, bool], value: Tensor) -> dict[str, Tensor]:
+    """The weights by name.  A linear map's are one matrix (out, in + 1) with the bias in its last column; those of
+    several layers stand behind one another."""
+    shapes, affine = layout
+    if affine:
+        return {"weight": value[..., :-1], "bias": value[..., -1]}
+    flat, found, at = value.reshape(-1), dict[str, Tensor](), 0
+    for name, shape in shapes.items():
+        count = math.prod(shape)
+        found[name] = flat[at : at + count].reshape(shape)
+        at += count
+    return found
