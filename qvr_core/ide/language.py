@@ -8,6 +8,7 @@ from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import support_words
+from qvr_core.semantics.language.mixtures import CALL, MIXTURE, SUMMARY
 from qvr_core.semantics.language.options import MEANINGS
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
 
@@ -17,7 +18,9 @@ def sentence(text: str) -> str:
 
 
 def family_text(name: str) -> Prose:
-    """A family: parameters, constraints, support."""
+    """A family: parameters, constraints, support; or what a mixture of families is."""
+    if name == MIXTURE:
+        return prose(Code(CALL), sentence(SUMMARY), "Density by logsumexp; a cdf where each component has one.")
     family = FAMILIES[name]
     signature = ", ".join(
         item.name if item.default is None else f"{item.name}={item.default:g}" for item in family.parameters
@@ -64,6 +67,7 @@ def _legal(spec: OptionSpec) -> str:
         "fraction": "a number from 0 up to but not including 1",
         "count": "a whole number from 1",
         "flag": "`true` or `false`",
+        "prior": "a family with its arguments",
         "word": "one of " + ", ".join(f"`{word}`" for word in spec.words),
     }
     default = spec.default

@@ -11,6 +11,7 @@ from typing import Any
 
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.mixtures import MIXTURE
 from qvr_core.semantics.language.options import OBJECT_KEYS, VALUE_KEYS
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.tree import Name, Span, Unit
@@ -215,7 +216,7 @@ def _drawn(step: t.DrawStep) -> Found:
 
 
 def _family_or_arrow(name: Name) -> str:
-    return "family" if name.text in FAMILIES else "arrow"
+    return "family" if name.text in FAMILIES or name.text == MIXTURE else "arrow"
 
 
 def _binders(binders: tuple[t.Binder, ...], scope: Span) -> Found:

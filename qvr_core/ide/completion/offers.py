@@ -21,6 +21,7 @@ from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.spaces import Space
 
@@ -123,6 +124,8 @@ def families_offered() -> Items:
             snippet=True,
             rank=GOOD,
         )
+    text = f"{MIXTURE}(${{1:weights}}, ${{2:Normal(0.0, 1.0)}}, ${{3:Normal(0.0, 1.0)}})"
+    yield Completion(MIXTURE, "class", SUMMARY, family_text(MIXTURE), text, snippet=True, rank=GOOD)
 
 
 def _placeholders(family: Family) -> str:

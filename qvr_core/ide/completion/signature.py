@@ -13,6 +13,7 @@ from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
 from qvr_core.semantics.language.options import FLAGS, MEANINGS, STEP_KEYS
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types import model as m
@@ -84,6 +85,9 @@ def _active(parameters: tuple[tuple[str, str], ...], bracket: Bracket) -> int:
 
 
 def _family(name: str, bracket: Bracket) -> Signature:
+    if name == MIXTURE:
+        parts = (("weights", "simplex"), ("A(…)", "a family with its arguments"), ("B(…)", "another, and so on"))
+        return _made(name, SUMMARY, parts, bracket)
     family = FAMILIES[name]
     parameters = tuple(
         (item.name if item.default is None else f"{item.name}={item.default:g}", item.constraint)

@@ -1,9 +1,10 @@
-"""Mixtures of Normals, of infinitely many or of some."""
+"""Mixtures: of infinitely many Normals or of some, and of any families on one support."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Generator, Tensor
@@ -14,7 +15,10 @@ from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
 from qvr_core.runtime.families.noise import Shape, normals, open_uniforms
 from qvr_core.runtime.families.parameters import CLASS_PROBS, REAL, SCALE
-from qvr_core.semantics.language.family import Family, Parameter
+from qvr_core.runtime.families.parametrisations import canonical
+from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.semantics.language.family import Family, Parameter, Support
+from qvr_core.semantics.language.mixtures import MIXTURE, WEIGHTS, mixture_of
 
 
 def horseshoe_draw(shape: Shape, generator: Generator | None, scale: Tensor) -> Tensor:
@@ -97,3 +101,95 @@ MIXTURE_NORMAL = RuntimeFamily(
     link=_mixture_normal_link,
     tails=mixture_normal_tails,
 )
+
+
+# ---------------------------------------------------------------- any families
+
+_WEIGHTS_ALONE = Family(MIXTURE, (WEIGHTS,), Support("finite"), "value", "")
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureFamily(RuntimeFamily):
+    """A mixture; its parameters are the logits of the weights (…, K), then those of each component in turn."""
+
+    components: tuple[RuntimeFamily, ...] = ()
+
+    def canonical(self, arguments: Mapping[str, Tensor]) -> Params:
+        """Each component's arguments in its own form, behind the logits of the weights."""
+        like = next(iter(arguments.values()))
+        made: list[Tensor] = list(canonical(_WEIGHTS_ALONE, _named(arguments, None), {}))
+        if made[0].shape[-1:] != (len(self.components),):
+            found = made[0].shape[-1] if made[0].ndim else 1
+            raise InputProblem(f"{self.name} has {len(self.components)} components, and its weights are {found}")
+        for at, component in enumerate(self.components, 1):
+            own = _named(arguments, at)
+            # a component that is left to its defaults takes the precision of the weights
+            made += component.canonical(own) if own else (part.to(like.dtype) for part in component.canonical({}))
+        return tuple(made)
+
+
+def _named(arguments: Mapping[str, Tensor], component: int | None) -> dict[str, Tensor]:
+    if component is None:
+        return {name: value for name, value in arguments.items() if name in ("weights", "logits")}
+    end = f"_{component}"
+    return {name.removesuffix(end): value for name, value in arguments.items() if name.endswith(end)}
+
+
+def mixed_family(components: Sequence[RuntimeFamily]) -> RuntimeFamily:
+    """The mixture of some families on one support."""
+    parts = tuple(components)
+    counts = [sum(not one.sizes for one in part.facts.parameters) for part in parts]
+    facts = mixture_of([part.facts for part in parts])
+
+    def cut(parameters: Params) -> list[Params]:
+        found: list[Params] = []
+        at = 0
+        for count in counts:
+            found.append(parameters[at : at + count])
+            at += count
+        return found
+
+    def log_prob(value: Tensor, logits: Tensor, *parameters: Tensor) -> Tensor:
+        each = [part.log_prob(value, *own) for part, own in zip(parts, cut(parameters), strict=True)]
+        return torch.logsumexp(torch.log_softmax(logits, -1) + _stacked(each), -1)
+
+    def draw(shape: Shape, generator: Generator | None, logits: Tensor, *parameters: Tensor) -> Tensor:
+        batch, event = shape[: len(shape) - facts.event], shape[len(shape) - facts.event :]
+        each: list[Tensor] = []
+        for part, own in zip(parts, cut(parameters), strict=True):
+            inner = part.noise_event(own, event) or ()
+            each.append(part.value_of(part.fresh_noise((*batch, *inner), generator, own), own))
+        uniforms = open_uniforms((*batch, len(parts)), logits, generator)
+        choice = (logits.detach() - (-uniforms.log()).log()).argmax(-1)
+        choice = choice.reshape(*batch, *(1,) * (facts.event + 1)).expand(*shape, 1)
+        return _stacked([one.expand(shape) for one in each]).gather(-1, choice).squeeze(-1)
+
+    def tails(value: Tensor, logits: Tensor, *parameters: Tensor) -> Tails:
+        each = [part.log_tails(value, *own) for part, own in zip(parts, cut(parameters), strict=True)]
+        lower, upper = (_stacked([one[side] for one in each]) for side in (0, 1))
+        return mixed((lower, upper), torch.log_softmax(logits, -1))
+
+    def log_table(logits: Tensor, *parameters: Tensor) -> Tensor:
+        each = [part.log_table(*own) for part, own in zip(parts, cut(parameters), strict=True) if part.log_table]
+        return torch.logsumexp(torch.log_softmax(logits, -1).unsqueeze(-2) + _stacked(each), -1)
+
+    def categories(logits: Tensor, *parameters: Tensor) -> int:
+        found = (part.categories(*own) for part, own in zip(parts, cut(parameters), strict=True) if part.categories)
+        return max(found)
+
+    return MixtureFamily(
+        facts,
+        log_prob,
+        draw=draw,
+        reparameterised=False,  # a component is chosen
+        noise_event=lambda parameters, event: parts[0].noise_event(cut(parameters[1:])[0] if parameters else (), event),
+        categories=categories if all(part.categories for part in parts) else None,
+        log_table=log_table if all(part.log_table for part in parts) else None,
+        tails=tails if all(part.tails for part in parts) else None,
+        bijector=parts[0].bijector,
+        components=parts,
+    )
+
+
+def _stacked(each: Sequence[Tensor]) -> Tensor:
+    return torch.stack(torch.broadcast_tensors(*each), -1)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from qvr_core.semantics.language.family import Family, Parameter, Support
 from qvr_core.semantics.language.family_heads import head_problem
+from qvr_core.semantics.language.mixtures import component_names, mixture_of
 from qvr_core.semantics.types.spaces import Space
 
 TABLE = Path(__file__).with_name("families.json")
@@ -33,8 +35,25 @@ def _parameter(row: dict[str, Any]) -> Parameter:
     return Parameter(**made)
 
 
-FAMILIES: Mapping[str, Family] = {row["name"]: _family(row) for row in json.loads(TABLE.read_text(encoding="utf-8"))}
-"""Every family by name."""
+class _Families(dict[str, Family]):
+    """The families by name; a mixture is made when its name is asked for."""
+
+    def __missing__(self, name: str) -> Family:
+        components = component_names(name)
+        if components is None:
+            raise KeyError(name)
+        return _mixture(components)
+
+
+@lru_cache(maxsize=256)
+def _mixture(components: tuple[str, ...]) -> Family:
+    return mixture_of([FAMILIES[name] for name in components])
+
+
+FAMILIES: Mapping[str, Family] = _Families(
+    {row["name"]: _family(row) for row in json.loads(TABLE.read_text(encoding="utf-8"))}
+)
+"""Every family by name, and every mixture of some under its own (`Mixture(Normal, StudentT)`)."""
 
 TABULAR = "Categorical"
 """The family of a kernel without `~`: a table of probabilities."""

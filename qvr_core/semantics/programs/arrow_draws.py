@@ -8,6 +8,7 @@ from functools import reduce
 from qvr_core.semantics.arithmetic.application import apply_to, input_lifts
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.function_calls import fitted, result_type, template_call
+from qvr_core.semantics.arithmetic.mixture_draws import is_mixture
 from qvr_core.semantics.arrows.combinators import arrow_of, check_arrow_expr, damaged
 from qvr_core.semantics.arrows.heads import foreign_message
 from qvr_core.semantics.language.families import FAMILIES
@@ -58,6 +59,8 @@ def _arrow(draw: Draw, site: str, ctx: StepContext) -> tuple[Arrow, list[Arith]]
     if isinstance(entry, TemplateEntry):
         call = template_call(entry, draw, ctx)
         return call.arrow, list(call.inputs)
+    if is_mixture(draw.name, ctx):
+        return damaged(ctx.scope.origin(draw.name.span)), []  # reported: a mixture that is none
     trees = _positional(args, draw, ctx)
     if entry is None:
         _unknown(draw, ctx)

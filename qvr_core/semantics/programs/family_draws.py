@@ -10,6 +10,7 @@ from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.bare import report_bare
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, data_like, from_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import broadcast_shape, words
+from qvr_core.semantics.arithmetic.mixture_draws import Written, written
 from qvr_core.semantics.arrows.heads import (
     bounds_problem,
     filled_in,
@@ -19,7 +20,9 @@ from qvr_core.semantics.arrows.heads import (
     named_parameter,
     signature,
 )
+from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter
+from qvr_core.semantics.language.mixtures import MIXTURE, WEIGHTS, component_names, numbered
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.argument_support import check_bounds, check_support
 from qvr_core.semantics.scope.environment import StepContext
@@ -124,6 +127,32 @@ def _is_bare(argument: FamilyArgument, ctx: StepContext) -> bool:
 
 
 def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgument]:
+    mixture = written(draw) if component_names(family.name) is not None else None
+    return _own_arguments(draw, family, ctx) if mixture is None else _mixed_arguments(mixture, draw, family, ctx)
+
+
+def _mixed_arguments(mixture: Written, draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgument]:
+    """The weights, then what each component is given, read as if it were drawn from alone."""
+    alone = replace(family, name=MIXTURE, parameters=(WEIGHTS,))
+    found = _own_arguments(replace(draw, args=(mixture.weights,)), alone, ctx)
+    _check_weights(found, len(mixture.components), ctx)
+    for at, call in enumerate(mixture.components, 1):
+        inner = Draw(call.func, call.args, None, call.span)
+        for one in _own_arguments(inner, FAMILIES[call.func.text], ctx):
+            parameter = numbered(one.parameter, at)
+            found.append(replace(one, name=f"{one.name}_{at}", parameter=parameter))
+    return found
+
+
+def _check_weights(found: Sequence[FamilyArgument], count: int, ctx: StepContext) -> None:
+    shape = axes(found[0].value.type) if found else None
+    size = shape[-1][0] if shape else None
+    if isinstance(size, int) and int(size) != count:
+        message = f"{int(size)} weights for {count} components"
+        ctx.scope.report(FAMILY_ARGUMENTS, message, found[0].tree.span)
+
+
+def _own_arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgument]:
     found: dict[str, FamilyArgument] = {}
     good = True
     args = draw.args or ()
@@ -290,7 +319,9 @@ def _event_size(family: Family, arguments: Sequence[FamilyArgument], over: Named
     for argument in arguments:
         shape = axes(argument.value.type)
         own = argument.parameter
-        if own.shape == "element" or own.apart or not shape or not (family.event or family.support.categories):
+        if own.shape == "element" or own.apart or own.raw == "components" or not shape:
+            continue
+        if not (family.event or family.support.categories):
             continue
         last = shape[-1][0]
         if last is not None:
@@ -310,7 +341,7 @@ def _event_name(arguments: Sequence[FamilyArgument], over: Named | None) -> str 
         return over.space.nominal if isinstance(over.space, Finite) else None
     for argument in arguments:
         shape = axes(argument.value.type)
-        if argument.parameter.shape == "vector" and shape:
+        if argument.parameter.shape == "vector" and argument.parameter.raw != "components" and shape:
             return shape[-1][1]
     return None
 

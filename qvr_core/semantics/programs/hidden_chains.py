@@ -13,9 +13,9 @@ from qvr_core.semantics.arithmetic.bare import report_whole
 from qvr_core.semantics.arithmetic.broadcasting import axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import words
 from qvr_core.semantics.arithmetic.indices import Lag, lags, running
+from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arithmetic.own_reads import reads_itself
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.indexed_steps import (
@@ -176,7 +176,7 @@ def _axis(name: Name, states: Named, back: int) -> tuple[int | None, str]:
 
 
 def _transition(step: MarginalizeStep, along: Along, states: Named, ctx: StepContext) -> FamilyDraw:
-    family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
+    family = family_of(step.draw, ctx)
     if family is None or family.support.kind != "finite":
         _refuse_family(step.draw.name, ctx)
         return FamilyDraw(family=step.draw.name.text, args=(), origin=ctx.scope.origin(step.draw.span))
@@ -251,7 +251,7 @@ def _observed(
 ) -> tuple[ObserveModel, tuple[Expr, ...]] | None:
     """An observed step of the block, and the place of the chain that each of its elements reads."""
     ctx.effects.add("Score")
-    family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
+    family = family_of(step.draw, ctx)
     if family is None or not step.binders or step.space is not None or step.start is not None or family.event:
         refuse("hidden chain observation", step.name.span, ctx.scope)
         return None

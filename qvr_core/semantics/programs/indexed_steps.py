@@ -10,10 +10,10 @@ from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.bare import report_bare
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, with_axes
 from qvr_core.semantics.arithmetic.indices import Lag, lags, length, mentions, running, without
+from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arithmetic.own_reads import reads_itself
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.programs.ascriptions import ascribe, plates_over
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.limits import check_limits
@@ -278,7 +278,7 @@ def _element(value: Expr, at: int) -> Expr:
 
 def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> TypedSite | None:
     """`sample u[p : Person] <- Family(…)`; None where what is drawn from is no family."""
-    family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
+    family = family_of(step.draw, ctx)
     if family is None:
         return None
     trees, told = [arg.value for arg in step.draw.args or ()], len(ctx.scope.diagnostics)
@@ -357,11 +357,12 @@ def first_draw(
     if tree is None or along.chain is None:
         return None
     with without(along.chain, ctx):
-        if isinstance(tree, ArithCall) and tree.func.text in FAMILIES:
-            draw = Draw(tree.func, tree.args, None, tree.span)
-            drawn = check_family(draw, FAMILIES[tree.func.text], None, ctx, [*_other_axes(along), *behind])
+        draw = Draw(tree.func, tree.args, None, tree.span) if isinstance(tree, ArithCall) else None
+        family = None if draw is None else family_of(draw, ctx)
+        if draw is not None and family is not None:
+            drawn = check_family(draw, family, None, ctx, [*_other_axes(along), *behind])
             if check is not None:
-                check(drawn, tree.func.span)
+                check(drawn, draw.name.span)
             return drawn.model
         return tuple(first_values(tree, along, ctx))
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.broadcasting import with_axes
+from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.language.family_heads import landing_problem
 from qvr_core.semantics.language.options import STEP_KEYS
@@ -83,7 +83,7 @@ def check_marginalize(placed: Placed[Item], step: MarginalizeStep, ctx: StepCont
         ctx.bindings = outer
         return Block(model, tuple(nested))
     options = read_step_options("marginalize", step.options, ctx)
-    family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
+    family = family_of(step.draw, ctx)
     typed, over, rows = _drawn(step, family, options, ctx)
     binding = site_binding("marginalize", typed, ctx)
     site = replace(typed.site, bound=((step.name.text, typed.named),))

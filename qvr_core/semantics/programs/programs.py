@@ -11,6 +11,7 @@ from itertools import chain
 from weakref import WeakKeyDictionary
 
 from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.arrows.weight_sites import Use, weight_sites
 from qvr_core.semantics.programs.program_density import program_density
 from qvr_core.semantics.programs.program_inputs import (
     InputFactor,
@@ -32,7 +33,6 @@ from qvr_core.semantics.programs.program_rules import (
 from qvr_core.semantics.programs.returns import Returned, check_return
 from qvr_core.semantics.programs.step_results import Block, Memory, Pass
 from qvr_core.semantics.programs.step_typing import type_steps
-from qvr_core.semantics.programs.weight_sites import weight_sites
 from qvr_core.semantics.scope.environment import Binding
 from qvr_core.semantics.scope.inherited import joint_extent
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, Globals, Scope
@@ -97,7 +97,7 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
     scope.unit = statement.uid
     items = () if returned is None else returned.items
     name_place = scope.origin(header.name.span)
-    weights = weight_sites(typed.blocks, typed.bindings, typed.uses_input, scope, name_place)
+    weights = weight_sites(_uses(typed, name_place), typed.bindings, typed.uses_input, scope, name_place)
     sampled = bool(weights) or any(block.sampled for block in typed.blocks)
     sort = Sort.SAMPLED if sampled else Sort.DETERMINISTIC
     program = Program(
@@ -125,6 +125,13 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
     if options.keep is None or scope.mistaken:
         return program
     return replace(program, keep=check_keep(options.keep, program, scope))
+
+
+def _uses(typed: Reading, header: Origin) -> list[Use]:
+    """What each step looks up, at the first name that it binds."""
+    results = chain.from_iterable(block.results for block in typed.blocks)
+    places = ((result, next(iter(result.binds.values()), None)) for result in results)
+    return [Use(result.entries.values(), header if first is None else first.origin) for result, first in places]
 
 
 def _value(typed: Reading, name: str) -> tuple[ValueType, Interval]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.programs.arrow_draws import check_arrow_draw
 from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
 from qvr_core.semantics.programs.family_draws import check_family
@@ -36,7 +36,7 @@ def check_site(
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
     options = read_step_options(kind, step.options, ctx)
     origin = ctx.scope.origin(name.span)
-    family = FAMILIES.get(step.draw.name.text) if step.draw.expression is None else None
+    family = family_of(step.draw, ctx)
     if family is None:
         return _from_arrow(kind, name, step.draw, space, step.space, step.options, options, origin, ctx)
     plates = axes_of(space) if space is not None and is_finite(space.space) else []

@@ -3,65 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from qvr_core.semantics.arithmetic.broadcasting import SCALAR
-from qvr_core.semantics.programs.step_results import Block
 from qvr_core.semantics.scope.environment import Binding
 from qvr_core.semantics.scope.scope import ArrowEntry, Entry, Scope
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Origin, Related
-from qvr_core.semantics.types.model import Ascription, Constant, FamilyDraw, SampleModel, Site, Weights
+from qvr_core.semantics.types.model import Ascription, Constant, FamilyDraw, SampleModel, Site, ValueType, Weights
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, HIDDEN_GLOBAL, WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, product
 
 
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a step looks up in the file, and where the step stands."""
+
+    entries: Iterable[Entry | None]
+    place: Origin
+
+
 def weight_sites(
-    blocks: Sequence[Block], bindings: Mapping[str, Binding], uses_input: bool, scope: Scope, origin: Origin
+    uses: Sequence[Use], bindings: Mapping[str, Binding], uses_input: bool, scope: Scope, origin: Origin
 ) -> tuple[SampleModel, ...]:
     """A site for the weights of each morphism with a prior; reports where there can be none."""
-    found = dict.fromkeys(
-        one for entry in _entries(blocks, scope) if isinstance(entry, ArrowEntry) for one in entry.weights
-    )
-    if not found:
-        return ()
-    if uses_input:
-        _report_input(next(iter(found)), blocks, scope, origin)
+    found: dict[Weights, Origin] = {}
+    for use in (*uses, Use(scope.local.values(), origin)):
+        for entry in use.entries:
+            for one in entry.weights if isinstance(entry, ArrowEntry) else ():
+                found.setdefault(one, use.place)
+    if uses_input and found:
+        _report_input(*next(iter(found.items())), scope)
         return ()
     for one in found:
         if one.name in bindings:
-            related = (Related(f"`{one.name}` is declared here", DeclarationSite(one.name)),)
-            place = bindings[one.name].origin
-            # it hides the declaration as well, which is no news then
-            scope.diagnostics[:] = [d for d in scope.diagnostics if d.code is not HIDDEN_GLOBAL or d.place != place]
-            message = f"`{one.name}` is the site of the weights of the morphism `{one.name}`, which have a prior"
-            scope.report(BOUND_TWICE, message, place, related)
+            _report_name(one, bindings[one.name].origin, scope)
             return ()
     return tuple(SampleModel(site=_site(one, origin)) for one in found)
 
 
-def _entries(blocks: Sequence[Block], scope: Scope) -> Iterable[Entry | None]:
-    for block in blocks:
-        yield from block.entries.values()
-    yield from scope.local.values()
-
-
-def _report_input(one: Weights, blocks: Sequence[Block], scope: Scope, origin: Origin) -> None:
-    place = origin
-    for block in blocks:
-        for result in block.results:
-            uses = any(isinstance(e, ArrowEntry) and one in e.weights for e in result.entries.values())
-            if uses and result.binds:
-                place = next(iter(result.binds.values())).origin
-                break
+def _report_input(one: Weights, place: Origin, scope: Scope) -> None:
     message = f"the weights of `{one.name}` have a prior, so they are drawn once for all rows; this program reads its "
     message += "input, and draws anew in each row: declare the rows as `data` instead"
     related = (Related(f"`{one.name}` is declared here", DeclarationSite(one.name)),)
     scope.report(WEIGHT_PRIOR, message, place, related)
 
 
+def _report_name(one: Weights, place: Origin, scope: Scope) -> None:
+    # it hides the declaration as well, which is no news then
+    scope.diagnostics[:] = [d for d in scope.diagnostics if d.code is not HIDDEN_GLOBAL or d.place != place]
+    related = (Related(f"`{one.name}` is declared here", DeclarationSite(one.name)),)
+    message = f"`{one.name}` is the site of the weights of the morphism `{one.name}`, which have a prior"
+    scope.report(BOUND_TWICE, message, place, related)
+
+
 def _site(one: Weights, origin: Origin) -> Site:
     over = Named(product([(axis.nominal, axis) for axis in one.sets]), " * ".join(map(_written, one.sets)))
-    args = tuple((name, Constant(type=SCALAR, origin=origin, value=value)) for name, value in one.arguments)
+    args = tuple(
+        (name, Constant(type=ValueType(REAL_LINE), origin=origin, value=value)) for name, value in one.arguments
+    )
     return Site(
         name=one.name,
         bound=((one.name, Named(REAL_LINE, "Real 1")),),
