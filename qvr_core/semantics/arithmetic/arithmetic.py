@@ -10,6 +10,7 @@ from qvr_core.semantics.arithmetic.function_calls import check_call, check_metho
 from qvr_core.semantics.arithmetic.gathers import check_gather
 from qvr_core.semantics.arithmetic.indexing import bare_state
 from qvr_core.semantics.arithmetic.indices import index_value
+from qvr_core.semantics.arithmetic.labels import labelled
 from qvr_core.semantics.arrows.combinators import arrow_of
 from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, OPERATORS
 from qvr_core.semantics.language.families import FAMILIES
@@ -198,18 +199,11 @@ def _labelled(expr: Binary, ctx: StepContext) -> tuple[Expr, Expr]:
     """Both sides of a comparison, of which one may name an element of the other's set (`colour == red`)."""
     if isinstance(expr.right, Variable) and expr.right.name.text not in ctx.bindings:
         left = check_arith(expr.left, ctx)
-        return left, _label(expr.right.name, left, ctx) or check_arith(expr.right, ctx)
+        return left, labelled(expr.right.name, left.type.space, ctx) or check_arith(expr.right, ctx)
     if isinstance(expr.left, Variable) and expr.left.name.text not in ctx.bindings:
         right = check_arith(expr.right, ctx)
-        return _label(expr.left.name, right, ctx) or check_arith(expr.left, ctx), right
+        return labelled(expr.left.name, right.type.space, ctx) or check_arith(expr.left, ctx), right
     return _both(expr, ctx)
-
-
-def _label(name: Name, other: Expr, ctx: StepContext) -> Expr | None:
-    space = other.type.space
-    if not isinstance(space, Finite) or space.labels is None or name.text not in space.labels:
-        return None
-    return Constant(type=SCALAR, origin=ctx.scope.origin(name.span), value=space.labels.index(name.text))
 
 
 # ---------------------------------------------------------------- fields, lists, functions

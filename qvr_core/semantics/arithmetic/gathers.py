@@ -5,6 +5,7 @@ from __future__ import annotations
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.arithmetic.indexing import gather, hidden_state
+from qvr_core.semantics.arithmetic.labels import labelled
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.axes import indexed
@@ -45,9 +46,10 @@ def _label(tree: Arith, over: str | None, ctx: StepContext) -> Expr | None:
     text = tree.name.text if isinstance(tree, Variable) else tree.value if isinstance(tree, Literal) else None
     entry = ctx.scope.lookup(over) if over is not None and isinstance(text, str) else None
     space = entry.space.space if isinstance(entry, ObjectEntry) else None
+    if isinstance(tree, Variable):
+        hidden = text in ctx.bindings or text in ctx.aliases or text in ctx.locals
+        return None if hidden else labelled(tree.name, space, ctx)
     if not isinstance(space, Finite) or space.labels is None or text not in space.labels:
-        return None
-    if isinstance(tree, Variable) and (text in ctx.bindings or text in ctx.aliases or text in ctx.locals):
         return None
     return Constant(type=SCALAR, origin=ctx.scope.origin(tree.span), value=space.labels.index(text))
 

@@ -15,7 +15,7 @@ from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
 from qvr_core.semantics.types.model import Constant, Data, Expr, Index, IndexValue, ValueType, Window
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Real, Seq, Unknown
-from qvr_core.syntax.tree import Arith, Binary, Gather, Name, ParenArith, Variable
+from qvr_core.syntax.tree import Arith, Binary, Gather, Name, ParenArith, Span, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,7 @@ def gather(expr: Gather, base: Expr, label: Mapping[int, Expr], ctx: StepContext
     free = [at for at, (_, name) in enumerate(shape) if name is None or not indexed(name)]
     if len(places) > len(free):
         return _too_many(expr, base, len(free), ctx)
-    good = all([_fits(shape[at], place, expr, ctx) for at, place in zip(free, places, strict=False)])
-    if not good:
+    if not _all_fit([shape[at] for at in free], places, expr, ctx):
         return replace(base, type=ValueType(Unknown(), rows=base.type.rows))
     return _taken(expr, base, shape, dict(zip(free, places, strict=False)), ctx)
 
@@ -52,7 +51,7 @@ def hidden_state(expr: Gather, hidden: Hidden, ctx: StepContext, check: Check) -
         message = f"`{hidden.name}` has {_indices(len(sets))}, not {len(places)}"
         ctx.scope.report(INDEX_MISMATCH, message, expr.span)
         return _unknown_state(hidden, origin)
-    if not all([_fits(axis, place, expr, ctx) for axis, place in zip(sets, places, strict=True)]):
+    if not _all_fit(sets, places, expr, ctx):
         return _unknown_state(hidden, origin)
     back = places[-1].shift.most if places[-1].shift is not None else 0
     values = tuple(place.picked or _as_value(place, ctx) for place in places)
@@ -120,7 +119,7 @@ def _place(tree: Arith, label: Expr | None, expr: Gather, ctx: StepContext, chec
         name, put = found
         message = f"`{name}` runs forward: an element can read those before it, not those that come later"
         fix = Fix(f"Change to `{put}`", (Edit(ctx.scope.origin(tree.span), put),))
-        ctx.scope.report(FUTURE_SHIFT, message, tree.span, fixes=(fix,))
+        ctx.scope.report(FUTURE_SHIFT, message, tree.span, fixes=(fix,) if ctx.looks_back else ())
     return Place(None, check(tree, ctx), tree)
 
 
@@ -216,6 +215,35 @@ def _too_many(expr: Gather, base: Expr, rank: int, ctx: StepContext) -> Expr:
     return replace(base, type=ValueType(Unknown(), rows=base.type.rows))
 
 
+def _all_fit(shape: Sequence[Axis], places: Sequence[Place], expr: Gather, ctx: StepContext) -> bool:
+    """Whether each index is of the set that it stands for; two that have changed places are one mistake."""
+    wrong = [at for at, (axis, place) in enumerate(zip(shape, places, strict=False)) if _is_other(axis[1], place, ctx)]
+    if len(wrong) == 2 and not any(_is_other(shape[at][1], places[other], ctx) for at, other in (wrong, wrong[::-1])):
+        _report_swapped(shape, places, wrong, expr, ctx)
+        return False
+    return all([_fits(axis, place, expr, ctx) for axis, place in zip(shape, places, strict=False)])
+
+
+def _is_other(name: str | None, place: Place, ctx: StepContext) -> bool:
+    """Whether an index is certainly an element of another set."""
+    _, own = _axis_of(place, ctx)
+    return name is not None and own is not None and own != name
+
+
+def _report_swapped(
+    shape: Sequence[Axis], places: Sequence[Place], wrong: Sequence[int], expr: Gather, ctx: StepContext
+) -> None:
+    texts = [ctx.text[tree.span.start : tree.span.end] for tree in expr.indices]
+    first, second = wrong
+    texts[first], texts[second] = texts[second], texts[first]
+    put = f"{ctx.text[expr.base.span.start : expr.base.span.end]}[{', '.join(texts)}]"
+    sets = " * ".join(str(name) for _, name in shape if name is not None)
+    place = Span(places[first].tree.span.start, places[second].tree.span.end)
+    message = f"{words(expr.base, 'the value')} is indexed by {sets}, in this order; did you mean `{put}`?"
+    fix = Fix(f"Change to `{put}`", (Edit(ctx.scope.origin(expr.span), put),), True)
+    ctx.scope.report(INDEX_MISMATCH, message, place, fixes=(fix,))
+
+
 def _fits(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
     size, name = axis
     if name is not None:
@@ -227,12 +255,17 @@ def _fits(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
         return False
     named = name is not None and one.space.nominal is not None
     if one.space.nominal == name if named else _same_size(size, one.space.size):
+        one.uses.fits = True
         return True
+    one.uses.wanted.append(name)
+    if len(one.uses.wanted) > 1:
+        return False
     base = words(expr.base, "the value")
     message = f"{base} has {_count(size)} elements, `{one.name}` runs through {_count(one.space.size)}"
     if named:
         message = f"{base} is indexed by {name}, `{one.name}` is a {one.named.written}"
     ctx.scope.report(INDEX_MISMATCH, message, place.tree.span, fixes=_lookups(name, one, place, ctx))
+    one.uses.told = ctx.scope.diagnostics[-1]
     return False
 
 
@@ -281,7 +314,9 @@ def _picks(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
     if name is not None and space.nominal is not None and space.nominal != name:
         what = words(place.tree, "the index")
         message = f"{base} is indexed by {name}, {what} is a {space.nominal}"
-        ctx.scope.report(INDEX_MISMATCH, message, place.tree.span)
+        along = [one for one in ctx.indices.values() if (one.axis,) == index.type.indexed]
+        fixes = _lookups(name, along[0], place, ctx) if along else ()
+        ctx.scope.report(INDEX_MISMATCH, message, place.tree.span, fixes=fixes)
         return False
     if name is None and not _same_size(size, space.size):
         message = (

@@ -13,6 +13,7 @@ from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.scope.environment import Binding, Running, StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry, Scope
 from qvr_core.semantics.types.axes import axis_of
+from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Expr, IndexValue, ValueType
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import Dim, Finite, Unknown, add
@@ -52,8 +53,22 @@ def running(binders: Sequence[Binder], behind: Mapping[str, Lag], ctx: StepConte
     ctx.locals = {**names, **{one.name: _binding(one, ctx) for one in found}}
     try:
         yield found
+        for binder, one in zip(binders, found, strict=True):
+            _check_set(binder, one, ctx)
     finally:
         ctx.indices, ctx.locals = before, names
+
+
+def _check_set(binder: Binder, one: Running, ctx: StepContext) -> None:
+    """An index that fits nowhere, and would everywhere over another set: that set is meant."""
+    wanted = next(iter(one.uses.wanted), None)
+    if wanted is None or one.uses.fits or len(one.uses.wanted) < 2 or set(one.uses.wanted) != {wanted}:
+        return
+    told = one.uses.told
+    ctx.scope.diagnostics[:] = [found for found in ctx.scope.diagnostics if found is not told]
+    message = f"`{one.name}` is a {one.named.written}, but all that it indexes here is indexed by {wanted}"
+    fix = Fix(f"Change to `{wanted}`", (Edit(ctx.scope.origin(binder.space.span), wanted),), True)
+    ctx.scope.report(INDEX_MISMATCH, message, binder.space.span, fixes=(fix,))
 
 
 def _running(binder: Binder, lag: int, ctx: StepContext) -> Running:

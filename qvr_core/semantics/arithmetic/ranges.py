@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from qvr_core.semantics.language.builtins import COMPARISONS, canonical
 from qvr_core.semantics.scope.environment import StepContext
@@ -13,18 +14,22 @@ from qvr_core.semantics.types import intervals as i
 from qvr_core.semantics.types.intervals import ANYTHING, INFINITE, Interval
 from qvr_core.semantics.types.model import (
     Apply,
+    Arrange,
     Arrow,
     Bound,
     Builtin,
     Constant,
+    Contract,
     Data,
     Expr,
     FactorTable,
     Function,
     Index,
+    IndexValue,
     Lift,
     ListOf,
     Ref,
+    Window,
 )
 from qvr_core.semantics.types.spaces import Constrained, Finite, Real, Space, item_of
 from qvr_core.semantics.types.walk import operands
@@ -46,15 +51,17 @@ def range_of(expr: Expr, ctx: StepContext) -> Interval:
             return found if sources == found.sources else replace(found, sources=sources)
 
 
+_OWN = ("let", "sample", "observe")
+"""What a step binds for itself, where it reads its own earlier elements."""
 _DOUBTFUL = Interval(sources=i.ALL_SOURCES)
 
 
 def _bound(name: str, ctx: StepContext) -> Interval:
     if name in ctx.aliases:
         return _DOUBTFUL
-    if name in ctx.locals:
-        return i.COUNT
     binding = ctx.find(name)
+    if name in ctx.locals and binding is not None and binding.kind not in _OWN:
+        return i.COUNT
     if binding is None:
         return ANYTHING
     return within(binding.type.space) if binding.kind == "input" else binding.range
@@ -81,8 +88,12 @@ def _computed(expr: Expr, inner: list[Interval], ctx: StepContext) -> Interval:
             return _applied(arrow, ctx)
         case Data():
             return within(expr.type.space)
-        case Index():
+        case Index() | Window() | Arrange():
             return inner[0]
+        case IndexValue():
+            return i.COUNT
+        case Contract():
+            return i.total(reduce(i.multiply, inner))
         case ListOf():
             return i.joined(inner)
         case FactorTable():

@@ -58,6 +58,7 @@ def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) 
     states = _states(step, ctx)
     _refuse_options(step.options, ctx)
     told = len(ctx.scope.diagnostics)
+    ctx.looks_back = step.start is not None
     behind = _behind(step, ctx)
     outer = ctx.hidden
     with running(step.binders, {}, ctx) as whole:

@@ -93,6 +93,7 @@ def along_of(indices: Sequence[Running]) -> Along:
 def _behind(trees: Sequence[Arith], step: LetStep | Indexed, ctx: StepContext) -> Mapping[str, Lag]:
     """What lags behind; reports a shift that has no start, and one of a second index."""
     found = lags(trees, step.binders, ctx)
+    ctx.looks_back = step.start is not None or isinstance(step, ObserveStep)
     for name in list(found)[1:]:
         message = f"`{next(iter(found))}` lags behind already, and only one index of a step can"
         ctx.scope.report(INDEX_MISMATCH, message, found[name].place)
@@ -297,6 +298,8 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
             element = space.space if space is not None else REAL_LINE
             own = with_axes(along.plates, element, like=())
             ctx.locals[name.text] = Binding(kind, own, _named(own), ctx.scope.origin(name.span))
+        elif step.start is not None:
+            ctx.locals[name.text] = _unknown(name, ctx)
         drawn = outside_of(check_family(step.draw, family, options.over, ctx, along.axes))
         start = first_draw(step, along, ctx)
         check_start(step, behind, told, ctx)

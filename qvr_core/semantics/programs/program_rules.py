@@ -20,6 +20,7 @@ from qvr_core.semantics.types.model import Ascription, DataName, LetModel, Sampl
 from qvr_core.semantics.types.program_codes import (
     BOUND_TWICE,
     HIDDEN_GLOBAL,
+    INDEX_MISMATCH,
     POSSIBLE_TYPO,
     UNBOUND_ARGUMENT,
     UNOBSERVED_SITE,
@@ -28,7 +29,8 @@ from qvr_core.semantics.types.program_codes import (
     USED_BEFORE_BOUND,
 )
 from qvr_core.semantics.types.spaces import Finite
-from qvr_core.syntax.tree import Item, Placed, Span
+from qvr_core.syntax.tree import Binder, Gather, Item, ObjectRef, Placed, Span, Variable
+from qvr_core.syntax.walk import walk
 
 
 @dataclass(slots=True)
@@ -143,11 +145,58 @@ def check_free(
                 _unbound_argument(free, bound, scope)
             elif free.name not in data:
                 kind, origin = known.get(free.name, (ValueType(None), free.origin))
+                _check_index_of_others(free, bound, steps, scope)
                 data[free.name] = _inferred(free.name, kind, origin)
             elif data[free.name].type.space is None and free.name in known:
                 data[free.name] = _inferred(free.name, known[free.name][0], data[free.name].origin)
     _check_typos([datum for datum in data.values() if not datum.declared and "." not in datum.name], bound, scope)
     return tuple(data.values())
+
+
+def _check_index_of_others(free: FreeName, bound: Bound, steps: Sequence[Placed[Item]], scope: Scope) -> None:
+    """An element picked by a name that nobody binds here, and that other steps have as their index."""
+    if not any(binder.name.text == free.name for step in steps for binder in _binders(step)):
+        return
+    for step in steps:
+        if _holds(step, free.origin.unit) and (over := _indexed_by(free, step, bound)) is not None:
+            here = [one.name.text for one in _binders(step) if _set_name(one) == over]
+            message = f"`{free.name}` is an index of other steps, not of this one"
+            message += f"; did you mean `{here[0]}`?" if here else ""
+            fixes = (Fix(f"Change to `{here[0]}`", (Edit(free.origin, here[0]),), True),) if here else ()
+            scope.report(INDEX_MISMATCH, message, free.origin, fixes=fixes)
+
+
+def _binders(step: Placed[Item]) -> Iterator[Binder]:
+    """The indices of a step and of the steps below it."""
+    yield from getattr(step.unit.node, "binders", ())
+    for child in step.children:
+        yield from _binders(child)
+
+
+def _set_name(binder: Binder) -> str | None:
+    return binder.space.name.text if isinstance(binder.space, ObjectRef) else None
+
+
+def _indexed_by(free: FreeName, step: Placed[Item], bound: Bound) -> str | None:
+    """The set of the axis that a name stands for in a bracket of a step; '' where that is not known."""
+    for part in _units(step):
+        if part.uid != free.origin.unit or part.unit.node is None:
+            continue
+        for node in walk(part.unit.node):
+            if not isinstance(node, Gather) or not isinstance(node.base, Variable):
+                continue
+            for at, index in enumerate(node.indices):
+                if isinstance(index, Variable) and index.name.text == free.name:
+                    binding = bound.names.get(node.base.name.text)
+                    sets = () if binding is None else binding.type.indexed
+                    return (sets[at] or "") if at < len(sets) else ""
+    return None
+
+
+def _units(step: Placed[Item]) -> Iterator[Placed[Item]]:
+    yield step
+    for child in step.children:
+        yield from _units(child)
 
 
 def _inferred(name: str, kind: ValueType, origin: Origin) -> DataName:
@@ -281,13 +330,31 @@ def check_unused(
     for name in idle:
         if isinstance(optional[name].model, LetModel) and not optional[name].inlined and not name.startswith("_"):
             scope.report(UNUSED_BINDING, f"nothing uses `{name}`", optional[name].binds[name].origin)
-    for name, binding in chain.from_iterable(block.declared.items() for block in blocks):
-        if name not in readers and not name.startswith("_"):
+    declared = dict(chain.from_iterable(block.declared.items() for block in blocks))
+    for name, binding in declared.items():
+        if name in readers or name.startswith("_"):
+            continue
+        if not _observed_instead(name, binding, blocks, declared, scope):
             scope.report(UNUSED_BINDING, f"nothing uses the data `{name}`", binding.origin)
     if scored:
         _report_lonely(idle, optional, readers, scope)
     if WHOLE_INPUT not in readers:
         _unused_inputs(inputs, readers, scope)
+
+
+def _observed_instead(
+    name: str, declared: Binding, blocks: Sequence[Block], known: Mapping[str, Binding], scope: Scope
+) -> bool:
+    """Data that nothing uses, and a name that is observed, is not declared and looks like theirs."""
+    for result in chain.from_iterable(block.results for block in blocks):
+        for observed, binding in (*result.binds.items(), *result.nested):
+            if binding.kind == "observe" and observed not in known and closest(observed, [name]):
+                message = f"`{observed}` is not declared, and nothing uses the data `{name}`; did you mean `{name}`?"
+                related = (Related(f"`{name}` is declared here", declared.origin),)
+                fix = Fix(f"Change to `{name}`", (Edit(binding.origin, name),))
+                scope.report(POSSIBLE_TYPO, message, binding.origin, related, (fix,))
+                return True
+    return False
 
 
 def _optional(blocks: Sequence[Block]) -> dict[str, StepResult]:

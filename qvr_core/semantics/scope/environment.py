@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from qvr_core.semantics.scope.scope import Scope
-from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.diagnostics import Diagnostic, Origin
 from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model import Arrow, DataName, Expr, StepModel, ValueType
 from qvr_core.semantics.types.spaces import Finite, Named
@@ -46,6 +46,15 @@ class Binding:
     """Of a data name: the sets that it runs over."""
 
 
+@dataclass(slots=True)
+class Uses:
+    """What an index has been used for: whether anything fits, the sets that wanted another one, and what was told."""
+
+    fits: bool = False
+    wanted: list[str | None] = field(default_factory=list["str | None"])
+    told: Diagnostic | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Running:
     """An index that runs over a set; `axis` is what its axis is called, `lag` how many first elements it leaves out."""
@@ -56,6 +65,7 @@ class Running:
     axis: str
     lag: int
     span: Span
+    uses: Uses = field(default_factory=Uses, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +138,8 @@ class StepContext:
     """The indices in force."""
     table: frozenset[str] = frozenset()
     """The sets that the step is ascribed: values over some of them go together."""
+    looks_back: bool = False
+    """True where the step may read earlier elements: it says what the first ones are, or they are given."""
     hidden: dict[str, Hidden] = field(default_factory=dict[str, Hidden])
     hidden_reads: list[tuple[str, tuple[Expr, ...]]] = field(default_factory=list[tuple[str, tuple[Expr, ...]]])
     """The places of hidden chains that the step reads, each as it is written."""
