@@ -16,6 +16,7 @@ from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
+from qvr_core.runtime.programs.linear_recursion import linear_recursion
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NonFinite, RuntimeProblem
@@ -84,6 +85,7 @@ class IndexedLet:
         self.at = next((at for at, index in enumerate(model.indices) if index.lag), None)
         self.index = None if self.at is None else model.indices[self.at]
         self.recursive = model.recursive
+        self.linear = linear_recursion(step.names, model, parts)
 
     def run(self, frame: Frame) -> None:
         computed = asked()
@@ -113,11 +115,13 @@ class IndexedLet:
 
     def _run_along(self, frame: Frame) -> None:
         assert self.at is not None and self.index is not None
+        firsts = [self._first([one(frame) for one in start]) for start in self.starts]
+        solved = None if self.linear is None else self.linear.solve(frame, firsts, self.sizes)
+        if solved is not None:
+            frame.bound.update(zip(self.names, solved, strict=True))
+            return
         sizes = [1 if at == self.at else size for at, size in enumerate(self.sizes)]
-        grown = [
-            indexed.Growing.of(self._first([one(frame) for one in start]), self.at, self.index.name)
-            for start in self.starts
-        ]
+        grown = [indexed.Growing.of(first, self.at, self.index.name) for first in firsts]
         for name, value in zip(self.names, grown, strict=True):
             frame.bound[name] = Cell(value, value.rows)
         for element in range(self.index.lag, self.sizes[self.at]):
