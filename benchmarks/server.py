@@ -66,6 +66,26 @@ def long_program(steps: int) -> str:
     return "object R : Real 1\nprogram long : R -> R\n" + "\n".join(body) + "\n" + tail
 
 
+def statistical_program(parts: int) -> str:
+    """One program of index notation over typed data: 20 lines a part, 4 of them with indices."""
+    head = "object County, House : FinSet _\nobject Feature : {floor, wood, year}\nprogram homes : House -> House\n"
+    body = ["    data county : House -> County", "    data x : House * Feature"]
+    for n in range(parts):
+        body += [f"    data y{n} : House", f"    data soil{n} : County"]
+        body += [f"    sample {name}{n} <- Normal(0.0, 1.0)" for name in ("mu", "gamma", "slope", "drift")]
+        body += [f"    sample {name}{n} <- HalfNormal(1.0)" for name in ("tau", "sigma", "width", "scale")]
+        body += [
+            f"    let {b}{n} = exp({a}{n}) * 0.5 + gamma{n}^2" for a, b in zip(["mu", *"pqrst"], "pqrstv", strict=True)
+        ]
+        body += [
+            f"    sample level{n}[c : County] <- Normal(mu{n} + gamma{n} * soil{n}[c], tau{n}) [noncentred]",
+            f"    sample beta{n}[f : Feature] <- Normal(slope{n}, width{n})",
+            f"    let eta{n}[i : House] = level{n}[county[i]] + sum(beta{n}[f] * x[i, f] for f : Feature) * 0.5",
+            f"    observe y{n}[i : House] <- Normal(eta{n}[i] + drift{n} * v{n}, sigma{n} + scale{n})",
+        ]
+    return head + "\n".join([*body, "    return eta0"]) + "\n"
+
+
 def many_hints(count: int) -> str:
     """A line for each of many hints."""
     return "".join(f"object Unused_{number} : Real {number % 50 + 1}\n" for number in range(count))
@@ -245,7 +265,10 @@ async def measure(quick: bool) -> list[Figure]:
         figures.append(Figure("hover, definition, completion", label, spread(asked), question))
         figures.append(Figure("server memory", label, (editor.memory() / 1e6,), (memory,), "MB"))
         await editor.stop()
+    statistical = statistical_program(10)
+    indexed = next(n for n, line in enumerate(statistical.split("\n")) if line.startswith("    let eta5"))
     for what, size, text, line, budget in (
+        ("keystroke in a statistical program", "200 lines, 40 indexed", statistical, indexed, (3, 8)),
         ("keystroke in one program", "1,000 steps", long_program(1000), 500, (12, 30)),
         ("keystroke among hints", "1,000 hints", many_hints(1000), 500, (4, 10)),
     ):
