@@ -95,6 +95,8 @@ def meaning(binding: Binding) -> tuple[object, ...]:
         binding.real_site,
         binding.family,
         binding.constant,
+        binding.range,
+        binding.over,
         binding.numbers,
         binding.predicted,
     )
