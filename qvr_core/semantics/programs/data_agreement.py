@@ -19,10 +19,9 @@ from qvr_core.syntax.tree import Name
 
 def agreed(name: Name, typed: TypedSite, ctx: StepContext) -> TypedSite:
     """The site, checked against the declaration of its name; a draw without axes takes those of the data."""
-    declared = ctx.bindings.get(name.text)
+    declared = ctx.reads[name.text] = ctx.bindings.get(name.text)
     if declared is None or declared.kind != "data":
         return typed
-    ctx.find(name.text)
     if isinstance(declared.type.space, Unknown) or isinstance(typed.type.space, Unknown):
         return typed
     if typed.type.space is None:

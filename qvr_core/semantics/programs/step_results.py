@@ -222,7 +222,11 @@ class Block(Findings):
 
 def make_block(results: list[StepResult]) -> Block:
     """Sum up some steps."""
-    binds = _merged(result.binds for result in results)
+    binds: dict[str, Binding] = {}
+    for name, binding in chain.from_iterable(result.binds.items() for result in results):
+        # what is bound again, as data that are observed, stands where it is bound last
+        binds.pop(name, None)
+        binds[name] = binding
     optional = {
         name: result
         for result in results
