@@ -137,8 +137,8 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
     elif any(binding.kind == "function" for _, binding in binds) and _reads_damaged(ctx):
         binds = [(name.text, damaged_binding(ctx, name.span)) for name in placed.unit.declares]
     binds = follow_predictions(node, model, binds, ctx)
-    # what the block observes may be declared above it
-    reads = frozenset(ctx.reads.keys() - {name for name, _ in nested if name not in bindings})
+    # with what its block binds: an observed name may be declared above it, now or after an edit
+    reads = frozenset(ctx.reads)
     return StepResult(
         units=unit_identities(placed),
         model=model,

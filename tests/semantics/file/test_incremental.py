@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from enum import Enum
@@ -177,6 +178,56 @@ def test_index_notation_under_edits(seed: int) -> None:
         analyzer.edit(position(text, start), position(text, end), new)
         text = text[:start] + new + text[end:]
         assert told(analyzer.snapshot()) == told(Analyzer(text).snapshot()), f"step {step}\n{text}"
+
+
+PROGRAMS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests" / "programs").glob("*.qvr"))]
+
+PROGRAM_WORDS = [
+    *INDEXED_WORDS, "    data y : Row\n", "size(County)", ", over=County", " : County * House", "HalfNormal(1.0)",
+    "Normal(0.0, 1.0)", "    predict y2[i : House] <- Normal(0.0, 1.0)\n", "[noncentred]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_statistical_programs_under_edits(seed: int) -> None:
+    rng = random.Random(2000 + seed)
+    whole = rng.choice(PROGRAMS)
+    words = [*PROGRAM_WORDS, *rng.sample(re.findall(r"[a-zA-Z_]\w+", whole), 12)]
+    text, analyzer = whole, Analyzer(whole)
+    for step in range(20):
+        if rng.random() < 0.25:
+            analyzer.edit(Cursor(0, 0), Cursor(10**9, 0), whole)
+            text = whole
+        start, end, new = random_edit(text, rng, words, [whole])
+        analyzer.edit(position(text, start), position(text, end), new)
+        text = text[:start] + new + text[end:]
+        assert told(analyzer.snapshot()) == told(Analyzer(text).snapshot()), f"step {step}\n{text}"
+
+
+CHAIN = """\
+object R : FinSet 3
+program p : R -> Real 1
+    data y : R
+    sample s <- HalfNormal(1.0)
+    let a = s * 2.0
+    let b = a + 1.0
+    observe y : R <- Normal(0.0, b)
+    return s
+export p
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [("    sample s <- HalfNormal(1.0)\n", "    sample s <- Normal(0.0, 1.0)\n"), ("    data y : R\n", "")],
+)
+def test_what_a_line_far_above_says_is_told_after_an_edit_and_after_its_undoing(line: str, other: str) -> None:
+    analyzer = Analyzer(CHAIN)
+    for before, after in ((line, other), (other, line)):
+        text = analyzer.text.replace(before or "    sample s", after + ("" if before else "    sample s"), 1)
+        analyzer.edit(Cursor(0, 0), Cursor(10**9, 0), text)
+        assert analyzer.text == text
+        assert told(analyzer.snapshot()) == told(Analyzer(text).snapshot())
 
 
 REPLICATED = [
