@@ -45,6 +45,7 @@ MENDED = [
     ("autoregression", "rate[t - 1 - j]", "rate[t + 1 + j]", "future-shift", "t + 1 + j"),
     ("autoregression", "phi[j] *", "phi *", "axes-mismatch", "phi"),
     ("garch", "variance[t - 1]", "variance[t]", "used-before-bound", "variance[t]"),
+    ("garch", "(change[t - 1] - mu)", "(change[t] - mu)", "used-before-bound", "change[t]"),
     ("garch", "sqrt(variance[t])", "sqrt(variance)", "axes-mismatch", "variance"),
     ("garch", "change[t - 1] - mu", "change[t + 1] - mu", "future-shift", "t + 1"),
     ("local_linear_trend", "level[t - 1] + slope[t - 1]", "level[t - 1] + slope", "axes-mismatch", "slope"),

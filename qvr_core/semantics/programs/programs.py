@@ -5,11 +5,13 @@ A step is checked again only where its own text or something that it reads has c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from weakref import WeakKeyDictionary
 
+from qvr_core.semantics.arithmetic.read_cycles import check_cycles
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.weight_sites import Use, weight_sites
 from qvr_core.semantics.programs.program_density import program_density
@@ -93,7 +95,7 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         lengths = check_lengths(options.lengths, typed.bindings, typed.whole, reached, scope)
     padded = None if lengths is None else lengths.datum
     data = check_free(typed.blocks, Bound(typed.bindings, typed.inner), statement.header.children, scope, padded)
-    _check_whole(typed, returned, options, scope)
+    _check_whole(typed, returned, options, statement, scope)
     scope.unit = statement.uid
     items = () if returned is None else returned.items
     name_place = scope.origin(header.name.span)
@@ -260,16 +262,29 @@ def _last_line(placed: Placed[Item]) -> Origin:
     return Origin(placed.uid, Span(0, len(placed.unit.text)))
 
 
-def _check_whole(typed: Reading, returned: Returned | None, options: HeaderOptions, scope: Scope) -> None:
-    """Hints about what nothing uses; a program with mistakes is left alone, they may be why."""
+def _check_whole(
+    typed: Reading, returned: Returned | None, options: HeaderOptions, statement: Statement, scope: Scope
+) -> None:
+    """Circles of reads, and hints about what nothing uses; a program with mistakes is left alone, they may be why."""
     if scope.mistaken or returned is None:
         return
+    if observed := _observed_above(typed):
+        check_cycles(statement.header.children, observed, scope)
     names = [name for _, name in returned.items]
     if options.lengths is not None:
         names.append(options.lengths.text)
     names.extend(name.text for name in options.keep or ())
     check_unused(typed.blocks, typed.inputs, names, "Score" in typed.effects, scope)
     check_plates(typed.blocks, typed.bindings, names, scope)
+
+
+def _observed_above(typed: Reading) -> list[str]:
+    """The observed names that other steps read."""
+    readers = Counter(name for block in typed.blocks for name in block.reads)
+    # a declared name is read where it is observed
+    readers.subtract(name for block in typed.blocks for name in block.declared)
+    bound = {**typed.inner, **typed.bindings}
+    return [name for name, binding in bound.items() if binding.kind == "observe" and readers[name] > 0]
 
 
 def _check_effects(declared: frozenset[str], span: Span, done: frozenset[str], scope: Scope) -> None:

@@ -1,0 +1,101 @@
+"""What is observed may be read by steps above it, element by element: but no element may depend on itself.
+
+`let v[t] = f(y[t])` above `observe y[t] <- Normal(0.0, v[t])` goes round in a circle; with `y[t - 1]` it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from qvr_core.semantics.scope.scope import Scope
+from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
+from qvr_core.semantics.types.program_codes import USED_BEFORE_BOUND
+from qvr_core.syntax.tree import (
+    Arith,
+    Binder,
+    Gather,
+    Item,
+    LetStep,
+    ObserveStep,
+    Placed,
+    SampleStep,
+    Span,
+    TupleArith,
+    Variable,
+)
+from qvr_core.syntax.walk import walk
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """`y[t]` in a step that runs over t: the name, where it stands, and the text one element earlier."""
+
+    name: str
+    place: Origin
+    earlier: str | None
+
+
+def check_cycles(steps: Sequence[Placed[Item]], observed: Sequence[str], scope: Scope) -> None:
+    """Report each of the observed names of which an element depends on itself, at the first read on the way round."""
+    reads = dict(_all_reads(steps))
+    for name in observed:
+        way = _way_back(name, reads)
+        if way is not None:
+            _report(name, way, scope)
+
+
+def _all_reads(steps: Sequence[Placed[Item]]) -> Iterator[tuple[str, list[Read]]]:
+    for step in steps:
+        node = step.unit.node
+        if isinstance(node, LetStep) and node.binders:
+            names = node.pattern.names
+            value = node.value
+            each: Sequence[Arith] = value.items if isinstance(value, TupleArith) else [value] * len(names)
+            for name, entry in zip(names, each, strict=False):
+                yield name.text, list(_reads([entry], node.binders, node.start is not None, step))
+        elif isinstance(node, ObserveStep | SampleStep) and node.binders:
+            name = node.name if isinstance(node, ObserveStep) else next(iter(node.pattern.names), None)
+            if name is not None:
+                back = isinstance(node, ObserveStep) or node.start is not None
+                yield name.text, list(_reads([arg.value for arg in node.draw.args or ()], node.binders, back, step))
+        yield from _all_reads(step.children)
+
+
+def _reads(trees: Sequence[Arith], binders: Sequence[Binder], back: bool, step: Placed[Item]) -> Iterator[Read]:
+    """What is read at the very element that a step makes."""
+    own = [binder.name.text for binder in binders]
+    for node in (node for tree in trees for node in walk(tree)):
+        if not isinstance(node, Gather) or not isinstance(node.base, Variable):
+            continue
+        places = [index.name.text if isinstance(index, Variable) else None for index in node.indices]
+        if places == own:
+            text = step.unit.text
+            earlier = f"{text[node.span.start : node.indices[-1].span.end]} - 1]" if back else None
+            yield Read(node.base.name.text, Origin(step.uid, Span(node.span.start, node.span.end)), earlier)
+
+
+def _way_back(name: str, reads: Mapping[str, list[Read]]) -> list[Read] | None:
+    """The reads by which an element of `name` comes back to itself, the last of which reads `name`."""
+    pending: list[list[Read]] = [[read] for read in reads.get(name, ())]
+    seen: set[str] = set()
+    while pending:
+        way = pending.pop()
+        last = way[-1].name
+        if last == name:
+            return way
+        if last not in seen:
+            seen.add(last)
+            pending += [[*way, read] for read in reads.get(last, ())]
+    return None
+
+
+def _report(name: str, way: Sequence[Read], scope: Scope) -> None:
+    last = way[-1]
+    through = " and ".join(f"`{read.name}`" for read in way[:-1])
+    message = f"`{name}` depends on itself at the same element, through {through}"
+    message += f"; an earlier one is `{last.earlier}`" if last.earlier is not None else ""
+    fixes = ()
+    if last.earlier is not None:
+        fixes = (Fix(f"Change to `{last.earlier}`", (Edit(last.place, last.earlier),), True),)
+    scope.report(USED_BEFORE_BOUND, message, last.place, fixes=fixes)
