@@ -197,12 +197,34 @@ def fields(rng: np.random.Generator) -> None:
     (HERE / "icar.json").write_text(json.dumps({**content, "edges": edges}) + "\n", encoding="utf-8")
 
 
+def surveys(rng: np.random.Generator) -> None:
+    states, ages = np.array(["Ohio", "Utah", "Iowa", "Maine"]), np.array(["young", "middle", "old"])
+    state, age = rng.integers(0, 4, 80), rng.choice(3, 80, p=[0.15, 0.25, 0.6])
+    yes = rng.binomial(1, logistic(np.array([0.5, -0.8, 0.0, 0.6])[state] + np.array([0.7, 0.0, -0.5])[age]))
+    save("mrp", {"state": states[state], "age": ages[age], "yes": yes})
+    cells = {"cell_state": np.repeat(states, 3), "cell_age": np.tile(ages, 4)}
+    save("mrp_cells", {**cells, "people": rng.integers(100, 900, 12)})
+
+    controls, treated = rng.integers(40, 200, (2, 9))
+    base = rng.normal(-1.8, 0.4, 9)
+    died = rng.binomial(treated, logistic(base - 0.4 + 0.2 * rng.normal(size=9)))
+    table = {"treated": treated, "treated_died": died, "controls": controls}
+    save("meta_analysis", {**table, "controls_died": rng.binomial(controls, logistic(base))})
+
+    grades = np.array(["benign", "atypical", "malignant"])
+    truth, (slide, reader) = rng.choice(3, 12, p=[0.5, 0.3, 0.2]), np.nonzero(rng.random((12, 4)) < 0.8)
+    right = rng.random(len(slide)) < np.array([0.9, 0.8, 0.7, 0.85])[reader]
+    read = np.where(right, truth[slide], (truth[slide] + rng.integers(1, 3, len(slide))) % 3)
+    save("raters", {"slide": slide + 1, "reader": LETTERS[reader], "grade": grades[read]})
+
+
 def main() -> None:
     rng = np.random.default_rng(20260115)
     hierarchies(rng)
     series(rng)
     hidden(rng)
     fields(rng)
+    surveys(rng)
 
 
 if __name__ == "__main__":

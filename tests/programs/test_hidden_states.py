@@ -96,8 +96,19 @@ def topic_model(v: SimpleNamespace) -> float:
     return _dirichlet(v.theta, 0.5) + _dirichlet(v.phi, 0.2) + np.log(p).sum()
 
 
+def raters(v: SimpleNamespace) -> float:
+    t = Table("raters")
+    slide, reader = t.ascending("slide"), t.appearing("reader")
+    grade = among(t.words("grade"), ["benign", "atypical", "malignant"])
+    each = np.tile(np.log(v.prevalence), (slide.max() + 1, 1))
+    for s, r, g in zip(slide, reader, grade, strict=True):
+        each[s] += np.log([v.hit[r, k] if k == g else (1 - v.hit[r, k]) / 2 for k in range(3)])
+    prior = _dirichlet(v.prevalence, 2.0) + stats.beta.logpdf(v.hit, 6, 2).sum()
+    return prior + special.logsumexp(each, 1).sum()
+
+
 @pytest.mark.parametrize(
-    "density", [hidden_markov, hidden_markov_subjects, capture_recapture, occupancy, mixture, topic_model]
+    "density", [hidden_markov, hidden_markov_subjects, capture_recapture, occupancy, mixture, topic_model, raters]
 )
 def test_the_density_is_what_the_formulas_say(density) -> None:
     assert_agrees(density)

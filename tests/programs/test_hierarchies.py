@@ -152,9 +152,36 @@ def survival(v: SimpleNamespace) -> float:
     )
 
 
+def mrp(v: SimpleNamespace) -> float:
+    t = Table("mrp")
+    state, age = t.appearing("state"), t.appearing("age")
+    p = special.expit(v.mu + v.u[state] + v.a[age])
+    return (
+        normal(v.mu)
+        + half_normal([v.tau, v.omega]).sum()
+        + normal(v.u, 0, v.tau).sum()
+        + normal(v.a, 0, v.omega).sum()
+        + stats.bernoulli.logpmf(t.yes, p).sum()
+    )
+
+
+def meta_analysis(v: SimpleNamespace) -> float:
+    t = Table("meta_analysis")
+    return (
+        normal(v.mu)
+        + half_normal(v.tau, scale=0.5)
+        + normal(v.baseline, -2, 1).sum()
+        + normal(v.effect, v.mu, v.tau).sum()
+        + stats.binom.logpmf(t.controls_died, t.controls, special.expit(v.baseline)).sum()
+        + stats.binom.logpmf(t.treated_died, t.treated, special.expit(v.baseline + v.effect)).sum()
+    )
+
+
 @pytest.mark.parametrize(
     "density",
     [
+        mrp,
+        meta_analysis,
         radon,
         varying_slopes,
         item_response,
