@@ -51,3 +51,12 @@ def test_a_short_fit_has_finite_losses(name: str) -> None:
     svi = SVI(model, guide, torch.optim.Adam(guide.parameters(), lr=0.01), ELBO())
     losses = torch.tensor([svi.step(None, data) for _ in range(4)])
     assert bool(torch.isfinite(losses).all())
+
+
+def test_poststratification_predicts_a_count_for_each_state() -> None:
+    model, data = prepared("mrp").model, data_of("mrp")
+    result = MCMC(NUTSKernel(max_tree_depth=4), num_warmup=20, num_samples=10, seed=1).run(model, None, data)
+    asked, support = result.predictions["asked"], result.deterministic["support"]
+    assert asked.shape[-1] == support.shape[-1] == 4
+    assert bool(((asked >= 0) & (asked <= 100)).all())
+    assert float((asked / 100 - support).abs().max()) < 0.25
