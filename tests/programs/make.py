@@ -217,6 +217,10 @@ def surveys(rng: np.random.Generator) -> None:
     read = np.where(right, truth[slide], (truth[slide] + rng.integers(1, 3, len(slide))) % 3)
     save("raters", {"slide": slide + 1, "reader": LETTERS[reader], "grade": grades[read]})
 
+    x = rng.normal(size=(30, 2))
+    percent = 60 + 15 * np.tanh(x[:, 0] - x[:, 1]) - 5 * x[:, 1] ** 2 + 3 * rng.normal(size=30)
+    save("neural_network", {"x_0": x[:, 0], "x_1": x[:, 1], "percent": percent})
+
 
 def main() -> None:
     rng = np.random.default_rng(20260115)

@@ -177,9 +177,23 @@ def meta_analysis(v: SimpleNamespace) -> float:
     )
 
 
+def neural_network(v: SimpleNamespace) -> float:
+    t = Table("neural_network")
+    with_one = np.column_stack([t.numbers("x_0", "x_1"), np.ones(30)])  # the last weight of each unit is its bias
+    hidden = np.tanh(with_one @ v.first.T)
+    expected = 50 + 20 * (np.column_stack([hidden, np.ones(30)]) @ v.second[0])
+    return (
+        half_normal(v.sigma, scale=5)
+        + normal(v.first, 0, 1).sum()
+        + normal(v.second, 0, 0.5).sum()
+        + normal(t.percent, expected, v.sigma).sum()
+    )
+
+
 @pytest.mark.parametrize(
     "density",
     [
+        neural_network,
         mrp,
         meta_analysis,
         radon,
