@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch.func import functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -76,13 +77,12 @@ def traced(function: ValueAndGrad, q: Tensor, *, compile: bool = False) -> Value
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # a bound method would be counted with its self
-            graph = make_fx(lambda position: function(position))(q)  # noqa: PLW0108
-            _simplify(graph, q)
+            graph = recorded(function, q)
+            simplify(graph, q)
             replay: Any = compiled(graph, [q]) if compile else None
             if replay is None:
                 if not _mutates(graph):
-                    call_directly(graph, _values(graph, q))
+                    call_directly(graph, node_values(graph, q))
                 replay = graph
 
             def run(position: Tensor) -> tuple[Tensor, Tensor]:
@@ -92,6 +92,15 @@ def traced(function: ValueAndGrad, q: Tensor, *, compile: bool = False) -> Value
             return run if _agrees(function, run, q) else None
     except Exception:  # whatever cannot be recorded runs as it is
         return None
+
+
+def recorded(function: ValueAndGrad, q: Tensor) -> fx.GraphModule:
+    """The operations of `function` at positions like `q`; what works in place is written as what gives a new tensor,
+    since only such a graph can be simplified.  Raises where values decide what is done."""
+    # a bound method would be counted with its self
+    graph = make_fx(lambda position: function(position))(q)  # noqa: PLW0108
+    # autograd has its say first: functionalize allows none inside
+    return make_fx(functionalize(graph, remove="mutations"))(q) if _mutates(graph) else graph
 
 
 def _agrees(function: ValueAndGrad, replay: ValueAndGrad, q: Tensor) -> bool:
@@ -116,7 +125,7 @@ class _Recorder(fx.Interpreter):
         return self.seen[n]
 
 
-def _values(module: fx.GraphModule, q: Tensor) -> dict[fx.Node, Any]:
+def node_values(module: fx.GraphModule, q: Tensor) -> dict[fx.Node, Any]:
     """What every node gives at `q`."""
     recorder = _Recorder(module)
     with torch.no_grad():
@@ -130,13 +139,13 @@ def _mutates(module: fx.GraphModule) -> bool:
     return any(schema is not None and schema.is_mutable for schema in schemas)
 
 
-def _simplify(module: fx.GraphModule, q: Tensor) -> None:
+def simplify(module: fx.GraphModule, q: Tensor) -> None:
     """Fold what does not depend on the position, and drop what changes nothing."""
     graph = module.graph
     calls = [node for node in graph.nodes if node.op == "call_function"]
     if _mutates(module):
         return
-    seen = _values(module, q)
+    seen = node_values(module, q)
     fixed = {node for node in graph.nodes if node.op == "get_attr"}
     for node in calls:
         value = seen[node]

@@ -1,4 +1,8 @@
-"""Warm-up: the step size by dual averaging, and the windows in which the mass matrix is learned (as in Stan)."""
+"""Warm-up: the step size by dual averaging, and the windows in which the mass matrix is learned.
+
+Windows double as in Stan, but the first ends after 10 draws, not 100: a chain that knows the scales needs a fraction of
+the steps.  While it does not know them, in the first 100 draws, long trees are not worth their steps.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,9 @@ import numpy as np
 
 from qvr_core.inference.mcmc.mass import Array
 
-INITIAL_BUFFER, FIRST_WINDOW, FINAL_BUFFER = 75, 25, 50
+FIRST_ENDS, FINAL_BUFFER = (10, 25, 50, 100), 50
+EARLY_DRAWS, EARLY_DEPTH = FIRST_ENDS[-1], 6
+"""Draws in which trees are not deeper than this."""
 
 
 class DualAveraging:
@@ -45,22 +51,20 @@ class DualAveraging:
 def window_ends(warmup: int) -> tuple[int, list[int]]:
     """The first draw of the first window, and the draw after each window, in `warmup` draws.
 
-    Windows double; with too few draws for 75 + 25 + 50 they are 15 %, 75 % and 10 %; below 20 there are none.
+    They end at 10, 25, 50, 100, 200, …, the last one 50 draws before the end, and at least as long as the one before.
+    With too few draws for that there is one, after the first 15 % and up to the last 10 %; below 20 there is none.
     """
     if warmup < 20:
         return warmup, []
-    start, final = INITIAL_BUFFER, FINAL_BUFFER
-    size = FIRST_WINDOW
-    if start + size + final > warmup:
-        start, final = int(0.15 * warmup), int(0.1 * warmup)
-        return start, [warmup - final]
-    ends: list[int] = []
-    end = start
-    while end < warmup - final:
-        step = size
-        size *= 2
-        if end + step + size > warmup - final:
-            step = warmup - final - end
-        end += step
-        ends.append(end)
-    return start, ends
+    last = warmup - FINAL_BUFFER
+    if last < FIRST_ENDS[-1]:
+        return int(0.15 * warmup), [warmup - int(0.1 * warmup)]
+    ends = [end for end in FIRST_ENDS if 2 * end <= last]
+    while 4 * ends[-1] <= last:
+        ends.append(2 * ends[-1])
+    return 0, [*ends, last]
+
+
+def is_early(draw: int, warmup: int) -> bool:
+    """Whether a draw of the warm-up is one of those with short trees."""
+    return draw < EARLY_DRAWS <= warmup - FINAL_BUFFER

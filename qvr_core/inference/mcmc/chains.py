@@ -14,7 +14,7 @@ import torch
 from torch import Generator, Tensor
 
 from qvr_core.inference.lifting import LiftedModel
-from qvr_core.inference.mcmc.adaptation import DualAveraging, window_ends
+from qvr_core.inference.mcmc.adaptation import DualAveraging, is_early, window_ends
 from qvr_core.inference.mcmc.hamiltonian import State, Transition, first_step_size, state_at
 from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.mass import Array, DenseMass, DiagonalMass
@@ -140,7 +140,8 @@ class MCMC:
         with contextlib.suppress(Enough):
             for draw in range(total):
                 warmup = draw < self.num_warmup
-                transition = kernel.transition(potential, mass, state, step_size, generators)
+                early = is_early(draw, self.num_warmup)
+                transition = kernel.transition(potential, mass, state, step_size, generators, early=early)
                 state = transition.state
                 if warmup and kernel.adapt_step_size:
                     averaging.update(transition.acceptance)

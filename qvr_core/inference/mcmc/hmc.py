@@ -52,9 +52,16 @@ class HMCKernel:
         return np.clip(np.ceil(self.trajectory_length / step_size), 1, 1000).astype(np.int64)
 
     def transition(
-        self, potential: Potential, mass: Mass, state: State, step_size: Array, generators: Generators
+        self,
+        potential: Potential,
+        mass: Mass,
+        state: State,
+        step_size: Array,
+        generators: Generators,
+        *,
+        early: bool = False,
     ) -> Transition:
-        """One draw per chain."""
+        """One draw per chain; `early` in the warm-up changes nothing."""
         everyone = np.ones(len(generators), dtype=bool)
         # a step size that wavers a little keeps periodic trajectories apart
         step = (step_size * (0.9 + 0.2 * uniforms(generators, everyone))).astype(state.q.dtype)[:, None]

@@ -12,10 +12,10 @@ Array = NDArray[Any]
 Generators = Sequence[np.random.Generator]
 
 SHRINKAGE = 5.0
-"""Pseudo-observations of the prior variance in a window's estimate.
-
-Stan shrinks towards 1e-3; towards the prior variance a chain that has hardly moved keeps its reach.
-"""
+"""Pseudo-observations of a small variance in a window's estimate, as in Stan."""
+SMALL_VARIANCE = 1e-3
+"""Towards the prior's variance, 1, every coordinate that the data tell much about would keep too large a scale until
+the last window."""
 
 
 def _normals(generators: Generators, width: int, dtype: Any) -> Array:
@@ -56,7 +56,7 @@ class DiagonalMass:
         if self.count > 1:
             variance = self.squares / (self.count - 1)
             weight = self.count / (self.count + SHRINKAGE)
-            self.inverse = (weight * variance + (1.0 - weight)).astype(self.inverse.dtype)
+            self.inverse = (weight * variance + (1.0 - weight) * SMALL_VARIANCE).astype(self.inverse.dtype)
             self.root = 1.0 / np.sqrt(self.inverse)
         self.reset()
 
@@ -99,8 +99,8 @@ class DenseMass:
         if self.count > 1:
             covariance = self.products / (self.count - 1)
             weight = self.count / (self.count + SHRINKAGE)
-            identity = np.eye(covariance.shape[-1])
-            self.inverse = (weight * covariance + (1.0 - weight) * identity).astype(self.inverse.dtype)
+            small = SMALL_VARIANCE * np.eye(covariance.shape[-1])
+            self.inverse = (weight * covariance + (1.0 - weight) * small).astype(self.inverse.dtype)
             self._factor()
         self.reset()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from qvr_core.inference.mcmc.adaptation import EARLY_DEPTH
 from qvr_core.inference.mcmc.hamiltonian import (
     MAX_ENERGY_ERROR,
     State,
@@ -47,10 +48,18 @@ class NUTSKernel:
         self.adapt_mass_matrix = adapt_mass_matrix
 
     def transition(
-        self, potential: Potential, mass: Mass, state: State, step_size: Array, generators: Generators
+        self,
+        potential: Potential,
+        mass: Mass,
+        state: State,
+        step_size: Array,
+        generators: Generators,
+        *,
+        early: bool = False,
     ) -> Transition:
-        """One draw per chain."""
-        return _Tree(potential, mass, state, step_size, generators).grow(self.max_tree_depth)
+        """One draw per chain; `early` in the warm-up by a short tree."""
+        depth = min(self.max_tree_depth, EARLY_DEPTH) if early else self.max_tree_depth
+        return _Tree(potential, mass, state, step_size, generators).grow(depth)
 
 
 def _turning(mass: Mass, left: Array, right: Array, total: Array) -> Array:

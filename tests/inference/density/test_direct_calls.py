@@ -55,3 +55,24 @@ def test_pieces_that_overlap_or_leave_a_gap_are_added_up():
         replay = traced(lambda at, function=function: value_and_grad(at, function), q)
         for found, wanted in zip(replay(q + 1.0), value_and_grad(q + 1.0, function), strict=True):
             assert torch.equal(found, wanted)
+
+
+def test_what_works_in_place_is_recorded_without_and_simplified():
+    """Numbers put into a matrix of zeros, as a Cholesky factor is made."""
+
+    def factor(q):
+        matrix = q.new_zeros(q.shape[0], 2, 2)
+        matrix[:, 1, 0] = q[:, 0].tanh()
+        matrix[:, [0, 1], [0, 1]] = q[:, 1:3].exp()
+        return -(matrix + matrix.new_zeros(2, 2)).square().sum((-1, -2))
+
+    plain = partial(value_and_grad, function=factor)
+    replay = traced(plain, torch.randn(2, 5))
+    assert replay is not None
+    names = {getattr(call, "__name__", str(call)) for call in calls(replay)}
+    assert not any(name.split(".")[0].endswith("_") for name in names)
+    # what a simplified graph of plain operations is called by
+    assert torch.tanh in calls(replay)
+    q = torch.randn(2, 5)
+    for found, wanted in zip(replay(q), plain(q), strict=True):
+        assert torch.equal(found, wanted)

@@ -13,8 +13,9 @@ from torch import Tensor
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, HMCKernel, NUTSKernel, Predictive, bayesian_lift_parameters
 from qvr_core.inference.density.recorded import traced
-from qvr_core.inference.mcmc import MCMCResult, joined
+from qvr_core.inference.mcmc import MCMCResult, Progress, joined
 from qvr_core.inference.mcmc.adaptation import DualAveraging, window_ends
+from qvr_core.inference.mcmc.mass import DenseMass, DiagonalMass
 from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.runtime.values.errors import DiscreteLatent, InputProblem, NonFinite
 from tests.inference import posteriors
@@ -233,8 +234,27 @@ def test_divergences_of_all_chains_are_one_line() -> None:
 def test_windows_double_and_leave_a_final_buffer() -> None:
     assert window_ends(10) == (10, [])
     assert window_ends(100) == (15, [90])
-    start, ends = window_ends(1000)
-    assert (start, ends) == (75, [100, 150, 250, 450, 950])
+    assert window_ends(150) == (0, [10, 25, 50, 100])
+    assert window_ends(500) == (0, [10, 25, 50, 100, 200, 450])
+    assert window_ends(1000) == (0, [10, 25, 50, 100, 200, 400, 950])
+
+
+def test_trees_are_short_while_no_scale_is_known() -> None:
+    seen: list[Progress] = []
+    MCMC(NUTSKernel(1e-4, adapt_step_size=False), 150, 1, seed=0).run(location(), None, DATA, watch=seen.append)
+    depths = [int(progress.depth) for progress in seen]
+    assert max(depths[:100]) == 6 and max(depths[100:]) == 10
+
+
+@pytest.mark.parametrize("kind", [DiagonalMass, DenseMass])
+def test_a_coordinate_that_the_data_tell_much_about_gets_its_scale_from_few_draws(kind: type) -> None:
+    mass = kind(1, 2, np.float64)
+    for sign in (1.0, -1.0) * 5:
+        mass.observe(np.array([[sign * 0.01, sign]]))
+    mass.update()
+    inverse = mass.inverse[0] if kind is DiagonalMass else np.diagonal(mass.inverse[0])
+    # ten draws and five of variance 1e-3
+    np.testing.assert_allclose(inverse, [(10 / 9e4 + 0.5e-3) / 1.5, (10 / 9 + 0.5e-3) / 1.5], rtol=1e-12)
 
 
 def test_dual_averaging_converges_where_acceptance_meets_its_target() -> None:
