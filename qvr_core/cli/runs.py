@@ -111,7 +111,7 @@ def show(run_id: str = typer.Argument(help="An id, its beginning, or `last`."), 
     )
     started = next((event for event in reversed(events) if isinstance(event, Started)), None)
     if started is not None:
-        out.print(f"{started.sizes()} on {started.device}; {started.data}", markup=False)
+        out.print(f"{started.sizes()} on {started.where()}; {started.data}", markup=False)
     _sparkline(out, events)
     screen = Screen(job)
     for event in events:

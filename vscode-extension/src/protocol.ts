@@ -120,6 +120,7 @@ export type RunEvent =
       device: string;
       parameters: number;
       guide_parameters?: number;
+      engine?: "compiled" | "replay" | "plain";
       steps: number;
       data: string;
       baselines?: { unigram: number; bigram: number };

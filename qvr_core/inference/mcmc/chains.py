@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +15,9 @@ import torch
 from torch import Generator, Tensor
 
 from qvr_core.inference.lifting import LiftedModel
+from qvr_core.inference.machine.density import MachineDensity
 from qvr_core.inference.mcmc.adaptation import DualAveraging, is_early, window_ends
+from qvr_core.inference.mcmc.engines import Choice, Compiled, Engine, choose, reported
 from qvr_core.inference.mcmc.hamiltonian import State, Transition, first_step_size, state_at
 from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.mass import Array, DenseMass, DiagonalMass
@@ -59,8 +62,12 @@ class MCMC:
 
     Each chain has its own generator (seeded from `seed`, or from torch's global one) and its own adaptation.  `chains`
     says how they run: 'together' (all in one execution, the default where the model allows), 'processes' or
-    'sequential'.  The schedule does not change the seeds.  `compile` hands the density to inductor: seconds at first
-    (later runs find it in its cache on disk), then a fraction of the time per step.
+    'sequential'.  The schedule does not change the seeds.
+
+    `engine` is what evaluates the density.  'auto' takes machine code ('compiled') for long chains of NUTS where the
+    program allows: seconds of compiling at first, which later runs find on disk, then a hundredth of the time.
+    'replay' records the operations of torch and repeats them without autograd, 'plain' runs the program each time.
+    `compile` hands what 'replay' records to torch's compiler.
     """
 
     def __init__(
@@ -73,6 +80,7 @@ class MCMC:
         *,
         chains: Schedule | None = None,
         compile: bool = False,
+        engine: Engine = "auto",
     ) -> None:
         if num_samples < 1 or num_chains < 1 or num_warmup < 0:
             raise InputProblem("num_samples and num_chains must be at least 1, num_warmup at least 0")
@@ -81,6 +89,8 @@ class MCMC:
         self.seed = seed
         self.schedule = chains
         self.compile = compile
+        self.engine: Engine = "replay" if compile and engine == "auto" else engine
+        self.choice: Choice | None = None
 
     def run(
         self,
@@ -95,6 +105,8 @@ class MCMC:
         Raises `DiscreteLatent` where a latent cannot move, `NonFinite` where no start has a finite density.
         """
         potential = potential_of(model, x, observations, compiled=self.compile)
+        if (note := self.choose(potential).note) is not None:
+            warnings.warn(note, stacklevel=2)
         seeds = self.seeds()
         schedule = self.schedule or ("together" if potential.vectorised else "sequential")
         if schedule == "together" or self.num_chains == 1:
@@ -114,11 +126,52 @@ class MCMC:
         # not base, base + 1, …: runs of neighbouring seeds must not share chains
         return [int(word) for word in np.random.SeedSequence(base).generate_state(self.num_chains)]
 
-    def chains_of(self, potential: Potential, seeds: Sequence[int], watch: Watch | None) -> MCMCResult:
-        """The chains of these seeds, all in one execution.  Raises `Enough` where it was enough before any draw."""
+    def choose(self, potential: Potential) -> Choice:
+        """Decide what evaluates a density, and have it compiled where that is to be; for all that follows."""
+        self.choice = choose(self, potential, self.engine)
+        return self.choice
+
+    def chains_of(
+        self,
+        potential: Potential,
+        seeds: Sequence[int],
+        watch: Watch | None,
+        ended: Callable[[], bool] = lambda: False,
+    ) -> MCMCResult:
+        """The chains of these seeds, all in one execution, on the engine that was chosen.  `ended` is asked between
+        slices of transitions.  Raises `Enough` where it was enough before any draw."""
+        choice = self.choice or self.choose(potential)
         # a trajectory that runs away meets infinities on its way to being called divergent
         with np.errstate(all="ignore"):
-            return self._chains(potential, seeds, watch)
+            if choice.density is not None:
+                result = self._compiled(choice.density, potential, seeds, watch, ended)
+            else:
+                result = self._chains(potential, seeds, watch)
+        return replace(result, engine=choice.engine)
+
+    def _compiled(
+        self,
+        density: MachineDensity,
+        potential: Potential,
+        seeds: Sequence[int],
+        watch: Watch | None,
+        ended: Callable[[], bool],
+    ) -> MCMCResult:
+        state = start(potential, [Generator().manual_seed(seed) for seed in seeds])
+        running = Compiled(self, density, state, [np.random.default_rng(seed) for seed in seeds], ended)
+        kept = _Kept(potential)
+        step_size, last, total = np.full(len(seeds), self.kernel.step_size), state.q, running.total
+        with contextlib.suppress(Enough):
+            for draw, (transition, step_size) in enumerate(running.transitions()):
+                last = transition.state.q
+                if draw >= self.num_warmup:
+                    kept.transitions.append(transition)
+                if watch is not None:
+                    watch(_progress(draw, total, draw < self.num_warmup, transition, step_size))
+        if not kept.transitions:
+            raise Enough
+        kept.report_all()
+        return kept.result(step_size, _stuck(state.q, last))
 
     def _chains(self, potential: Potential, seeds: Sequence[int], watch: Watch | None) -> MCMCResult:
         kernel, chains = self.kernel, len(seeds)
@@ -203,6 +256,7 @@ class _Kept:
     def __init__(self, potential: Potential) -> None:
         self.potential = potential
         self.samples: dict[str, list[Tensor]] = {}
+        self.reported: dict[str, Tensor] = {}
         self.transitions: list[Transition] = []
 
     def add(self, transition: Transition) -> None:
@@ -210,13 +264,19 @@ class _Kept:
             self.samples.setdefault(name, []).append(value)
         self.transitions.append(transition)
 
+    def report_all(self) -> None:
+        """The values at all draws at once, chain by chain: no chain's depend on which others run beside it."""
+        positions = np.stack([transition.state.q for transition in self.transitions], 1)
+        each = [reported(self.potential, of_chain) for of_chain in positions]
+        self.reported = {name: torch.stack([values[name] for values in each]) for name in each[0]}
+
     def result(self, step_size: Array, remarks: list[str]) -> MCMCResult:
         def stacked(attribute: str) -> Tensor:
             return torch.from_numpy(np.stack([getattr(t, attribute) for t in self.transitions], 1))
 
         diverging, acceptance = stacked("diverging"), stacked("acceptance")
         return MCMCResult(
-            {name: torch.stack(values, 1) for name, values in self.samples.items()},
+            self.reported or {name: torch.stack(values, 1) for name, values in self.samples.items()},
             acceptance.mean(1),
             diverging.sum(1),
             torch.tensor(step_size),
@@ -260,6 +320,7 @@ def joined(runs: Sequence[MCMCResult]) -> MCMCResult:
         together("acceptance"),
         list(_remarks(runs)),
         runs[0].advice,
+        runs[0].engine,
     )
 
 

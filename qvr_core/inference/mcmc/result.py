@@ -43,6 +43,8 @@ class MCMCResult:
     acceptance: Tensor
     remarks: list[str] = field(default_factory=list[str])
     advice: str = "raise target_accept"
+    engine: str = ""
+    """What evaluated the density: 'compiled', 'replay' or 'plain'; empty where the draws come from elsewhere."""
     given: Given | None = field(default=None, repr=False, compare=False)
     """The model with what it was conditioned on; None where the draws come from elsewhere."""
 

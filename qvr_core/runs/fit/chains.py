@@ -72,9 +72,11 @@ def sample(
 
     `watch(group, groups, progress)` sees the transitions of this process.
     """
+    choice = chains.choice or chains.choose(potential)
     seeds = chains.seeds()
     numbers = list(range(len(seeds)))[len(seeds) * team.rank // team.size : len(seeds) * (team.rank + 1) // team.size]
-    alone = len(seeds) > 1 and not rows_are_independent(potential, seeds)
+    # compiled chains share nothing, wherever they run
+    alone = choice.engine != "compiled" and len(seeds) > 1 and not rows_are_independent(potential, seeds)
     groups = [[number] for number in numbers] if alone else [numbers]
     interruptible = Interruptible(potential, ended)
     found: list[MCMCResult] = []
@@ -85,6 +87,7 @@ def sample(
                     interruptible,
                     [seeds[number] for number in group],
                     lambda now, place=place: watch(place, len(groups), now),
+                    ended,
                 )
             )
         except Enough:

@@ -6,7 +6,7 @@ import importlib
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -15,7 +15,8 @@ from qvr_core.data.pairs import SentencePairs
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc import Progress as Transition
-from qvr_core.inference.mcmc.potential import potential_of
+from qvr_core.inference.mcmc.engines import Choice
+from qvr_core.inference.mcmc.potential import Potential, potential_of
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.posterior import HURRIED, axes_of, chain_table, left_out, table, write_netcdf
 from qvr_core.runs.fit import chains
@@ -23,7 +24,7 @@ from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
-from qvr_core.runs.record.protocol import Cancelled, Event, Finished, Message, PosteriorRow, Progress
+from qvr_core.runs.record.protocol import Cancelled, Event, Finished, Message, PosteriorRow, Progress, Started
 from qvr_core.runs.record.store import RunDirectory
 
 Emit = Callable[[Event], None]
@@ -87,9 +88,32 @@ def _load_writers() -> None:
         importlib.import_module(name)
 
 
-def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit) -> None:
-    """Run the chains and emit every event from here to the last."""
+LONG_COMPILE = 1.0
+"""Seconds of compiling after which it is said that it goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The chains of a run before they start."""
+
+    chains: inference.MCMC
+    potential: Potential
+    given: Given
+
+
+def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Started) -> None:
+    """Run the chains and emit every event, `begun` first."""
     config = prepared.job.config
+    asked: Asked | None = None
+    try:
+        asked = asked_of(prepared)
+        choice = chosen_engine(asked, emit)
+        begun = begun.model_copy(update={"engine": choice.engine})
+    finally:
+        # whatever ends the run here, it has begun
+        emit(begun)
+    if choice.note is not None:
+        emit(Message(level="info", text=choice.note))
     if config.chains < team.size:
         raise Refused(
             "processes",
@@ -99,7 +123,8 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit) -> None:
     if prepared.job.resume:
         emit(Message(level="info", text="chains are not resumed: they start again, with the same seeds"))
     watched = Watched(prepared, stop, emit)
-    result = _sampled(prepared, team, watched)
+    found = chains.sample(asked.chains, asked.potential, team, ended=watched.ended, watch=watched.transition)
+    result = found and replace(found, given=asked.given)
     cancelled, late = stop.cancelled.is_set(), watched.late
     if result is None:
         if not cancelled:
@@ -132,8 +157,20 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit) -> None:
     )
 
 
-def _sampled(prepared: Prepared, team: Team, watched: Watched) -> MCMCResult | None:
-    """The chains of all processes."""
+def chosen_engine(asked: Asked, emit: Emit) -> Choice:
+    """What evaluates the density, compiled where that is to be; what takes long is told."""
+    text = "preparing the program's machine code: it is compiled once, then kept on disk"
+    timer = threading.Timer(LONG_COMPILE, lambda: emit(Message(level="info", text=text)))
+    timer.start()
+    try:
+        return asked.chains.choose(asked.potential)
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def asked_of(prepared: Prepared) -> Asked:
+    """The chains that a run asks for, and what they explore."""
     config, model = prepared.job.config, prepared.model
     x, observations = prepared.move(prepared.train.batch(rows_of(prepared)))
     kernel = inference.NUTSKernel(
@@ -150,9 +187,8 @@ def _sampled(prepared: Prepared, team: Team, watched: Watched) -> MCMCResult | N
         potential = potential_of(lifted, x, observations)
     else:
         potential = potential_of(model, x, observations)
-    asked = inference.MCMC(kernel, config.warmup, config.samples, config.chains, seed=config.seed)
-    found = chains.sample(asked, potential, team, ended=watched.ended, watch=watched.transition)
-    return found and replace(found, given=Given(lifted or model, x, observations))
+    asked = inference.MCMC(kernel, config.warmup, config.samples, config.chains, seed=config.seed, engine=config.engine)
+    return Asked(asked, potential, Given(lifted or model, x, observations))
 
 
 def _stored(prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool) -> tuple[PosteriorRow, ...]:

@@ -101,6 +101,11 @@ class RunConfig(BaseModel):
     max_tree_depth: Annotated[int, Field(ge=1, le=20)] = Field(
         default=10, description="At most 2^depth leapfrog steps a draw."
     )
+    engine: Literal["auto", "compiled", "replay", "plain"] = Field(
+        default="auto",
+        description="What evaluates the density: machine code (`compiled`), recorded operations (`replay`), or the "
+        "program itself (`plain`). `auto` compiles for 500 draws a chain or more, where the program allows.",
+    )
     step_size: Positive | None = Field(
         default=None, description="Leapfrog step at the start; found by search by default."
     )

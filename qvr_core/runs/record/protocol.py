@@ -91,6 +91,8 @@ class Started(Frozen):
     parameters: int
     guide_parameters: int | None = None
     """Those of the guide, where a fit has one."""
+    engine: Literal["compiled", "replay", "plain"] | None = None
+    """What evaluates the density of chains: machine code, recorded operations, or the program itself."""
     steps: int
     """Optimiser steps, or draws of each chain with its warm-up."""
     data: str
@@ -104,6 +106,10 @@ class Started(Frozen):
         """How much there is to fit, in words."""
         guide = "" if not self.guide_parameters else f", guide {self.guide_parameters:,}"
         return f"{self.parameters:,} parameters{guide}"
+
+    def where(self) -> str:
+        """What the run runs on, in words."""
+        return f"{self.device}, as machine code" if self.engine == "compiled" else self.device
 
 
 class Progress(Frozen):

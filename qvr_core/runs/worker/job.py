@@ -121,8 +121,7 @@ def fit(prepared: Prepared, stop: Stop, team: Team, emit: Callable[[Event], None
     """Run a prepared job; every event goes to `emit`, the last one included."""
     config = prepared.job.config
     if config.algorithm == "nuts":
-        emit(started(prepared, config.warmup + config.samples, None))
-        fit_nuts(prepared, stop, team, emit)
+        fit_nuts(prepared, stop, team, emit, started(prepared, config.warmup + config.samples, None))
         return
     engine = SviFit(prepared, stop, team)
     notes = list(engine.restore()) if prepared.job.resume else []

@@ -24,6 +24,7 @@ from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_terms import Terms
 from qvr_core.runtime.values.cells import Cell, as_one, with_rows
+from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.model import FamilyDraw, MarginalizeModel, ObserveModel
@@ -175,7 +176,7 @@ class HiddenChain:
         return flat.expand(sizes).reshape(-1)
 
     def _check(self, index: Tensor, size: int) -> None:
-        if torch.compiler.is_compiling() or not index.numel():
+        if recording() or not index.numel():
             return
         low, high = int(index.min()), int(index.max())
         if low < 0 or high >= size:

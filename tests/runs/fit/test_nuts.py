@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import threading
 from pathlib import Path
 
 import pytest
 import torch
 
 from qvr_core.inference.mcmc import MCMCResult
+from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.runs.figures.posterior import chain_table
+from qvr_core.runs.fit import nuts
 from qvr_core.runs.fit.chains import together
 from qvr_core.runs.record.exports import export_csv
 from qvr_core.runs.record.protocol import (
@@ -19,6 +22,7 @@ from qvr_core.runs.record.protocol import (
     Finished,
     Message,
     Progress,
+    Started,
 )
 from qvr_core.runs.record.store import RunDirectory
 from tests.patience import HANG
@@ -72,6 +76,37 @@ async def test_chains_of_parameters_that_have_not_mixed_are_reported_at_the_end(
     assert isinstance(last, Finished)
     (warning,) = [text for text in last.warnings if text.startswith("the chains have not mixed")]
     assert [event.text for event in events if isinstance(event, Message)].count(warning) == 1
+
+
+@pytest.mark.parametrize("engine", ["compiled", "replay", "plain"])
+async def test_a_run_names_the_engine_that_was_asked_for(tmp_path: Path, engine: str) -> None:
+    job = make_job(
+        tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=20, samples=20, chains=2, engine=engine
+    )
+    events, last = await watched(job)
+    (begun,) = [event for event in events if isinstance(event, Started)]
+    assert isinstance(last, Finished) and last.posterior
+    assert begun.engine == engine
+    assert begun.where() == ("cpu, as machine code" if engine == "compiled" else "cpu")
+
+
+def test_compiling_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = threading.Event()
+    events: list[Event] = []
+
+    class Slow:
+        def choose(self, potential: object) -> Choice:
+            assert told.wait(HANG)
+            return Choice("replay")
+
+    def take(event: Event) -> None:
+        events.append(event)
+        told.set()
+
+    monkeypatch.setattr(nuts, "LONG_COMPILE", 0.0)
+    assert nuts.chosen_engine(nuts.Asked(Slow(), None, None), take).engine == "replay"  # pyright: ignore
+    (message,) = events
+    assert isinstance(message, Message) and message.text.startswith("preparing the program's machine code")
 
 
 def result_of(draws: int, chains: int) -> MCMCResult:

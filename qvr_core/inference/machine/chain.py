@@ -1,0 +1,116 @@
+"""One chain of NUTS as arrays, moved on in slices by compiled code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qvr_core.inference.machine import transition
+from qvr_core.inference.machine.density import MachineDensity
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What all slices of a chain have in common: the warm-up with its windows, and the kernel's settings."""
+
+    warmup: int
+    window_start: int
+    ends: tuple[int, ...]
+    early: int
+    """Draws with trees of at most `early_depth` doublings."""
+    early_depth: int
+    most: int
+    target: float
+    step_size: float
+    dense: bool
+    adapt_step: bool
+    adapt_mass: bool
+
+
+class Chain:
+    """A chain at a position with its log density and gradient; `generator` is its own."""
+
+    def __init__(
+        self,
+        density: MachineDensity,
+        settings: Settings,
+        q: Array,
+        log_density: float,
+        gradient: Array,
+        generator: np.random.Generator,
+    ) -> None:
+        self.density, self.settings, self.generator = density, settings, generator
+        width = len(q)
+        self.q, self.g = q.astype(np.float64), gradient.astype(np.float64)
+        self.numbers = np.zeros(transition.NUMBERS)
+        self.numbers[transition.LOG_DENSITY], self.numbers[transition.STEP] = log_density, settings.step_size
+        self.inverse = np.eye(width) if settings.dense else np.ones((1, width))
+        self.root = np.eye(width) if settings.dense else np.ones((1, 1))
+        self.mean, self.squares = np.zeros(width), np.zeros_like(self.inverse)
+        self.draw = 0
+        self._trees = transition.room_for(width, settings.most)
+        self._room = np.zeros(max(density.room, 1))
+
+    def advance(self, count: int) -> tuple[Array, Array]:
+        """`count` transitions: positions (count, D) and what `transition` reports of each, (count, 6)."""
+        density, settings = self.density, self.settings
+        positions = np.empty((count, len(self.q)))
+        reports = np.empty((count, transition.REPORTED))
+        transition.advance(
+            density.address,
+            self._room,
+            density.reals,
+            density.wholes,
+            self.q,
+            self.g,
+            self.numbers,
+            self.inverse,
+            self.root,
+            self.mean,
+            self.squares,
+            self._trees,
+            self.generator,
+            settings.dense,
+            self.draw,
+            count,
+            settings.warmup,
+            settings.window_start,
+            np.array(settings.ends, dtype=np.int64),
+            settings.early,
+            settings.early_depth,
+            settings.most,
+            settings.target,
+            settings.adapt_step,
+            settings.adapt_mass,
+            positions,
+            reports,
+        )
+        self.draw += count
+        return positions, reports
+
+    def state(self) -> dict[str, Any]:
+        """All that the chain is, to go on from later: arrays, and the generator's state."""
+        arrays = {name: getattr(self, name).copy() for name in _KEPT}
+        return {**arrays, "draw": self.draw, "generator": self.generator.bit_generator.state}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Become what `state` says."""
+        for name in _KEPT:
+            setattr(self, name, np.array(state[name], dtype=np.float64))
+        self.draw = int(state["draw"])
+        self.generator.bit_generator.state = state["generator"]
+
+
+_KEPT = ("q", "g", "numbers", "inverse", "root", "mean", "squares")
+
+
+def compile_sampler(density: MachineDensity) -> None:
+    """Have the sampler's code at hand: it takes seconds once a machine, then is read from numba's cache."""
+    settings = Settings(0, 0, (), 0, 0, 1, 0.8, 0.1, dense=False, adapt_step=False, adapt_mass=False)
+    zero = np.zeros(density.width)
+    Chain(density, settings, zero, 0.0, zero, np.random.default_rng(0)).advance(0)

@@ -1,0 +1,126 @@
+"""A log density and its gradient as one compiled function, taken only where it gives what the plain one gives."""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from qvr_core.inference.density.recorded import ValueAndGrad, node_values, recorded, simplify
+from qvr_core.inference.machine import elementwise, gathers, reductions, views
+from qvr_core.inference.machine.build import address_of, available
+from qvr_core.inference.machine.lowering import Lowering, Unknown
+from qvr_core.inference.machine.source import Text, written
+
+RULES = (elementwise, reductions, views, gathers)
+"""The modules whose import registers the operations."""
+Array = NDArray[Any]
+CHECKS = 5
+TOLERANCE = 1e-9
+"""Largest difference from the plain density, relative to the larger of 1 and the number."""
+MOST_OPERATIONS = 1500
+MOST_LINES = 400
+"""Larger graphs, and texts, take the compiler longer than they are worth: 350 lines 10 s, 900 lines 40 s."""
+
+SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_double, *([ctypes.c_void_p] * 5))
+
+
+@dataclass(slots=True)
+class MachineDensity:
+    """A compiled density: its address, the constants it reads, and the room that each chain lends it."""
+
+    address: int
+    width: int
+    room: int
+    reals: Array
+    wholes: Array
+    keeps: Any
+    """The compiled code, which must outlive its address."""
+
+    def __call__(self, q: Array) -> tuple[float, Array]:
+        """Value and gradient at a position (D,)."""
+        here = np.ascontiguousarray(q, dtype=np.float64)
+        gradient, room = np.empty(self.width), np.empty(max(self.room, 1))
+        arrays = (here, gradient, room, self.reals, self.wholes)
+        value = SIGNATURE(self.address)(*(array.ctypes.data for array in arrays))
+        return float(value), gradient
+
+
+class NotCompiled(Exception):
+    """Why a density runs as torch operations; the message ends a sentence.  `surprising` where users would expect it to
+    be compiled."""
+
+    def __init__(self, why: str, *, surprising: bool = True) -> None:
+        super().__init__(why)
+        self.surprising = surprising
+
+
+def text_of(function: ValueAndGrad, q: Tensor) -> tuple[Text, Tensor, Tensor, int]:
+    """The loops of `function` at one chain's position (1, D) as text, its constants, its width.  Raises `Unknown`."""
+    graph = recorded(function, q)
+    simplify(graph, q)
+    if len(graph.graph.nodes) > MOST_OPERATIONS:
+        raise Unknown(f"so large a graph ({len(graph.graph.nodes)} operations)")
+    program = Lowering(graph, node_values(graph, q)).program()
+    text = written(program.plan, program.value, program.width)
+    if (lines := text.source.count("\n")) > MOST_LINES:
+        raise Unknown(f"so long a program ({lines} lines of loops)")
+    return text, program.reals, program.wholes, program.width
+
+
+def machine_density(function: ValueAndGrad, q: Tensor) -> MachineDensity:
+    """`function` compiled at positions like `q` (1, D).  Raises `NotCompiled` where it has no loops, where there is no
+    compiler, or where the two differ."""
+    if not available():
+        raise NotCompiled("numba is not installed (pip install numba)")
+    if q.dtype != torch.float64:
+        raise NotCompiled("the program has parameters of single precision", surprising=False)
+    # what is wrong with the data is found by the plain program: nothing is looked at while it is recorded
+    function(q)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            text, reals, wholes, width = text_of(function, q)
+        except Unknown as unknown:
+            raise NotCompiled(f"there are no loops for {unknown}") from None
+        except Exception as error:
+            raise NotCompiled(f"it cannot be recorded ({_first_line(error)})") from error
+        try:
+            address, keeps = address_of(text)
+        except Exception as error:
+            raise NotCompiled(f"the compiler failed ({_first_line(error)})") from error
+    made = MachineDensity(address, width, text.room, reals.numpy(), wholes.numpy(), keeps)
+    _check(made, function, q)
+    return made
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def _check(made: Callable[[Array], tuple[float, Array]], plain: ValueAndGrad, q: Tensor) -> None:
+    """Compare value and gradient at several positions; both may be infinite or NaN, but then both must."""
+    generator = torch.Generator().manual_seed(0)
+    for number in range(CHECKS):
+        here = q + 0.3 * number * torch.randn(q.shape, generator=generator, dtype=q.dtype)
+        value, gradient = plain(here)
+        found_value, found_gradient = made(here[0].numpy())
+        for found, wanted in ((np.array([found_value]), value.numpy()), (found_gradient, gradient[0].numpy())):
+            if not _close(found, wanted):
+                raise NotCompiled("its value differs from that of the plain density")
+
+
+def _close(found: Array, wanted: Array) -> bool:
+    finite = np.isfinite(wanted)
+    if not np.array_equal(found[~finite], wanted[~finite], equal_nan=True):
+        return False
+    largest = np.maximum(1.0, np.abs(wanted[finite]).max(initial=0.0))
+    return bool((np.abs(found[finite] - wanted[finite]) <= TOLERANCE * largest).all())

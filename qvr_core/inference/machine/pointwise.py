@@ -1,0 +1,112 @@
+"""Operations on single numbers: how torch calls them, and how they are written in a loop."""
+
+from __future__ import annotations
+
+from qvr_core.inference.machine.loops import Call, Expression, Literal
+
+WRITTEN = {
+    "add": "({} + {})",
+    "sub": "({} - {})",
+    "mul": "({} * {})",
+    "div": "({} / {})",
+    "neg": "(-{})",
+    "eq": "({} == {})",
+    "ne": "({} != {})",
+    "lt": "({} < {})",
+    "le": "({} <= {})",
+    "gt": "({} > {})",
+    "ge": "({} >= {})",
+    "and": "({} and {})",
+    "or": "({} or {})",
+    "xor": "({} != {})",
+    "not": "(not {})",
+    "where": "({1} if {0} else {2})",
+    "truth": "({} != 0)",
+    "number": "(1.0 if {} else 0.0)",
+    "exp": "math.exp({})",
+    "expm1": "math.expm1({})",
+    "log": "math.log({})",
+    "log1p": "math.log1p({})",
+    "sqrt": "math.sqrt({})",
+    "tanh": "math.tanh({})",
+    "sin": "math.sin({})",
+    "cos": "math.cos({})",
+    "atan": "math.atan({})",
+    "erf": "math.erf({})",
+    "erfc": "math.erfc({})",
+    "lgamma": "math.lgamma({})",
+    "abs": "abs({})",
+    "pow": "({} ** {})",
+    "square": "square({})",
+    "sigmoid": "sigmoid({})",
+    "softplus": "softplus({}, {}, {})",
+    "log_sigmoid": "log_sigmoid({})",
+    "digamma": "digamma({})",
+    "at_least": "at_least({}, {})",
+    "at_most": "at_most({}, {})",
+    "sign": "sign({})",
+}
+"""The text of each operation; bare names are functions of `functions`."""
+
+TRUTHS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not", "truth"))
+"""Those that answer yes or no."""
+
+DIRECT = {
+    "add": "add", "sub": "sub", "mul": "mul", "div": "div", "true_divide": "div", "neg": "neg", "eq": "eq", "ne": "ne",
+    "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "bitwise_and": "and", "logical_and": "and", "bitwise_or": "or",
+    "logical_or": "or", "bitwise_xor": "xor", "logical_xor": "xor", "bitwise_not": "not", "logical_not": "not",
+    "where": "where", "exp": "exp", "expm1": "expm1", "log": "log", "log1p": "log1p", "sqrt": "sqrt", "tanh": "tanh",
+    "sin": "sin", "cos": "cos", "atan": "atan", "erf": "erf", "erfc": "erfc", "lgamma": "lgamma", "abs": "abs",
+    "square": "square", "sigmoid": "sigmoid", "digamma": "digamma", "maximum": "at_least", "minimum": "at_most",
+    "sign": "sign", "sgn": "sign",
+}  # fmt: skip
+"""Operations of torch that take tensors or numbers one by one."""
+
+
+def call(name: str, *arguments: Expression) -> Expression:
+    """A call, or what it is where that needs no call: x + 0, x · 1, x / 1, or numbers that are known."""
+    match name, arguments:
+        case ("add", (Literal(0.0), other)) | ("add" | "sub", (other, Literal(0.0))):
+            return other
+        case ("mul", (Literal(1.0), other)) | ("mul" | "div" | "pow", (other, Literal(1.0))):
+            return other
+        case ("add", (Literal(a), Literal(b))):
+            return Literal(a + b)
+        case ("sub", (Literal(a), Literal(b))):
+            return Literal(a - b)
+        case ("mul", (Literal(a), Literal(b))):
+            return Literal(a * b)
+        case ("neg", (Literal(a),)):
+            return Literal(-a)
+        case ("mul", (Literal(-1.0), other)) | ("mul", (other, Literal(-1.0))):
+            return Call("neg", (other,))
+        case ("mul", (Literal(a), Call("mul", (Literal(b), other)))) if a * b == b * a:
+            return call("mul", Literal(a * b), other)
+        case _:
+            return Call(name, arguments)
+
+
+def number(value: float) -> Literal:
+    """A known number."""
+    return Literal(float(value))
+
+
+def power(base: Expression, exponent: float) -> Expression:
+    """base ** exponent, without a call of `pow` where products do."""
+    match exponent:
+        case 0.0:
+            return Literal(1.0)
+        case 1.0:
+            return base
+        case 2.0:
+            return Call("square", (base,))
+        case 0.5:
+            return Call("sqrt", (base,))
+        case -0.5:
+            return Call("div", (Literal(1.0), Call("sqrt", (base,))))
+        case -1.0:
+            return Call("div", (Literal(1.0), base))
+        case -2.0:
+            return Call("div", (Literal(1.0), Call("square", (base,))))
+        case _:
+            return Call("pow", (base, Literal(exponent)))

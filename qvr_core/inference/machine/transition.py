@@ -1,0 +1,376 @@
+"""NUTS and its warm-up as machine code: what `mcmc.nuts`, `mcmc.mass` and `mcmc.adaptation` do, for one chain.
+
+The draws are those of the sampler in numpy up to rounding: the same numbers of the same generator in the same order.
+All that a chain is stands in its arrays and its generator, so it may stop after any transition and go on later.
+"""
+
+# pyright: reportMissingTypeStubs=false, reportUntypedFunctionDecorator=false, reportMissingParameterType=false
+# pyright: reportCallIssue=false
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+compiled: Any = njit(cache=True, error_model="numpy", nogil=True)
+
+MAX_ENERGY_ERROR = 1000.0
+SHRINKAGE, SMALL_VARIANCE = 5.0, 1e-3
+GAMMA, OFFSET, DECAY = 0.05, 10.0, 0.75
+
+# a chain's numbers
+LOG_DENSITY, STEP, CENTRE, LOG_AVERAGE, ERROR, UPDATES, SEEN = range(7)
+NUMBERS = 7
+# rows of a chain's room: states of the trajectory, and sums of momenta
+(
+    LEFT_Q, LEFT_P, LEFT_G, RIGHT_Q, RIGHT_P, RIGHT_G, HERE_Q, HERE_P, HERE_G,
+    PROPOSAL_Q, PROPOSAL_G, SUB_Q, SUB_G, TOTAL, SUB_TOTAL, VELOCITY, WORK,
+) = range(17)  # fmt: skip
+CHECKPOINTS = 17
+"""Two rows a level follow: momentum, and the sum up to it."""
+# columns of what a transition reports
+ACCEPTANCE, DIVERGING, STEPS, DEPTH, VALUE, STEP_SIZE = range(6)
+REPORTED = 6
+
+
+@intrinsic
+def _call(context: Any, address: Any, q: Any, g: Any, w: Any, d: Any, k: Any) -> Any:
+    """The density at an address: value of q, gradient into g."""
+
+    def code(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        real, whole = ir.DoubleType().as_pointer(), ir.IntType(64).as_pointer()
+        kind = ir.FunctionType(ir.DoubleType(), [real, real, real, real, whole])
+        function = builder.inttoptr(arguments[0], kind.as_pointer())
+        pointers = [
+            cgutils.create_struct_proxy(array)(target, builder, value=value).data
+            for array, value in zip(signature.args[1:], arguments[1:], strict=True)
+        ]
+        return builder.call(function, pointers)
+
+    return types.float64(address, q, g, w, d, k), code
+
+
+@compiled
+def _velocity(inverse, dense, momentum, out):
+    """M⁻¹ p."""
+    if dense:
+        for i in range(momentum.shape[0]):
+            total = 0.0
+            for j in range(momentum.shape[0]):
+                total += inverse[i, j] * momentum[j]
+            out[i] = total
+    else:
+        for i in range(momentum.shape[0]):
+            out[i] = inverse[0, i] * momentum[i]
+
+
+@compiled
+def _kinetic(inverse, dense, momentum, work):
+    """½ pᵀ M⁻¹ p."""
+    _velocity(inverse, dense, momentum, work)
+    total = 0.0
+    for i in range(momentum.shape[0]):
+        total += momentum[i] * work[i]
+    return 0.5 * total
+
+
+@compiled
+def _momentum(inverse, root, dense, generator, out):
+    """p ~ N(0, M): with M⁻¹ = L Lᵀ, p = L⁻ᵀ z."""
+    size = out.shape[0]
+    for i in range(size):
+        out[i] = generator.standard_normal()
+    if dense:
+        for i in range(size - 1, -1, -1):
+            total = out[i]
+            for j in range(i + 1, size):
+                total -= root[j, i] * out[j]
+            out[i] = total / root[i, i]
+    else:
+        for i in range(size):
+            out[i] *= 1.0 / math.sqrt(inverse[0, i])
+
+
+@compiled
+def _turning(inverse, dense, left, right, total, first, sum_then, partial, room):
+    """The generalised U-turn criterion, of a whole trajectory, or (`partial`) of what came since a checkpoint."""
+    work, velocity = room[WORK], room[VELOCITY]
+    for i in range(left.shape[0]):
+        since = total[i] - sum_then[i] + first[i] if partial else total[i]
+        work[i] = since - 0.5 * (left[i] + right[i])
+    _velocity(inverse, dense, work, velocity)
+    one, other = 0.0, 0.0
+    for i in range(left.shape[0]):
+        one += left[i] * velocity[i]
+        other += right[i] * velocity[i]
+    return one <= 0.0 or other <= 0.0
+
+
+@compiled
+def _leapfrog(address, w, d, k, inverse, dense, q, p, g, step, velocity):
+    """One step in place; the log density there."""
+    for i in range(q.shape[0]):
+        p[i] += 0.5 * step * g[i]
+    _velocity(inverse, dense, p, velocity)
+    for i in range(q.shape[0]):
+        q[i] += step * velocity[i]
+    value = _call(address, q, g, w, d, k)
+    for i in range(q.shape[0]):
+        p[i] += 0.5 * step * g[i]
+    return -math.inf if math.isnan(value) else value
+
+
+@compiled
+def _joined(a, b):
+    """log(eᵃ + eᵇ)."""
+    if a == b:
+        return a + math.log(2.0)
+    high, low = (a, b) if a > b else (b, a)
+    return high + math.log1p(math.exp(low - high))
+
+
+@compiled
+def _copied(room, new_q, new_p, new_g, q, p, g):
+    for i in range(room.shape[1]):
+        room[new_q, i], room[new_p, i], room[new_g, i] = room[q, i], room[p, i], room[g, i]
+
+
+@compiled
+def _turned(inverse, dense, room, leaf):
+    """Has any balanced subtree that ends at this leaf turned?  Even leaves begin subtrees, odd ones end some."""
+    here = leaf >> 1
+    top = 0
+    while here:
+        top += here & 1
+        here >>= 1
+    if leaf % 2 == 0:
+        for i in range(room.shape[1]):
+            room[CHECKPOINTS + 2 * top, i] = room[HERE_P, i]
+            room[CHECKPOINTS + 2 * top + 1, i] = room[SUB_TOTAL, i]
+        return False
+    trailing = 0
+    while (leaf >> trailing) & 1:
+        trailing += 1
+    for index in range(top, top - trailing, -1):
+        first, sum_then = room[CHECKPOINTS + 2 * index], room[CHECKPOINTS + 2 * index + 1]
+        if _turning(inverse, dense, first, room[HERE_P], room[SUB_TOTAL], first, sum_then, True, room):
+            return True
+    return False
+
+
+@compiled
+def _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, most, report):
+    """One draw, by trees of at most `most` doublings."""
+    size = q.shape[0]
+    _momentum(inverse, root, dense, generator, room[HERE_P])
+    start = numbers[LOG_DENSITY] - _kinetic(inverse, dense, room[HERE_P], room[WORK])
+    for i in range(size):
+        room[HERE_Q, i], room[HERE_G, i] = q[i], g[i]
+        room[TOTAL, i] = room[HERE_P, i]
+        room[PROPOSAL_Q, i], room[PROPOSAL_G, i] = q[i], g[i]
+    _copied(room, LEFT_Q, LEFT_P, LEFT_G, HERE_Q, HERE_P, HERE_G)
+    _copied(room, RIGHT_Q, RIGHT_P, RIGHT_G, HERE_Q, HERE_P, HERE_G)
+    value = numbers[LOG_DENSITY]
+    log_weight, accepted, steps = 0.0, 0.0, 0
+    diverging = False
+    depth = 0
+    going = True
+    while going and depth < most:
+        forward = generator.random() < 0.5
+        if forward:
+            _copied(room, HERE_Q, HERE_P, HERE_G, RIGHT_Q, RIGHT_P, RIGHT_G)
+        else:
+            _copied(room, HERE_Q, HERE_P, HERE_G, LEFT_Q, LEFT_P, LEFT_G)
+        step = numbers[STEP] if forward else -numbers[STEP]
+        weight, sub_value = -math.inf, 0.0
+        for i in range(size):
+            room[SUB_TOTAL, i] = 0.0
+        alive = True
+        leaf = 0
+        while alive and leaf < 1 << depth:
+            here = _leapfrog(
+                address, w, d, k, inverse, dense, room[HERE_Q], room[HERE_P], room[HERE_G], step, room[VELOCITY]
+            )
+            change = here - _kinetic(inverse, dense, room[HERE_P], room[WORK]) - start
+            if math.isnan(change):
+                change = -math.inf
+            accepted += math.exp(min(change, 0.0))
+            steps += 1
+            bad = change < -MAX_ENERGY_ERROR
+            diverging = diverging or bad
+            for i in range(size):
+                room[SUB_TOTAL, i] += room[HERE_P, i]
+            joint = _joined(weight, change)
+            if math.log(generator.random()) < change - joint:
+                sub_value = here
+                for i in range(size):
+                    room[SUB_Q, i], room[SUB_G, i] = room[HERE_Q, i], room[HERE_G, i]
+            weight = joint
+            alive = not bad and not _turned(inverse, dense, room, leaf)
+            leaf += 1
+        # biased progressive sampling between the old trajectory and the new half
+        taken = math.log(generator.random()) < weight - log_weight
+        if alive and taken:
+            value = sub_value
+            for i in range(size):
+                room[PROPOSAL_Q, i], room[PROPOSAL_G, i] = room[SUB_Q, i], room[SUB_G, i]
+        if forward:
+            _copied(room, RIGHT_Q, RIGHT_P, RIGHT_G, HERE_Q, HERE_P, HERE_G)
+        else:
+            _copied(room, LEFT_Q, LEFT_P, LEFT_G, HERE_Q, HERE_P, HERE_G)
+        depth += 1
+        if alive:
+            log_weight = _joined(log_weight, weight)
+            for i in range(size):
+                room[TOTAL, i] += room[SUB_TOTAL, i]
+            left, right = room[LEFT_P], room[RIGHT_P]
+            going = not _turning(inverse, dense, left, right, room[TOTAL], left, left, False, room)
+        else:
+            going = False
+    for i in range(size):
+        q[i], g[i] = room[PROPOSAL_Q, i], room[PROPOSAL_G, i]
+    numbers[LOG_DENSITY] = value
+    report[ACCEPTANCE] = accepted / max(steps, 1)
+    report[DIVERGING] = 1.0 if diverging else 0.0
+    report[STEPS], report[DEPTH], report[VALUE] = steps, depth, value
+
+
+@compiled
+def _restart(numbers, step):
+    """Dual averaging anew around ten times a step size."""
+    numbers[STEP] = step
+    numbers[CENTRE], numbers[LOG_AVERAGE] = math.log(10.0 * step), math.log(step)
+    numbers[ERROR] = numbers[UPDATES] = 0.0
+
+
+@compiled
+def _learn_step(numbers, acceptance, target):
+    """One update of dual averaging (Hoffman & Gelman 2014, section 3.2)."""
+    numbers[UPDATES] += 1.0
+    count = numbers[UPDATES]
+    weight = 1.0 / (count + OFFSET)
+    numbers[ERROR] = (1.0 - weight) * numbers[ERROR] + weight * (target - acceptance)
+    log_step = numbers[CENTRE] - math.sqrt(count) / GAMMA * numbers[ERROR]
+    decay = count**-DECAY
+    numbers[LOG_AVERAGE] = decay * log_step + (1.0 - decay) * numbers[LOG_AVERAGE]
+    numbers[STEP] = math.exp(log_step)
+
+
+@compiled
+def _first_step(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, target):
+    """A step size whose single step is accepted about as often as wanted, by doubling or halving the one there is."""
+    step = numbers[STEP]
+    size = q.shape[0]
+    _momentum(inverse, root, dense, generator, room[LEFT_P])
+    start = numbers[LOG_DENSITY] - _kinetic(inverse, dense, room[LEFT_P], room[WORK])
+    direction = 0
+    for _ in range(50):
+        for i in range(size):
+            room[HERE_Q, i], room[HERE_P, i], room[HERE_G, i] = q[i], room[LEFT_P, i], g[i]
+        here = _leapfrog(
+            address, w, d, k, inverse, dense, room[HERE_Q], room[HERE_P], room[HERE_G], step, room[VELOCITY]
+        )
+        change = here - _kinetic(inverse, dense, room[HERE_P], room[WORK]) - start
+        good = 1 if change > math.log(target) else -1
+        if direction == 0:
+            direction = good
+        if good != direction:
+            break
+        step *= 2.0**direction
+    return step
+
+
+@compiled
+def _observe(q, numbers, mean, squares, dense, work):
+    """One draw of the warm-up, by Welford's recurrence."""
+    numbers[SEEN] += 1.0
+    size = q.shape[0]
+    for i in range(size):
+        work[i] = q[i] - mean[i]
+        mean[i] += work[i] / numbers[SEEN]
+    for i in range(size):
+        if dense:
+            for j in range(size):
+                squares[i, j] += work[i] * (q[j] - mean[j])
+        else:
+            squares[0, i] += work[i] * (q[i] - mean[i])
+
+
+@compiled
+def _learn_mass(numbers, inverse, root, mean, squares, dense):
+    """Take the window's variance, or covariance, as inverse mass and start a new window."""
+    count = numbers[SEEN]
+    size = mean.shape[0]
+    if count > 1.0:
+        weight = count / (count + SHRINKAGE)
+        small = (1.0 - weight) * SMALL_VARIANCE
+        for i in range(squares.shape[0]):
+            for j in range(size):
+                inverse[i, j] = weight * squares[i, j] / (count - 1.0)
+                if not dense or i == j:
+                    inverse[i, j] += small
+        if dense:
+            _factor(inverse, root)
+    numbers[SEEN] = 0.0
+    mean[:] = 0.0
+    squares[:] = 0.0
+
+
+@compiled
+def _factor(matrix, root):
+    """The Cholesky factor."""
+    for i in range(matrix.shape[0]):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for at in range(j):
+                total -= root[i, at] * root[j, at]
+            root[i, j] = math.sqrt(total) if i == j else total / root[j, j]
+
+
+@compiled
+def advance(
+    address, w, d, k, q, g, numbers, inverse, root, mean, squares, room, generator,
+    dense, draw, count, warmup, window_start, ends, early, early_depth, most, target, adapt_step, adapt_mass,
+    positions, reports,
+):  # fmt: skip
+    """Transitions `draw` to `draw + count` of a chain: its arrays are left as they are afterwards, positions and
+    reports are filled."""
+    if draw == 0 and warmup > 0 and adapt_step:
+        _restart(
+            numbers,
+            _first_step(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, target),
+        )
+    for number in range(count):
+        at = draw + number
+        depth = min(most, early_depth) if at < early else most
+        report = reports[number]
+        _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, depth, report)
+        if at < warmup:
+            if adapt_step:
+                _learn_step(numbers, report[ACCEPTANCE], target)
+            if adapt_mass and ends.shape[0] and window_start <= at < ends[-1]:
+                _observe(q, numbers, mean, squares, dense, room[WORK])
+                for end in ends:
+                    if at + 1 == end:
+                        _learn_mass(numbers, inverse, root, mean, squares, dense)
+                        if adapt_step:
+                            _restart(
+                                numbers,
+                                _first_step(
+                                    address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, target
+                                ),
+                            )
+            if at + 1 == warmup and adapt_step and numbers[UPDATES] > 0.0:
+                numbers[STEP] = math.exp(numbers[LOG_AVERAGE])
+        report[STEP_SIZE] = numbers[STEP]
+        positions[number] = q
+
+
+def room_for(width: int, depth: int) -> Any:
+    """A chain's room, for trees of so many doublings."""
+    return np.zeros((CHECKPOINTS + 2 * (depth + 1), width))

@@ -1,0 +1,166 @@
+"""What evaluates the density of a chain: compiled loops with the sampler around them, a replayed graph, or plain torch.
+
+The same seed gives the same draws on one engine; engines round differently, so a result says which it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
+from qvr_core.inference.mcmc.adaptation import EARLY_DEPTH, EARLY_DRAWS, is_early, window_ends
+from qvr_core.inference.mcmc.hamiltonian import State, Transition
+from qvr_core.inference.mcmc.hmc import HMCKernel
+from qvr_core.inference.mcmc.mass import Array
+from qvr_core.inference.mcmc.nuts import NUTSKernel
+from qvr_core.inference.mcmc.potential import LiftedPotential, Potential, ProgramPotential
+
+if TYPE_CHECKING:
+    from qvr_core.inference.machine.chain import Chain
+
+Engine = Literal["auto", "compiled", "replay", "plain"]
+WORTH_COMPILING = 500
+"""Draws of a chain, its warm-up included, from which on compiling pays: it takes seconds once a program and shape."""
+SLICE = 25
+LONG_SLICE = 0.5
+"""Transitions of a chain between two looks at the world, and the seconds that they should take at most."""
+MOST_AT_ONCE = 250
+MOST_NUMBERS = 2_000_000
+"""Draws, and numbers of data, for which the values of all sites are made in one execution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The engine of a run; `note` says in a sentence why it is not the compiled one where that was to be expected."""
+
+    engine: Literal["compiled", "replay", "plain"]
+    density: MachineDensity | None = None
+    note: str | None = None
+
+
+class Asked(Protocol):
+    """What is asked of the chains."""
+
+    kernel: HMCKernel | NUTSKernel
+    num_warmup: int
+    num_samples: int
+
+
+def choose(asked: Asked, potential: Potential, engine: Engine) -> Choice:
+    """The engine that `engine` asks for, or the next best."""
+    if engine == "plain":
+        if isinstance(potential, ProgramPotential | LiftedPotential):
+            potential.record = False
+        return Choice("plain")
+    if engine == "replay":
+        return Choice("replay")
+    try:
+        return Choice("compiled", _compiled(asked, potential, wanted=engine == "compiled"))
+    except NotCompiled as why:
+        expected = engine == "compiled" or why.surprising
+        note = f"the density runs as torch operations, not as machine code: {why}" if expected else None
+        return Choice("replay", note=note)
+
+
+def _compiled(asked: Asked, potential: Potential, *, wanted: bool) -> MachineDensity:
+    if not isinstance(asked.kernel, NUTSKernel):
+        raise NotCompiled("only NUTS is compiled", surprising=False)
+    if not isinstance(potential, ProgramPotential):
+        raise NotCompiled("its parameters are those of networks", surprising=False)
+    if not wanted and asked.num_warmup + asked.num_samples < WORTH_COMPILING:
+        raise NotCompiled("the chains are short", surprising=False)
+    q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
+    density = machine_density(potential.plain_value_and_grad, q)
+    try:
+        # numba is loaded where it is wanted, and complains there of what it cannot write
+        from qvr_core.inference.machine.chain import compile_sampler
+
+        compile_sampler(density)
+    except Exception as error:
+        raise NotCompiled(f"the compiler failed ({type(error).__name__}: {error})") from error
+    return density
+
+
+class Compiled:
+    """Chains on the compiled engine, each with arrays of its own; they give a transition of all at a time."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        density: MachineDensity,
+        state: State,
+        generators: Sequence[np.random.Generator],
+        ended: Callable[[], bool],
+    ) -> None:
+        from qvr_core.inference.machine.chain import Chain, Settings
+
+        kernel, warmup = asked.kernel, asked.num_warmup
+        window_start, ends = window_ends(warmup)
+        settings = Settings(
+            warmup,
+            window_start,
+            tuple(ends),
+            EARLY_DRAWS if is_early(0, warmup) else 0,
+            EARLY_DEPTH,
+            kernel.max_tree_depth if isinstance(kernel, NUTSKernel) else 0,
+            kernel.target_accept,
+            kernel.step_size,
+            kernel.dense_mass,
+            kernel.adapt_step_size,
+            kernel.adapt_mass_matrix,
+        )
+        self.chains: list[Chain] = []
+        for q, generator in zip(state.q, generators, strict=True):
+            value, gradient = density(q)
+            self.chains.append(Chain(density, settings, q, value, gradient, generator))
+        self.total = warmup + asked.num_samples
+        self.ended = ended
+
+    def transitions(self) -> Iterator[tuple[Transition, Array]]:
+        """Each transition of all chains, with the step sizes after it; fewer where `ended` says that it is enough."""
+        threads = max(1, min(len(self.chains), torch.get_num_threads()))
+        with ThreadPoolExecutor(threads) if threads > 1 else contextlib.nullcontext() as pool:
+            run: Callable[..., Any] = map if pool is None else pool.map
+            size, done = 1, 0
+            while done < self.total and not self.ended():
+                count = min(size, self.total - done)
+                began = time.perf_counter()
+                parts = list(run(lambda chain, count=count: chain.advance(count), self.chains))
+                seconds = time.perf_counter() - began
+                # how long slices are changes no draw
+                size = max(1, size // 2) if seconds > LONG_SLICE else min(SLICE, size * 2)
+                positions = np.stack([part[0] for part in parts])
+                reports = np.stack([part[1] for part in parts])
+                for at in range(count):
+                    yield _transition(positions[:, at], reports[:, at])
+                done += count
+
+
+def _transition(q: Array, report: Array) -> tuple[Transition, Array]:
+    acceptance, diverging, steps, depth, value, step_size = report.T
+    # the gradient stays inside: no one asks for it
+    state = State(q, value.copy(), np.zeros((len(q), 0)))
+    return (
+        Transition(state, acceptance.copy(), diverging > 0.0, steps.copy(), depth.astype(np.int64)),
+        step_size.copy(),
+    )
+
+
+def reported(potential: Potential, positions: Array) -> dict[str, Tensor]:
+    """Every latent by name at the draws (N, D) of one chain: (N, …), many draws in one execution."""
+    at_once = MOST_AT_ONCE
+    if isinstance(potential, ProgramPotential):
+        data = max((math.prod(v.shape) for v in potential.observations.values() if isinstance(v, Tensor)), default=1)
+        at_once = max(1, min(MOST_AT_ONCE, MOST_NUMBERS // max(data, positions.shape[1], 1)))
+    parts = [potential.report(part) for part in torch.from_numpy(positions).split(at_once)]
+    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}

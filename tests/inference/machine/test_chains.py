@@ -1,0 +1,226 @@
+"""Compiled chains are those of the sampler in numpy, however they are cut and wherever they run."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from benchmarks.models import RADON, SCHOOLS, VARYING_SLOPES
+from qvr_core.dsl import loads
+from qvr_core.inference import MCMC, HMCKernel, MCMCResult, NUTSKernel
+from qvr_core.inference.machine import build, density
+from qvr_core.inference.machine.chain import Chain, Settings
+from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
+from qvr_core.inference.mcmc.chains import Progress
+from qvr_core.inference.mcmc.potential import potential_of
+
+SETTINGS = Settings(60, 0, (10, 50), 40, 6, 10, 0.8, 0.1, dense=False, adapt_step=True, adapt_mass=True)
+
+UNKNOWN = """
+object D : FinSet 3
+program p : D -> D
+    sample mu : D <- Normal(0.0, 1.0)
+    sample S : CholeskyFactor 3 <- LKJCholesky(2.0)
+    observe y : D <- MultivariateNormal(mu, S)
+    return mu
+"""
+
+
+def sampled(engine: Any, draws: int = 40, **settings: Any) -> MCMCResult:
+    kernel = NUTSKernel(dense_mass=settings.pop("dense", False))
+    chains = MCMC(kernel, draws, draws, 3, seed=1, engine=engine, **settings)
+    return chains.run(loads(SCHOOLS.text).morphism, None, SCHOOLS.data())
+
+
+def compiled(model: Any = SCHOOLS) -> tuple[Any, MachineDensity]:
+    potential = potential_of(loads(model.text).morphism, None, model.data())
+    q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
+    return potential, machine_density(potential.plain_value_and_grad, q)
+
+
+def chain(settings: Settings = SETTINGS, model: Any = SCHOOLS) -> Chain:
+    potential, made = compiled(model)
+    q = potential.initial(torch.Generator().manual_seed(0)).numpy()
+    return Chain(made, settings, q, *made(q), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_compiled_chains_draw_what_the_sampler_in_numpy_draws(dense: bool) -> None:
+    # later on, what is rounded in another way has grown
+    ours, theirs = sampled("compiled", 25, dense=dense), sampled("replay", 25, dense=dense)
+    assert (ours.engine, theirs.engine) == ("compiled", "replay")
+    torch.testing.assert_close(ours.samples["raw"], theirs.samples["raw"], rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(ours.log_density, theirs.log_density, rtol=1e-3, atol=1e-3)
+    assert torch.equal(ours.leapfrog_steps, theirs.leapfrog_steps) and torch.equal(ours.tree_depths, theirs.tree_depths)
+    torch.testing.assert_close(ours.step_sizes, theirs.step_sizes, rtol=1e-3, atol=0.0)
+    torch.testing.assert_close(ours.acceptance, theirs.acceptance, rtol=1e-3, atol=1e-3)
+
+
+def test_the_same_seed_gives_the_same_draws_wherever_chains_run_and_whoever_watches() -> None:
+    seen: list[Progress] = []
+    first = sampled("compiled")
+    potential = potential_of(loads(SCHOOLS.text).morphism, None, SCHOOLS.data())
+    asked = MCMC(NUTSKernel(), 40, 40, 3, seed=1, engine="compiled")
+    asked.choose(potential)
+    watched = asked.chains_of(potential, asked.seeds(), seen.append)
+    torch.set_num_threads(3)
+    others = [sampled("compiled", chains=schedule) for schedule in ("together", "sequential", "processes")]
+    for other in (watched, *others):
+        assert all(torch.equal(first.samples[name], other.samples[name]) for name in first.samples)
+        assert torch.equal(first.step_sizes, other.step_sizes)
+    assert [progress.draw for progress in seen] == list(range(80)) and seen[39].warmup and not seen[40].warmup
+
+
+def test_slices_are_the_chain_at_once() -> None:
+    whole, cut = chain(), chain()
+    wanted = whole.advance(100)
+    parts = [cut.advance(count) for count in (1, 9, 25, 25, 40)]
+    for index in (0, 1):
+        assert np.array_equal(wanted[index], np.concatenate([part[index] for part in parts]))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("at", [5, 30, 80])
+def test_a_chain_goes_on_from_its_state(dense: bool, at: int) -> None:
+    settings = Settings(60, 0, (10, 50), 40, 6, 10, 0.8, 0.1, dense=dense, adapt_step=True, adapt_mass=True)
+    whole, first, second = chain(settings), chain(settings), chain(settings)
+    wanted, _ = whole.advance(100)
+    first.advance(at)
+    second.restore(first.state())
+    rest, _ = second.advance(100 - at)
+    assert np.array_equal(wanted[at:], rest)
+
+
+def test_chains_end_between_slices_with_the_draws_made_so_far() -> None:
+    potential = potential_of(loads(SCHOOLS.text).morphism, None, SCHOOLS.data())
+    asked = MCMC(NUTSKernel(), 20, 1000, 2, seed=1, engine="compiled")
+    asked.choose(potential)
+    looks = iter([False] * 40)
+    result = asked.chains_of(potential, asked.seeds(), None, lambda: next(looks, True))
+    whole = asked.chains_of(potential, asked.seeds(), None)
+    made = result.samples["mu"].shape[1]
+    assert 0 < made < 1000
+    torch.testing.assert_close(result.samples["mu"], whole.samples["mu"][:, :made])
+
+
+def test_long_chains_of_nuts_are_compiled_and_others_are_not() -> None:
+    model, data = loads(SCHOOLS.text).morphism, SCHOOLS.data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert MCMC(NUTSKernel(), 300, 200, 1, seed=0).run(model, None, data).engine == "compiled"
+        assert MCMC(NUTSKernel(), 20, 20, 1, seed=0).run(model, None, data).engine == "replay"
+        assert MCMC(HMCKernel(), 300, 200, 1, seed=0).run(model, None, data).engine == "replay"
+        assert MCMC(NUTSKernel(), 5, 5, 1, seed=0, engine="plain").run(model, None, data).engine == "plain"
+
+
+def test_an_operation_without_loops_is_said_and_the_draws_are_those_of_the_replay() -> None:
+    data = {"y": torch.tensor([0.3, -0.2, 1.0])}
+    model = loads(UNKNOWN).morphism
+    with pytest.warns(UserWarning, match=r"runs as torch operations, not as machine code: there are no loops for the"):
+        found = MCMC(NUTSKernel(), 10, 10, 1, seed=0, engine="compiled").run(model, None, data)
+    wanted = MCMC(NUTSKernel(), 10, 10, 1, seed=0, engine="replay").run(model, None, data)
+    assert found.engine == "replay" and torch.equal(found.samples["mu"], wanted.samples["mu"])
+
+
+def test_a_program_that_is_too_large_to_compile_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(density, "MOST_LINES", 10)
+    with pytest.warns(UserWarning, match=r"there are no loops for so long a program \(\d+ lines of loops\)"):
+        assert sampled("compiled", 5).engine == "replay"
+
+
+def test_a_mixture_and_its_groups_are_compiled() -> None:
+    """Densities by `logsumexp` over the states that are summed out, each group's at its place."""
+    text = """
+object Row : FinSet 6
+object Group : FinSet 2
+object Kind : FinSet 3
+program p : Row -> Row
+    sample mu : Kind <- Normal(0.0, 2.0)
+    sample w : Kind <- Normal(0.0, 1.0)
+    marginalize z[i : Row] : Kind <- Categorical(logits=w)
+        observe y[i : Row] <- Normal(mu[z[i]] + group[i], 1.0)
+    return mu
+"""
+    data = {"y": torch.randn(6, dtype=torch.float64), "group": torch.tensor([0, 1, 1, 0, 1, 0])}
+    potential = potential_of(loads(text).morphism, None, data)
+    q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
+    value, gradient = machine_density(potential.plain_value_and_grad, q)(q[0].numpy())
+    wanted_value, wanted = potential.plain_value_and_grad(q)
+    np.testing.assert_allclose(value, float(wanted_value), rtol=1e-11)
+    np.testing.assert_allclose(gradient, wanted[0].numpy(), rtol=1e-10, atol=1e-10)
+
+
+def test_without_the_compiler_chains_run_and_say_what_would_make_them_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(density, "available", lambda: False)
+    with pytest.warns(UserWarning, match=r"numba is not installed \(pip install numba\)"):
+        assert sampled("compiled", 5).engine == "replay"
+
+
+def test_a_compiler_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(text: object) -> object:
+        raise RuntimeError("no room on the disk")
+
+    monkeypatch.setattr(density, "address_of", broken)
+    with pytest.warns(UserWarning, match=r"the compiler failed \(RuntimeError: no room on the disk\)"):
+        assert sampled("compiled", 5).engine == "replay"
+
+
+def test_a_density_that_compiles_to_something_else_is_refused() -> None:
+    """A function whose value changes once it has been recorded."""
+    calls = 0
+
+    def plain(q: Tensor) -> tuple[Tensor, Tensor]:
+        nonlocal calls
+        calls += 1
+        return (q.square().sum(-1) + 1e-6 * calls), 2.0 * q
+
+    with pytest.raises(NotCompiled, match="its value differs"):
+        machine_density(plain, torch.ones(1, 3, dtype=torch.float64))
+
+
+def test_infinities_are_those_of_the_plain_density() -> None:
+    def plain(q: Tensor) -> tuple[Tensor, Tensor]:
+        inside = q[:, 0] > 0
+        value = torch.where(inside, q.sum(-1), -torch.inf)
+        return value, torch.where(inside, 1.0 / (q - q), q)
+
+    made = machine_density(plain, torch.ones(1, 2, dtype=torch.float64))
+    for first in (1.0, -1.0):
+        q = torch.tensor([[first, 2.0]], dtype=torch.float64)
+        value, gradient = made(q[0].numpy())
+        wanted_value, wanted = plain(q)
+        assert value == float(wanted_value)
+        np.testing.assert_array_equal(gradient, wanted[0].numpy())
+
+
+def test_one_build_serves_all_data_of_a_shape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
+    model = loads(SCHOOLS.text).morphism
+    found: list[MachineDensity] = []
+    for shift in (0.0, 1.5):
+        data = SCHOOLS.data() | {"y": SCHOOLS.data()["y"] + shift}
+        potential = potential_of(model, None, data)
+        q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
+        found.append(machine_density(potential.plain_value_and_grad, q))
+    assert found[0].address == found[1].address
+    q = np.ones(found[0].width)
+    assert found[0](q)[0] != found[1](q)[0]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("model", [VARYING_SLOPES, RADON])
+def test_compiled_chains_have_the_posterior_of_plain_ones(model: Any) -> None:
+    program, data = loads(model.text).morphism, model.data()
+    ours = MCMC(NUTSKernel(), 1000, 1000, 4, seed=0, engine="compiled").run(program, None, data)
+    theirs = MCMC(NUTSKernel(), 500, 250, 4, seed=5, engine="replay").run(program, None, data)
+    for name, values in ours.samples.items():
+        sd = values.std((0, 1)).clamp_min(1e-12)
+        apart = (values.mean((0, 1)) - theirs.samples[name].mean((0, 1))).abs() / sd
+        error = theirs.ess[name].clamp_min(1.0).rsqrt() + ours.ess[name].clamp_min(1.0).rsqrt()
+        assert bool((apart <= 5.0 * error + 1e-9).all()), name

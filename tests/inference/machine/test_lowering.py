@@ -1,0 +1,175 @@
+"""Each operation's loops against torch: value and gradient, at shapes of all kinds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from benchmarks.models import MODELS
+from qvr_core.dsl import loads
+from qvr_core.inference.machine import functions
+from qvr_core.inference.machine.density import machine_density, text_of
+from qvr_core.inference.machine.lowering import Unknown
+from qvr_core.inference.mcmc.potential import potential_of
+
+INDEX = torch.tensor([2, 0, 1, 1, 2, -1])
+MATRIX = torch.randn(5, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+POSITIVE = {"log", "log1p", "sqrt", "rsqrt", "lgamma", "reciprocal", "logit", "xlogy"}
+
+
+def _in_place(x: Tensor) -> Tensor:
+    matrix = x.new_zeros(3, 3)
+    matrix[[1, 2], [0, 1]] = x[:2].tanh()
+    matrix[[0, 0, 0], [0, 1, 2]] = x[2:5]
+    return (matrix @ x[:9].view(3, 3)).exp()
+
+
+OPERATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "exp": torch.exp,
+    "expm1": torch.expm1,
+    "log": torch.log,
+    "log1p": torch.log1p,
+    "sqrt": torch.sqrt,
+    "rsqrt": torch.rsqrt,
+    "tanh": torch.tanh,
+    "sin": torch.sin,
+    "cos": torch.cos,
+    "atan": torch.atan,
+    "erf": torch.erf,
+    "erfc": torch.erfc,
+    "lgamma": torch.lgamma,
+    "abs": torch.abs,
+    "sigmoid": torch.sigmoid,
+    "softplus": F.softplus,
+    "softplus with settings": lambda x: F.softplus(x, beta=2.0, threshold=1.0),
+    "log_sigmoid": F.logsigmoid,
+    "relu": torch.relu,
+    "reciprocal": torch.reciprocal,
+    "square": torch.square,
+    "cube": lambda x: x**3,
+    "inverse square": lambda x: (x * x + 1.0) ** -2,
+    "power of a tensor": lambda x: (x * x + 1.0) ** x,
+    "clamp": lambda x: x.clamp(-0.3, 0.4),
+    "clamp from below": lambda x: x.clamp_min(0.1),
+    "clamp from above": lambda x: x.clamp(max=0.1),
+    "where": lambda x: torch.where((x > 0) & (x < 1) | (x < -1), x.exp(), -x),
+    "maximum": lambda x: torch.maximum(x, x.flip(-1) * 0.7),
+    "logit": lambda x: torch.logit(x / 10.0),
+    "xlogy": lambda x: torch.xlogy(x, x + 1.0),
+    "add with a factor": lambda x: torch.add(x, x.exp(), alpha=-3),
+    "rsub": lambda x: 3.0 - x,
+    "masked_fill": lambda x: x.masked_fill(torch.arange(12) % 3 == 0, 0.5),
+    "mean": lambda x: x.view(3, 4).exp().mean(0) * 2.0,
+    "sum of one axis": lambda x: x.view(3, 4).exp().sum(1).square(),
+    "sum of the other": lambda x: x.view(3, 4).exp().sum(0, keepdim=True).square(),
+    "sum of two axes": lambda x: x.view(2, 3, 2).exp().sum((0, 2)).square(),
+    "amax": lambda x: x.view(3, 4).amax(-1).exp(),
+    "logsumexp": lambda x: x.view(3, 4).logsumexp(-1).square(),
+    "logsumexp of two": lambda x: torch.stack([x, x.flip(-1).square()]).logsumexp(0),
+    "log_softmax": lambda x: x.view(3, 4).log_softmax(-1) * torch.arange(12.0).view(3, 4).double(),
+    "softmax": lambda x: x.view(3, 4).softmax(0) * torch.arange(12.0).view(3, 4).double(),
+    "cumsum": lambda x: x.view(3, 4).cumsum(1).square(),
+    "cumsum of the other axis": lambda x: x.view(3, 4).cumsum(0).square(),
+    "matrix by vector": lambda x: torch.mv(MATRIX, x[:4]).exp(),
+    "matrix by matrix": lambda x: (MATRIX @ x.view(4, 3)).exp(),
+    "matrices of the position": lambda x: (x.view(4, 3) @ x.view(3, 4)).exp(),
+    "batches of matrices": lambda x: torch.bmm(x.view(2, 2, 3), x.view(2, 3, 2).exp()).square(),
+    "dot": lambda x: torch.dot(x, x.exp()),
+    "linear": lambda x: F.linear(x.view(3, 4), MATRIX, MATRIX[:, 0]).tanh(),
+    "einsum": lambda x: torch.einsum("ij,jk,k->ik", MATRIX, x.view(4, 3), x[:3]).exp(),
+    "slice with a step": lambda x: x[1::3].exp() * x[:4],
+    "select": lambda x: x.view(3, 4)[1] * x.view(3, 4)[:, 2].sum(),
+    "transpose": lambda x: (x.view(3, 4).T.exp() @ MATRIX[:3, :3]).square(),
+    "permute and join axes": lambda x: x.view(2, 3, 2).permute(2, 0, 1).reshape(4, 3).exp().cumsum(0).square(),
+    "flip": lambda x: x.flip(-1).cumsum(-1).square(),
+    "expand": lambda x: x[:3].exp().unsqueeze(-1).expand(3, 5) * MATRIX[:, :3].T,
+    "split": lambda x: x.split([3, 9])[0].exp().sum() * x.split([3, 9])[1],
+    "unbind": lambda x: x.view(3, 4).unbind(0)[0] * x.view(3, 4).unbind(0)[2].exp(),
+    "cat": lambda x: torch.cat([x[5:].exp(), x[:5] * 2.0]).cumsum(-1).square(),
+    "stack": lambda x: (torch.stack([x.exp(), x], -1) @ MATRIX[:2, :2]).square(),
+    "pad": lambda x: F.pad(x.exp(), (1, 2)).cumsum(-1).square(),
+    "crop": lambda x: F.pad(x.exp(), (-1, -2)).cumsum(-1).square(),
+    "index": lambda x: x.view(3, 4).exp()[INDEX].square(),
+    "index along the last axis": lambda x: x.view(4, 3)[:, INDEX].exp(),
+    "two indices": lambda x: x.view(3, 4)[INDEX, INDEX.flip(-1)].exp(),
+    "index_select": lambda x: x.view(3, 4).index_select(0, INDEX[:5]).exp(),
+    "gather": lambda x: x.view(3, 4).exp().gather(1, torch.tensor([[0, 0], [3, 1], [2, 2]])).square(),
+    "gather of an expanded vector": lambda x: x[:3].expand(6, 3).gather(-1, INDEX.remainder(3)[:, None]).exp(),
+    "scatter_add": lambda x: torch.zeros(3).double().scatter_add(0, INDEX.remainder(3), x[:6]).exp(),
+    "index_add": lambda x: x[:3].index_add(0, INDEX.remainder(3), x[6:]).exp(),
+    "index_put": lambda x: x.exp().index_put((torch.tensor([3, 7]),), x[:2]).square(),
+    "index_put that adds": lambda x: x.exp().index_put((INDEX,), x[:6], accumulate=True).square(),
+    "diagonal": lambda x: (x[:9].view(3, 3) @ x[:9].view(3, 3)).diagonal().exp(),
+    "diag_embed": lambda x: (torch.diag_embed(x[:3].exp()) @ x.view(3, 4)).square(),
+    "tril": lambda x: (x[:9].view(3, 3).tril() @ x[:9].view(3, 3).triu(1).exp()).square(),
+    "in place": _in_place,
+    "select_scatter": lambda x: x.view(3, 4).exp().select_scatter(x[:4], 0, 1).square(),
+    "isnan": lambda x: torch.where(torch.isnan(x), 0.0, x.exp()),
+    "slice_scatter": lambda x: x.exp().slice_scatter(x[:4], 0, 2, 10, 2).square(),
+    "truths as numbers": lambda x: (x > 0).double() * x.exp() + (x > 1).all().double(),
+    "a large sum beside a small one": lambda x: (MATRIX.T @ torch.mv(MATRIX, x[:4])).exp(),
+}  # fmt: skip
+
+
+def value_and_grad(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    def run(q: Tensor) -> tuple[Tensor, Tensor]:
+        here = q.detach().requires_grad_()
+        with torch.enable_grad():
+            value = function(here[0]).sum().reshape(1)
+            (gradient,) = torch.autograd.grad(value.sum(), here)
+        return value.detach(), gradient
+
+    return run
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_loops_give_what_torch_gives(name: str) -> None:
+    plain = value_and_grad(OPERATIONS[name])
+    generator = torch.Generator().manual_seed(0)
+
+    def position() -> Tensor:
+        q = torch.randn(1, 12, generator=generator, dtype=torch.float64)
+        return q.abs() + 0.1 if name in POSITIVE else q
+
+    text, reals, wholes, width = text_of(plain, position())
+    names = {key: getattr(value, "py_func", value) for key, value in vars(functions).items()}
+    space = {**names, "math": math}
+    # the same text that is compiled, run by Python
+    exec(text.source, space)
+    for _ in range(3):
+        q = position()
+        gradient = np.full(width, np.nan)
+        value = space["log_density"](q[0].numpy(), gradient, np.full(text.room, np.nan), reals.numpy(), wholes.numpy())
+        wanted_value, wanted = plain(q)
+        np.testing.assert_allclose(value, float(wanted_value), rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(gradient, wanted[0].numpy(), rtol=1e-11, atol=1e-11)
+
+
+def test_what_has_no_loops_is_named() -> None:
+    with pytest.raises(Unknown, match="the operation special_bessel_j0"):
+        text_of(value_and_grad(lambda x: torch.special.bessel_j0(x.detach()) + x), torch.randn(1, 3).double())
+
+
+def test_an_index_of_the_position_has_no_loops() -> None:
+    with pytest.raises(Unknown):
+        text_of(value_and_grad(lambda x: x[x.argsort()] * torch.arange(3.0)), torch.randn(1, 3).double())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_loops_of_a_program_are_its_density(name: str) -> None:
+    """Compiled, and run where the plain density is."""
+    potential = potential_of(loads(MODELS[name].text).morphism, None, MODELS[name].data())
+    q = potential.initial(torch.Generator().manual_seed(3)).unsqueeze(0)
+    compiled = machine_density(potential.plain_value_and_grad, q)
+    for seed in range(5):
+        q = potential.initial(torch.Generator().manual_seed(seed)).unsqueeze(0)
+        wanted_value, wanted = potential.plain_value_and_grad(q)
+        value, gradient = compiled(q[0].numpy())
+        np.testing.assert_allclose(value, float(wanted_value), rtol=1e-10)
+        np.testing.assert_allclose(gradient, wanted[0].numpy(), rtol=1e-9, atol=1e-9 * float(wanted.abs().max()))
