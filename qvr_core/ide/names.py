@@ -325,7 +325,7 @@ def _argument(argument: t.ArrowArg, call: str) -> Found:
 def _arrow_part(name: str) -> str:
     if name in COMBINATORS and COMBINATORS[name].bare:
         return "combinator"
-    return "family" if name in FAMILIES else "arrow"
+    return "family" if name in FAMILIES or name == MIXTURE else "arrow"
 
 
 def called_part(name: str, *, arithmetic: bool) -> str:

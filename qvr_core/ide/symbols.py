@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide.names import Occurrence, names_of
 from qvr_core.ide.view import model_of, statement_named
 from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.placing import units_of
@@ -188,6 +189,8 @@ def _value(snapshot: Snapshot, statement: Statement, occurrence: Occurrence) -> 
         return symbol
     if name in BUILTINS and (occurrence.part == "callee" or BUILTINS[name].reserved):
         return Symbol("builtin", name)
+    if occurrence.part == "callee" and name in FAMILIES:
+        return Symbol("family", name)
     return Symbol("data" if occurrence.part == "value" else "unknown", name)
 
 

@@ -91,7 +91,7 @@ def _items(snapshot: Snapshot, place: Context) -> Items:
     elif place.start == "step":
         yield from _step(snapshot, place)
     elif place.start == "composition_rule":
-        yield from functions_offered()
+        yield from functions_offered(snapshot)
     elif place.start in ("deduction_item", "lexicon_entry"):
         yield from _deduction(place)
 
@@ -397,7 +397,7 @@ def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
     yield from arrows_offered(
         snapshot, arrow_names(snapshot, place), None, lambda arrow: arrow.sort is not m.Sort.SAMPLED
     )
-    yield from functions_offered()
+    yield from functions_offered(snapshot)
 
 
 # ---------------------------------------------------------------- deductions

@@ -11,11 +11,12 @@ from qvr_core.ide.axes import types_of
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.snippets import SPACE_SNIPPETS
 from qvr_core.ide.completion.typing import fits
+from qvr_core.ide.descriptions import function_text
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language import builtin_text, combinator_text, family_text, keyword_text
 from qvr_core.ide.outline import declaration_detail
 from qvr_core.ide.prose import Comment, prose
-from qvr_core.ide.symbols import Declared, binding_kind, bindings, lookup
+from qvr_core.ide.symbols import Declared, Symbol, binding_kind, bindings, lookup
 from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
@@ -24,6 +25,7 @@ from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.spaces import Space
+from qvr_core.syntax.tree import DefDecl, DefHeader
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -165,7 +167,15 @@ def bound_offered(snapshot: Snapshot, place: Context) -> Items:
             yield Completion(name, binding_kind(occurrence), f"{word} · {typed}" if typed else word, rank=BEST)
 
 
-def functions_offered() -> Items:
+def functions_offered(snapshot: Snapshot) -> Items:
+    """The functions of the file, then the builtin ones."""
+    for statement in snapshot.statements:
+        node = statement.header.unit.node
+        if isinstance(node, DefDecl | DefHeader):
+            name = node.name.text
+            described = function_text(snapshot, Symbol("function", name))
+            text = f"{name}(${{1:{node.parameters[0].name.text if node.parameters else ''}}})"
+            yield Completion(name, "function", "a function of this file", described, text, snippet=True, rank=GOOD)
     for function in BUILTINS.values():
         parameters = ", ".join(f"${{{number}:{name}}}" for number, name in enumerate(function.parameters[:1], 1))
         yield Completion(

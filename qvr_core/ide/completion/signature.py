@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Signature
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.prose import prose
-from qvr_core.ide.symbols import Symbol
+from qvr_core.ide.symbols import Symbol, lookup
 from qvr_core.ide.target import called
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.builtins import BUILTINS
@@ -21,6 +21,7 @@ from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.spaces import Product
 from qvr_core.semantics.types.walk import arrow_named
 from qvr_core.syntax.source import Cursor
+from qvr_core.syntax.tree import DefDecl, DefHeader
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -55,6 +56,8 @@ def _call(snapshot: Snapshot, symbol: Symbol, bracket: Bracket) -> Signature | N
         case "morphism" | "let" | "program":
             arrow = arrow_named(model_of(snapshot), name)
             return None if arrow is None else _arrow(name, arrow, bracket)
+        case "function":
+            return _function(snapshot, name, bracket)
         case "builtin":
             function = BUILTINS[name]
             return _made(name, function.summary, tuple((item, "") for item in function.parameters), bracket)
@@ -94,6 +97,16 @@ def _family(name: str, bracket: Bracket) -> Signature:
         for item in family.parameters
     )
     return _made(name, family.summary, parameters, bracket)
+
+
+def _function(snapshot: Snapshot, name: str, bracket: Bracket) -> Signature | None:
+    """A function of the file: its parameters as they are written."""
+    held = lookup(snapshot, name)
+    unit = None if held is None else held.statement.header.unit
+    if unit is None or not isinstance(unit.node, DefDecl | DefHeader):
+        return None
+    parameters = tuple((unit.text[one.span.start : one.span.end], "") for one in unit.node.parameters)
+    return _made(name, "a function of this file, typed at each call", parameters, bracket)
 
 
 def _combinator(name: str, bracket: Bracket) -> Signature:

@@ -21,6 +21,7 @@ from qvr_core.semantics.scope.scope import (
     DamagedEntry,
     DeductionEntry,
     FamilyEntry,
+    FunctionEntry,
     ObjectEntry,
     respelt,
 )
@@ -136,6 +137,8 @@ def _variable(name: Name, ctx: StepContext) -> Expr:
             ctx.scope.report(BARE_REPLICATED, message, name.span)
         case ObjectEntry():
             return _size(name, entry, ctx)
+        case FunctionEntry():
+            ctx.scope.report(NOT_A_VALUE, f"`{name.text}` is a function; call it: `{name.text}(…)`", name.span)
         case DeductionEntry():
             return DeductionRef(type=DATA, origin=origin, name=name.text)
         case DamagedEntry():

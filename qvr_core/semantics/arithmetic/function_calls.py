@@ -11,6 +11,7 @@ from qvr_core.semantics.arithmetic.broadcasting import data_like, flattened, is_
 from qvr_core.semantics.arithmetic.builtin_calls import check_builtin
 from qvr_core.semantics.arithmetic.elementwise import Check, named_value, words
 from qvr_core.semantics.arithmetic.factor_order import check_order, factor_names
+from qvr_core.semantics.arithmetic.functions import check_function_call
 from qvr_core.semantics.arithmetic.over_axes import applied_over_axes, with_events
 from qvr_core.semantics.arrows.combinators import arrow_of
 from qvr_core.semantics.arrows.template_arguments import Numbers
@@ -21,7 +22,7 @@ from qvr_core.semantics.language.spelling import candidates, closest
 from qvr_core.semantics.scope.bounds import MOST_OPERATIONS
 from qvr_core.semantics.scope.environment import Binding, StepContext, TemplateCall
 from qvr_core.semantics.scope.inherited import stages_of
-from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, FamilyEntry, TemplateEntry, respelt
+from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, FamilyEntry, FunctionEntry, TemplateEntry, respelt
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import (
     Apply,
@@ -75,6 +76,8 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
         return _arrow_call(expr, ctx, check)
     if isinstance(entry, TemplateEntry):
         return _template_call(expr, entry, ctx, check)
+    if isinstance(entry, FunctionEntry) and binding is None:
+        return check_function_call(expr, entry, ctx, check)
     builtin = BUILTINS.get(name)
     if builtin is not None:
         return check_builtin(builtin, expr, ctx, check)

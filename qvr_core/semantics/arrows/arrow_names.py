@@ -9,6 +9,7 @@ from qvr_core.semantics.scope.scope import (
     ArrowEntry,
     DamagedEntry,
     FamilyEntry,
+    FunctionEntry,
     ObjectEntry,
     Scope,
     TemplateEntry,
@@ -46,6 +47,7 @@ def arrow_of(name: Name, scope: Scope) -> Arrow:
         kinds: dict[type[object], str] = {
             ObjectEntry: "an object",
             TemplateEntry: "a program with parameters: call it with its arguments",
+            FunctionEntry: "a function of arithmetic: call it in a program",
         }
         what = kinds.get(type(entry), "no arrow")
         related = (

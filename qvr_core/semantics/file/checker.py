@@ -28,6 +28,7 @@ from qvr_core.semantics.scope.scope import (
     Entry,
     Equation,
     FamilyEntry,
+    FunctionEntry,
     ObjectEntry,
     Scope,
     TemplateEntry,
@@ -258,7 +259,11 @@ class FileChecker:
             before = self.entries.get(name)
             self.entries[name] = entry
             self._providers[name] = uid
-            if before is None or isinstance(entry, TemplateEntry) or signature(before) != signature(entry):
+            if (
+                before is None
+                or isinstance(entry, TemplateEntry | FunctionEntry)
+                or signature(before) != signature(entry)
+            ):
                 moved.append(name)
                 dirty |= self.readers.get(name, set())
         for name, entry in checked.entries.items() if moved else ():

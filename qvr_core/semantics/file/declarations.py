@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from qvr_core.semantics.arithmetic.arithmetic import check_arith
+from qvr_core.semantics.arithmetic.functions import check_function
 from qvr_core.semantics.arrows.combinators import check_arrow_expr, damaged
 from qvr_core.semantics.arrows.morphisms import check_morphism
 from qvr_core.semantics.arrows.objects import alias_of, declared_space, written
@@ -52,6 +54,8 @@ from qvr_core.syntax.tree import (
     ArrowRef,
     CompositionHeader,
     DeductionHeader,
+    DefDecl,
+    DefHeader,
     ExportDecl,
     LetDecl,
     MorphismDecl,
@@ -122,6 +126,8 @@ def check_statement(statement: Statement, file: Globals, algebra: str, beyond: i
             export = _export(node, scope)
         case ProgramHeader():
             _program(statement, scope, entries, nodes)
+        case DefDecl(name=name) | DefHeader(name=name):
+            entries[name.text] = check_function(statement, scope, check_arith)
         case CompositionHeader(name=name):
             from qvr_core.semantics.deductions.compositions import check_composition
 

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 MOST_COMPARED = 400_000
 """Pairs of an unknown and a declared name; a file with more gets no spellings, only that the names are unknown."""
 
-_KINDS = {"object": ("object",), "arrow": ("morphism", "let", "define", "program")}
-"""What declares a name that may stand where an object or an arrow is wanted."""
+_ARROWS = ("morphism", "let", "define", "program")
+_KINDS = {"object": ("object",), "arrow": _ARROWS, "function": (*_ARROWS, "def")}
+"""What declares a name that may stand where an object, an arrow or a function is wanted."""
 
 MOST_RELATED = 20
 """Uses of a misspelt declaration that its error names."""
@@ -111,7 +112,7 @@ class Strangers:
         local = likely_family(unknown.name) if families else closest(unknown.name, unknown.candidates)
         if local is not None:
             return local
-        kind = "object" if unknown.wanted == "object" else "arrow"
+        kind = unknown.wanted if unknown.wanted in _KINDS else "arrow"
         near, idle = self._spellings[kind].closest(unknown.name), self._idle[kind].closest(unknown.name)
         # of two names as near, the one that nothing else uses
         return idle if idle and near and _edits(unknown.name, idle) <= _edits(unknown.name, near) else near

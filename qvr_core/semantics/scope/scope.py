@@ -107,6 +107,16 @@ class TemplateEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionEntry:
+    """A function of arithmetic.  `statement` is its tree, which each call types anew; `reads` are the names of the file
+    that its body may look up."""
+
+    name: str
+    statement: Statement
+    reads: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class CompositionEntry:
     name: str
     composition: Composition
@@ -125,7 +135,10 @@ class DamagedEntry:
     name: str
 
 
-Entry = ObjectEntry | ArrowEntry | FamilyEntry | TemplateEntry | CompositionEntry | DeductionEntry | DamagedEntry
+Entry = (
+    ObjectEntry | ArrowEntry | FamilyEntry | TemplateEntry | FunctionEntry | CompositionEntry | DeductionEntry
+    | DamagedEntry
+)  # fmt: skip
 
 
 Argument = float | int | str | Entry

@@ -17,7 +17,6 @@ NOT_YET: dict[str, str] = {
     "noncentred chain": "`noncentred` on a step that reads earlier elements",
     "arrow with indices": "an arrow drawn with indices",
     "tuple": "a tuple in arithmetic",
-    "def": "`def`",
     "family": "`family`",
 }
 
@@ -33,8 +32,6 @@ def refuse(construct: str, span: Span, scope: Scope) -> bool:
 def statement_refused(header: object, scope: Scope) -> bool:
     """Whether a statement is of a kind that has no meaning yet."""
     match header:
-        case tree.DefDecl(span=span) | tree.DefHeader(span=span):
-            return refuse("def", Span(span.start, span.start + len("def")), scope)
         case tree.FamilyHeader(span=span):
             return refuse("family", Span(span.start, span.start + len("family")), scope)
         case _:
