@@ -28,10 +28,8 @@ from qvr_core.semantics.scope.scope import (
     Entry,
     Equation,
     FamilyEntry,
-    FunctionEntry,
     ObjectEntry,
     Scope,
-    TemplateEntry,
     words_of,
 )
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Place, Related, Severity
@@ -259,11 +257,7 @@ class FileChecker:
             before = self.entries.get(name)
             self.entries[name] = entry
             self._providers[name] = uid
-            if (
-                before is None
-                or isinstance(entry, TemplateEntry | FunctionEntry)
-                or signature(before) != signature(entry)
-            ):
+            if before is None or signature(before) != signature(entry):
                 moved.append(name)
                 dirty |= self.readers.get(name, set())
         for name, entry in checked.entries.items() if moved else ():

@@ -25,6 +25,7 @@ from qvr_core.semantics.scope.scope import (
     Entry,
     Equation,
     FamilyEntry,
+    FunctionEntry,
     Globals,
     ObjectEntry,
     Scope,
@@ -346,6 +347,8 @@ def signature(entry: Entry) -> Signature:
             return ("object", name, *_spelt(space))
         case ArrowEntry():
             return (entry, *_spelt(entry.domain), *_spelt(entry.codomain))
+        case TemplateEntry() | FunctionEntry():
+            return (object(),)  # each call types its lines anew
         case _:
             return (entry,)
 

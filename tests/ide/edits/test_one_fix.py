@@ -89,7 +89,7 @@ SLIPS = [
     (REGRESSION.replace("matmul(X, beta)", "beta[k]"), "beta[k]", "beta[k, j]", "j"),
     (REGRESSION, "beta), s)", "beta), s[k])", "s[k]"),
     (RECURRENT, "[role=embed]", "[role=embed, heads=2]", "heads"),
-    (RECURRENT, "[role=embed]", "[role=embed] ~ Normal", "Normal"),
+    (RECURRENT + "morphism gain : H -> H [role=norm]\n", "[role=norm]", "[role=norm] ~ Normal", "Normal"),
     (RECURRENT + "morphism pick : H -> Token ~ Categorical\n", "Token ~", "Token [scale=0.1] ~", "scale"),
     (REGRESSION, "HalfNormal(1.0)", "HalfNormal(1.0) [reduction=logsumexp]", "reduction"),
     (REGRESSION.replace("beta), s)", "beta), s.sigmoid())"), "sigmoid", "sigmod", "sigmod"),
