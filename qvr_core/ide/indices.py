@@ -111,9 +111,9 @@ def elements(number: int) -> str:
 def chain_note(site: m.Site) -> str:
     """How the draws of a site depend on earlier ones; '' where they do not."""
     chain = site.chain
-    if chain is None:
+    lag = 0 if chain is None else chain.indices[chain.at].lag
+    if chain is None or not lag:
         return ""
-    lag = chain.indices[chain.at].lag
     first = "The first element is" if lag == 1 else f"The first {count(lag)} elements are"
     before = _before(lag)
     match chain.start:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from qvr_core.analysis import analyse
 from qvr_core.ide.answers import Refusal
 from qvr_core.ide.completion.completion import complete
 from qvr_core.ide.edits.rename import rename
 from qvr_core.ide.hover import hover
+from qvr_core.ide.indices import chain_note
 from qvr_core.ide.navigation import definition, find_references, highlights
 from qvr_core.ide.prose import markdown
 from qvr_core.ide.tokens import tokens
+from qvr_core.semantics.types.model import MarginalizeModel
 from qvr_core.syntax.source import Cursor, Range
 from tests.ide.cases import applied, at
 
@@ -128,6 +131,17 @@ def test_a_name_that_would_mean_something_else_is_refused(words: str, name: str,
 def test_hovers_speak_of_axes_and_of_order(words: str, lines: list[str]) -> None:
     found = told(words)
     assert [line for line in lines if line not in found] == []
+
+
+def test_a_hidden_value_that_depends_on_no_earlier_one_is_no_chain() -> None:
+    text = (
+        "object Row : FinSet 9\nprogram p : Row -> Row\n    sample mu <- Normal(0.0, 1.0)\n"
+        "    marginalize z[i : Row] : FinSet 2 <- Bernoulli(0.5)\n        observe y[i : Row] <- Normal(mu * z[i], 1)\n"
+        "    return mu\n"
+    )
+    program = analyse(text).model.programs["p"]
+    [block] = [step for step in program.steps if isinstance(step, MarginalizeModel)]
+    assert chain_note(block.site) == ""
 
 
 def test_an_index_is_coloured_like_a_parameter() -> None:
