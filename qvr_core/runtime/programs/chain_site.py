@@ -56,10 +56,22 @@ class ChainSite(FamilySite):
             if frame.request.redraw and self.kind == "observe":
                 record = self._record(False, self._ahead(value, frame), {})
         else:
-            value, noise = self._sequence(frame)
-            record = self._of(value, frame, observed=False)
-            record.noise[""] = noise
+            record = self.drawn(*self._sequence(frame), frame)
         frame.sites[self.name] = record
+
+    def drawn(self, value: Tensor, noise: Tensor, frame: Frame) -> SiteRecord:
+        """The record of a draw and its noise, both (B, *sizes); binds the value."""
+        record = self._of(value, frame, observed=False)
+        record.noise[""] = noise
+        return record
+
+    def given_value(self, frame: Frame) -> Tensor | None:
+        """The value that the site has already, (B, *sizes)."""
+        given = self._given(frame)
+        if given is not None:
+            return self._fit(given, frame)
+        free = frame.request.unconstrained.get(self.name)
+        return None if free is None else constrain(free, self.own_support(frame))[0]
 
     def _of(self, value: Tensor, frame: Frame, *, observed: bool) -> SiteRecord:
         value = value.long() if self.discrete else value
@@ -127,13 +139,13 @@ class ChainSite(FamilySite):
         axis = self.axis + 1
         made = indexed.Growing(self.axis, self.index)
         kept: list[Tensor] = []
-        for value, used in self._first_draws(frame, noise):
+        for value, used in self.first_draws(frame, noise):
             made.add(Cell(value, True))
             kept.append(used)
         frame.bound[self.name] = Cell(made, made.rows)
         for element in range(self.lag, self.sizes[self.axis]):
             frame.windows[self.index] = (element, 1)
-            value, used = self._element(frame, None if noise is None else noise.narrow(axis, element, 1))
+            value, used = self.element(frame, None if noise is None else noise.narrow(axis, element, 1))
             made.add(Cell(value, True))
             kept.append(used)
             frame.bound[self.name] = Cell(made, made.rows)
@@ -145,7 +157,7 @@ class ChainSite(FamilySite):
         axis, rank = self.axis + 1, len(self.sizes)
         first = value.narrow(axis, 0, self.lag)
         if self.start_family is not None:
-            first = torch.cat([drawn for drawn, _ in self._first_draws(frame, None)], axis)
+            first = torch.cat([drawn for drawn, _ in self.first_draws(frame, None)], axis)
         parameters = self.arguments.canonical(self.arguments.align(frame, self.event, None), rank)
         shape = list(value.shape)
         shape[axis] -= self.lag
@@ -158,15 +170,17 @@ class ChainSite(FamilySite):
         """The shape of one element, with its axis."""
         return (frame.rows, *(1 if at == self.axis else size for at, size in enumerate(self.sizes)))
 
-    def _element(self, frame: Frame, noise: Tensor | None) -> tuple[Tensor, Tensor]:
+    def element(self, frame: Frame, noise: Tensor | None) -> tuple[Tensor, Tensor]:
         aligned = self.arguments.align(frame, self.event, None)
         parameters = self.arguments.canonical(aligned, len(self.sizes))
         if noise is None:
             noise = self.family.fresh_noise(self._one(frame), frame.request.generator, parameters)
         return self.family.value_of(noise, parameters), noise
 
-    def _first_draws(self, frame: Frame, noise: Tensor | None) -> Sequence[tuple[Tensor, Tensor]]:
+    def first_draws(self, frame: Frame, noise: Tensor | None) -> Sequence[tuple[Tensor, Tensor]]:
         axis = self.axis + 1
+        if not self.lag:
+            return []
         if self.start is None or self.start_family is None:
             return [(value, torch.zeros_like(value)) for value in self._first_values(frame)]
         parameters = self._start_parameters(frame)

@@ -50,6 +50,10 @@ class Growing:
             value = value.expand(self.elements[0].shape[0], *value.shape)
         self.elements.append(value)
 
+    def runs_along(self, axis: int) -> bool:
+        """Whether an axis, counted from the end, is the one along which it grows."""
+        return axis + self.elements[0].ndim - int(self.rows) == self.axis
+
     def window(self, first: int, count: int) -> Tensor:
         """Elements `first`, …"""
         if count == 1:
@@ -101,7 +105,7 @@ def window(expr: Window, base: Evaluate) -> Evaluate:
         cell = base(frame)
         low, count = frame.windows.get(name, (first, size - first))
         if isinstance(cell.value, Growing):
-            return Cell(cell.value.window(low - shift, count), cell.rows) if cell.value.index == name else cell
+            return Cell(cell.value.window(low - shift, count), cell.rows) if cell.value.runs_along(axis) else cell
         value = as_one(cell).value
         if value.shape[axis] == count and low == shift:
             return Cell(value, cell.rows)

@@ -42,6 +42,9 @@ class Probe(Growing):
         self.ones: int | None = None
         self.now: Tensor | None = None
 
+    def runs_along(self, axis: int) -> bool:
+        return axis + len(self.shape) == self.axis
+
     def window(self, first: int, count: int) -> Tensor:
         back = self.lag - first
         if back == 0 and self.now is not None:

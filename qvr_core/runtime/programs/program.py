@@ -23,6 +23,7 @@ from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, densities, replay, seed, substitute
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
+from qvr_core.runtime.programs.interleaved import in_order, interleaved
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.naming import Naming
 from qvr_core.runtime.programs.program_arrow import ProgramArrow, sum_of
@@ -81,6 +82,7 @@ class ProgramModule(ProgramArrow, Naming):
         made = _Parts(builder)
         self.predicted = predicted(program)
         self.steps = make_steps(program.steps, program.name, made, self.predicted)
+        self.groups = interleaved(program, self.steps, made)
         self.lengths = None if program.lengths is None else compile_expr(program.lengths, made)
         self.lengths_name = getattr(program.lengths, "name", "")
         self.sites: dict[str, ArrowSite | FamilySite] = {}
@@ -137,7 +139,7 @@ class ProgramModule(ProgramArrow, Naming):
         ):
             step = None
             try:
-                for step in self.steps:
+                for step in in_order(self.steps, self.groups, frame):
                     step.run(frame)
                     if isinstance(step, FamilySite) and step.site.weights:
                         weights.enter_context(weights_set(self.leaves[step.name], frame.bound[step.name].value[0]))

@@ -105,6 +105,10 @@ class IndexedLet:
         body = Cell(indexed.full(cell.value, sizes, cell.rows), cell.rows)
         return indexed.preceded(self._first(first), body, self.at)
 
+    def first_elements(self, frame: Frame) -> list[list[Cell]]:
+        """What `from` gives of each name, each element with the axis of the index of length 1."""
+        return [self._first([one(frame) for one in start]) for start in self.starts]
+
     def _first(self, first: list[Cell]) -> list[Cell]:
         """The first elements, each with the axis of the index of length 1."""
         assert self.at is not None and self.index is not None
@@ -115,7 +119,7 @@ class IndexedLet:
 
     def _run_along(self, frame: Frame) -> None:
         assert self.at is not None and self.index is not None
-        firsts = [self._first([one(frame) for one in start]) for start in self.starts]
+        firsts = self.first_elements(frame)
         solved = None if self.linear is None else self.linear.solve(frame, firsts, self.sizes)
         if solved is not None:
             frame.bound.update(zip(self.names, solved, strict=True))

@@ -323,6 +323,7 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
             site = replace(site, noncentred=True)
         else:
             refuse("noncentred chain", step.draw.name.span, ctx.scope)
+    site = replace(site, indices=along.model)
     if along.chain is not None:
         site = replace(site, chain=Chain(indices=along.model, at=along.indices.index(along.chain), start=start))
     return TypedSite(site, decided.type, named_type(decided.type, decided.ascription, decided.space), drawn)

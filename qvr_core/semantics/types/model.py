@@ -588,6 +588,8 @@ class Site:
     noncentred: bool = False
     """True where a sampler moves the standardised value."""
     chain: Chain | None = None
+    indices: tuple[RunningIndex, ...] = ()
+    """The indices that the step is written with."""
     weights: bool = False
     """True for the weights of the morphism of this name."""
 

@@ -1,0 +1,199 @@
+"""Draws of steps that read one another's elements: all of them together, from the first element to the last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.programs.arithmetic import Parts
+from qvr_core.runtime.programs.chain_site import ChainSite
+from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.programs.indexed import Growing, full
+from qvr_core.runtime.programs.steps import IndexedLet, Step
+from qvr_core.runtime.values.cells import Cell
+from qvr_core.semantics.types.groups import Group, groups, indices_of, names_of, reads
+from qvr_core.semantics.types.model import Chain, LetModel, ObserveModel, Program, SampleModel
+
+
+class GrowingLet:
+    """A let of a group: its names, element by element."""
+
+    def __init__(self, let: IndexedLet, axis: int, index: str) -> None:
+        self.let = let
+        self.axis = axis
+        self.index = index
+        self.sizes = [1 if at == axis else size for at, size in enumerate(let.sizes)]
+
+    def begin(self, frame: Frame) -> None:
+        for name in self.let.names:
+            frame.bound[name] = Cell(Growing(self.axis, self.index), False)
+        for name, cells in zip(self.let.names, self.let.first_elements(frame), strict=False):
+            for cell in cells:
+                _grow(frame, name, cell)
+
+    def advance(self, frame: Frame, element: int) -> None:
+        if self.let.index is not None and element < self.let.index.lag:
+            return
+        frame.windows[self.index] = (element, 1)
+        for name, value in zip(self.let.names, self.let.values, strict=True):
+            cell = value(frame)
+            _grow(frame, name, Cell(full(cell.value, self.sizes, cell.rows), cell.rows))
+        del frame.windows[self.index]
+
+    def finish(self, frame: Frame) -> None:
+        for name in self.let.names:
+            made = frame.bound[name].value
+            assert isinstance(made, Growing)
+            frame.bound[name] = Cell(made.whole(), made.rows)
+
+
+class GrowingSite:
+    """A site of a group that is drawn, element by element."""
+
+    def __init__(self, site: ChainSite) -> None:
+        self.site = site
+        self.noise: Tensor | None = None
+        self.kept: list[Tensor] = []
+
+    def begin(self, frame: Frame) -> None:
+        site = self.site
+        given = frame.request.noise_of(site.name, lambda: site.info.draws)
+        self.noise = None if given is None else given.get("")
+        self.kept = []
+        self._bind(frame, Cell(Growing(site.axis, site.index), True))
+        for value, used in site.first_draws(frame, self.noise):
+            self._add(frame, value, used)
+
+    def advance(self, frame: Frame, element: int) -> None:
+        site = self.site
+        if element < site.lag:
+            return
+        frame.windows[site.index] = (element, 1)
+        noise = None if self.noise is None else self.noise.narrow(site.axis + 1, element, 1)
+        self._add(frame, *site.element(frame, noise))
+        del frame.windows[site.index]
+
+    def finish(self, frame: Frame) -> None:
+        made = frame.bound[self.site.name].value
+        assert isinstance(made, Growing)
+        self._bind(frame, Cell(made.whole(), True))
+
+    def record(self, frame: Frame) -> None:
+        """The site's record, once all of the group is known."""
+        value = frame.bound[self.site.name].value
+        assert isinstance(value, Tensor)
+        frame.sites[self.site.name] = self.site.drawn(value, torch.cat(self.kept, self.site.axis + 1), frame)
+
+    def _add(self, frame: Frame, value: Tensor, used: Tensor) -> None:
+        self.kept.append(used)
+        made = frame.bound[self.site.name].value
+        assert isinstance(made, Growing)
+        made.add(Cell(value.long() if self.site.discrete else value, True))
+
+    def _bind(self, frame: Frame, cell: Cell) -> None:
+        frame.bound[self.site.name] = cell
+        if self.site.kind == "observe":
+            # the steps above read it as data
+            frame.given[self.site.name] = cell
+
+
+def _grow(frame: Frame, name: str, cell: Cell) -> None:
+    made = frame.bound[name].value
+    assert isinstance(made, Growing)
+    made.add(cell)
+    frame.bound[name] = Cell(made, made.rows)
+
+
+@dataclass
+class Interleaved:
+    """A group of steps, and the order in which the program's steps run where it is drawn.
+
+    `observed` are what it observes; `before` and `after` are the places of the other steps.
+    """
+
+    observed: tuple[str, ...]
+    members: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    lets: dict[int, GrowingLet] = field(default_factory=dict[int, GrowingLet])
+    sites: dict[int, ChainSite] = field(default_factory=dict[int, ChainSite])
+    length: int = 0
+
+    name = None
+
+    def wanted(self, frame: Frame) -> bool:
+        """Whether something that the group observes is to be drawn."""
+        return any(frame.supplied(name) is None for name in self.observed)
+
+    def run(self, frame: Frame) -> None:
+        """Draw what is not given, and leave the records of all sites."""
+        drawn = {at: GrowingSite(site) for at, site in self.sites.items() if not _given(site, frame)}
+        growing: list[GrowingLet | GrowingSite] = [
+            self.lets[at] if at in self.lets else drawn[at] for at in self.members if at in self.lets or at in drawn
+        ]
+        for one in growing:
+            one.begin(frame)
+        for element in range(self.length):
+            for one in growing:
+                one.advance(frame, element)
+        for one in growing:
+            one.finish(frame)
+        for at, site in self.sites.items():
+            drawn[at].record(frame) if at in drawn else site.run(frame)
+
+
+def _given(site: ChainSite, frame: Frame) -> bool:
+    """Whether a site has its value already: bound then, for the others to read."""
+    value = site.given_value(frame)
+    if value is not None:
+        frame.bound[site.name] = Cell(value, True)
+    return value is not None
+
+
+def in_order(steps: Sequence[Step], groups: Sequence[Interleaved], frame: Frame) -> Sequence[Step]:
+    """The steps of a program as they run: a group that is drawn runs as one."""
+    group = next((group for group in groups if group.wanted(frame)), None)
+    if group is None:
+        return steps
+    return [*(steps[at] for at in group.before), group, *(steps[at] for at in group.after)]
+
+
+def interleaved(program: Program, steps: Sequence[object], parts: Parts) -> list[Interleaved]:
+    """The groups of a program that can be drawn; `steps` are those at run time."""
+    return [_made(group, program, steps, parts) for group in groups(program) if group.axes is not None]
+
+
+def _made(group: Group, program: Program, steps: Sequence[object], parts: Parts) -> Interleaved:
+    assert group.axes is not None
+    typed = program.steps
+    names = {name for at in group.members for name in names_of(typed[at])}
+    after: list[int] = []
+    for at in range(group.members[0], len(typed)):
+        if at in group.members:
+            continue
+        if at > group.members[-1] or any(one.name in names for one in reads(typed[at])):
+            after.append(at)
+            names.update(names_of(typed[at]))
+    others = [at for at in range(len(typed)) if at not in group.members and at not in after]
+    observed = tuple(step.site.name for at in group.members if isinstance(step := typed[at], ObserveModel))
+    made = Interleaved(observed, group.members, tuple(others), tuple(after))
+    for at, axis in zip(group.members, group.axes, strict=True):
+        step, own = typed[at], steps[at]
+        index = indices_of(step)[axis]
+        if isinstance(step, LetModel) and isinstance(own, IndexedLet):
+            made.lets[at] = GrowingLet(own, axis, index.name)
+        elif isinstance(step, SampleModel | ObserveModel):
+            made.sites[at] = _chain(step, axis, program.name, parts)
+            made.length = made.sites[at].sizes[axis]
+    return made
+
+
+def _chain(step: SampleModel | ObserveModel, axis: int, program: str, parts: Parts) -> ChainSite:
+    site = step.site
+    chain = site.chain or Chain(indices=site.indices, at=axis, start=())
+    return ChainSite(
+        replace(site, chain=chain), "observe" if isinstance(step, ObserveModel) else "sample", program, parts
+    )
