@@ -16,6 +16,7 @@ from qvr_core.semantics.language.family_spelling import Foreign, converted, fore
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, StepContext
 from qvr_core.semantics.scope.inherited import stages_of
 from qvr_core.semantics.scope.scope import ArrowEntry, TemplateEntry
+from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.codes import UNKNOWN_FAMILY
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.types.model import Arrow, ArrowDraw, Data, Expr, Instance, ValueType
@@ -37,7 +38,10 @@ def check_arrow_draw(draw: Draw, site: str, ctx: StepContext) -> tuple[ArrowDraw
         return ArrowDraw(arrow=arrow, args=None, origin=origin), kind
     args = [_argument(tree, ctx) for tree in trees]
     arrow = fitted(arrow, args, trees, draw.name.text, ctx)
-    return ArrowDraw(arrow=arrow, args=tuple(args), origin=origin), result_type(arrow, args)
+    kind = result_type(arrow, args)
+    if kind.indexed and refuse("arrow over axes", draw.span, ctx.scope):
+        kind = ValueType(Unknown(), rows=kind.rows)
+    return ArrowDraw(arrow=arrow, args=tuple(args), origin=origin), kind
 
 
 def _ignores_input(arrow: Arrow, draw: Draw, ctx: StepContext) -> bool:
