@@ -22,6 +22,7 @@ from qvr_core.semantics.language.family import Family, Parameter, support_words
 from qvr_core.semantics.language.options import (
     DEDUCTION_KEYS,
     EFFECTS,
+    MISSING,
     OBJECT_KEYS,
     PROGRAM_KEYS,
     REDUCTIONS,
@@ -253,6 +254,7 @@ def step_options() -> Iterator[str]:
     """One row for an option of a step."""
     yield from ("| option | behind | meaning |", "|---|---|---|")
     meanings = {**OBJECT_KEYS, **VALUE_KEYS, "reduction": f"how the values are joined: {_code(REDUCTIONS)}"}
+    meanings["missing"] = f"what is done with cells without a value: {_code(MISSING)}"
     meanings["noncentred"] = "guides and chains move the standardised draw"
     for key, meaning in meanings.items():
         yield f"| `{key}` | {_code(step for step, keys in STEP_KEYS.items() if key in keys)} | {meaning} |"

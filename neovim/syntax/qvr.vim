@@ -47,8 +47,8 @@ syntax keyword qvrBuiltin contained size numel detach parse compose cat clip exp
 syntax keyword qvrRole contained kernel embed linear norm attention position latent observed discretize
 syntax keyword qvrOption contained role scale param_source hidden_dim prior replicate bias rank init heads causal dropout
 syntax keyword qvrOption contained max_length bins total components low high over iid_over via mask weight at noncentred
-syntax keyword qvrOption contained right_censored left_censored interval truncate_lower truncate_upper reduction effects
-syntax keyword qvrOption contained lengths keep semiring start depth tolerance max_iterations
+syntax keyword qvrOption contained right_censored left_censored interval truncate_lower truncate_upper missing reduction
+syntax keyword qvrOption contained effects lengths keep semiring start depth tolerance max_iterations
 syntax keyword qvrCallOption contained emit direction init
 syntax keyword qvrCallValue contained all last final forward backward learned zeros
 syntax keyword qvrOptionValue contained mlp linear default xavier zeros auto normal logsumexp Sample Score Marginal Pure LogProb

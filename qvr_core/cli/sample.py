@@ -85,13 +85,15 @@ def _predictive(fit: object, count: int, seed: int, output: Path | None) -> None
 
 def _rows(fit: SviFit, draws: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, str, NDArray[Any]]]:
     """A row per site with its shape; of a small prediction one for each of its elements, by their labels."""
-    from qvr_core.runs.figures.posterior import TABLED, axes_of, labels
+    from qvr_core.inference.axes import axes_of
+    from qvr_core.runs.figures.posterior import TABLED, labels
 
     axes = axes_of(fit.model)
     for name, value in draws.items():
         shape = value.shape[1:]
         if name in fit.model.predicted and value[0].size <= TABLED:
             flat = value.reshape(len(value), -1)
-            yield from ((one, "()", flat[:, at]) for at, one in enumerate(labels(name, shape, axes.get(name, ()))))
+            called = labels(name, shape, [axis.labels for axis in axes.get(name, ())])
+            yield from ((one, "()", flat[:, at]) for at, one in enumerate(called))
         else:
             yield name, str(shape), value

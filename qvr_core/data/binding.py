@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -138,10 +139,12 @@ def _array(columns: Columns, column: str, need: Need) -> NDArray[Any]:
 def _series(columns: Columns, column: str, need: Need, series: pl.Series) -> NDArray[Any]:
     """One column of a table."""
     nulls = series.is_null()
-    if nulls.any():
+    if nulls.any() and need.missing:
+        series = series.cast(pl.Float64, strict=False).fill_null(math.nan)
+    elif nulls.any():
         row = int(nulls.arg_true()[0]) + 1
         more = f" ({int(nulls.sum())} in all)" if int(nulls.sum()) > 1 else ""
-        raise _misfit(columns, column, need, f"the value is missing{more}", row, "Fill it in, or leave the row out")
+        raise _misfit(columns, column, need, f"the value is missing{more}", row, need.fill_in)
     kind = series.dtype
     if kind == pl.Boolean:
         return series.cast(pl.Int64).to_numpy()
@@ -206,11 +209,16 @@ def _checked(columns: Columns, column: str, need: Need, array: NDArray[Any]) -> 
             raise _misfit(columns, column, need, f"{value} {message}", row, remedy)
 
     if array.dtype.kind == "f":
-        refuse(np.isnan(array), "is not a number", "Fill it in, or leave the row out")
+        if not need.missing:
+            refuse(np.isnan(array), "is not a number", need.fill_in)
         refuse(np.isinf(array), "is infinite", "Fill in a finite value")
     if need.kind in ("finite", "count"):
         if array.dtype.kind == "f":
-            refuse(array != np.floor(array), "is not a whole number", f"`{need.name}` takes 0, 1, 2, …")
+            refuse(
+                (array != np.floor(array)) & ~np.isnan(array),
+                "is not a whole number",
+                f"`{need.name}` takes 0, 1, 2, …",
+            )
         refuse(array < 0, "is negative", f"`{need.name}` takes 0, 1, 2, …")
         if need.size is not None:
             refuse(
@@ -219,7 +227,7 @@ def _checked(columns: Columns, column: str, need: Need, array: NDArray[Any]) -> 
                 "Correct it, count from 0, or make the set larger",
             )
         _check_width(columns, column, need, array)
-        return array.astype(np.int64)
+        return array if array.dtype.kind == "f" and np.isnan(array).any() else array.astype(np.int64)
     if need.low is not None:
         refuse(array < need.low, f"is below {need.low:g}", f"`{need.name}` takes values from {need.low:g} up")
     if need.high is not None:

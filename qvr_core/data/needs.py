@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.types.data_text import data_text
+from qvr_core.semantics.types.data_text import data_text, missing_advice
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model import (
     ArrowDraw,
@@ -52,7 +52,8 @@ class Need:
     name.
     `kind` is 'any' where the program leaves it open.  Where a `data` step declares it, `axes` are the sets that it runs
     over, `values` is the set that its elements belong to, `element` the shape of one element, and `constraint` says
-    where that is a 'Simplex', a 'Covariance' and so on.
+    where that is a 'Simplex', a 'Covariance' and so on.  `missing` is what an observed step does with cells without a
+    value: 'impute', 'drop', or '' where it does not say.
     """
 
     role: str
@@ -73,6 +74,13 @@ class Need:
     values: Axis | None = None
     element: tuple[int, ...] = ()
     constraint: str = ""
+    missing: str = ""
+
+    @property
+    def fill_in(self) -> str:
+        """What to do about a missing value."""
+        advice = f"; {missing_advice(self.name)}" if self.role == "observed" else ""
+        return f"Fill it in, or leave the row out{advice}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,15 +316,16 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
         plate=plate,
         shared=plate is not None and plate[0] in latent and site.via is None and site.at is None,
         axes=axes,
+        missing="" if site.missing is None else site.missing.how,
     )
 
 
 def _open_axes(site: Site) -> tuple[Axis, ...] | None:
-    """The sets that an observed plate runs over, where the size of one comes with the data."""
+    """The sets that an observed plate runs over, where the size of one comes with the data or cells may be missing."""
     if site.ascription is not Ascription.PLATE or site.ascribed is None or site.via is not None or site.at is not None:
         return None
     axes = tuple(_axis(one) for one in _factors(site.ascribed.space) if isinstance(one, Finite))
-    return axes if any(axis.size is None for axis in axes) else None
+    return axes if site.missing is not None or any(axis.size is None for axis in axes) else None
 
 
 def _labels(steps: tuple[StepModel, ...]) -> dict[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -32,10 +33,12 @@ def typed_tensors(needs: Sequence[Need], sources: Sources, opened: Sequence[Need
 
 
 def tensor_of(filled: Filled) -> Tensor:
-    """int64 for elements, truth values and counts, the run's precision for others."""
-    whole = filled.need.kind in ("finite", "count")
+    """int64 for elements, truth values and counts, the run's precision for others, and where values are missing: they
+    are NaN."""
+    whole = filled.need.kind in ("finite", "count") and not filled.missing
     dtype = torch.int64 if whole else torch.get_default_dtype()
-    return torch.tensor(filled.flat, dtype=dtype).reshape(filled.shape)
+    flat = [math.nan if number is None else number for number in filled.flat] if filled.missing else filled.flat
+    return torch.tensor(flat, dtype=dtype).reshape(filled.shape)
 
 
 def undeclared(needs: Sequence[Need]) -> list[Need]:

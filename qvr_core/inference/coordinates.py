@@ -7,7 +7,7 @@ the parameters are.  A family step moves in unconstrained space, through its bij
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -58,17 +58,25 @@ class Coordinate:
 
 
 def coordinates(
-    model: ProgramModule, observed: Collection[str], *, innovations: bool, purpose: str
+    model: ProgramModule,
+    observed: Collection[str],
+    *,
+    innovations: bool,
+    purpose: str,
+    missing: Mapping[str, tuple[int, ...]] | None = None,
 ) -> list[Coordinate]:
     """The coordinates of all latents that are not observed; with `innovations`, of the noise inside every arrow too.
+    `missing` are the shapes of what moves the missing cells of observed steps.
 
     Raises `DiscreteLatent` or `NoDensity` where a latent cannot move; `purpose` says who asks, for the message.
     """
     try:
-        return _coordinates(model, observed, innovations, purpose)
+        found = _coordinates(model, observed, innovations, purpose)
     except RuntimeProblem as problem:
         model.placed(problem)
         raise
+    infos = model.site_infos()
+    return found + [Coordinate(n, "", "family", s, Support(infos[n].support)) for n, s in (missing or {}).items()]
 
 
 def _coordinates(model: ProgramModule, observed: Collection[str], innovations: bool, purpose: str) -> list[Coordinate]:
@@ -94,7 +102,9 @@ def measured(found: Sequence[Coordinate], run: Execution) -> list[Coordinate]:
     for coordinate in found:
         site = run.sites[coordinate.site]
         value = site.value if coordinate.kind == "family" else site.noise.get(coordinate.path)
-        if isinstance(value, Tensor):
+        if site.kind == "observe" and coordinate.kind == "family":
+            made.append(coordinate)  # missing cells: their number is known
+        elif isinstance(value, Tensor):
             shape = unconstrained_shape(coordinate.support.kind, tuple(value.shape[1:]))
             made.append(replace(coordinate, shape=shape))
     return made

@@ -17,6 +17,7 @@ from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.layout import parts
+from qvr_core.semantics.types.data_text import missing_advice
 
 
 def first_non_finite(
@@ -49,12 +50,16 @@ def blamed_data(model: ProgramModule, x: Value | None, observations: Mapping[str
     named += [
         (f"site `{n}`: the observed value" if n in model.sites else f"data `{n}`", n, v) for n, v in given.items()
     ]
+    gapped = {site.name for site in model.gapped}
+    observed = {name for name, site in model.sites.items() if site.kind == "observe"}
     for what, site, value in named:
         for part in _tensors(as_tensor(value)):
-            if part.is_floating_point() and not finite(part):
+            left_out = torch.isnan(part) if site in gapped and part.is_floating_point() else None
+            if part.is_floating_point() and not finite(part if left_out is None else part[~left_out]):
                 first = tuple((~torch.isfinite(part)).nonzero()[0].tolist())
                 where = f", the first in row {first[0]}" if first else ""
-                return NonFinite(f"`{model.name}`: {what} {counted(part)}{where}", site=site)
+                advice = f"; {missing_advice(site)}" if site in observed and bool(torch.isnan(part).any()) else ""
+                return NonFinite(f"`{model.name}`: {what} {counted(part)}{where}{advice}", site=site)
     return None
 
 

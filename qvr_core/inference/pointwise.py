@@ -26,7 +26,6 @@ from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.layout import parts
 from qvr_core.semantics.types.deterministic import deterministic
-from qvr_core.semantics.types.labels import Labels, labels_of
 
 AT_ONCE = 2_000
 """Rows of one execution: draws times rows of the input."""
@@ -133,10 +132,6 @@ class Given:
             return {name: v for name, v in run.kept.items() if v[0].numel() <= most}
         made = log_likelihood(run, model)
         return {name: numbers.reshape(*shape, *numbers.shape[1:]) for name, numbers in made.items()}
-
-    def labels(self) -> Mapping[str, Labels]:
-        """The labels along the axes of what the model draws and computes."""
-        return labels_of((self.model.model if isinstance(self.model, LiftedModel) else self.model).program)
 
     def observed_data(self) -> dict[str, Tensor]:
         """The values of observed steps, as they were given."""

@@ -16,6 +16,7 @@ from torch import Tensor
 from qvr_core import dsl
 from qvr_core.analysis import analyse
 from qvr_core.data.problems import DataProblem
+from qvr_core.inference.axes import axes_of
 from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.semantics.types.spaces import Finite
@@ -113,7 +114,8 @@ def test_a_long_table_is_laid_along_the_columns_that_index_it() -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([("ann", 1, 0.1), ("bob", 1, 0.2), ("ann", 1, 0.3)], "row 3: row 1 has the same `Subject` and `Time`"),
+        ([("ann", 1, 0.1), ("bob", 1, 0.2), ("ann", 1, 0.3)], "row 3: row 1 is about Subject ann, Time 1 already"),
+            ([("ann", 1, 0.1), ("bob", 1, 0.2), ("ann", 1, 0.1)], "row 3: row 1 is about Subject ann, Time 1 already"),
         ([("ann", 1, 0.1), ("bob", 2, 0.2)], "no row is about Subject ann, Time 2"),
         ([("ann", 1, 0.1), ("eve", 1, 0.2)], "column `subject`, row 2: `eve` is not in `Subject`"),
     ],
@@ -244,3 +246,48 @@ def test_listed_columns_make_up_an_open_set(tmp_path: Path) -> None:
     run = prepared(tmp_path, text, data="csv:wide.csv", columns={"x": ["y91", "y90"]})
     _, values = run.train.batch(torch.zeros(1, dtype=torch.int64))
     assert values["x"].tolist() == [[3.0, 5.0], [4.0, 6.0]]
+
+
+GAPPY = """
+object Child, Visit : FinSet _
+program p : Child -> Child
+    data height : Child * Visit
+    data siblings : Child -> Nat
+    sample m <- Normal(100.0, 10.0)
+    observe siblings <- Poisson(2.0) [missing=drop]
+    observe height[c : Child, v : Visit] <- Normal(m, 10.0) [missing=impute]
+    return m
+"""
+
+
+def test_cells_without_a_value_or_a_row_are_missing(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("Child,Visit,height\nann,1,101\nann,2,NA\nbob,2,98\n")
+    (tmp_path / "children.csv").write_text("Child,siblings\nann,\nbob,3\n")
+    run = prepared(tmp_path, GAPPY, data="csv:visits.csv", tables={"Child": "csv:children.csv"})
+    _, values = run.train.batch(torch.zeros(1, dtype=torch.int64))
+    assert torch.isnan(values["height"]).tolist() == [[False, True], [True, False]]
+    assert torch.isnan(values["siblings"]).tolist() == [True, False]
+    assert [axis.labels for axis in axes_of(run.model, values)["height"]] == [("ann, 2", "bob, 1")]
+    both = r"`observe height … \[missing=impute\]` makes each a latent, `observe height … \[missing=drop\]` leaves"
+    silent = GAPPY.replace(" [missing=impute]", "")
+    with pytest.raises(DataProblem, match=f"row 2: the value is missing .*{both}"):
+        prepared(tmp_path, silent, data="csv:visits.csv", tables={"Child": "csv:children.csv"})
+    (tmp_path / "visits.csv").write_text("Child,Visit,height\nann,1,101\nbob,2,98\nann,2,99\n")
+    with pytest.raises(DataProblem, match=f"no row is about Child bob, Visit 1 .*{both}"):
+        prepared(tmp_path, silent, data="csv:visits.csv", tables={"Child": "csv:children.csv"})
+
+
+def test_undeclared_columns_may_lack_values_too(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("x,n\n1.5,\n,2\n0.5,3\n")
+    text = """
+object Row : FinSet 3
+program p : Row -> Row
+    sample m <- Normal(0.0, 1.0)
+    observe x : Row <- Normal(m, 1.0) [missing=impute]
+    observe n <- Poisson(2.0) [missing=drop]
+    return m
+"""
+    run = prepared(tmp_path, text, data="csv:x.csv")
+    _, values = run.train.batch(torch.zeros(1, dtype=torch.int64))
+    assert run.model.missing_shapes(values) == {"x": (1,)}
+    assert torch.isnan(values["n"]).tolist() == [True, False, False]

@@ -52,7 +52,7 @@ def test_elements_are_those_of_the_density() -> None:
 
 def test_the_tree_has_the_groups_of_arviz_and_loo_works_on_it() -> None:
     tree = sampled(SCHOOLS, DATA, 1000, 4).to_arviz()
-    assert tree["log_likelihood"]["y"].dims == ("chain", "draw", "y_dim_0")
+    assert tree["log_likelihood"]["y"].dims == ("chain", "draw", "School")
     np.testing.assert_array_equal(tree["observed_data"]["y"], DATA["y"].numpy())
     assert "sigma" not in tree["observed_data"]
     elpd, pareto_k, p = array_stats.loo(tree["log_likelihood"]["y"].to_numpy(), chain_axis=0, draw_axis=1)

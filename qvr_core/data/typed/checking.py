@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qvr_core.data.column_names import nearest, renaming
 from qvr_core.data.needs import Need, Needs
-from qvr_core.data.problems import DataProblem, NoColumn
+from qvr_core.data.problems import DataProblem
 from qvr_core.data.typed.elements import Wrong, reader
 from qvr_core.data.typed.filling import fill
 from qvr_core.data.typed.labels import Elements, missing
-from qvr_core.data.typed.layout import Layout
+from qvr_core.data.typed.layout import Layout, no_column
 from qvr_core.data.typed.sets import Sets
 from qvr_core.data.typed.sources import Sources, Table
 
@@ -57,30 +56,18 @@ def _check_plain(need: Need, sources: Sources) -> None:
     if not isinstance(table, Table) or need.width > 1:
         return
     if column not in table.columns:
-        raise _absent(need, column, table)
+        raise no_column(need, column, table)
     labels = Elements(need.written, need.size or len(need.labels), need.labels) if need.labels else None
     read = reader(need, labels)
     for row, cell in enumerate(table.columns[column], 1):
         if isinstance(cell, list | tuple):
             return
         try:
-            if missing(cell):
-                raise Wrong("the value is missing", "Fill it in, or leave the row out")
-            read(cell)
+            if missing(cell) and not need.missing:
+                raise Wrong("the value is missing", need.fill_in)
+            if not missing(cell):
+                read(cell)
         except Wrong as wrong:
             raise DataProblem(
                 wrong.message, path=table.path, column=column, row=row, site=need.name, remedy=wrong.remedy
             ) from wrong
-
-
-def _absent(need: Need, column: str, table: Table) -> DataProblem:
-    near = nearest(column, table.columns)
-    guess = f"Did you mean `{near}`? " if near else ""
-    return NoColumn(
-        f"there is no column `{column}`; the columns are {table.listed}",
-        path=table.path,
-        site=need.name,
-        remedy=f"{guess}Say what it is called: `{renaming(need.name, near or '…')}`, or "
-        f'`columns = {{ {need.name} = "{near or "…"}" }}` in qvr.toml',
-        usage=column != need.name,
-    ).near(near)

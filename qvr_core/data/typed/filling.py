@@ -15,6 +15,7 @@ from qvr_core.data.typed.labels import Elements, missing
 from qvr_core.data.typed.layout import Columns, Layout
 from qvr_core.data.typed.sets import Sets, dim_place
 from qvr_core.data.typed.sources import Array, Arrays, Table
+from qvr_core.semantics.types.data_text import missing_advice
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ def _from_table(
         message = f"{len(columns.names)} columns are listed, and `{axes[-1].name}` has {axes[-1].size} elements"
         raise DataProblem(message, path=table.path, site=need.name, remedy="List one column for each element")
     offsets = _offsets(need, table, across, layout)
+    if across and layout.finest(need):
+        _check_once(need, table, offsets, across)
     per_row = _widths(need, columns, table)
     shape = (*(axis.size for axis in axes), *per_row)
     inner = prod((*per_row, axes[-1].size) if columns.spread == "axis" else per_row)
@@ -86,11 +89,23 @@ def _from_table(
             taken[start] = row
             flat[start : start + step] = found
     count = sum(number is None for number in flat)
-    if gone is None and count:
+    if need.missing:
+        gone = None
+    elif gone is None and count:
         gone = _absent(need, table, flat.index(None) // inner, across)
     if gone is not None:
         raise gone
     return Filled(need, shape, flat, count)
+
+
+def _check_once(need: Need, table: Table, offsets: Sequence[int], across: Sequence[Elements]) -> None:
+    """Two rows for a cell, whether they say the same or not."""
+    seen: dict[int, int] = {}
+    for row, offset in enumerate(offsets, 1):
+        if offset in seen:
+            message = f"row {seen[offset]} is about {_cell_words(offset, across)} already"
+            raise DataProblem(message, path=table.path, row=row, site=need.name, remedy="Keep one of them")
+        seen[offset] = row
 
 
 def _place_of(column: str, at: int, axis: Elements) -> int:
@@ -189,14 +204,17 @@ def _row_count(need: Need, table: Table, axis: Elements) -> DataProblem:
 def _missing(need: Need, path: str, column: str, row: int) -> DataProblem:
     return DataProblem(
         "the value is missing", path=path, column=column, row=row, site=need.name,
-        remedy="Fill it in, or leave the row out",
+        remedy=need.fill_in,
     )  # fmt: skip
 
 
 def _absent(need: Need, table: Table, offset: int, across: Sequence[Elements]) -> DataProblem:
     """A cell of the axes that no row is about."""
     return DataProblem(
-        f"no row is about {_cell_words(offset, across)}", path=table.path, site=need.name, remedy="Give a row for it"
+        f"no row is about {_cell_words(offset, across)}",
+        path=table.path,
+        site=need.name,
+        remedy="Give a row for it" + (f"; {missing_advice(need.name)}" if need.role == "observed" else ""),
     )
 
 
@@ -229,14 +247,14 @@ def _from_array(
     flat: list[Number | None] = []
     for at, cell in enumerate(array.flat):
         try:
-            if missing(cell):
-                raise Wrong("the value is missing", "Fill it in")
-            flat.append(read(cell))
+            if missing(cell) and not need.missing:
+                raise Wrong("the value is missing", need.fill_in)
+            flat.append(None if missing(cell) else read(cell))
         except Wrong as wrong:
             place = _index(at, array.shape)
             message = f"{wrong.message} (at {list(place)})" if place else wrong.message
             raise DataProblem(message, path=source.path, column=name, site=need.name, remedy=wrong.remedy) from wrong
-    return Filled(need, shape, flat)
+    return Filled(need, shape, flat, flat.count(None))
 
 
 def _laid(array: Array, axes: Sequence[Axis]) -> Array:
@@ -282,7 +300,8 @@ def _check_simplex(filled: Filled, path: str) -> None:
         return
     size = need.element[-1]
     for row in range(len(filled.flat) // size):
-        total = sum(number or 0.0 for number in filled.flat[row * size : (row + 1) * size])
-        if abs(total - 1.0) > ROUNDING:
+        numbers = filled.flat[row * size : (row + 1) * size]
+        total = sum(number or 0.0 for number in numbers)
+        if None not in numbers and abs(total - 1.0) > ROUNDING:
             message = f"the probabilities add up to {total:g}"
             raise DataProblem(message, path=path, row=row + 1, site=need.name, remedy="Divide them by their sum")

@@ -97,21 +97,10 @@ class Layout:
         return None
 
     def _no_column(self, need: Need, column: str, source: Source) -> DataProblem:
-        names = _names(source)
-        near = nearest(column, names)
-        guess = f"Did you mean `{near}`? " if near else ""
-        what = "array" if isinstance(source, Arrays) else "column"
         wide = ""
         if isinstance(source, Table) and len(need.axes or ()) > 1:
             wide = f', or which columns make it up: `columns = {{ {need.name} = ["…", "…"] }}` in qvr.toml'
-        return NoColumn(
-            f"there is no {what} `{column}`; the {what}s are {source.listed}",
-            path=source.path,
-            site=need.name,
-            remedy=f"{guess}Say what it is called: `{renaming(need.name, near or '…')}`, or "
-            f'`columns = {{ {need.name} = "{near or "…"}" }}` in qvr.toml{wide}',
-            usage=column != need.name,
-        ).near(near)
+        return no_column(need, column, source, wide)
 
     # ---------------------------------------------------------------- rows
 
@@ -149,11 +138,34 @@ class Layout:
     def _bare(self, key: str, axis: Axis) -> bool:
         return axis.name is None or self.index_column(key, axis.name) is None
 
+    def finest(self, need: Need) -> bool:
+        """Whether no other need of its table runs over more sets: each row is then about an element of its own."""
+        key = self.key(need)
+        others = [one for one in self.needs if self.key(one) == key]
+        sets = {axis.name for one in others for axis in self.across(one)} | {self.rows.get(key)} - {None}
+        return sets <= {axis.name for axis in self.across(need)}
+
     def across(self, need: Need) -> tuple[Axis, ...]:
         """The axes that the rows of a need's table run over: all but one that stands in columns."""
         axes = need.axes or ()
         found = self.columns_in(need, self.source(self.key(need)))
         return axes[:-1] if found is not None and found.spread == "axis" else axes
+
+
+def no_column(need: Need, column: str, source: Source, more: str = "") -> NoColumn:
+    """A source has nothing of a need's name; `more` are further ways to say where it is."""
+    names = _names(source)
+    near = nearest(column, names)
+    guess = f"Did you mean `{near}`? " if near else ""
+    what = "array" if isinstance(source, Arrays) else "column"
+    return NoColumn(
+        f"there is no {what} `{column}`; the {what}s are {source.listed}",
+        path=source.path,
+        site=need.name,
+        remedy=f"{guess}Say what it is called: `{renaming(need.name, near or '…')}`, or "
+        f'`columns = {{ {need.name} = "{near or "…"}" }}` in qvr.toml{more}',
+        usage=column != need.name,
+    ).near(near)
 
 
 def _speaks_of(need: Need, name: str) -> bool:

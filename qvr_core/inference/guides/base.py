@@ -114,11 +114,24 @@ class CoordinateGuide(Guide):
     ) -> None:
         super().__init__(model, observed_names)
         self.gradient: Gradient = "sampled"
-        self.blocks = coordinates(model, self.observed, innovations=False, purpose=type(self).__name__)
+        missing = self._missing(model, observations)
+        purpose = type(self).__name__
+        self.blocks = coordinates(model, self.observed, innovations=False, purpose=purpose, missing=missing)
         if x is not None or observations is not None:
             with torch.no_grad(), torch.random.fork_rng(devices=[]):
-                run = model.execute(x, condition(observations), densities(False))
+                zeros = {name: torch.zeros(1, *shape) for name, shape in missing.items()}
+                run = model.execute(x, condition(observations), unconstrained(zeros), densities(False))
             self.blocks = measured(self.blocks, run)
+
+    def _missing(self, model: ProgramModule, observations: Mapping[str, Any] | None) -> dict[str, tuple[int, ...]]:
+        """The shapes of what moves missing cells; the values that have them must be known."""
+        for name in () if observations is not None else model.imputed:
+            if name not in model.data:
+                raise InputProblem(
+                    f"`{model.name}`: `{name}` may have missing cells, each a latent: give the guide the observations",
+                    site=name,
+                )
+        return model.missing_shapes(observations or {})
 
     def shape_of(self, block: Coordinate) -> tuple[int, ...]:
         """A block's shape without rows; where only data tells it, one number shared by all its elements."""

@@ -89,9 +89,12 @@ class ProgramPotential:
         free = [p for p in model.parameters() if p.is_floating_point()]
         # a program without parameters owes nothing to single precision
         self.dtype = free[0].dtype if free else torch.float64
-        found = coordinates(model, frozenset(observations), innovations=True, purpose="NUTS")
+        missing = model.missing_shapes(observations)
+        found = coordinates(model, frozenset(observations), innovations=True, purpose="NUTS", missing=missing)
         with torch.no_grad(), trying():
-            run = model.run(self.value, condition(observations), unconstrained(self._undrawn()), densities(False))
+            zeros = {name: torch.zeros(self.rows, *shape, dtype=self.dtype) for name, shape in missing.items()}
+            undrawn = unconstrained({**self._undrawn(), **zeros})
+            run = model.run(self.value, condition(observations), undrawn, densities(False))
         self.blocks = _place(measured(found, run))
         self.width = self.rows * (self.blocks[-1].stop if self.blocks else 0)
         if self.width == 0:
@@ -194,8 +197,9 @@ class ProgramPotential:
         values: dict[str, Tensor] = {}
         for block in self.blocks:
             site = run.sites[block.coordinate.site]
-            if site.kind == "sample" and not site.observed and isinstance(site.value, Tensor):
-                values[site.name] = self._by_chain(site.value, q.shape[0])
+            value = site.imputed if site.kind == "observe" else site.value
+            if site.kind in ("sample", "observe") and not site.observed and isinstance(value, Tensor):
+                values[site.name] = self._by_chain(value, q.shape[0])
         for block in self.blocks:
             coordinate = block.coordinate
             if coordinate.path and not _is_final(self.model, coordinate):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,11 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from qvr_core import __version__
+from qvr_core.inference.axes import Axes, axes_of, observed_axes
+from qvr_core.inference.lifting import LiftedModel
+from qvr_core.inference.mcmc.dataset import dataset
 from qvr_core.inference.mcmc.mixing import DIAGNOSED, label, mixing_warnings, statistic
 from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.values.errors import InputProblem
-from qvr_core.semantics.types.labels import Labels
 
 MOST_NUMBERS = 50_000_000
 """A pointwise log likelihood of more numbers is not put into files by itself."""
@@ -121,8 +121,9 @@ class MCMCResult:
     def to_arviz(self) -> Any:
         """As an xarray.DataTree of ArviZ' schema, dimensions `chain`, `draw`, …: groups `posterior` (latents, then
         deterministic sites), `sample_stats`, `posterior_predictive` (`predict` steps and lets that read them),
-        `log_likelihood` (one number for each observed element), `observed_data`.  The labels of sets are coordinates.
-        A slash in a name becomes a dot.
+        `log_likelihood` (one number for each observed element), `observed_data`.  Dimensions are called as the sets
+        that a value runs over, with the labels of their elements as coordinates; others `v_dim_0`, …  A slash in a
+        name becomes a dot.
 
         ArviZ 1 takes it as it is, earlier ones through `arviz.from_datatree`.
         Source: the InferenceData schema specification of ArviZ.
@@ -136,24 +137,31 @@ class MCMCResult:
             "n_steps": self.leapfrog_steps,
             "lp": self.log_density,
         }
-        labels = {} if self.given is None else self.given.labels()
+        latent, seen = self._axes()
         groups = {
-            "/posterior": _dataset({**self.samples, **self.deterministic}, labels=labels),
-            "/sample_stats": _dataset(statistics),
+            "/posterior": dataset({**self.samples, **self.deterministic}, latent),
+            "/sample_stats": dataset(statistics, {}),
         }
         if sum(value.numel() for value in self.predictions.values()) > MOST_NUMBERS:
             warnings.warn("the predictions of so many draws are left out", stacklevel=2)
         elif self.predictions:
-            groups["/posterior_predictive"] = _dataset(self.predictions, labels=labels)
+            groups["/posterior_predictive"] = dataset(self.predictions, latent)
         if self.given is not None:
             observed = self.given.observed_data()
             if sum(value.numel() for value in observed.values()) * self.diverging.numel() > MOST_NUMBERS:
                 warnings.warn("the log likelihood of so many draws is left out", stacklevel=2)
             elif observed:
-                groups["/log_likelihood"] = _dataset(self.log_likelihood)
+                groups["/log_likelihood"] = dataset(self.log_likelihood, seen)
             if observed:
-                groups["/observed_data"] = _dataset(observed, lead=())
+                groups["/observed_data"] = dataset(observed, seen, lead=())
         return xarray.DataTree.from_dict(groups)
+
+    def _axes(self) -> tuple[Axes, Axes]:
+        """What the axes of latents and lets are called, and those of observed values."""
+        if self.given is None:
+            return {}, {}
+        model = self.given.model.model if isinstance(self.given.model, LiftedModel) else self.given.model
+        return axes_of(model, self.given.observations), observed_axes(model)
 
     def summary(self) -> Any:
         """A polars.DataFrame with a row a number: its name, mean, sd, 94 % interval of highest density, Monte Carlo
@@ -198,24 +206,3 @@ def _mcse_sd(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     squares = (draws - draws.mean((0, 1))) ** 2
     variance = squares.mean((0, 1))
     return np.sqrt(((squares**2).mean((0, 1)) - variance**2) / statistic("ess", "sd", draws) / variance / 4)
-
-
-def _dataset(
-    values: Mapping[str, Tensor],
-    lead: tuple[str, ...] = ("chain", "draw"),
-    labels: Mapping[str, Labels] | None = None,
-) -> Any:
-    """An xarray.Dataset of {name: (*lead, …)}; further axes of `v` are its own: `v_dim_0`, …, with the labels of their
-    sets as coordinates where they have some."""
-    import xarray
-
-    arrays: dict[str, Any] = {}
-    for written, value in values.items():
-        name = written.replace("/", ".")  # a slash would be a group of the tree
-        dimensions = (*lead, *(f"{name}_dim_{axis}" for axis in range(value.ndim - len(lead))))
-        numbered: dict[str, Any] = {d: range(size) for d, size in zip(dimensions, value.shape, strict=True)}
-        for dimension, known in zip(dimensions[len(lead) :], (labels or {}).get(written, ()), strict=False):
-            if known is not None and len(known) == len(numbered[dimension]):
-                numbered[dimension] = list(known)
-        arrays[name] = xarray.DataArray(value.numpy(), dims=dimensions, coords=numbered)
-    return xarray.Dataset(arrays, attrs={"inference_library": "qvr", "inference_library_version": __version__})

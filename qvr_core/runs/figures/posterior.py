@@ -13,24 +13,15 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from qvr_core.inference.axes import Axes
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.runs.record.files import sync_folder
 from qvr_core.runs.record.protocol import PosteriorRow
-from qvr_core.runtime.programs.program import ProgramModule
-from qvr_core.semantics.types.labels import Labels, labels_of
 
 # A site with more elements than this is left out of the table; its draws are in the file.
 TABLED = 64
 # Numbers whose R-hat and effective sample size take some 0.3 s.
 HURRIED = 500_000
-
-
-Axes = Mapping[str, Labels]
-
-
-def axes_of(model: ProgramModule) -> Axes:
-    """The labels of the sets that the values of a program run over."""
-    return labels_of(model.program)
 
 
 def table(draws: Mapping[str, Tensor], axes: Axes | None = None) -> Iterator[PosteriorRow]:
@@ -41,11 +32,15 @@ def table(draws: Mapping[str, Tensor], axes: Axes | None = None) -> Iterator[Pos
             continue
         # numpy takes a tenth of the time of torch.quantile, which also has a largest size.
         for label, column in zip(
-            labels(name, values.shape[1:], (axes or {}).get(name, ())), flat.T.contiguous().numpy(), strict=True
+            labels(name, values.shape[1:], _labels_of(axes, name)), flat.T.contiguous().numpy(), strict=True
         ):
             low, median, high = np.quantile(column, (0.05, 0.5, 0.95)).tolist()
             sd = float(column.std(ddof=1)) if len(column) > 1 else math.nan
             yield PosteriorRow(name=label, mean=float(column.mean()), sd=sd, q05=low, median=median, q95=high)
+
+
+def _labels_of(axes: Axes | None, name: str) -> list[tuple[str, ...] | None]:
+    return [axis.labels for axis in (axes or {}).get(name, ())]
 
 
 def chain_table(
@@ -72,7 +67,7 @@ def left_out(result: MCMCResult, sites: Collection[str]) -> list[str]:
 
 def labels(name: str, shape: tuple[int, ...], axes: Sequence[tuple[str, ...] | None] = ()) -> list[str]:
     """`mu`, or `theta[0]`, `theta[1]`, …, or `beta[floor]` where the axis has labels."""
-    if math.prod(shape) == 1:
+    if math.prod(shape) == 1 and not any(own is not None and len(own) == 1 for own in axes):
         return [name]
     known = [*axes, *[None] * len(shape)]
     each = [

@@ -12,13 +12,14 @@ import torch
 
 from qvr_core import inference
 from qvr_core.data.pairs import SentencePairs
+from qvr_core.inference.axes import axes_of
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc import Progress as Transition
 from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.inference.mcmc.potential import Potential, potential_of
 from qvr_core.inference.pointwise import Given
-from qvr_core.runs.figures.posterior import HURRIED, axes_of, chain_table, left_out, table, write_netcdf
+from qvr_core.runs.figures.posterior import HURRIED, chain_table, left_out, table, write_netcdf
 from qvr_core.runs.fit import chains
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.stop import Stop
@@ -205,9 +206,14 @@ def _stored(prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool) 
     if omitted := left_out(result, sites):
         names = ", ".join(omitted[:6]) + (f" and {len(omitted) - 6} more" if len(omitted) > 6 else "")
         emit(Message(level="info", text=f"not in the table, but among the stored draws: {names}"))
-    axes = axes_of(prepared.model)
-    predictions = {} if hurry else {name: value.flatten(0, 1) for name, value in result.predictions.items()}
-    return (*chain_table(result, sites, axes, hurry=hurry), *table(predictions, axes))
+    observations = {} if result.given is None else result.given.observations
+    axes = axes_of(prepared.model, observations)
+    if hurry:
+        return tuple(chain_table(result, sites, axes, hurry=True))
+    # what is kept stands behind the latents that it depends on
+    whole = replace(result, samples={**result.samples, **result.deterministic})
+    predictions = {name: value.flatten(0, 1) for name, value in result.predictions.items()}
+    return (*chain_table(whole, {*sites, *result.deterministic}, axes), *table(predictions, axes))
 
 
 def rows_of(prepared: Prepared) -> torch.Tensor:

@@ -16,18 +16,18 @@ from torch import nn
 from qvr_core import inference
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.data.records import Records
-from qvr_core.inference.guides.base import Guide
+from qvr_core.inference.guides.base import CoordinateGuide, Guide
 from qvr_core.inference.nonfinite import first_non_finite
 from qvr_core.runs.figures import checkpoint as checkpoints
 from qvr_core.runs.figures.accuracy import accuracies
 from qvr_core.runs.figures.checkpoint import Checkpoint
 from qvr_core.runs.figures.curvature import approximated
 from qvr_core.runs.figures.held_out import held_out_figure
-from qvr_core.runs.figures.posterior import axes_of, table
 from qvr_core.runs.figures.warnings import ended_badly
 from qvr_core.runs.fit.convergence import not_converged
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.distributed_loss import Bound, SharedBound
+from qvr_core.runs.fit.guide_posterior import guide_posterior
 from qvr_core.runs.fit.minibatches import RowOrder
 from qvr_core.runs.fit.optimizers import FUSED, OPTIMIZERS, learning_rate
 from qvr_core.runs.fit.prefetch import Ahead
@@ -56,7 +56,6 @@ RECENT = 50
 """Steps whose mean loss stands for where a fit is: never more than a tenth of those that it has made."""
 FEWEST = 50
 """Steps below which nobody expects a fit to have converged."""
-POSTERIOR_DRAWS = 1000
 
 
 def recent(losses: Sequence[float]) -> float | None:
@@ -121,6 +120,10 @@ class SviFit:
     def _objective(self) -> inference.ELBO | inference.IWAEBound:
         particles = self.config.particles
         if isinstance(self.prepared.train, Records) and self.prepared.needs.statistical:
+            if self.model.imputed:
+                name = self.model.imputed[0]
+                message = f"`{name}` fills in missing cells, each a latent of all rows: leave batch_size out"
+                raise Refused("batch", message, site=name)
             if self.config.objective != "elbo":
                 raise Refused("objective", f"{self.config.objective} needs all rows in each step: leave batch_size out")
             # a part of the rows is what is meant here
@@ -136,7 +139,12 @@ class SviFit:
             local = not self.prepared.needs.statistical and any(True for _ in self.model.parameters())
             name = "prior" if local else "normal"
         observed = {need.name for need in self.prepared.needs.observed}
-        return GUIDES[name](self.model, observed_names=observed).to(self.prepared.device)
+        kind = GUIDES[name]
+        if not self.model.imputed or not issubclass(kind, CoordinateGuide):
+            return kind(self.model, observed_names=observed).to(self.prepared.device)
+        # missing cells are latents of their own, as many as the data say
+        _, observations = self.prepared.train.batch(torch.zeros(1, dtype=torch.int64))
+        return kind(self.model, observed_names=observed, observations=observations).to(self.prepared.device)
 
     # ------------------------------------------------------------ one step
 
@@ -270,7 +278,8 @@ class SviFit:
         if self.prepared.held_out is not None and self.team.leads:
             figure = self._held_out()
             yield figure
-        posterior, remark = self._posterior()
+        posterior, told, remark = self._posterior()
+        yield from told
         warnings = tuple(text for text in (self._came_down(), remark) if text is not None)
         for text in warnings:
             yield Message(level="warning", text=text)
@@ -307,21 +316,12 @@ class SviFit:
         rows = self.order.rows_of(step + number)
         return self.prepared.move(self.prepared.train.batch(rows, self.order.generator(step + number)))
 
-    def _posterior(self) -> tuple[tuple[PosteriorRow, ...], str | None]:
-        """What the guide says of the latents that all rows share, and a remark; drawn without touching the fit."""
-        prepared = self.prepared
-        guide, remark = approximated(prepared, self.guide)
-        if not prepared.needs.statistical:
-            return (), remark
-        latents = [name for name, site in self.model.sites.items() if not site.info.observed]
-        # a prediction may read any row
-        rows = torch.arange(prepared.train.rows if self.model.predicted else 1)
-        with torch.random.fork_rng():
-            torch.manual_seed(self.config.seed)
-            _, observations = prepared.move(prepared.train.batch(rows))
-            shown = [*latents, *self.model.predicted]
-            draws = inference.Predictive(self.model, guide, num_samples=POSTERIOR_DRAWS, return_sites=shown)
-            return tuple(table(draws(None, observations), axes_of(self.model))), remark
+    def _posterior(self) -> tuple[tuple[PosteriorRow, ...], list[Message], str | None]:
+        """What the guide says of the latents that all rows share, what to tell of it, and a remark."""
+        guide, remark = approximated(self.prepared, self.guide)
+        if not self.prepared.needs.statistical:
+            return (), [], remark
+        return *guide_posterior(self.prepared, guide, store=self.team.leads), remark
 
     def _progress(self, value: float, norm: float, step_time: float) -> Progress:
         left = self.config.steps - self.step

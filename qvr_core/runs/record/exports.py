@@ -29,9 +29,10 @@ def export_csv(run: RunDirectory, output: Path) -> None:
     """Posterior draws as one row per chain and draw, or the losses as one row per step."""
     with open(output, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        if not run.posterior.exists():
+        losses = losses_of(run)
+        if losses or not run.posterior.exists():
             writer.writerow(["step", "loss"])
-            writer.writerows(enumerate(losses_of(run), start=1))
+            writer.writerows(enumerate(losses, start=1))
             return
         import xarray
 
@@ -51,8 +52,6 @@ def export_csv(run: RunDirectory, output: Path) -> None:
 def export_netcdf(run: RunDirectory, output: Path) -> None:
     """The posterior as it is stored."""
     if not run.posterior.exists():
-        raise FileNotFoundError(
-            f"run {run.run_id} has no posterior draws (it was not a nuts run); export to .csv instead"
-        )
+        raise FileNotFoundError(f"run {run.run_id} has no posterior draws; export to .csv instead")
     run.check_posterior()
     shutil.copyfile(run.posterior, output)

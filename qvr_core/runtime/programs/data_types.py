@@ -12,7 +12,7 @@ from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.types.data_text import data_text
+from qvr_core.semantics.types.data_text import data_text, missing_advice
 from qvr_core.semantics.types.model import DataName
 from qvr_core.semantics.types.spaces import Constrained, Finite, Real, Seq
 
@@ -26,8 +26,10 @@ class DeclaredData:
     A tensor is looked at once, however often a loop passes it.
     """
 
-    def __init__(self, item: DataName) -> None:
+    def __init__(self, item: DataName, missing: bool | None = None) -> None:
+        """`missing` says whether values may be missing; None where they could not be observed either."""
         self.name = item.name
+        self.missing = missing
         self.written = data_text(item.type, item.numbers)
         space = item.type.space
         element = space.item if isinstance(space, Seq) else space
@@ -69,20 +71,23 @@ class DeclaredData:
             raise self._problem(program, f"shape {tuple(value.shape)}")
         if not (recording() or in_transform()):
             self._check_values(value, program)
-        return Cell(value.long() if self.whole else value.to(precision()), by_rows)
+        whole = self.whole and not (self.missing and value.is_floating_point())
+        return Cell(value.long() if whole else value.to(precision()), by_rows)
 
     def _check_values(self, value: Tensor, program: str) -> None:
         if not value.numel():
             return
         if value.is_floating_point():
-            self._refuse(torch.isnan(value), value, program, "missing")
+            gone = torch.isnan(value)
+            if not self.missing:
+                self._refuse(gone, value, program, "missing")
             if self.whole:
-                self._refuse(value != value.round(), value, program)
+                self._refuse((value != value.round()) & ~gone, value, program)
         if self.low is not None:
             self._refuse(value < self.low, value, program)
         if self.high is not None:
             self._refuse(value > self.high, value, program)
-        if self.simplex and (total := value.sum(-1)).sub(1).abs().max() > ROUNDING:
+        if self.simplex and bool(((total := value.sum(-1)).sub(1).abs() > ROUNDING).any()):
             wrong = total[(total - 1).abs() > ROUNDING].flatten()[0]
             raise self._problem(program, f"probabilities that add up to {wrong.item():g}")
 
@@ -90,7 +95,8 @@ class DeclaredData:
         if wrong.any():
             place = wrong.nonzero()[0].tolist()
             found = what or f"{value[wrong].flatten()[0].item():g}"
-            raise self._problem(program, f"{found} at {place}" if place else found)
+            advice = f"; {missing_advice(self.name)}" if what and self.missing is False else ""
+            raise self._problem(program, (f"{found} at {place}" if place else found) + advice)
 
     def _problem(self, program: str, found: str) -> InputProblem:
         message = f"`{program}`, data `{self.name}`: expected {self.wanted} (`{self.written}`), found {found}"

@@ -57,6 +57,8 @@ class SiteRecord:
     pointwise: Tensor | None = None
     """(B, …) log densities of the elements of an observed step, NaN where one does not count; where they were asked
     for."""
+    imputed: Tensor | None = None
+    """(B, n, …) the values that fill the missing cells of an observed step, in their order."""
     counted: Tensor | None = None
     """(B, L) bool: the positions of an observed sequence that mask and lengths let count; None where all do."""
 

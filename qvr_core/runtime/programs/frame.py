@@ -13,6 +13,7 @@ from torch import Tensor
 
 from qvr_core.runtime.programs.data_types import DeclaredData
 from qvr_core.runtime.programs.execution import Request, SiteRecord
+from qvr_core.runtime.programs.gaps import Filling
 from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.cells import Cell, repeat_rows
 from qvr_core.runtime.values.errors import MissingData
@@ -43,6 +44,8 @@ class Frame:
     """Where literals must lie; None for the CPU."""
     declared: Mapping[str, DeclaredData] = field(default_factory=dict)
     """The data that `data` steps declare."""
+    gaps: dict[str, Filling] = field(default_factory=dict)
+    """The missing cells of observed steps."""
     windows: dict[str, tuple[int, int]] = field(default_factory=dict)
     """What an index looks at, the first element and how many, where that is not all that it runs through."""
 
@@ -112,6 +115,7 @@ class Frame:
             parent=self,
             repeated=times,
             device=self.device,
+            gaps=self.gaps,
             windows=self.windows,
         )
 

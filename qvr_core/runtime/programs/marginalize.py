@@ -96,7 +96,16 @@ class Marginalize:
             record.pointwise = self.evaluate(frame).by_row(frame.rows)
             if latents:
                 record.pointwise = record.pointwise - self.evaluate(frame, latents_only=True).by_row(frame.rows)
+            record.pointwise = self._present(record.pointwise, frame)
         frame.sites[self.name] = record
+
+    def _present(self, density: Tensor, frame: Frame) -> Tensor:
+        """The density of each element, NaN where all that would be observed there is missing."""
+        gaps = [frame.gaps.get(site.name) for site in self.observed() if site.kind == "observe"]
+        cells = [filling.gaps.cells for filling in gaps if filling is not None]
+        if len(cells) < len(gaps) or any(one.shape != density.shape[1:] for one in cells):
+            return density
+        return torch.where(torch.stack(cells).all(0), torch.full((), math.nan, dtype=density.dtype), density)
 
     def latents(self) -> list[ArrowSite | FamilySite]:
         """All sample sites inside."""

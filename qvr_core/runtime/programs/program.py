@@ -25,6 +25,8 @@ from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, dens
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.interleaved import in_order, interleaved
 from qvr_core.runtime.programs.marginalize import Marginalize
+from qvr_core.runtime.programs.missing_cells import MissingCells
+from qvr_core.runtime.programs.missing_site import MissingSite
 from qvr_core.runtime.programs.naming import Naming
 from qvr_core.runtime.programs.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.programs.rows import joined, sliced
@@ -40,7 +42,8 @@ from qvr_core.runtime.values.misfits import misfit
 from qvr_core.runtime.values.padding import padded
 from qvr_core.runtime.values.precision import computing_in, precision
 from qvr_core.semantics.types.deterministic import predicted
-from qvr_core.semantics.types.model import Arrow, Density, Program, Sort
+from qvr_core.semantics.types.model import Arrow, Density, ObserveModel, Program, Sort
+from qvr_core.semantics.types.walk import sites
 
 
 class _Parts:
@@ -61,7 +64,7 @@ class _Parts:
         return module
 
 
-class ProgramModule(ProgramArrow, Naming):
+class ProgramModule(ProgramArrow, Naming, MissingCells):
     """A program as a module, and as an arrow that other arrows may use.
 
     `x` is (B, …) rows of the domain, or None for a program that does not use its input: then B is the number of rows
@@ -76,7 +79,8 @@ class ProgramModule(ProgramArrow, Naming):
         self.domain, self.codomain = program.domain, program.codomain
         self.sampled = program.sort is Sort.SAMPLED
         self.data: Mapping[str, Any] = builder.data
-        self.declared = {item.name: DeclaredData(item) for item in program.data if item.declared}
+        gaps = {site.name: site.missing is not None for site in sites(program.steps, ObserveModel)}
+        self.declared = {item.name: DeclaredData(item, gaps.get(item.name)) for item in program.data if item.declared}
         self.places: dict[str | None, str] = {}
         self.where = Where(program.name, "the input")
         made = _Parts(builder)
@@ -93,6 +97,8 @@ class ProgramModule(ProgramArrow, Naming):
             elif isinstance(step, Marginalize | HiddenChain):
                 self.marginals[step.name] = step
                 self.sites.update({site.name: site for site in step.latents()})
+        observed = (site for block in self.marginals.values() for site in block.observed())
+        self.gapped = [site for site in (*self.sites.values(), *observed) if isinstance(site, MissingSite)]
         adopt(self, made.used)
         self.paths = self._all_paths()
         self._names_of_inputs = [entry.name for entry in program.inputs]
@@ -139,6 +145,8 @@ class ProgramModule(ProgramArrow, Naming):
         ):
             step = None
             try:
+                for site in self.gapped:
+                    site.prepare(frame)
                 for step in in_order(self.steps, self.groups, frame):
                     step.run(frame)
                     if isinstance(step, FamilySite) and step.site.weights:
@@ -353,6 +361,7 @@ class ProgramModule(ProgramArrow, Naming):
         if missing:
             words = ", ".join(f"`{name}`" for name in missing)
             raise self.placed(InputProblem(f"`{self.name}`: log_joint needs a value for {words}", site=missing[0]))
+        self.check_complete(data)
         self._need_innovations(value, latents, data, innovations or {})
         return self.run(value, condition(data), substitute(latents), replay(innovations)).log_joint()
 

@@ -18,6 +18,7 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.linear_recursion import linear_recursion
 from qvr_core.runtime.programs.marginalize import Marginalize
+from qvr_core.runtime.programs.missing_site import MissingChain, MissingSite
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NonFinite, RuntimeProblem
 from qvr_core.runtime.values.layout import regroup
@@ -186,8 +187,10 @@ def score_per_row(cell: Cell, rows: int) -> Tensor:
 
 def make_site(site: Site, kind: SiteKind, program: str, parts: Parts) -> ArrowSite | FamilySite:
     """The run-time site of a sample or observe step."""
-    made = ArrowSite if isinstance(site.draw, ArrowDraw) else FamilySite if site.chain is None else ChainSite
-    return made(site, kind, program, parts)
+    if isinstance(site.draw, ArrowDraw):
+        return ArrowSite(site, kind, program, parts)
+    plain, chain = (FamilySite, ChainSite) if site.missing is None else (MissingSite, MissingChain)
+    return (plain if site.chain is None else chain)(site, kind, program, parts)
 
 
 def make_step(step: StepModel, program: str, parts: Parts) -> Step:

@@ -16,6 +16,7 @@ MEANINGS: Mapping[str, str] = {
     "interval": "The value t is known to lie in (t, interval]; where both are equal it is known, ∞ leaves it open.",
     "truncate_lower": "Only values from here on are seen: the density is divided by their probability.",
     "truncate_upper": "Only values up to here are seen: the density is divided by their probability.",
+    "missing": "`impute`: cells without a value are a latent site of this name; `drop`: they are left out.",
     "noncentred": "Guides and chains move the standardised draw; density, value and name stay as they are.",
     "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
     "lengths": "How many positions of each row's sequences are valid: data or an input. Attention sees no others.",
@@ -54,13 +55,15 @@ VALUE_KEYS: Mapping[str, str] = {
 }
 STEP_KEYS: Mapping[str, tuple[str, ...]] = {
     "sample": ("over", "iid_over", "via", "mask", "weight", "at", "noncentred"),
-    "observe": ("over", "iid_over", "via", "mask", "weight", "at", *LIMIT_KEYS),
+    "observe": ("over", "iid_over", "via", "mask", "weight", "at", *LIMIT_KEYS, "missing"),
     "predict": ("over", "iid_over", "via", "at"),
     "marginalize": ("over", "reduction", "iid_over", "via", "mask", "weight", "at"),
 }
 FLAGS = ("noncentred",)
 """Options of steps that stand alone, without a value."""
 REDUCTIONS = ("logsumexp",)
+MISSING = ("impute", "drop")
+"""What is done with the missing cells of an observed step."""
 
 EFFECTS = ("Sample", "Score", "Marginal", "Pure")
 PROGRAM_KEYS = ("effects", "lengths", "keep")
@@ -74,5 +77,10 @@ SEMIRINGS: Mapping[str, str] = {
 DEDUCTION_KEYS = ("semiring", "start", "depth", "tolerance", "max_iterations")
 RULE_ATTRIBUTES = ("learnable", "bounded", "init", "weight")
 
-WORDS: Mapping[str, tuple[str, ...]] = {"semiring": tuple(SEMIRINGS), "effects": EFFECTS, "reduction": REDUCTIONS}
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "semiring": tuple(SEMIRINGS),
+    "effects": EFFECTS,
+    "reduction": REDUCTIONS,
+    "missing": MISSING,
+}
 """The words that an option takes, where it takes words from a list."""

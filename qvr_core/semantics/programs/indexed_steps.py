@@ -16,7 +16,8 @@ from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.programs.ascriptions import ascribe, plates_over
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
-from qvr_core.semantics.programs.limits import check_limits
+from qvr_core.semantics.programs.observed.limits import check_limits
+from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import check_noncentred, read_step_options
 from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
 from qvr_core.semantics.scope.environment import Binding, Running, StepContext
@@ -303,6 +304,7 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
         drawn = outside_of(check_family(step.draw, family, options.over, ctx, along.axes))
         start = first_draw(step, along, ctx)
         check_start(step, behind, told, ctx)
+        missing = missing_cells(name, family, options, ctx, trees, indices)
     over = product_of(indices)
     if space is not None and step.space is not None:
         whole = replace(options, iid_over=over)
@@ -323,7 +325,7 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
             site = replace(site, noncentred=True)
         else:
             refuse("noncentred chain", step.draw.name.span, ctx.scope)
-    site = replace(site, indices=along.model)
+    site = replace(site, indices=along.model, missing=missing)
     if along.chain is not None:
         site = replace(site, chain=Chain(indices=along.model, at=along.indices.index(along.chain), start=start))
     return TypedSite(site, decided.type, named_type(decided.type, decided.ascription, decided.space), drawn)

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from qvr_core.semantics.arithmetic.read_cycles import check_cycles
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.weight_sites import Use, weight_sites
+from qvr_core.semantics.programs.observed.missing_cells import check_missing
 from qvr_core.semantics.programs.program_density import program_density
 from qvr_core.semantics.programs.program_inputs import (
     InputFactor,
@@ -124,6 +125,7 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         stages=sum((block.stages for block in typed.blocks), NO_STAGES),
         returned=tuple(_value(typed, name) for _, name in items),
     )
+    check_missing(program, scope)
     if options.keep is None or scope.mistaken:
         return program
     return replace(program, keep=check_keep(options.keep, program, scope))

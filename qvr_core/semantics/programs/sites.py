@@ -9,7 +9,8 @@ from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.programs.arrow_draws import check_arrow_draw
 from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
 from qvr_core.semantics.programs.family_draws import check_family
-from qvr_core.semantics.programs.limits import check_limits, check_no_limits
+from qvr_core.semantics.programs.observed.limits import check_limits, check_no_limits
+from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
 from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
 from qvr_core.semantics.scope.environment import StepContext
@@ -43,12 +44,13 @@ def check_site(
     picked = options.via is not None or options.at is not None
     drawn = check_family(step.draw, family, options.over, ctx, plates, picked=picked)
     check_limits(family, options, ctx)
+    missing = missing_cells(name, family, options, ctx)
     decided = ascribe(drawn_as(kind), drawn, space, step.space, options, step.draw.name.span, ctx)
     row_local = kind != "observe" and not drawn.rows
     options = replace(options, over=decided.over)
     site = made_site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
     moved = check_noncentred(step.options, options.noncentred, family, ctx)
-    site = replace(site, noncentred=moved) if moved else site
+    site = replace(site, noncentred=moved, missing=missing) if moved or missing else site
     return TypedSite(site, decided.type, named_type(decided.type, decided.ascription, decided.space), drawn)
 
 
@@ -70,6 +72,7 @@ def _from_arrow(
     model, value = check_arrow_draw(draw, name.text, ctx)
     if not isinstance(model.arrow, Damaged):
         check_no_limits(draw.name.text, options, ctx)
+        missing_cells(draw.name, None, options, ctx)
     if isinstance(model.arrow, Damaged) and ctx.scope.lookup(draw.name.text) is None:
         # a misspelt family may have meant a plate or a value: nothing that follows is the user's mistake
         site = made_site(name, Ascription.NONE, space, model, model.arrow.density, options, False, origin)

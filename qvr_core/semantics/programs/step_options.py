@@ -11,7 +11,7 @@ from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.options import removal
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
-from qvr_core.semantics.language.options import FLAGS, LIMIT_KEYS, OBJECT_KEYS, REDUCTIONS, STEP_KEYS, VALUE_KEYS
+from qvr_core.semantics.language.options import FLAGS, LIMIT_KEYS, OBJECT_KEYS, STEP_KEYS, VALUE_KEYS, WORDS
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN, respelt
@@ -57,6 +57,7 @@ class StepOptions:
     at: Expr | None = None
     limits: Mapping[str, Limit] = field(default_factory=dict[str, Limit])
     noncentred: Option | None = None
+    missing: Option | None = None
     damaged: bool = False
     """True where an option was not understood: it may be what is missing."""
 
@@ -68,6 +69,7 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
     values: dict[str, Expr] = {}
     limits: dict[str, Limit] = {}
     noncentred: Option | None = None
+    missing: Option | None = None
     for option in options.items if options is not None else ():
         key = option.key.text
         if key not in STEP_KEYS[kind]:
@@ -79,8 +81,9 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
         elif key in FLAGS:
             noncentred = option
             _check_alone(option, ctx)
-        elif key == "reduction":
-            _check_reduction(option, ctx)
+        elif key in WORDS:
+            known = _check_word(option, ctx)
+            missing = option if known and key == "missing" else missing
         elif key in OBJECT_KEYS:
             objects[key] = _axis(option, ctx)
             damaged = damaged or isinstance(objects[key].space, Unknown)
@@ -103,6 +106,7 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
         values.get("at"),
         limits,
         noncentred,
+        missing,
         damaged,
     )
 
@@ -157,11 +161,17 @@ def check_noncentred(options: Options | None, chosen: Option | None, family: Fam
     return False
 
 
-def _check_reduction(option: Option, ctx: StepContext) -> None:
-    value = option.value
-    if not isinstance(value, Word) or value.text not in REDUCTIONS:
-        place = option.span if value is None else value.span
-        ctx.scope.report(STEP_OPTION, f"`reduction` is {' or '.join(f'`{r}`' for r in REDUCTIONS)}", place)
+def _check_word(option: Option, ctx: StepContext) -> bool:
+    """Whether an option that takes one word of a list has one."""
+    value, key = option.value, option.key.text
+    if isinstance(value, Word) and value.text in WORDS[key]:
+        return True
+    place = option.span if value is None else value.span
+    message = f"`{key}` is {' or '.join(f'`{word}`' for word in WORDS[key])}"
+    near = closest(value.text, WORDS[key]) if isinstance(value, Word) else None
+    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(ctx.scope.origin(place), near),), True),)
+    ctx.scope.report(STEP_OPTION, message, place, fixes=fixes)
+    return False
 
 
 def _axis(option: Option, ctx: StepContext) -> Named:

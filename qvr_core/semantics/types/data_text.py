@@ -21,6 +21,12 @@ def data_text(kind: ValueType, numbers: str = "") -> str:
     return axes if value == "Real 1" else f"{axes} -> {value}"
 
 
+def missing_advice(name: str) -> str:
+    """What may be done with missing values of an observed name."""
+    step = f"`observe {name} … [missing="
+    return f"{step}impute]` makes each a latent, {step}drop]` leaves the cells out"
+
+
 def _axis(size: Dim | None, name: str | None) -> str:
     if name is not None:
         return set_of(name)

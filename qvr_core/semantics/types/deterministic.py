@@ -34,13 +34,19 @@ def predicted(program: Program) -> tuple[str, ...]:
 
 def _depending(program: Program, kind: type[SampleModel | PredictModel]) -> Iterator[str]:
     """The lets that depend on a step of a kind."""
-    seen: set[str] = set()
+    seen = set(_filled_in(program)) if kind is SampleModel else set[str]()
     for step in program.steps:
         if isinstance(step, kind):
             seen.update(name for name, _ in step.site.bound)
-        elif isinstance(step, LetModel) and not seen.isdisjoint(_bound(step)):
+        elif isinstance(step, LetModel) and not seen.isdisjoint((*_bound(step), *_data(step))):
             seen.update(step.names)
             yield from (name for name in step.names if name != "_")
+
+
+def _filled_in(program: Program) -> Iterator[str]:
+    """Observed names whose missing cells are latent."""
+    found = sites(program.steps, ObserveModel)
+    return (site.name for site in found if site.missing is not None and site.missing.how == "impute")
 
 
 def _bound(step: StepModel) -> Iterator[str]:

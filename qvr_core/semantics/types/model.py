@@ -564,6 +564,17 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MissingCells:
+    """What an observed step does with cells that its data leave out: `how` is 'impute' or 'drop'.
+
+    `shifts` are how far back, along the index of its chain, each element reads the step's own name.
+    """
+
+    how: str
+    shifts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """What sample and observe steps share."""
 
@@ -592,6 +603,8 @@ class Site:
     """The indices that the step is written with."""
     weights: bool = False
     """True for the weights of the morphism of this name."""
+    missing: MissingCells | None = None
+    """What is done with the missing cells of an observed step; None where there may be none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,120 @@
+"""What the axes of draws are called: the sets that a site or a let runs over, with the labels of their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qvr_core.runtime.programs.gaps import Gaps
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.semantics.types.axes import set_of
+from qvr_core.semantics.types.model import (
+    Ascription,
+    FamilyDraw,
+    LetModel,
+    MarginalizeModel,
+    ObserveModel,
+    PredictModel,
+    Program,
+    SampleModel,
+    Site,
+    ValueType,
+)
+from qvr_core.semantics.types.spaces import Finite, Space, factors_of
+from qvr_core.semantics.types.walk import all_steps
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis: the set that it runs over, and what its elements are called; None where they have only numbers."""
+
+    name: str | None = None
+    labels: tuple[str, ...] | None = None
+
+
+Axes = Mapping[str, tuple[Axis, ...]]
+"""By site or let."""
+
+
+def axes_of(model: ProgramModule, observations: Mapping[str, Any] | None = None) -> Axes:
+    """The axes of all sites and lets of a program; of a step whose missing cells are latents, the axis of the cells."""
+    found = dict(_observed_and_latent(model.program))
+    found |= dict(_lets(model.program, _labels(model.program)))
+    gaps = model.missing(observations or {})
+    return found | {name: _of_cells(name, one, found.get(name, ())) for name, one in gaps.items()}
+
+
+def observed_axes(model: ProgramModule) -> Axes:
+    """The axes of the values of observed steps, missing cells and all."""
+    return dict(_observed_and_latent(model.program))
+
+
+def _observed_and_latent(program: Program) -> Iterator[tuple[str, tuple[Axis, ...]]]:
+    for step in all_steps(program.steps):
+        if isinstance(step, SampleModel | ObserveModel | PredictModel | MarginalizeModel):
+            yield step.site.name, tuple(_of_site(step.site, _labels(program)))
+
+
+def _of_site(site: Site, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis]:
+    plate = site.iid_over or (site.ascribed if site.ascription is Ascription.PLATE else None)
+    if plate is None and isinstance(site.draw, FamilyDraw):
+        # its arguments say what it runs over
+        types = [value.type for _, value in site.draw.args]
+        yield from max((tuple(_of_type(kind, labels)) for kind in types), key=len, default=())
+    for named in (plate, site.over):
+        for space in () if named is None else factors_of(named.space):
+            yield _of_space(space)
+
+
+def _of_space(space: Space) -> Axis:
+    return Axis(space.nominal, space.labels) if isinstance(space, Finite) else Axis()
+
+
+def _of_type(kind: ValueType, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis]:
+    for name in kind.indexed:
+        known = None if name is None else set_of(name) or None
+        yield Axis(known, labels.get(known or ""))
+
+
+def _lets(program: Program, labels: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, tuple[Axis, ...]]]:
+    for step in program.steps:
+        if not isinstance(step, LetModel):
+            continue
+        if step.indexed is None:
+            found = tuple(_of_type(step.value.type, labels))
+            yield from ((name, found) for name in step.names)
+            continue
+        own = tuple(_of_space(index.space) for index in step.indexed.indices)
+        for name, value in zip(step.names, step.indexed.values, strict=True):
+            yield name, (*own, *tuple(_of_type(value.type, labels))[len(own) :])
+
+
+def _labels(program: Program) -> dict[str, tuple[str, ...]]:
+    """The labels of every set that a step or data of the program run over, by its name."""
+    sites = [step.site for step in all_steps(program.steps) if hasattr(step, "site")]  # pyright: ignore
+    named = [one for site in sites for one in (site.ascribed, site.iid_over, site.over) if one is not None]
+    spaces = [space for one in named for space in factors_of(one.space)]
+    spaces += [space for item in program.data for space in (*item.over, item.type.space)]
+    spaces += [
+        index.space
+        for step in program.steps
+        if isinstance(step, LetModel) and step.indexed is not None
+        for index in step.indexed.indices
+    ]
+    return {one.nominal: one.labels for one in spaces if isinstance(one, Finite) and one.nominal and one.labels}
+
+
+def _of_cells(name: str, gaps: Gaps, axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The axis of the missing cells, each called by the labels of all its axes; those of one value behind it."""
+    shape = gaps.cells.shape if gaps.whole else gaps.filled.shape
+    places = np.unravel_index(gaps.index.numpy(), tuple(shape))
+    known = [*(axis.labels for axis in axes), *[None] * len(shape)]
+    called = [
+        [str(at) if own is None or len(own) != size else own[at] for at in place.tolist()]
+        for place, own, size in zip(places, known, shape, strict=False)
+    ]
+    cells = Axis(f"{name}_missing", tuple(", ".join(cell) for cell in zip(*called, strict=True)))
+    return (cells, *axes[gaps.cells.ndim :]) if gaps.whole else (cells,)

@@ -1,0 +1,40 @@
+"""Draws as an xarray.Dataset whose dimensions are called as the sets of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from qvr_core import __version__
+from qvr_core.inference.axes import Axes, Axis
+
+
+def dataset(values: Mapping[str, Tensor], axes: Axes, lead: tuple[str, ...] = ("chain", "draw")) -> Any:
+    """An xarray.Dataset of {name: (*lead, …)}.  A further axis is called as its set, the second one over it `Set_2`,
+    with labels or numbers as coordinates; one without a set, or whose name is taken otherwise, `v_dim_0`, …"""
+    import xarray
+
+    arrays: dict[str, Any] = {}
+    sizes: dict[str, int] = {}
+    taken = {*lead, "chain", "draw", *values}
+    for written, value in values.items():
+        name = written.replace("/", ".")  # a slash would be a group of the tree
+        coords: dict[str, Any] = {one: range(size) for one, size in zip(lead, value.shape, strict=False)}
+        shape = tuple(value.shape[len(lead) :])
+        known = [*axes.get(written, ()), *[Axis()] * len(shape)]
+        for at, (axis, size) in enumerate(zip(known, shape, strict=False)):
+            called = _dimension(axis, coords)
+            if called is None or called in taken or sizes.setdefault(called, size) != size:
+                called = f"{name}_dim_{at}"
+            labelled = axis.labels is not None and len(axis.labels) == size
+            coords[called] = list(axis.labels or ()) if labelled else range(size)
+        arrays[name] = xarray.DataArray(value.numpy(), dims=tuple(coords), coords=coords)
+    return xarray.Dataset(arrays, attrs={"inference_library": "qvr", "inference_library_version": __version__})
+
+
+def _dimension(axis: Axis, before: Mapping[str, Any]) -> str | None:
+    if axis.name is None or axis.name not in before:
+        return axis.name
+    return next(name for n in range(2, 100) if (name := f"{axis.name}_{n}") not in before)

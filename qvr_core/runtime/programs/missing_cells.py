@@ -1,0 +1,49 @@
+"""What a program's data leave out of its observed steps: which cells each fills in, and in what shape they move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from qvr_core.runtime.programs.data_types import DeclaredData
+from qvr_core.runtime.programs.execution import Request
+from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.programs.gaps import Gaps
+from qvr_core.runtime.programs.missing_site import MissingSite
+from qvr_core.runtime.values.errors import InputProblem
+
+
+class MissingCells:
+    """The missing cells of a program module."""
+
+    name: str
+    data: Mapping[str, Any]
+    declared: Mapping[str, DeclaredData]
+    gapped: list[MissingSite]
+
+    @property
+    def imputed(self) -> tuple[str, ...]:
+        """The observed steps whose missing cells are latent."""
+        return tuple(site.name for site in self.gapped if site.imputes)
+
+    def missing(self, observations: Mapping[str, Any]) -> dict[str, Gaps]:
+        """The gaps that are filled in, by observed step; steps without any are not there."""
+        return {site.name: gaps for site, gaps in self._gaps(observations)}
+
+    def missing_shapes(self, observations: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+        """The shapes of the unconstrained numbers that move them."""
+        return {site.name: site.find.shape(gaps) for site, gaps in self._gaps(observations)}
+
+    def _gaps(self, observations: Mapping[str, Any]) -> Iterator[tuple[MissingSite, Gaps]]:
+        request = Request(observations=observations)
+        frame = Frame(self.name, request, 1, None, False, self.data, declared=self.declared)
+        for site in self.gapped:
+            gaps = site.gaps(frame) if site.imputes else None
+            if gaps is not None:
+                yield site, gaps
+
+    def check_complete(self, observations: Mapping[str, Any]) -> None:
+        """Raises `InputProblem` where values have gaps that nothing fills."""
+        for name, gaps in self.missing(observations).items():
+            message = f"`{self.name}`: {gaps.count} values of `{name}` are missing: give complete ones"
+            raise InputProblem(message, site=name)

@@ -1,0 +1,164 @@
+"""Observed sites whose data may lack cells: what is missing is left out, or a latent of its own."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.families.bijectors import constrain
+from qvr_core.runtime.programs.arguments import Aligned
+from qvr_core.runtime.programs.arithmetic import Parts
+from qvr_core.runtime.programs.chain_site import ChainSite
+from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
+from qvr_core.runtime.programs.family_site import FamilySite, Terms
+from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.programs.gaps import Filling, GapFinder, Gaps, given_values, moved_values, shifted
+from qvr_core.runtime.values.cells import Cell
+from qvr_core.runtime.values.errors import NoDensity
+from qvr_core.semantics.types.model import Site
+
+
+class MissingSite(FamilySite):
+    """`observe v : S <- Family(args) [missing=impute]`, or `[missing=drop]`."""
+
+    def __init__(self, site: Site, kind: SiteKind, program: str, parts: Parts) -> None:
+        super().__init__(site, kind, program, parts)
+        assert site.missing is not None
+        self.imputes = site.missing.how == "impute"
+        self.shifts = site.missing.shifts
+        self.find = GapFinder(self.facts.event, self.family.support(()).kind, self.discrete, self.where)
+        # between computed bounds a value is known where the arguments are
+        self.late = not self.arguments.literal and bool(self.facts.bounded_by or self.facts.above)
+
+    # ------------------------------------------------------------ before any step runs
+
+    def prepare(self, frame: Frame) -> None:
+        """Note what is missing of the value that was given, and fill it in where that is possible."""
+        gaps = self.gaps(frame)
+        cell = frame.supplied(self.name)
+        if cell is None or gaps is None:
+            if cell is not None and self.discrete:
+                frame.given[self.name] = Cell(cell.value.long(), cell.rows)
+            return
+        filling = frame.gaps[self.name] = Filling(gaps, left_out=not self.imputes)
+        if self.imputes:
+            self._fill(filling, frame, None)
+            if filling.values is not None:
+                frame.given[self.name] = Cell(gaps.completed(filling.values), True)
+            return
+        if gaps.partial:
+            wanted = "draws that are given or missing as a whole (`missing=impute` fills in a part)"
+            raise self.where.misfit(wanted, "a part of one")
+        frame.given[self.name] = Cell(gaps.filled, cell.rows)
+
+    def gaps(self, frame: Frame) -> Gaps | None:
+        """What is missing of the value that was given; None where nothing is."""
+        cell = frame.supplied(self.name)
+        return None if cell is None or not isinstance(cell.value, Tensor) else self.find(cell.value)
+
+    def _fill(self, filling: Filling, frame: Frame, parameters: tuple[Tensor, ...] | None) -> None:
+        """The values for the gaps, where they are given and their support is known."""
+        request, gaps = frame.request, filling.gaps
+        free, given = request.unconstrained.get(self.name), request.values.get(self.name)
+        if free is not None and (parameters is not None or not self.late):
+            support = self.own_support(frame) if parameters is None else self._support(parameters)
+            filling.values, filling.log_jacobian = moved_values(gaps, free, support)
+            filling.moved = True
+        elif free is None and given is not None:
+            filling.values = given_values(gaps, given, frame.rows, self.where)
+
+    # ------------------------------------------------------------ the step
+
+    def run(self, frame: Frame) -> None:
+        """As of any site; what nothing has filled in by now is drawn."""
+        filling = frame.gaps.get(self.name)
+        if filling is None or not self.imputes:
+            super().run(frame)
+            return
+        drawn = filling.values is None and not self._moved_late(filling, frame)
+        if drawn:
+            self._draw(filling, frame)
+        assert filling.values is not None
+        frame.given[self.name] = Cell(filling.gaps.completed(filling.values), True)
+        # what was drawn from the model adds nothing to what is observed
+        filling.left_out = frame.request.wanted == "observed" and not filling.moved
+        super().run(frame)
+        record = frame.sites[self.name]
+        record.imputed, record.log_jacobian, record.observed = filling.values, filling.log_jacobian, not filling.moved
+        if drawn and self.by_score and record.log_prob is not None:
+            record.log_discrete = self._of_gaps(filling, frame, record)
+
+    def _moved_late(self, filling: Filling, frame: Frame) -> bool:
+        if self.late:
+            self._fill(filling, frame, self._parameters(filling, frame))
+        return filling.values is not None
+
+    def _parameters(self, filling: Filling, frame: Frame) -> tuple[Tensor, ...]:
+        aligned = self.arguments.align(frame, self.event, None)
+        return self.arguments.canonical(aligned, filling.gaps.cells.ndim)
+
+    def _draw(self, filling: Filling, frame: Frame) -> None:
+        gaps = filling.gaps
+        self._check_drawable(gaps)
+        made, _ = self._fresh(frame, None, tuple(gaps.cells.shape), self._parameters(filling, frame), None)
+        filling.values = gaps.picked(made.expand(frame.rows, *gaps.filled.shape))
+
+    def _check_drawable(self, gaps: Gaps) -> None:
+        if gaps.partial:
+            raise self._undrawable("lacks some of the numbers of a draw, and nothing draws them given the others")
+
+    def _undrawable(self, why: str) -> NoDensity:
+        advice = "use NUTS, or a guide that moves them, such as AutoNormalGuide"
+        return NoDensity(f"`{self.where.program}`: `{self.name}` {why}; {advice}", site=self.name)
+
+    def _of_gaps(self, filling: Filling, frame: Frame, record: SiteRecord) -> Tensor:
+        """The log density of the missing cells alone, (B,)."""
+        assert record.log_prob is not None
+        filling.left_out = not filling.left_out
+        super().run(frame)
+        other = frame.sites[self.name].log_prob
+        assert other is not None
+        filling.left_out = not filling.left_out
+        frame.sites[self.name] = record
+        return other - record.log_prob if filling.left_out else record.log_prob - other
+
+    def _given(self, frame: Frame) -> Cell | None:
+        return frame.supplied(self.name)
+
+    # ------------------------------------------------------------ densities
+
+    def terms(self, frame: Frame, value: Cell, aligned: Aligned, groups: Cell | None, *, absent: float = 0.0) -> Terms:
+        filling = frame.gaps.get(self.name)
+        if filling is not None and self.late and not self.imputes:
+            # a stand-in between bounds that are computed
+            support = self._support(self.arguments.canonical(aligned, value.rank - self.facts.event))
+            wide = value.value if value.rows else value.value.expand(frame.rows, *value.value.shape)
+            middle, _ = constrain(torch.zeros_like(wide), support)
+            value = Cell(torch.where(filling.gaps.cells, middle, wide), True)
+        return super().terms(frame, value, aligned, groups, absent=absent)
+
+    def weighted(self, terms: Terms, frame: Frame, groups: Cell | None, absent: float = 0.0) -> Terms:
+        found = super().weighted(terms, frame, groups, absent)
+        filling = frame.gaps.get(self.name)
+        if filling is None or not (filling.left_out or math.isnan(absent)):
+            return found
+        if filling.left_out:
+            self._check_drawable(filling.gaps)
+        cells = self._silent(filling.gaps.cells)
+        return Terms(torch.where(cells, torch.full((), absent, dtype=found.value.dtype), found.value), found.rows)
+
+    def _silent(self, cells: Tensor) -> Tensor:
+        """The cells that do not count where these are missing."""
+        return cells
+
+
+class MissingChain(MissingSite, ChainSite):
+    """The same where elements depend on earlier ones: a cell that reads a missing one is left out, too."""
+
+    def _draw(self, filling: Filling, frame: Frame) -> None:
+        raise self._undrawable("reads its own earlier elements, and nothing draws a missing one given later ones")
+
+    def _silent(self, cells: Tensor) -> Tensor:
+        return cells if self.imputes else shifted(cells, self.shifts, self.axis)

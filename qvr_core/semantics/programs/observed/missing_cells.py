@@ -1,0 +1,196 @@
+"""`[missing=impute]` and `[missing=drop]`: what an observed step does with cells that its data leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from qvr_core.semantics.arithmetic.indices import set_size, shift_of
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.programs.step_options import StepOptions
+from qvr_core.semantics.scope.environment import Running, StepContext
+from qvr_core.semantics.scope.scope import Scope
+from qvr_core.semantics.types.diagnostics import Related
+from qvr_core.semantics.types.model import (
+    Bound,
+    Constant,
+    Data,
+    Expr,
+    FamilyDraw,
+    MissingCells,
+    ObserveModel,
+    Program,
+    Site,
+    StepModel,
+)
+from qvr_core.semantics.types.program_codes import STEP_OPTION
+from qvr_core.semantics.types.walk import all_steps, operands, values, walk
+from qvr_core.syntax.tree import Arith, Comprehension, Gather, Name, Span, Variable, Word
+from qvr_core.syntax.walk import walk as walk_tree
+
+_WITHOUT = {"impute": ("via", "at", "mask", "weight"), "drop": ("at",)}
+"""Options that say something else of the same cells."""
+
+
+def missing_cells(
+    name: Name,
+    family: Family | None,
+    options: StepOptions,
+    ctx: StepContext,
+    trees: Sequence[Arith] = (),
+    indices: Sequence[Running] = (),
+) -> MissingCells | None:
+    """What the option of a step comes to, or None; reports where it cannot be.
+
+    `trees` are the arguments of a step with `indices`, one of which may lag behind.
+    """
+    option = options.missing
+    if option is None or not isinstance(option.value, Word):
+        return None
+    how = option.value.text
+    problem = _problem(how, family, options, ctx)
+    if problem is not None:
+        ctx.scope.report(STEP_OPTION, problem, option.span)
+        return None
+    chain = next((one for one in indices if one.lag), None)
+    if how == "impute" or chain is None:
+        return MissingCells(how=how)
+    return MissingCells(how=how, shifts=tuple(sorted(set(_shifts(name, trees, indices, chain, ctx)))))
+
+
+def _problem(how: str, family: Family | None, options: StepOptions, ctx: StepContext) -> str | None:
+    if family is None:
+        return "`missing` needs a family with its arguments behind `<-`, such as `Normal(m, s)`"
+    other = next((key for key in _WITHOUT[how] if getattr(options, key) is not None), None)
+    if other is not None:
+        return f"`missing={how}` and `{other}` both say which cells count: leave one of them out"
+    if how == "drop":
+        return None
+    if options.limits:
+        return f"a cell with `{next(iter(options.limits))}` is not missing: something is known of its value"
+    if ctx.marginal:
+        return (
+            "what is observed inside `marginalize` has no one value that could be filled in; `missing=drop` leaves "
+            "the cell out"
+        )
+    if family.discrete:
+        return (
+            f"`{family.name}` is discrete, so no sampler can fill in its missing cells: sum them out with "
+            f"`marginalize`, or leave them out with `missing=drop`"
+        )
+    return None
+
+
+def _shifts(
+    name: Name, trees: Sequence[Arith], indices: Sequence[Running], chain: Running, ctx: StepContext
+) -> Iterator[int]:
+    """How far back the step reads itself; reports a place that only a run would tell."""
+    for tree in trees:
+        nodes = list(walk_tree(tree))
+        inner = [node for node in nodes if isinstance(node, Comprehension)]
+        sizes: dict[str, int | None] = {
+            binder.name.text: set_size(binder, ctx.scope) for n in inner for binder in n.binders
+        }
+        sizes |= {one.name: None if one.space is None else _number(one.space.size) for one in indices}
+        gathers = [node for node in nodes if isinstance(node, Gather) and _is(node.base, name)]
+        bases = {id(node.base) for node in gathers}
+        for node in nodes:
+            if _is(node, name) and id(node) not in bases:
+                _report_place(name, node.name.span, ctx)  # pyright: ignore
+        for node in gathers:
+            found = _own_shift(node, indices, chain, sizes, ctx)
+            if found is None or any(one.condition is not None for one in inner):
+                _report_place(name, node.span, ctx)
+            else:
+                yield from found
+
+
+def _is(node: object, name: Name) -> bool:
+    return isinstance(node, Variable) and node.name.text == name.text
+
+
+def _number(size: object) -> int | None:
+    return int(size) if isinstance(size, int) else None
+
+
+def _own_shift(
+    node: Gather, indices: Sequence[Running], chain: Running, sizes: dict[str, int | None], ctx: StepContext
+) -> range | None:
+    if len(node.indices) != len(indices):
+        return None
+    found: range | None = None
+    for index, own in zip(node.indices, indices, strict=True):
+        shift = shift_of(index, sizes, ctx)
+        if shift is None or shift.index != own.name:
+            return None
+        if own is chain:
+            found = range(shift.least, shift.most + 1)
+        elif shift.most:
+            return None
+    return found
+
+
+def _report_place(name: Name, place: Span, ctx: StepContext) -> None:
+    message = (
+        f"`missing=drop` leaves out what reads a missing `{name.text}`, and which elements this reads, only a run "
+        "would tell: shift the index (`t - 1`), or use `missing=impute`"
+    )
+    ctx.scope.report(STEP_OPTION, message, place)
+
+
+# ---------------------------------------------------------------- the program as a whole
+
+
+def check_missing(program: Program, scope: Scope) -> None:
+    """Report who reads cells that may be missing, and a program whose rows would each miss others."""
+    steps = list(all_steps(program.steps))
+    for at, step in enumerate(steps):
+        site = step.site if isinstance(step, ObserveModel) else None
+        if site is None or site.missing is None:
+            continue
+        if site.missing.how == "impute" and program.uses_input:
+            message = (
+                "`missing=impute` is for a program that does not read its input: each row here may miss another cell"
+            )
+            scope.report(STEP_OPTION, message, site.origin)
+        elif site.missing.how == "drop":
+            _check_dropped(site, step, steps, scope)
+        elif _computed_bounds(site):
+            _check_late(site, steps[:at], scope)
+
+
+def _check_late(site: Site, above: Sequence[StepModel], scope: Scope) -> None:
+    """Bounds that are computed are known at the step only, and so is a value between them."""
+    if site.chain is not None:
+        message = f"the bounds of `{site.name}` are computed from its own earlier elements, which may be missing"
+        scope.report(STEP_OPTION, message, site.origin)
+    for expr in _mentions(site.name, above):
+        message = f"`{site.name}` has missing cells, and the bounds that they lie between are computed further down"
+        scope.report(STEP_OPTION, message, expr.origin, (Related(f"`{site.name}` is observed here", site.origin),))
+
+
+def _computed_bounds(site: Site) -> bool:
+    draw = site.draw
+    if not isinstance(draw, FamilyDraw) or all(isinstance(value, Constant) for _, value in draw.args):
+        return False
+    family = FAMILIES[draw.family]
+    return family.bounded_by is not None or family.above is not None
+
+
+def _check_dropped(site: Site, own: StepModel, steps: Sequence[StepModel], scope: Scope) -> None:
+    for step in steps:
+        for expr in _mentions(site.name, [step]):
+            if step is own:
+                continue
+            message = (
+                f"`{site.name}` has missing cells, which its step leaves out: nothing else can read it. To fill them "
+                "in there, use `missing=impute`"
+            )
+            scope.report(STEP_OPTION, message, expr.origin, (Related(f"`{site.name}` is observed here", site.origin),))
+            return
+
+
+def _mentions(name: str, steps: Sequence[StepModel]) -> Iterator[Expr]:
+    for step in steps:
+        for value in values(step):
+            yield from (part for part in walk(value, operands) if isinstance(part, Bound | Data) and part.name == name)
