@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import InlayHint, TextEdit
+from qvr_core.ide.undeclared import undeclared_hints
 from qvr_core.ide.view import model_of, statements_between
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types import model as m
@@ -42,6 +43,7 @@ def statement_inlays(snapshot: Snapshot, statement: Statement) -> Hints:
         case t.ProgramHeader():
             for placed in units_of(statement):
                 yield from _step(snapshot, placed)
+            yield from undeclared_hints(snapshot, statement)
         case _:
             return
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.edits.fixes import attempts, fix_all, harmless, quick_fixes, removes_problem
 from qvr_core.ide.edits.refactor import organize, refactorings
+from qvr_core.ide.undeclared import declare_actions
 from qvr_lsp.conversions import convert_one
 from qvr_lsp.documents import Document, View
 from qvr_lsp.features.resolving import on_document, require_unchanged
@@ -64,6 +65,8 @@ def answer(session: Session, document: View, params: Json, attempt: Try) -> list
         tried = attempts(snapshot, stretch) if trying else []
         fixes = (*quick_fixes(snapshot, stretch), *tried)[:MOST_OFFERED]
         actions += [each for each in fixes if not trying or removes_problem(snapshot, attempt(each.edits), each)]
+        declared = declare_actions(snapshot, stretch)
+        actions += [each for each in declared if not trying or harmless(snapshot, attempt(each.edits))]
     if kind_requested(only, "refactor"):
         found = refactorings(snapshot, stretch)
         actions += [each for each in found if not trying or harmless(snapshot, attempt(each.edits))]

@@ -10,6 +10,7 @@ from qvr_core.analysis import Analyzer
 from qvr_core.ide.completion.signature import signature
 from qvr_core.ide.inlays import inlays
 from qvr_core.ide.tokens import tokens
+from qvr_core.ide.undeclared import declare_actions
 from qvr_core.syntax.source import Cursor, Range
 from tests.ide.cases import LM, PROGRAM, applied, at, errors
 
@@ -131,3 +132,30 @@ def test_options_have_a_signature() -> None:
 
 def test_no_signature_outside_of_brackets() -> None:
     assert signature(*at(LM + "let y = scan(cell) >> $0\n")) is None
+
+
+UNDECLARED = """object School : FinSet 4
+object Row : FinSet 20
+program p : Row -> Row
+    sample a : School <- Normal(0.0, 1.0)
+    let m[i : Row] = a[k[i]] + z[i]
+    observe y : Row <- Normal(m, 1.0)
+    return m
+"""
+
+
+def test_undeclared_data_show_what_their_uses_say_and_a_fix_declares_them() -> None:
+    snapshot = Analyzer(UNDECLARED).snapshot()
+    shown = {hint.text: hint for hint in inlays(snapshot, WHOLE) if hint.edits}
+    assert set(shown) == {" : Row -> School", " : Row"}
+    assert shown[" : Row -> School"].cursor == Cursor(4, 24)
+    (action,) = declare_actions(snapshot, Range(Cursor(4, 23), Cursor(4, 23)))
+    assert action.title == "Declare `data k : Row -> School`"
+    (edit,) = action.edits
+    lines = UNDECLARED.split("\n")
+    assert edit.range.start == edit.range.end == Cursor(3, 4)
+    lines[3] = "    " + edit.text + lines[3][4:]
+    after = Analyzer("\n".join(lines)).snapshot()
+    assert lines[3].startswith("    data k : Row -> School\n    sample a")
+    assert not after.diagnostics()
+    assert [item.name for item in after.model.programs["p"].data if item.declared] == ["k"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, plate_axes, with_axes
+from qvr_core.semantics.arithmetic.data_uses import check_uses
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.arithmetic.indexing import gather, hidden_state
 from qvr_core.semantics.arithmetic.labels import labelled
@@ -142,6 +143,8 @@ def _note_data(index: Data, size: Dim | None, name: str | None, ctx: StepContext
     known, origin = ctx.data.get(index.name, (index.type, index.origin))
     if known.space is None and size is not None:
         ctx.data[index.name] = (ValueType(Finite(size, name)), origin)
+    elif size is not None:
+        check_uses(index.name, known, origin, ValueType(Finite(size, name)), index.origin, ctx.scope)
 
 
 def _remaining(kind: ValueType, shape: list[Axis], indices: tuple[Expr, ...], rows: bool) -> ValueType:

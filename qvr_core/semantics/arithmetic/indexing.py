@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, with_axes
+from qvr_core.semantics.arithmetic.data_uses import check_uses
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.arithmetic.indices import Shift, index_value, length, mentions, shift_of
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
@@ -182,6 +183,8 @@ def note_elements(index: Expr | None, size: Dim | None, name: str | None, ctx: S
     known, origin = ctx.data.get(index.name, (index.type, index.origin))
     if known.space == REAL_LINE and known.indexed:
         ctx.data[index.name] = (replace(known, space=Finite(size, name)), origin)
+    else:
+        check_uses(index.name, known, origin, replace(known, space=Finite(size, name)), index.origin, ctx.scope)
 
 
 def _declared_numbers(index: Expr, ctx: StepContext) -> Binding | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from qvr_core.semantics.arithmetic.data_uses import check_uses
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.spelling import candidates, closest, distance, letters
@@ -126,6 +127,7 @@ def check_free(
     `lengths` is the data name that the header mentions, `steps` are the lines of the program.
     """
     early: set[str] = set()
+    contradicted: set[str] = set()
     data = _declared(blocks)
     if lengths is not None:
         data.setdefault(lengths.name, lengths)
@@ -149,6 +151,10 @@ def check_free(
                 data[free.name] = _inferred(free.name, kind, origin)
             elif data[free.name].type.space is None and free.name in known:
                 data[free.name] = _inferred(free.name, known[free.name][0], data[free.name].origin)
+            elif free.name in known and not data[free.name].declared and free.name not in contradicted:
+                one, (now, origin) = data[free.name], known[free.name]
+                if not check_uses(free.name, one.type, one.origin, now, origin, scope):
+                    contradicted.add(free.name)
     _check_typos([datum for datum in data.values() if not datum.declared and "." not in datum.name], bound, scope)
     return tuple(data.values())
 
