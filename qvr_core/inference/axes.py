@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qvr_core.runtime.programs.gaps import Gaps
+from qvr_core.runtime.programs.missing.gaps import Gaps
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.model import (

@@ -173,7 +173,8 @@ def test_svi_and_nuts_of_a_table_agree_with_the_known_posterior(project: Path) -
     for found in (svi, nuts):
         assert found["mu"].mean == pytest.approx(4.4, abs=1.5)
         assert found["mu"].sd == pytest.approx(3.3, abs=1.0)
-    assert set(nuts) == {"mu", "tau", *(f"z[{i}]" for i in range(8))}
+    latents = {"mu", "tau", *(f"z[{i}]" for i in range(8))}
+    assert set(nuts) == {*latents, *(f"theta[{i}]" for i in range(8))}
     assert nuts["mu"].r_hat == pytest.approx(1, abs=0.05) and (nuts["mu"].ess or 0) > 50
 
     listing = json.loads(qvr("runs", "--json", cwd=project).stdout)

@@ -50,7 +50,7 @@ def test_chains_store_predictions(folder: Path) -> None:
     assert means["next[left]"] == pytest.approx(means["mu"] + 5.0, abs=0.01)
     assert means["next[right]"] == pytest.approx(means["mu"] + 15.0, abs=0.01)
     stored = xarray.open_dataset(RunStore(folder).open("last").posterior, group="posterior_predictive")
-    assert list(stored["next_dim_0"].values) == ["left", "right"] and stored["gap"].shape == (1, 200)
+    assert list(stored["Side"].values) == ["left", "right"] and stored["gap"].shape == (1, 200)
 
 
 def test_a_fitted_guide_draws_predictions_from_the_data(folder: Path) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from qvr_core.runtime.programs.data_types import DeclaredData
 from qvr_core.runtime.programs.execution import Request, SiteRecord
-from qvr_core.runtime.programs.gaps import Filling
+from qvr_core.runtime.programs.missing.gaps import Filling
 from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.cells import Cell, repeat_rows
 from qvr_core.runtime.values.errors import MissingData

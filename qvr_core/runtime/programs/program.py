@@ -16,7 +16,6 @@ from qvr_core.runtime.arrows.repetition import n_steps as run_n_steps
 from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.arithmetic import compile_expr
 from qvr_core.runtime.programs.arrow_site import ArrowSite, SiteArrow
-from qvr_core.runtime.programs.data_types import DeclaredData
 from qvr_core.runtime.programs.deduction import deduction_of
 from qvr_core.runtime.programs.execution import Execution, Noises, Request, SiteInfo, SiteNoise, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
@@ -25,8 +24,7 @@ from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, dens
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.interleaved import in_order, interleaved
 from qvr_core.runtime.programs.marginalize import Marginalize
-from qvr_core.runtime.programs.missing_cells import MissingCells
-from qvr_core.runtime.programs.missing_site import MissingSite
+from qvr_core.runtime.programs.missing.missing_cells import MissingCells, declared_data
 from qvr_core.runtime.programs.naming import Naming
 from qvr_core.runtime.programs.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.programs.rows import joined, sliced
@@ -42,8 +40,7 @@ from qvr_core.runtime.values.misfits import misfit
 from qvr_core.runtime.values.padding import padded
 from qvr_core.runtime.values.precision import computing_in, precision
 from qvr_core.semantics.types.deterministic import predicted
-from qvr_core.semantics.types.model import Arrow, Density, ObserveModel, Program, Sort
-from qvr_core.semantics.types.walk import sites
+from qvr_core.semantics.types.model import Arrow, Density, Program, Sort
 
 
 class _Parts:
@@ -79,8 +76,7 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
         self.domain, self.codomain = program.domain, program.codomain
         self.sampled = program.sort is Sort.SAMPLED
         self.data: Mapping[str, Any] = builder.data
-        gaps = {site.name: site.missing is not None for site in sites(program.steps, ObserveModel)}
-        self.declared = {item.name: DeclaredData(item, gaps.get(item.name)) for item in program.data if item.declared}
+        self.declared = declared_data(program)
         self.places: dict[str | None, str] = {}
         self.where = Where(program.name, "the input")
         made = _Parts(builder)
@@ -97,8 +93,6 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
             elif isinstance(step, Marginalize | HiddenChain):
                 self.marginals[step.name] = step
                 self.sites.update({site.name: site for site in step.latents()})
-        observed = (site for block in self.marginals.values() for site in block.observed())
-        self.gapped = [site for site in (*self.sites.values(), *observed) if isinstance(site, MissingSite)]
         adopt(self, made.used)
         self.paths = self._all_paths()
         self._names_of_inputs = [entry.name for entry in program.inputs]
@@ -145,8 +139,7 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
         ):
             step = None
             try:
-                for site in self.gapped:
-                    site.prepare(frame)
+                self.prepare_gaps(frame)
                 for step in in_order(self.steps, self.groups, frame):
                     step.run(frame)
                     if isinstance(step, FamilySite) and step.site.weights:

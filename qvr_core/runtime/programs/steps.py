@@ -18,7 +18,7 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.linear_recursion import linear_recursion
 from qvr_core.runtime.programs.marginalize import Marginalize
-from qvr_core.runtime.programs.missing_site import MissingChain, MissingSite
+from qvr_core.runtime.programs.missing.missing_site import MissingChain, MissingSite
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NonFinite, RuntimeProblem
 from qvr_core.runtime.values.layout import regroup

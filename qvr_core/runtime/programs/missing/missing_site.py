@@ -14,7 +14,7 @@ from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite, Terms
 from qvr_core.runtime.programs.frame import Frame
-from qvr_core.runtime.programs.gaps import Filling, GapFinder, Gaps, given_values, moved_values, shifted
+from qvr_core.runtime.programs.missing.gaps import Filling, GapFinder, Gaps, given_values, moved_values, shifted
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.semantics.types.model import Site

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
+from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.data_types import DeclaredData
 from qvr_core.runtime.programs.execution import Request
+from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
-from qvr_core.runtime.programs.gaps import Gaps
-from qvr_core.runtime.programs.missing_site import MissingSite
+from qvr_core.runtime.programs.hidden_chain import HiddenChain
+from qvr_core.runtime.programs.marginalize import Marginalize
+from qvr_core.runtime.programs.missing.gaps import Gaps
+from qvr_core.runtime.programs.missing.missing_site import MissingSite
 from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.semantics.types.model import ObserveModel, Program
+from qvr_core.semantics.types.walk import sites
+
+
+def declared_data(program: Program) -> dict[str, DeclaredData]:
+    """What `data` steps declare; what is observed may lack values where its step says so."""
+    gaps = {site.name: site.missing is not None for site in sites(program.steps, ObserveModel)}
+    return {item.name: DeclaredData(item, gaps.get(item.name)) for item in program.data if item.declared}
 
 
 class MissingCells:
@@ -19,12 +32,24 @@ class MissingCells:
     name: str
     data: Mapping[str, Any]
     declared: Mapping[str, DeclaredData]
-    gapped: list[MissingSite]
+    sites: dict[str, ArrowSite | FamilySite]
+    marginals: dict[str, Marginalize | HiddenChain]
+
+    @cached_property
+    def gapped(self) -> list[MissingSite]:
+        """The observed sites that say what is done with missing cells, those inside blocks included."""
+        inner = [site for block in self.marginals.values() for site in block.observed()]
+        return [site for site in (*self.sites.values(), *inner) if isinstance(site, MissingSite)]
 
     @property
     def imputed(self) -> tuple[str, ...]:
         """The observed steps whose missing cells are latent."""
         return tuple(site.name for site in self.gapped if site.imputes)
+
+    def prepare_gaps(self, frame: Frame) -> None:
+        """Before any step runs: what is missing, and what fills it."""
+        for site in self.gapped:
+            site.prepare(frame)
 
     def missing(self, observations: Mapping[str, Any]) -> dict[str, Gaps]:
         """The gaps that are filled in, by observed step; steps without any are not there."""
