@@ -28,6 +28,11 @@ A function gets the site's draws, once their shapes are known, and gives the noi
 """
 
 
+def paths_of(noise: Noises | None) -> Collection[str]:
+    """The paths of the draws whose noise is given."""
+    return () if noise is None or callable(noise) else noise.keys()
+
+
 @dataclass(slots=True)
 class SiteRecord:
     """One site of an execution.

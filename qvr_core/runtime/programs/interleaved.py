@@ -12,6 +12,7 @@ from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.indexed import Growing, full
+from qvr_core.runtime.programs.missing.missing_site import MissingChain
 from qvr_core.runtime.programs.steps import IndexedLet, Step
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.semantics.types.groups import Group, groups, indices_of, names_of, reads
@@ -194,6 +195,5 @@ def _made(group: Group, program: Program, steps: Sequence[object], parts: Parts)
 def _chain(step: SampleModel | ObserveModel, axis: int, program: str, parts: Parts) -> ChainSite:
     site = step.site
     chain = site.chain or Chain(indices=site.indices, at=axis, start=())
-    return ChainSite(
-        replace(site, chain=chain), "observe" if isinstance(step, ObserveModel) else "sample", program, parts
-    )
+    made = ChainSite if site.missing is None else MissingChain
+    return made(replace(site, chain=chain), "observe" if isinstance(step, ObserveModel) else "sample", program, parts)

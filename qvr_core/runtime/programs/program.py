@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
 from functools import reduce
 from typing import Any
@@ -17,7 +17,7 @@ from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.arithmetic import compile_expr
 from qvr_core.runtime.programs.arrow_site import ArrowSite, SiteArrow
 from qvr_core.runtime.programs.deduction import deduction_of
-from qvr_core.runtime.programs.execution import Execution, Noises, Request, SiteInfo, SiteNoise, SiteRecord
+from qvr_core.runtime.programs.execution import Execution, Request, SiteInfo, SiteNoise, SiteRecord, paths_of
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, densities, replay, seed, substitute
@@ -369,7 +369,7 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
             (name, spec)
             for name, site in self.sites.items()
             for spec in site.info.innovations
-            if spec.path not in _paths(innovations.get(name))
+            if spec.path not in paths_of(innovations.get(name))
         ]
         if not lacking:
             return
@@ -399,10 +399,6 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
     def site_infos(self) -> dict[str, SiteInfo]:
         """What is known of every sample and observe site before anything has run."""
         return {name: site.info for name, site in self.sites.items()}
-
-
-def _paths(noise: Noises | None) -> Collection[str]:
-    return () if noise is None or callable(noise) else noise.keys()
 
 
 def _has_density(site: ArrowSite | FamilySite) -> bool:
