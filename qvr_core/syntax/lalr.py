@@ -6,9 +6,9 @@ It keeps no state between calls, so any number of threads may parse at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tables import Table
 
 
@@ -24,7 +24,7 @@ class Token(NamedTuple):
 Action = Callable[[list[Any], int, int], Any]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Failure:
     """Token number `position` is acceptable nowhere after the tokens before it; `states` is the stack there."""
 

@@ -7,17 +7,18 @@ indentation after breaks) or a `Group` (all its own lines break, or none does).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from qvr_core.syntax.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Line:
     """A possible line break; `flat` stands where it is not taken."""
 
     flat: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Nest:
     """Breaks inside go `indent` columns deeper."""
 
@@ -25,7 +26,7 @@ class Nest:
     content: Doc
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Group:
     """Printed flat if that fits in the line."""
 

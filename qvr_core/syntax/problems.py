@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Span, SyntaxProblem
 
 Replacement = tuple[Span, str]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProblemKind:
     """An entry of the table: `severity` is 'error', 'warning' or 'hint'."""
 

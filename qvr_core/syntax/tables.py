@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from qvr_core.syntax.immutable import immutable
 
 GRAMMAR = Path(__file__).with_name("grammar.lark")
 COMPILED = Path(__file__).with_name("grammar.json")
@@ -28,7 +29,7 @@ STARTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rule:
     """A production: `size` symbols become one.
 
@@ -44,7 +45,7 @@ class Rule:
     splices: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Table:
     """LALR(1) table.  An action is a shift to state `n` (n ≥ 0) or a reduction by rule `-n - 1` (n < 0)."""
 

@@ -7,8 +7,9 @@ keeps its tree; only the position of its unit changes (`qvr_core.syntax.statemen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
+
+from qvr_core.syntax.immutable import immutable
 
 T = TypeVar("T", covariant=True)
 
@@ -20,7 +21,7 @@ class Span(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Name:
     """An identifier as written.
 
@@ -36,7 +37,7 @@ class Name:
 # ---------------------------------------------------------------- values of options
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Number:
     """A number with its sign; `text` keeps the user's spelling."""
 
@@ -45,7 +46,7 @@ class Number:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class String:
     """A string; `value` has its escapes resolved."""
 
@@ -54,7 +55,7 @@ class String:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Word:
     """A bare word as an option's value (`role=embed`)."""
 
@@ -62,7 +63,7 @@ class Word:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ListValue:
     """`[a, b]` as an option's value."""
 
@@ -70,7 +71,7 @@ class ListValue:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ValueArg:
     """An argument of a call in an option's value."""
 
@@ -79,7 +80,7 @@ class ValueArg:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallValue:
     """`Normal(0.0, scale=1.0)` as an option's value."""
 
@@ -91,7 +92,7 @@ class CallValue:
 Value = Number | String | Word | ListValue | CallValue
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Option:
     """`key=value`, or a bare `key`."""
 
@@ -100,7 +101,7 @@ class Option:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Options:
     """A bracketed option list with the brackets' span."""
 
@@ -111,7 +112,7 @@ class Options:
 # ---------------------------------------------------------------- object expressions
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Size:
     """A size: an integer, a name, or `None` for the hole `_`."""
 
@@ -119,7 +120,7 @@ class Size:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FinSetExpr:
     """`FinSet n`."""
 
@@ -127,7 +128,7 @@ class FinSetExpr:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EnumExpr:
     """`{red, "dark green"}`."""
 
@@ -135,7 +136,7 @@ class EnumExpr:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SpaceExpr:
     """`Real 28 28 [low=0.0]`, `Simplex k`, `Covariance d`, …"""
 
@@ -145,7 +146,7 @@ class SpaceExpr:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeqExpr:
     """`Seq A`."""
 
@@ -153,7 +154,7 @@ class SeqExpr:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ObjectRef:
     """A name where an object is expected."""
 
@@ -164,7 +165,7 @@ class ObjectRef:
         return self.name.span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ParenObject:
     """`( … )` around an object expression."""
 
@@ -172,7 +173,7 @@ class ParenObject:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProductExpr:
     """`A * B * …`, flat; `operators` are the spans of the `*`."""
 
@@ -181,7 +182,7 @@ class ProductExpr:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CoproductExpr:
     """`A + B + …`, flat."""
 
@@ -196,7 +197,7 @@ ObjectExpr = FinSetExpr | EnumExpr | SpaceExpr | SeqExpr | ObjectRef | ParenObje
 # ---------------------------------------------------------------- arrow expressions
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrowRef:
     """A name where an arrow is expected."""
 
@@ -207,7 +208,7 @@ class ArrowRef:
         return self.name.span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrowArg:
     """An argument of a call: an arrow, a number or a string, perhaps by keyword."""
 
@@ -216,7 +217,7 @@ class ArrowArg:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrowCall:
     """`fan(f, g)`, `scan(c, emit=all)`, `Normal(0.0, 1.0)`, `template(alpha=1.0)`."""
 
@@ -225,7 +226,7 @@ class ArrowCall:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ComposeExpr:
     """`a >> b >> c`, flat; `operators[i]` stands between `stages[i]` and `stages[i + 1]`."""
 
@@ -234,7 +235,7 @@ class ComposeExpr:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TensorExpr:
     """`a @ b @ c`, flat."""
 
@@ -243,7 +244,7 @@ class TensorExpr:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PostfixExpr:
     """`f.dagger`, `f.trace(X)`, `f.h`."""
 
@@ -253,7 +254,7 @@ class PostfixExpr:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ParenArrow:
     """`( … )` around an arrow expression."""
 
@@ -264,7 +265,7 @@ class ParenArrow:
 ArrowExpr = ArrowRef | ArrowCall | ComposeExpr | TensorExpr | PostfixExpr | ParenArrow
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Binder:
     """`i : I`: an index that runs over a set, for one step or one comprehension."""
 
@@ -276,7 +277,7 @@ class Binder:
 # ---------------------------------------------------------------- arithmetic
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Literal:
     """A number or a string in arithmetic."""
 
@@ -285,7 +286,7 @@ class Literal:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variable:
     """A bound name, a data name, or an arrow."""
 
@@ -296,7 +297,7 @@ class Variable:
         return self.name.span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unary:
     """`-x`."""
 
@@ -305,7 +306,7 @@ class Unary:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Binary:
     """`x op y` with op one of + - * / ^ < <= > >= == !=."""
 
@@ -316,7 +317,7 @@ class Binary:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArithArg:
     """An argument of a call in arithmetic or in a draw."""
 
@@ -325,7 +326,7 @@ class ArithArg:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArithCall:
     """`f(x, y)`."""
 
@@ -334,7 +335,7 @@ class ArithCall:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Gather:
     """`x[i, j]`."""
 
@@ -343,7 +344,7 @@ class Gather:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Field:
     """`x.f`."""
 
@@ -352,7 +353,7 @@ class Field:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MethodCall:
     """`x.m(args)`."""
 
@@ -362,7 +363,7 @@ class MethodCall:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ListArith:
     """`[a, b]`."""
 
@@ -370,7 +371,7 @@ class ListArith:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lambda:
     """`x -> e`."""
 
@@ -379,7 +380,7 @@ class Lambda:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FactorIndex:
     """`i : I` in a factor."""
 
@@ -388,7 +389,7 @@ class FactorIndex:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FactorCase:
     """`0 -> e` in a factor's table."""
 
@@ -397,7 +398,7 @@ class FactorCase:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FactorExpr:
     """`factor i : I, j : J in e`, or `in { 0 -> e, 1 -> f }`."""
 
@@ -406,7 +407,7 @@ class FactorExpr:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TupleArith:
     """`(e1, e2)`: one entry a name of a pattern, several first values, several axes."""
 
@@ -414,7 +415,7 @@ class TupleArith:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Comprehension:
     """`sum(body for i : I, j : J if condition)`."""
 
@@ -425,7 +426,7 @@ class Comprehension:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ParenArith:
     """`( … )` around arithmetic."""
 
@@ -457,7 +458,7 @@ Arith = (
 # of a step that reads earlier ones.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pattern:
     """What a step binds: one name, or several in brackets.  `brackets` is '', '()' or '[]'."""
 
@@ -466,7 +467,7 @@ class Pattern:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Draw:
     """The right of `<-`.  `args` is None where no parentheses were written.
 
@@ -480,7 +481,7 @@ class Draw:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SampleStep:
     pattern: Pattern
     space: ObjectExpr | None
@@ -492,7 +493,7 @@ class SampleStep:
     start: Arith | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ObserveStep:
     name: Name
     space: ObjectExpr | None
@@ -504,7 +505,7 @@ class ObserveStep:
     start: Arith | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PredictStep:
     """`predict f[h : Ahead] <- Normal(m, s)`: drawn from the posterior after the fit."""
 
@@ -518,7 +519,7 @@ class PredictStep:
     start: Arith | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MarginalizeStep:
     """The opening line of a `marginalize` block; its body is the placed children of the unit."""
 
@@ -532,7 +533,7 @@ class MarginalizeStep:
     start: Arith | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LetStep:
     pattern: Pattern
     value: Arith
@@ -543,7 +544,7 @@ class LetStep:
     space: ObjectExpr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DataStep:
     """`data county : House -> County`: names that come from outside.
 
@@ -558,14 +559,14 @@ class DataStep:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ScoreStep:
     name: Name
     value: Arith
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReturnItem:
     """`v`, or `label: v` in a tuple."""
 
@@ -574,7 +575,7 @@ class ReturnItem:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReturnStep:
     """`return v` (`tupled` false) or `return (a, b: c)`."""
 
@@ -590,7 +591,7 @@ Step = DrawStep | LetStep | ScoreStep | DataStep | ReturnStep
 # ---------------------------------------------------------------- deductions and compositions
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Term:
     """`NP`, `3`, `span(I, K, X)`.  `args` is None without parentheses."""
 
@@ -599,7 +600,7 @@ class Term:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Attributes:
     """`#[learnable, init=0.5]`."""
 
@@ -607,7 +608,7 @@ class Attributes:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AtomsItem:
     """`atoms a, b` or `binders Lam`."""
 
@@ -616,7 +617,7 @@ class AtomsItem:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RuleItem:
     name: Name
     premises: tuple[Term, ...]
@@ -625,7 +626,7 @@ class RuleItem:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LexiconItem:
     """The line `lexicon` (entries are the unit's children), or `lexicon from "file" [options]`."""
 
@@ -634,7 +635,7 @@ class LexiconItem:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LexiconEntry:
     word: String
     category: Term
@@ -643,7 +644,7 @@ class LexiconEntry:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CompositionRule:
     """A line of a composition, `tensor_op(a, b) = a * b`, `unit = 1.0`, or of a family: `density(x) = …`."""
 
@@ -659,14 +660,14 @@ Item = Step | AtomsItem | RuleItem | LexiconItem | LexiconEntry | CompositionRul
 # ---------------------------------------------------------------- statements (the header of a unit)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ObjectDecl:
     names: tuple[Name, ...]
     space: ObjectExpr
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MorphismDecl:
     """`options` joins all brackets that belong to the declaration; `init` is what follows `~`."""
 
@@ -678,7 +679,7 @@ class MorphismDecl:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LetDecl:
     keyword: str
     name: Name
@@ -686,13 +687,13 @@ class LetDecl:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ExportDecl:
     value: ArrowExpr
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Parameter:
     """`x`, `alpha : Real = 1.0`, `f : Mor[A, B]`.  `kind` is None for a plain input; `mor` holds the two objects."""
 
@@ -703,7 +704,7 @@ class Parameter:
     default: Arith | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProgramHeader:
     name: Name
     parameters: tuple[Parameter, ...] | None
@@ -714,14 +715,14 @@ class ProgramHeader:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CompositionHeader:
     name: Name
     kind: Name | None
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeductionHeader:
     name: Name
     domain: ObjectExpr
@@ -730,7 +731,7 @@ class DeductionHeader:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FunctionParameter:
     """`x`, `k = 1.0`, and of a family also `scale : Real 1 [low=0.0]`."""
 
@@ -740,7 +741,7 @@ class FunctionParameter:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DefDecl:
     """`def logistic(x, k = 1.0) = 1 / (1 + exp(-k * x))`."""
 
@@ -750,7 +751,7 @@ class DefDecl:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DefHeader:
     """`def f(x, k = 1.0)`; the steps of its body are the unit's children."""
 
@@ -760,7 +761,7 @@ class DefHeader:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FamilyHeader:
     """`family Skew(loc, scale : Real 1 [low=0.0]) : Real 1`; its rules, `CompositionRule`s, are the unit's children.
 
@@ -791,7 +792,7 @@ Header = (
 # ---------------------------------------------------------------- problems and units
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SyntaxProblem:
     """A located syntax error of one unit.  `fix` is (title, replacement edits relative to the unit)."""
 
@@ -802,7 +803,7 @@ class SyntaxProblem:
     fix: tuple[str, tuple[tuple[Span, str], ...]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unit(Generic[T]):
     """One parsed piece of text and what went wrong in it.
 
@@ -822,7 +823,7 @@ class Unit(Generic[T]):
         return any(problem.severity == "error" for problem in self.problems)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Placed(Generic[T]):
     """A unit at its place in a statement.
 
@@ -838,7 +839,7 @@ class Placed(Generic[T]):
     children: tuple[Placed[Item], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Statement:
     """A top-level statement.  `doc` is the comment run that documents it, markers stripped ('' without)."""
 

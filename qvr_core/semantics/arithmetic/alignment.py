@@ -6,7 +6,6 @@ What stands in the right places already is left alone; the runtime only ever bro
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from qvr_core.semantics.arithmetic.bare import report_bare
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, with_axes
@@ -16,9 +15,10 @@ from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.model import Arrange, Expr, Index, ValueType
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, DUPLICATE_AXIS
 from qvr_core.semantics.types.spaces import Finite, Seq, Unknown
+from qvr_core.syntax.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Aligned:
     """Values that broadcast from the last axis; `failed` where that was reported to be impossible."""
 
@@ -26,7 +26,7 @@ class Aligned:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Shape:
     """The axes of an operand that are aligned: sets by name in front, nameless ones behind."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from qvr_core.semantics.types.model import ValueType
@@ -22,6 +22,7 @@ from qvr_core.semantics.types.spaces import (
     linear,
     width,
 )
+from qvr_core.syntax.immutable import immutable
 
 Axis = tuple[Dim | None, str | None]
 """An axis: its length (None where data decides) and the set it runs over."""
@@ -31,7 +32,7 @@ SCALAR = ValueType(REAL_LINE)
 ROW_SCALAR = ValueType(REAL_LINE, rows=True)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Clash:
     """Two axes that cannot be broadcast."""
 

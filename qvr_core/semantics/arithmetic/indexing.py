@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, with_axes
@@ -16,10 +16,11 @@ from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
 from qvr_core.semantics.types.model import Constant, Data, Expr, Index, IndexValue, ValueType, Window
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Real, Seq, Unknown
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Arith, Binary, Gather, Name, ParenArith, Span, Variable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Place:
     """One index of a bracket: what runs along its axis, or what picks elements of it; its tree."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.scope.environment import Binding, Running, StepContext
@@ -17,6 +16,7 @@ from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Expr, IndexValue, ValueType
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import Dim, Finite, Unknown, add
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     Arith,
     Binary,
@@ -32,7 +32,7 @@ from qvr_core.syntax.tree import (
 from qvr_core.syntax.walk import walk
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lag:
     """The greatest shift of an index in a step, and where it stands."""
 
@@ -118,7 +118,7 @@ def index_value(one: Running, ctx: StepContext, place: Span | None = None) -> Ex
 # ---------------------------------------------------------------- shifts
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Shift:
     """`t - c`: the index, the least and the greatest number of elements back."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, support_words
@@ -12,10 +11,11 @@ from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, UNKNOWN_FAMILY
 from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Arith, ArithArg, ArithCall, Draw, Name, ParenArith, Variable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Written:
     """A mixture as it is written: the argument that the weights are, and a call for each component."""
 

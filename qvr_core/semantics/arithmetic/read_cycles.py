@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.program_codes import USED_BEFORE_BOUND
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     Arith,
     Binder,
@@ -27,7 +27,7 @@ from qvr_core.syntax.tree import (
 from qvr_core.syntax.walk import walk
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Read:
     """`y[t]` in a step that runs over t: the name, where it stands, and the text one element earlier."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from qvr_core.semantics.language.spelling import closest
@@ -13,6 +12,7 @@ from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Arrow, Damaged, Sort
 from qvr_core.semantics.types.spaces import Named
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import ArrowArg, ArrowExpr, ArrowRef, Name, Number, Span, String
 
 
@@ -22,7 +22,7 @@ class Checker(Protocol):
     def __call__(self, expr: ArrowExpr, scope: Scope, given: Named | None = None) -> Arrow: ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Call:
     """A call to type.  `given` is the space that reaches it where known; `check` types an argument."""
 
@@ -50,7 +50,7 @@ def nothing(call: Call) -> Damaged:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sorted:
     """The arguments of a call: the one arrow, the one whole number, and words by keyword."""
 

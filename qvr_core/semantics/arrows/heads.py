@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter
@@ -12,6 +11,7 @@ from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, UNKNOWN_FAMILY
 from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     ArithArg,
     ArrowArg,
@@ -26,7 +26,7 @@ from qvr_core.syntax.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Head:
     """A family and its literal arguments by canonical name (None where none were written)."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.roles import HEAD_OPTIONS, ROLES, OptionSpec, Role
@@ -16,6 +15,7 @@ from qvr_core.semantics.types.codes import (
     UNKNOWN_ROLE,
 )
 from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import CallValue, Number, Option, Options, Span, String, Word
 
 _ALL_KEYS = tuple(dict.fromkeys(key for role in ROLES.values() for key in role.options))
@@ -23,7 +23,7 @@ _ALL_KEYS = tuple(dict.fromkeys(key for role in ROLES.values() for key in role.o
 OptionValue = str | int | float | bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Settings:
     """The options of one declaration: what was written, by key, and where."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from qvr_core.semantics.arrows.objects import written
 from qvr_core.semantics.arrows.options import find_role
@@ -23,6 +23,7 @@ from qvr_core.semantics.types.codes import (
     WRONG_KIND,
 )
 from qvr_core.semantics.types.diagnostics import Code, Diagnostic, Edit, Fix, Origin, Severity
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import MorphismDecl, Name, Option, Options, Word
 
 WouldFit = Callable[[MorphismDecl, Scope], bool]
@@ -48,7 +49,7 @@ _FOLLOWING: tuple[Code, ...] = (
 """What a wrong role brings along."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Marks:
     """How much a scope held before a declaration's role was checked."""
 

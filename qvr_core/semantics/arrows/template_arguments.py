@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, DamagedEntry, ObjectEntry, Scope
 from qvr_core.semantics.types.model import Arrow, Ref
 from qvr_core.semantics.types.program_codes import TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Finite
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     Arith,
     ArithArg,
@@ -42,7 +42,7 @@ def no_numbers(name: str) -> tuple[str, int | float | None] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Given:
     """An argument as written: a number or a name (None: something else); `key` where it is given by keyword."""
 
@@ -51,7 +51,7 @@ class Given:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Value:
     """What a parameter stands for (None: a symbol), and how the model has it."""
 

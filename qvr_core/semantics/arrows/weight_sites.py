@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from qvr_core.semantics.scope.environment import Binding
 from qvr_core.semantics.scope.scope import ArrowEntry, Entry, Scope
@@ -12,9 +11,10 @@ from qvr_core.semantics.types.diagnostics import DeclarationSite, Origin, Relate
 from qvr_core.semantics.types.model import Ascription, Constant, FamilyDraw, SampleModel, Site, ValueType, Weights
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, HIDDEN_GLOBAL, WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, product
+from qvr_core.syntax.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Use:
     """What a step looks up in the file, and where the step stands."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from qvr_core.semantics.deductions.terms import Bindings, Term, Var, depth, fill, match
+from qvr_core.syntax.immutable import immutable
 
 ITEM = "span"
 """The constructor of the items that words give: span(i, i + 1, Category)."""
@@ -14,7 +15,7 @@ CATEGORY = 3
 """Where an item's category stands in its tuple (after the constructor and two positions)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rule:
     """Patterns of a rule; `own` are the variables that tell its instantiations apart (those of categories)."""
 
@@ -24,7 +25,7 @@ class Rule:
     own: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Edge:
     """One use of a rule: premises and conclusion by item number; `instance` is what its category variables stand
     for."""

@@ -7,12 +7,12 @@ are all instantiations that any sentence can have.  A learnable rule has one wei
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from qvr_core.semantics.deductions.closure import CATEGORY, ITEM, Rule, close
 from qvr_core.semantics.deductions.terms import Term, depth, from_model, variables
 from qvr_core.semantics.types.model import Deduction, EntryModel, RuleModel
+from qvr_core.syntax.immutable import immutable
 
 MAX_ITEMS = 100_000
 DEPTH_BEYOND_LEXICON = 2
@@ -29,7 +29,7 @@ Instances = tuple[dict[tuple[Term, ...], int], ...]
 """For each rule, its instantiations, numbered."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class System:
     """A deduction as patterns and ground terms; `arity` is the number of an item's slots, `deepest` the depth of the
     deepest category built, `forgotten` the slots that hold positions or logical forms."""

@@ -7,13 +7,13 @@ What a binder binds is numbered by its depth ('#0', '#1', …), so terms that di
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from qvr_core.semantics.types.model import TermModel
+from qvr_core.syntax.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Var:
     """A variable of a rule."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from qvr_core.semantics.scope.scope import Equation, show
@@ -11,6 +10,7 @@ from qvr_core.semantics.types.codes import IMPOSSIBLE_SIZE, WRONG_SIZE
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Place, Related
 from qvr_core.semantics.types.dimensions import Row, System
 from qvr_core.semantics.types.spaces import Linear
+from qvr_core.syntax.immutable import immutable
 
 Key = tuple[int, int]
 
@@ -21,7 +21,7 @@ MOST_CANDIDATES = 48
 """Sizes that are tried for one violated equation."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class File:
     """What an explanation asks of the file."""
 
@@ -37,7 +37,7 @@ class File:
     copies: Callable[[str], int]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Repair:
     """Giving `variable` this value fixes the violated equations `cover` and breaks none."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.functions import check_function
@@ -49,6 +49,7 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.semantics.types.program_codes import WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import Linear, Named, sizes
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree import (
     ArrowExpr,
@@ -74,7 +75,7 @@ COMPOSITION = "composition "
 Node = ObjectModel | Arrow | LetArrow | Program | Composition | Deduction | Replicated
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Checked:
     """The result of checking one statement.  `nodes` are its parts of the typed model, by declared name."""
 

@@ -6,15 +6,15 @@ Their elements come with the data: the checker is then told them as `KnownSet`s.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from qvr_core.semantics.file.references import unit_references
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree import FinSetExpr, ObjectDecl, ObjectExpr, ObjectRef, ParenObject, ProgramHeader, Statement
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KnownSet:
     """What data say of an open set: how many elements it has, and what they are called."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from operator import itemgetter
 
 from qvr_core.semantics.file.declaration_sites import site_span
 from qvr_core.semantics.types.catalogue import syntax_code
 from qvr_core.semantics.types.diagnostics import Code, Diagnostic, Edit, Fix, Origin, Place, Severity
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.statements import Layout, statement_uid
 from qvr_core.syntax.tree import Statement, SyntaxProblem
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TextEdit:
     """Replace what stands in `range` by `text`."""
 
@@ -22,7 +22,7 @@ class TextEdit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LocatedFix:
     """A quick fix with its edits at absolute places."""
 
@@ -31,7 +31,7 @@ class LocatedFix:
     preferred: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LocatedRelated:
     """Another place that a diagnostic stems from."""
 
@@ -39,7 +39,7 @@ class LocatedRelated:
     range: Range
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LocatedDiagnostic:
     """A diagnostic at its place in the text as it is now."""
 
@@ -54,7 +54,7 @@ class LocatedDiagnostic:
         return self.code.severity
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Places:
     """Where things stand: the layout, and which statement declares which name."""
 
@@ -79,7 +79,7 @@ Anchor = tuple[int, Statement, int, str | None]
 Order = tuple[int, int, int, int, int, str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Known:
     """A diagnostic as it was located before; without anchors where a place was not found.  `lines`: it has a fix that
     takes whole lines, which depend on whether the text ends there."""

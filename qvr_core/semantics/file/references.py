@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, cast
 
 from qvr_core.syntax import tree
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.tree import Name, Size, Span, Statement, Unit, Word
 from qvr_core.syntax.walk import children
@@ -43,7 +43,7 @@ _CLOSED = (tree.AtomsItem, tree.RuleItem, tree.LexiconItem, tree.LexiconEntry)
 """Lines whose names are their deduction's own."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UnitReferences:
     """Names that one unit mentions, with their places in it, and names that it binds for its program."""
 
@@ -52,7 +52,7 @@ class UnitReferences:
     binds: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class References:
     """`reads`: every name whose meaning a check may look up.  `uses`: those that must be declarations of the file."""
 

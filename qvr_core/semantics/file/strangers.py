@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +13,7 @@ from qvr_core.semantics.language.spelling import SpellingIndex, closest, distanc
 from qvr_core.semantics.scope.scope import DamagedEntry, Entry, UnknownName
 from qvr_core.semantics.types.codes import UNKNOWN_NAME
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Place, Related
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import Layout
 from qvr_core.syntax.tree import Statement
 
@@ -44,7 +44,7 @@ MOST_RELATED = 20
 """Uses of a misspelt declaration that its error names."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Misspelt:
     """The errors at unknown names, and the declarations that are told instead of their uses."""
 
@@ -52,7 +52,7 @@ class Misspelt:
     declarations: Set[str]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Stranger:
     """An unknown name with the likely spelling and the error at it."""
 

@@ -7,10 +7,12 @@ there; `over` names the axis by its set instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from qvr_core.syntax.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BuiltinFunction:
     """A builtin function.
 

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from qvr_core.semantics.types import model as m
+from qvr_core.syntax.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Combinator:
     """A combinator: its node of the model, how it is called, what it requires, what it gives, how weights are shared,
     and what completion writes.

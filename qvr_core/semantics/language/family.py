@@ -7,10 +7,12 @@ arguments (`sample mu <- Normal(0.0, 1.0)`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from qvr_core.syntax.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Parameter:
     """A parameter of a family.
 
@@ -44,7 +46,7 @@ class Parameter:
         return ("element", "vector", "matrix").index(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Support:
     """Where the draws live.  `kind` is 'real', 'count' (whole numbers), 'finite', 'Simplex', 'CholeskyFactor',
     'Correlation' or 'Covariance'; the bounds are those of a support that no argument changes."""
@@ -66,7 +68,7 @@ class Support:
         return self.kind == "finite" and self.size is None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Family:
     """A family.
 

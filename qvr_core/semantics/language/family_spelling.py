@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.spelling import closest
+from qvr_core.syntax.immutable import immutable
 
 # Small letters without `_`: Stan's, PyMC's, NumPyro's, R's and the books' words, for the same parameters in this order.
 _ELSEWHERE = {
@@ -24,7 +24,7 @@ _ELSEWHERE = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Foreign:
     """A family of another package whose arguments mean something else than those of the nearest `family` here.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from qvr_core.semantics.types.model import Sort
+from qvr_core.syntax.immutable import immutable
 
 ValueKind = Literal["positive", "fraction", "count", "flag", "word", "prior"]
 """positive: a number above 0; fraction: at least 0 and below 1; count: a whole number from 1; flag: true or false;
 prior: a family with its arguments."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OptionSpec:
     """An option of a role: what it takes, what it is without it, what it does."""
 
@@ -24,7 +24,7 @@ class OptionSpec:
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Role:
     """A role.  `between` says in words which spaces it joins; `takes_init` what may follow `~`."""
 

@@ -7,7 +7,6 @@ warning; data, and values of which nothing is known, are never blamed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.language.families import FAMILIES
@@ -18,10 +17,11 @@ from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
 from qvr_core.semantics.types.intervals import Interval
 from qvr_core.semantics.types.model import Bound, Constant, Expr
 from qvr_core.semantics.types.program_codes import ARGUMENT_SUPPORT
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Arith, ListArith, ParenArith, Span, Variable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Wanted:
     """What a parameter must be, a family to draw it from, and the function from all numbers to it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import named_value, words
@@ -31,10 +31,11 @@ from qvr_core.semantics.types.spaces import (
     width,
 )
 from qvr_core.semantics.types.subspace import fit
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import ObjectExpr, Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ascribed:
     """The decision, the space it is about, and the type of the bound value."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from qvr_core.semantics.arithmetic.broadcasting import with_axes
 from qvr_core.semantics.arithmetic.ranges import within
 from qvr_core.semantics.arrows.objects import check_object_expr, written
@@ -23,13 +21,14 @@ from qvr_core.semantics.types.spaces import (
     Space,
     Unknown,
 )
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import DataStep, ObjectExpr, ObjectRef, ParenObject, ProductExpr, SeqExpr, SpaceExpr, Span
 
 NUMBERS: dict[str, tuple[Space, str]] = {"Nat": (Real((1,), low=0.0), "count"), "Bool": (Finite(2), "bool")}
 """Kinds of numbers that only data have: their space, and how `DataName.numbers` calls them."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Element:
     """What one element of a data name is."""
 

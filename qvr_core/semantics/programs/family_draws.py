@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.alignment import align
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
@@ -31,10 +31,11 @@ from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Constant, Expr, FamilyDraw, ListOf, ValueType
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Named, Real, Seq, Space, Unknown, add
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Arith, ArithArg, Draw, ListArith, Literal, Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FamilyArgument:
     """An argument under its canonical name (or that of another parametrisation)."""
 
@@ -44,7 +45,7 @@ class FamilyArgument:
     tree: Arith
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TypedFamily:
     """A family with its arguments; `size` is the length of the drawn vector or set of values where it is known."""
 

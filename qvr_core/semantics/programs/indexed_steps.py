@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.alignment import arrange
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
@@ -44,6 +44,7 @@ from qvr_core.semantics.types.program_codes import (
     STEP_OPTION,
 )
 from qvr_core.semantics.types.spaces import REAL_LINE, Named, Space, Unknown, product
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     Arith,
     ArithCall,
@@ -63,7 +64,7 @@ Bindings = list[tuple[str, Binding]]
 Indexed = SampleStep | ObserveStep | PredictStep
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Along:
     """The indices of a step; `chain` is the one that lags behind, `count` by how many elements."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, cast
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
@@ -22,6 +22,7 @@ from qvr_core.semantics.types.model import DataName, Expr, Instance, LetModel, P
 from qvr_core.semantics.types.program_codes import DATA_MISMATCH, TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Named, Unknown
 from qvr_core.semantics.types.walk import all_steps
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import ArithArg, Name, ParenArith, SampleStep, Variable
 
 Bindings = list[tuple[str, Binding]]
@@ -29,7 +30,7 @@ Bindings = list[tuple[str, Binding]]
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Renaming:
     """What names of a template are called in the program, and what stands for its data."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.broadcasting import with_axes
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
@@ -53,6 +53,7 @@ from qvr_core.semantics.types.spaces import (
     is_real,
     item_of,
 )
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     DataStep,
     Item,
@@ -67,7 +68,7 @@ from qvr_core.syntax.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Block:
     """A typed block: its model and everything bound inside it, the summed name first."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR
 from qvr_core.semantics.arrows.objects import check_object_expr, written
@@ -24,6 +23,7 @@ from qvr_core.semantics.types.spaces import (
     product,
     sequence_of,
 )
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     ObjectExpr,
     Parameter,
@@ -34,7 +34,7 @@ from qvr_core.syntax.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class InputFactor:
     """A factor of the domain: the name of the input that it belongs to (or a made-up one) and its space."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from qvr_core.semantics.language.options import EFFECTS, PROGRAM_KEYS
 from qvr_core.semantics.language.roles import ROLES
@@ -15,12 +14,13 @@ from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Rel
 from qvr_core.semantics.types.model import Bound, Data, DataName, Expr, Extent, Program, ValueType
 from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, PROGRAM_OPTION, TOO_FEW_POSITIONS
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown, has_seq
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import ListValue, Name, Option, ProgramHeader, Span, Word
 
 DEFAULT_POSITIONS = ROLES["position"].options["max_length"].default
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HeaderOptions:
     """What the bracket of a header says; `span` is where `effects` stands."""
 
@@ -119,7 +119,7 @@ def _lengths(option: Option, scope: Scope) -> Name | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lengths:
     """Where the valid lengths come from: an input, or the data name `datum`."""
 

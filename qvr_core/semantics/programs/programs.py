@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from weakref import WeakKeyDictionary
 
@@ -44,6 +44,7 @@ from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model import NO_STAGES, Program, Sort, ValueType
 from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, MISSING_RETURN, UNUSED_EFFECT
 from qvr_core.semantics.types.spaces import Named, Unknown
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree import (
     Item,
@@ -163,7 +164,7 @@ def _memory(scope: Scope) -> Memory:
 # ---------------------------------------------------------------- steps
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reading:
     """All steps, typed: what they bind, and the `return` line."""
 

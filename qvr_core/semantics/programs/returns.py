@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from qvr_core.semantics.arithmetic.application import fits
 from qvr_core.semantics.arithmetic.broadcasting import flattened
@@ -26,10 +25,11 @@ from qvr_core.semantics.types.spaces import (
     product,
     sequence_of,
 )
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Name, ReturnItem, ReturnStep, Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Returned:
     """The returned names with their labels, and the space of what is returned ('?' where data decides)."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.gathers import check_index
@@ -19,6 +19,7 @@ from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Expr
 from qvr_core.semantics.types.program_codes import STEP_OPTION
 from qvr_core.semantics.types.spaces import Named, Unknown, is_finite
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     Arith,
     ListArith,
@@ -36,7 +37,7 @@ from qvr_core.syntax.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Limit:
     """An option that censors or truncates: its value, and where it is written."""
 
@@ -45,7 +46,7 @@ class Limit:
     tree: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StepOptions:
     """What the bracket after a draw says."""
 

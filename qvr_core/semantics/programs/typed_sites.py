@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from qvr_core.semantics.programs.family_draws import TypedFamily
 from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model import Ascription, Density, DrawModel, Site, ValueType
 from qvr_core.semantics.types.spaces import Named, Unknown
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Name
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TypedSite:
     """A site with the type of its value; `family` where it draws from one."""
 

@@ -10,10 +10,11 @@ from qvr_core.semantics.types.diagnostics import Diagnostic, Origin
 from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model import Arrow, DataName, Expr, StepModel, ValueType
 from qvr_core.semantics.types.spaces import Finite, Named
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Arith, ArithArg, Lambda, Name, Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Binding:
     """A bound name.
 
@@ -55,7 +56,7 @@ class Uses:
     told: Diagnostic | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Running:
     """An index that runs over a set; `axis` is what its axis is called, `lag` how many first elements it leaves out."""
 
@@ -68,7 +69,7 @@ class Running:
     uses: Uses = field(default_factory=Uses, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Hidden:
     """A state that is summed out along indices: the axes on which it stands for all its values, now and one back."""
 
@@ -78,7 +79,7 @@ class Hidden:
     indices: tuple[Running, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TemplateCall:
     """A template called in a step: its arrow, the arguments that are inputs, and those that give its data by name."""
 
@@ -92,7 +93,7 @@ WHOLE_INPUT = ""
 """The name under which the whole input of a program is bound: what a draw without arguments reads."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FreeName:
     """A name that no earlier step binds.  `argument` where an arrow's argument must be bound."""
 

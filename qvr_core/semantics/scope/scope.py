@@ -43,6 +43,7 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.semantics.types.spaces import Dim, Known, Linear, Named, Unknown
 from qvr_core.semantics.types.subspace import fit
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Name, Span, Statement
 
 UNKNOWN = Named(Unknown(), "?")
@@ -56,7 +57,7 @@ instance decides them."""
 # ---------------------------------------------------------------- entries: what a name means to its users
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ObjectEntry:
     """A declared object, or an `Object`/`FinSet` parameter of a template."""
 
@@ -64,7 +65,7 @@ class ObjectEntry:
     space: Named
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrowEntry:
     """A morphism, a let, a program, or a `Mor` parameter: everything that `Ref` may point at.
 
@@ -90,7 +91,7 @@ class ArrowEntry:
     """The weights with a prior that it applies."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FamilyEntry:
     """A declaration with `replicate=k`: only `fan(f)` and `scan(f)` may name it bare."""
 
@@ -98,7 +99,7 @@ class FamilyEntry:
     copies: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TemplateEntry:
     """A program with typed parameters.  `statement` is its tree: each instance is checked with arguments filled in."""
 
@@ -106,7 +107,7 @@ class TemplateEntry:
     statement: Statement
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FunctionEntry:
     """A function of arithmetic.  `statement` is its tree, which each call types anew; `reads` are the names of the file
     that its body may look up."""
@@ -116,19 +117,19 @@ class FunctionEntry:
     reads: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CompositionEntry:
     name: str
     composition: Composition
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeductionEntry:
     name: str
     deduction: Deduction
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DamagedEntry:
     """Declared, but its text is broken or part of a cycle: fits everywhere, is never reported again."""
 
@@ -168,7 +169,7 @@ class Globals(Protocol):
 # ---------------------------------------------------------------- what a check writes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Equation:
     """The two sides of each pair must be equal: the widths of `given` and `wanted` at `place`.
 
@@ -191,7 +192,7 @@ class Equation:
     """The replicated arrow that `given` fans out over, and the width of one copy."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UnknownName:
     """A name that nobody declares.  The checker finds the likely spelling when it reports it.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Span
 
 
@@ -17,7 +17,7 @@ class Severity(Enum):
     HINT = 4
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Origin:
     """A place in the text: a span inside a unit.  It stays true while the unit merely moves."""
 
@@ -25,7 +25,7 @@ class Origin:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeclarationSite:
     """A place named by what is declared there, looked up when the diagnostic is shown.
 
@@ -40,7 +40,7 @@ class DeclarationSite:
 Place = Origin | DeclarationSite
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Related:
     """Another place that a diagnostic stems from."""
 
@@ -48,7 +48,7 @@ class Related:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Edit:
     """Replace the text at `place` by `text`.  `where` is 'replace', 'before', 'after', or 'line-before' / 'line-after'
     (a whole new line next to the statement of `place`)."""
@@ -58,7 +58,7 @@ class Edit:
     where: str = "replace"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fix:
     """A quick fix.  A preferred fix is one that `source.fixAll` may apply."""
 
@@ -67,7 +67,7 @@ class Fix:
     preferred: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Code:
     """An entry of the catalogue.  `summary` is the first line of its page in docs/diagnostics/<name>.md."""
 
@@ -77,7 +77,7 @@ class Code:
     unnecessary: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Diagnostic:
     """One finding at one place, with what it stems from and what would fix it."""
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from qvr_core.semantics.types.spaces import Linear
+from qvr_core.syntax.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Row:
     """`constant + Σ coefficient · variable = 0`; `key` says where it comes from."""
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from qvr_core.syntax.immutable import immutable
 
 INFINITE = math.inf
 MOST_SOURCES = 16
 """Of more draws than these it is no longer known which they are."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Interval:
     """Numbers from `low` to `high`; `whole` ones only.  `sources` are the draws that the value is computed from."""
 

@@ -10,12 +10,12 @@ parameters wherever it is used.  All solved holes are substituted in a model tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.intervals import Interval
 from qvr_core.semantics.types.spaces import Dim, Finite, Named, Space
+from qvr_core.syntax.immutable import immutable, immutable_by_name
 
 
 class Sort(Enum):
@@ -26,7 +26,7 @@ class Sort(Enum):
     TENSOR = "-o"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Weights:
     """The weights of a morphism with a prior: the family of each number, with its arguments, and the sets that the site
     of the weights runs over."""
@@ -41,7 +41,7 @@ Prior = tuple[str, tuple[tuple[str, float], ...]]
 """A family with its arguments."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Density:
     """How a sampled arrow's density is computed.
 
@@ -57,7 +57,7 @@ class Density:
     draws: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class ArrowBase:
     """What every arrow has.  `domain`/`codomain` are the types as used here, sequences included."""
 
@@ -71,7 +71,7 @@ class ArrowBase:
 # ---------------------------------------------------------------- declared arrows (one per name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Embed(ArrowBase):
     """Table (n, d) from a finite set to a real space, N(0, 0.5²) at the start."""
 
@@ -79,7 +79,7 @@ class Embed(ArrowBase):
     prior: Prior | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Kernel(ArrowBase):
     """A Markov kernel: a network from the domain to the parameters of `family`, then one draw.
 
@@ -97,7 +97,7 @@ class Kernel(ArrowBase):
     prior: Prior | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class LinearMap(ArrowBase):
     """Weight and bias; `rank` makes it two low-rank factors.  `init` is 'default', 'xavier' or 'zeros'."""
 
@@ -108,14 +108,14 @@ class LinearMap(ArrowBase):
     prior: Prior | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Norm(ArrowBase):
     """LayerNorm gain and bias."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Attention(ArrowBase):
     """Multi-head self-attention over the sequence."""
 
@@ -125,7 +125,7 @@ class Attention(ArrowBase):
     dropout: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Position(ArrowBase):
     """Adds learned positions up to `max_length`."""
 
@@ -133,7 +133,7 @@ class Position(ArrowBase):
     max_length: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Latent(ArrowBase):
     """A learned tensor of weights in the value set of `algebra`."""
 
@@ -144,7 +144,7 @@ class Latent(ArrowBase):
     prior: tuple[str, tuple[tuple[str, float], ...]] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Observed(ArrowBase):
     """A given tensor: from data under `source`, or the value of `arrow`, or the identity-like default."""
 
@@ -154,7 +154,7 @@ class Observed(ArrowBase):
     arrow: Arrow | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Discretize(ArrowBase):
     """A bounded real into `bins` bins."""
 
@@ -165,14 +165,14 @@ class Discretize(ArrowBase):
 # ---------------------------------------------------------------- combinators
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Ref(ArrowBase):
     """A declared morphism, let or program by name.  Copies of `replicate=k` are called `f_0` … `f_{k-1}`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Instance(ArrowBase):
     """A template program with its typed parameters filled in: `p(alpha=1.0)`.
 
@@ -184,14 +184,14 @@ class Instance(ArrowBase):
     program: Program
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Lift(ArrowBase):
     """`arrow` applied at every position of a sequence."""
 
     arrow: Arrow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Compose(ArrowBase):
     """`a >> b >> …`; `operators[i]` is the place of the `>>` after stage i."""
 
@@ -199,14 +199,14 @@ class Compose(ArrowBase):
     operators: tuple[Origin, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Tensor(ArrowBase):
     """`a @ b @ …`."""
 
     factors: tuple[Arrow, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Fan(ArrowBase):
     """All branches on one input.  `replicated` is the family's name where `fan(f)` fans out over its copies."""
 
@@ -214,7 +214,7 @@ class Fan(ArrowBase):
     replicated: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Scan(ArrowBase):
     """The cell folded over a sequence.  `backward` reads from the end; `inferred` says the name decided it."""
 
@@ -227,7 +227,7 @@ class Scan(ArrowBase):
     learned_init: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Stack(ArrowBase):
     """`count` fresh copies, one after the other."""
 
@@ -235,7 +235,7 @@ class Stack(ArrowBase):
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Repeat(ArrowBase):
     """The same arrow `count` times; None: the count comes at run time as `n_steps`."""
 
@@ -243,29 +243,29 @@ class Repeat(ArrowBase):
     count: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Residual(ArrowBase):
     """`x + body(x)`."""
 
     body: Arrow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Identity(ArrowBase):
     """The identity of a space."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Last(ArrowBase):
     """The last element of a sequence."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class MeanOverTime(ArrowBase):
     """The mean over the length axis."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class TakeFactor(ArrowBase):
     """`f.h`: the factor at `index` of the codomain of `base`."""
 
@@ -274,12 +274,12 @@ class TakeFactor(ArrowBase):
     index: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Dagger(ArrowBase):
     base: Arrow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class PartialTrace(ArrowBase):
     """`f.trace(X)`: A * X -o B * X to A -o B."""
 
@@ -287,7 +287,7 @@ class PartialTrace(ArrowBase):
     over: Named
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class DropFactors(ArrowBase):
     """`f.marginalize(X, …)`: the factors at `indices` of the codomain are joined out."""
 
@@ -295,21 +295,21 @@ class DropFactors(ArrowBase):
     indices: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Freeze(ArrowBase):
     """`f.freeze`: no gradient reaches the parameters."""
 
     base: Arrow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class FromData(ArrowBase):
     """`from_data("name")`."""
 
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Damaged(ArrowBase):
     """Stands where the text could not be typed; the runtime refuses it."""
 
@@ -324,7 +324,7 @@ Arrow = (
 # ---------------------------------------------------------------- typed arithmetic
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ValueType:
     """The type of a value in arithmetic.
 
@@ -343,39 +343,39 @@ class ValueType:
     last: tuple[Dim, str | None] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class ExprBase:
     type: ValueType
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Constant(ExprBase):
     value: int | float | str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Bound(ExprBase):
     """A name bound in the program: input, site, let, lambda or factor variable, typed parameter."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Data(ExprBase):
     """A name that nobody binds: supplied at run time."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Matrix(ExprBase):
     """A tensor arrow standing for its matrix."""
 
     arrow: Arrow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Apply(ExprBase):
     """A deterministic arrow applied to values (their product is the argument).
 
@@ -388,14 +388,14 @@ class Apply(ExprBase):
     own: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class DeductionRef(ExprBase):
     """A deduction by name (`parse(D, sentence)`)."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Builtin(ExprBase):
     """A builtin function, operator included: 'add', 'sub', 'mul', 'div', 'pow', 'neg', 'lt', 'le', 'gt', 'ge', 'eq',
     'ne', or a function by its own name.  `keywords` are named arguments."""
@@ -405,7 +405,7 @@ class Builtin(ExprBase):
     keywords: tuple[tuple[str, Expr], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Index(ExprBase):
     """`x[i, j]`; `whole` says that the indices are all the axes that the value has."""
 
@@ -414,7 +414,7 @@ class Index(ExprBase):
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class IndexValue(ExprBase):
     """The elements that the index `name` runs through: `first`, …, `size` − 1."""
 
@@ -423,7 +423,7 @@ class IndexValue(ExprBase):
     size: Dim
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Window(ExprBase):
     """`x[t - shift]`: what the index `index` runs through of axis `axis` of `base`, counted from the last axis (−1).
 
@@ -438,7 +438,7 @@ class Window(ExprBase):
     size: Dim
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Contract(ExprBase):
     """A product of `factors` summed over the axes that `result` lacks; `axes[k]` are those of factor k."""
 
@@ -447,7 +447,7 @@ class Contract(ExprBase):
     result: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Scatter(ExprBase):
     """`body` (…, N) added up by `index` (N,): (…, `size`)."""
 
@@ -456,7 +456,7 @@ class Scatter(ExprBase):
     size: Dim
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Arrange(ExprBase):
     """The axes of `base` (behind rows) in another order: axis k of the value is axis `axes[k]`, or new where None."""
 
@@ -464,7 +464,7 @@ class Arrange(ExprBase):
     axes: tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class FieldOf(ExprBase):
     """`x.h`: the columns or the factor at `index`."""
 
@@ -473,7 +473,7 @@ class FieldOf(ExprBase):
     index: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Method(ExprBase):
     """A method of a chart (`goal_weight`, `weight`, `derivations`), or of a template (`morphism`)."""
 
@@ -482,12 +482,12 @@ class Method(ExprBase):
     args: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class ListOf(ExprBase):
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Function(ExprBase):
     """`x -> e`."""
 
@@ -495,7 +495,7 @@ class Function(ExprBase):
     body: Expr
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class FactorTable(ExprBase):
     """`factor i : I, … in body`; `cases` where the table is written out (index -> value)."""
 
@@ -504,7 +504,7 @@ class FactorTable(ExprBase):
     cases: tuple[tuple[int, Expr], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class TermValue(ExprBase):
     """A term of a deduction (`chart.weight(span(0, 2, S))`), as text."""
 
@@ -520,7 +520,7 @@ Expr = (
 # ---------------------------------------------------------------- programs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class ArrowDraw:
     """A named arrow applied to arguments; no arguments means the program's input."""
 
@@ -529,7 +529,7 @@ class ArrowDraw:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class FamilyDraw:
     """A family with its parameters by their canonical names, in the family's order."""
 
@@ -551,7 +551,7 @@ class Ascription(Enum):
     PLATE = "plate"  # independent draws, or an S-indexed likelihood
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Chain:
     """A site whose elements depend on earlier ones along the index `at` of `indices`.
 
@@ -563,7 +563,7 @@ class Chain:
     start: FamilyDraw | tuple[Expr, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class MissingCells:
     """What an observed step does with cells that its data leave out: `how` is 'impute' or 'drop'.
 
@@ -574,7 +574,7 @@ class MissingCells:
     shifts: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Site:
     """What sample and observe steps share."""
 
@@ -607,24 +607,24 @@ class Site:
     """What is done with the missing cells of an observed step; None where there may be none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class SampleModel:
     site: Site
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class ObserveModel:
     site: Site
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class PredictModel:
     """A draw that is made after the fit and has no density."""
 
     site: Site
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class MarginalizeModel:
     """`over` is the group axis, or None; `rows` the plate of the rows where no group is given."""
 
@@ -636,7 +636,7 @@ class MarginalizeModel:
     """Of a hidden chain: the place that each element of each step of the body reads, an index for each of its sets."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class RunningIndex:
     """An index of a step: the set that it runs over, and how many first elements it leaves out."""
 
@@ -645,7 +645,7 @@ class RunningIndex:
     lag: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class IndexedValue:
     """`(v, w)[t : Time] = (…) from (…)`: the value of each name over the indices, in their order, further axes behind.
 
@@ -659,7 +659,7 @@ class IndexedValue:
     recursive: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class LetModel:
     """`value` is the first name's where the step is `indexed`."""
 
@@ -669,7 +669,7 @@ class LetModel:
     indexed: IndexedValue | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class ScoreModel:
     name: str
     value: Expr
@@ -679,7 +679,7 @@ class ScoreModel:
 StepModel = SampleModel | ObserveModel | PredictModel | MarginalizeModel | LetModel | ScoreModel
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Input:
     """An input of a program: a factor of its domain.  `name` is None where the header names none."""
 
@@ -687,7 +687,7 @@ class Input:
     space: Named
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class TemplateParameter:
     """A typed parameter: `kind` is 'FinSet', 'Real', 'Nat', 'Object' or 'Mor'."""
 
@@ -704,7 +704,7 @@ class TemplateParameter:
         return f"{self.name} : {self.kind}{sides}" + ("" if self.default is None else f" = {self.default}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class DataName:
     """A name supplied at run time, with what is known of its type; `origin` is its declaration or its first use.
 
@@ -721,7 +721,7 @@ class DataName:
     """The sets that it runs over, where that is known, with their labels."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Extent:
     """How an arrow goes through a sequence: `positions` is the longest one that the learned positions of `place` allow
     (None: any); `scans` where it folds one."""
@@ -734,7 +734,7 @@ class Extent:
 ANY_LENGTH = Extent()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stages:
     """How many declared arrows an arrow is made of, each counted as often as it is applied; not `sure` where something
     in it could not be typed."""
@@ -752,7 +752,7 @@ class Stages:
 NO_STAGES, ONE_STAGE = Stages(0), Stages()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Program:
     """A typed program.  `domain`/`codomain` are effective (sequence lifting applied), `declared_*` as written."""
 
@@ -785,7 +785,7 @@ class Program:
 # ---------------------------------------------------------------- compositions, deductions, the file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Composition:
     """A selected or defined algebra.  `operations` maps 'tensor_op', 'join', 'unit', 'zero', 'negation' to
     (parameter names, body); empty for a builtin one."""
@@ -796,7 +796,7 @@ class Composition:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TermModel:
     """A term: an atom, an integer, a variable, or a constructor with arguments.  kind: 'atom', 'integer', 'variable',
     'constructor'."""
@@ -806,7 +806,7 @@ class TermModel:
     args: tuple[TermModel, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class RuleModel:
     name: str
     premises: tuple[TermModel, ...]
@@ -816,7 +816,7 @@ class RuleModel:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class EntryModel:
     word: str
     category: TermModel
@@ -826,7 +826,7 @@ class EntryModel:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Deduction:
     name: str
     domain: Named
@@ -844,7 +844,7 @@ class Deduction:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class ObjectModel:
     """A declared object.  `alias` is the name it is an alias of."""
 
@@ -854,7 +854,7 @@ class ObjectModel:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class LetArrow:
     """A top-level let: a name for an arrow expression."""
 
@@ -863,7 +863,7 @@ class LetArrow:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Replicated:
     """A declaration with `replicate=k`: the copies are declared arrows of their own, `f_0` … `f_{k-1}`."""
 
@@ -872,7 +872,7 @@ class Replicated:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable_by_name
 class Export:
     """`name` is the exported declaration, or `export_<n>` for an anonymous expression (then `arrow` holds it)."""
 
@@ -881,7 +881,7 @@ class Export:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Model:
     """One file, typed.  `arrows` holds morphisms by name, replicated copies included."""
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, islice
 
+from qvr_core.syntax.immutable import immutable
 
-@dataclass(frozen=True, slots=True)
+
+@immutable
 class Linear:
     """A size that is not (yet) one number: `constant + Σ coefficient · unknown` over the naturals.
 
@@ -43,7 +45,7 @@ class Known(int):
 Dim = int | Linear
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Finite:
     """A finite set.  `nominal` is the declared name that makes it this set; None for an anonymous one, which fits any
     set of its size.  `labels` for an enumeration; `parts` for a coproduct."""
@@ -54,7 +56,7 @@ class Finite:
     parts: tuple[Space, ...] | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Real:
     """Real vectors.  `shape` keeps `Real 28 28`; only the product counts.  Bounds make a box; `None` is unbounded."""
 
@@ -63,7 +65,7 @@ class Real:
     high: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Constrained:
     """`kind` is 'Simplex', 'Ordered', 'CholeskyFactor', 'Covariance' or 'Correlation' of size `size`."""
 
@@ -135,14 +137,14 @@ class Product:
         return (Product, (self.factors, self.names))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Seq:
     """Sequences of `item` along a length axis."""
 
     item: Space
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unknown:
     """The space of something that could not be typed.  It fits everywhere, so that one mistake stays one error."""
 
@@ -153,7 +155,7 @@ Part = tuple[str | None, Space]
 """A factor with its name, or a product among those that another one is made of."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Traits:
     """What holds of a space: something in it is unknown, or a sequence; all of it is finite, or real."""
 
@@ -224,7 +226,7 @@ def entries(space: Space) -> int:
             return 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Named:
     """A space together with the way the user wrote it (`Embedded`, `FwdHidden * BwdHidden`), for messages and hovers.
 

@@ -5,7 +5,6 @@ See docs/reference.md#finite-sets-and-real-spaces.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from qvr_core.semantics.types.spaces import (
@@ -24,9 +23,10 @@ from qvr_core.semantics.types.spaces import (
     product_of,
     width,
 )
+from qvr_core.syntax.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fit:
     """`problem` says in words why the kinds do not fit ('' where the spaces speak for themselves), None where they do.
 
@@ -41,7 +41,7 @@ class Fit:
 FITS = Fit(None)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Run:
     """Neighbouring real factors that count as one real space, or one other factor."""
 
