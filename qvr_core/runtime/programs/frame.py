@@ -43,6 +43,8 @@ class Frame:
     device: torch.device | None = None
     """Where literals must lie; None for the CPU."""
     declared: Mapping[str, DeclaredData] = field(default_factory=dict)
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    """The number of axes of what groups of steps observe and read."""
     """The data that `data` steps declare."""
     gaps: dict[str, Filling] = field(default_factory=dict)
     """The missing cells of observed steps."""
@@ -100,6 +102,8 @@ class Frame:
             return self.declared[name].cell(tensor, self.program, self.rows, self.reads_rows)
         if isinstance(tensor, Tensor):
             tensor = at_least(tensor, precision())
+            if not self.reads_rows and tensor.ndim - 1 == self.ranks.get(name) and tensor.shape[0] == 1:
+                tensor = tensor[0]  # as drawn: the one row of a program that reads none
             return Cell(tensor, self.reads_rows and tensor.ndim > 0 and tensor.shape[0] == self.rows)
         return Cell(tensor, self.reads_rows and isinstance(tensor, tuple))
 

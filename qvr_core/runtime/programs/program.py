@@ -83,6 +83,7 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
         self.predicted = predicted(program)
         self.steps = make_steps(program.steps, program.name, made, self.predicted)
         self.groups = interleaved(program, self.steps, made)
+        self.ranks = {site.name: len(site.sizes) for group in self.groups for site in group.sites.values()}
         self.lengths = None if program.lengths is None else compile_expr(program.lengths, made)
         self.lengths_name = getattr(program.lengths, "name", "")
         self.sites: dict[str, ArrowSite | FamilySite] = {}
@@ -127,7 +128,16 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
         if self.drawn_weights and count > 1:
             # each row has weights of its own
             return joined([self.run(None, sliced(request, row, count)) for row in range(count)])
-        frame = Frame(self.name, request, count, value, self.program.uses_input, self.data, declared=self.declared)
+        frame = Frame(
+            self.name,
+            request,
+            count,
+            value,
+            self.program.uses_input,
+            self.data,
+            declared=self.declared,
+            ranks=self.ranks,
+        )
         device = frame.device = self._device(value, request)
         if value is not None:
             self._bind_inputs(value, frame)

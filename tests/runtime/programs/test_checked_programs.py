@@ -75,7 +75,7 @@ def test_what_checks_builds_and_draws(source: str) -> None:
 
 
 def test_a_draw_from_a_program_with_an_observed_step_of_its_own() -> None:
-    """Its scalar draws are innovations of the site."""
+    """Inlined, its steps are the program's: what it observes counts with the value that it was given or drawn."""
     loaded = dsl.loads(
         """
 program noisy(alpha : Real) : FinSet 2 -> FinSet 2
@@ -91,8 +91,11 @@ program p : FinSet 2 -> FinSet 2
     z = torch.tensor([0.5, -0.5])
     found = trace(loaded.programs["p"], None, {"z": z})
     m_ = found.sites["m"].value
+    y = found.sites["m.y"].value
     assert isinstance(m_, Tensor)
-    expected = torch.distributions.Normal(1.0, 1.0).log_prob(m_) + torch.distributions.Normal(m_, 1.0).log_prob(z).sum()
+    assert isinstance(y, Tensor)
+    around = torch.distributions.Normal(m_, 1.0)
+    expected = torch.distributions.Normal(1.0, 1.0).log_prob(m_) + around.log_prob(z).sum() + around.log_prob(y)
     assert torch.allclose(found.log_joint, expected)
 
 
