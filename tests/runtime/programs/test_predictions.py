@@ -125,6 +125,6 @@ def test_predictions_are_stored_with_their_labels() -> None:
     result = _sampled(*_survey())
     tree = result.to_arviz()
     assert set(tree["posterior_predictive"].data_vars) == {"share", "swing"}
-    assert list(tree["posterior_predictive"]["share_dim_0"].values) == ["north", "south"]
+    assert list(tree["posterior_predictive"]["State"].values) == ["north", "south"]
     assert set(tree["posterior"].data_vars) == {"p"}
     assert "share" not in tree["log_likelihood"].data_vars
