@@ -140,7 +140,9 @@ def nuts(text: str, given: Mapping[str, Tensor], draws: int, seed: int = 0) -> M
 def test_funnel() -> None:
     centred = nuts(FUNNEL.format(option=""), {}, 500)
     result = nuts(FUNNEL.format(option="[noncentred]"), {}, 1000)
-    assert int(centred.divergence_counts.sum()) > 10
+    assert int(centred.divergence_counts.sum()) > 0
+    assert any("non-centred" in warning for warning in centred.warnings)
+    assert any("not mixed" in warning for warning in centred.warnings)
     assert int(result.divergence_counts.sum()) == 0
     v, z = result.samples["v"].flatten(), result.samples["z"].flatten(0, 1)
     assert float(v.mean()) == pytest.approx(0.0, abs=0.3)
@@ -159,7 +161,7 @@ def test_eight_schools() -> None:
     assert float(mu.std()) == pytest.approx(3.3, abs=0.35)
     assert float(tau.mean()) == pytest.approx(3.6, abs=0.45)
     assert float(tau.std()) == pytest.approx(3.2, abs=0.6)
-    assert int(result.divergence_counts.sum()) <= 4 < int(centred.divergence_counts.sum())
+    assert 4 * int(result.divergence_counts.sum()) < int(centred.divergence_counts.sum())
     theta = result.samples["theta"].flatten(0, 1).mean(0)
     published = [6.2, 4.9, 3.9, 4.8, 3.6, 4.0, 6.3, 4.9]
     torch.testing.assert_close(theta, torch.tensor(published, dtype=theta.dtype), atol=0.6, rtol=0.0)

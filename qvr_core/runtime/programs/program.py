@@ -128,16 +128,8 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
         if self.drawn_weights and count > 1:
             # each row has weights of its own
             return joined([self.run(None, sliced(request, row, count)) for row in range(count)])
-        frame = Frame(
-            self.name,
-            request,
-            count,
-            value,
-            self.program.uses_input,
-            self.data,
-            declared=self.declared,
-            ranks=self.ranks,
-        )
+        frame = Frame(self.name, request, count, value, self.program.uses_input, self.data)
+        frame.declared, frame.ranks = self.declared, self.ranks
         device = frame.device = self._device(value, request)
         if value is not None:
             self._bind_inputs(value, frame)
