@@ -19,4 +19,4 @@ def test_the_guide_shows_ten_models_in_three_languages() -> None:
 @pytest.mark.parametrize("program", SHOWN, ids=[re.findall(r"program (\w+)", text)[0] for text in SHOWN])
 def test_each_is_a_program_with_data(program: str) -> None:
     name = re.findall(r"program (\w+)", program)[0]
-    assert program in (ROOT / "tests" / "programs" / f"{name}.qvr").read_text(encoding="utf-8")
+    assert program in (ROOT / "examples" / "statistics" / f"{name}.qvr").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The programs of this folder with their data, as `qvr run` reads them, at points where they can be compared."""
+"""The programs of examples/statistics with their data, as `qvr run` reads them, at points to compare them at."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runs.record.settings import resolve
 from qvr_core.runs.record.store import RunStore
+from tests.programs.tables import STATISTICS
 
-HERE = Path(__file__).parent
-NAMES = sorted(path.stem for path in HERE.glob("*.qvr"))
+NAMES = sorted(path.stem for path in STATISTICS.glob("*.qvr"))
 POINTS = 5
 
 
 @cache
 def prepared(name: str) -> Prepared:
-    """The program `name` of this folder, with the data that qvr.toml names for it."""
-    text = (HERE / f"{name}.qvr").read_text(encoding="utf-8")
-    config = resolve(name, (HERE / "qvr.toml").read_text(encoding="utf-8"), {}).config.placed(HERE)
+    """The program `name` of examples/statistics, with the data that qvr.toml names for it."""
+    text = (STATISTICS / f"{name}.qvr").read_text(encoding="utf-8")
+    config = resolve(name, (STATISTICS / "qvr.toml").read_text(encoding="utf-8"), {}).config.placed(STATISTICS)
     before = torch.get_default_dtype()
     with tempfile.TemporaryDirectory() as folder:
-        job = RunStore(Path(folder)).create(path=f"{name}.qvr", text=text, program=name, config=config, base=str(HERE))
+        job = RunStore(Path(folder)).create(
+            path=f"{name}.qvr", text=text, program=name, config=config, base=str(STATISTICS)
+        )
         try:
             return prepare(job, analyse(text))
         finally:

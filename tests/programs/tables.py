@@ -1,18 +1,18 @@
-"""The data files of this folder, read without the packages: the independent densities start from these."""
+"""The data files of examples/statistics, read without the packages: the independent densities start from these."""
 
 import csv
 from pathlib import Path
 
 import numpy as np
 
-HERE = Path(__file__).parent
+STATISTICS = Path(__file__).resolve().parents[2] / "examples" / "statistics"
 
 
 class Table:
     """A csv file: `t.column` is a column of numbers, `t.words("column")` one of text."""
 
     def __init__(self, name: str) -> None:
-        with open(HERE / f"{name}.csv", encoding="utf-8", newline="") as file:
+        with open(STATISTICS / f"{name}.csv", encoding="utf-8", newline="") as file:
             self._rows = list(csv.DictReader(file))
 
     def words(self, column: str) -> list[str]:

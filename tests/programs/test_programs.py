@@ -1,4 +1,4 @@
-"""The programs of this folder are clean, load the way a user loads them, and run."""
+"""The programs of examples/statistics are clean, load the way a user loads them, and run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from qvr_core.dsl import load
 from qvr_core.inference import ELBO, MCMC, SVI, AutoNormalGuide, NUTSKernel
 from qvr_core.syntax.formatter import format_text
 from tests.programs import test_hidden_states, test_hierarchies, test_series
-from tests.programs.programs import HERE, NAMES, data_of, prepared
+from tests.programs.programs import NAMES, STATISTICS, data_of, prepared
 
 
 def text_of(name: str) -> str:
-    return (HERE / f"{name}.qvr").read_text(encoding="utf-8")
+    return (STATISTICS / f"{name}.qvr").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -31,8 +31,8 @@ def test_every_program_has_a_density_written_by_hand() -> None:
 
 
 def test_a_frame_from_python_says_the_same_as_the_files() -> None:
-    tables = {"House": pl.read_csv(HERE / "radon.csv"), "County": pl.read_csv(HERE / "radon_counties.csv")}
-    program = load(HERE / "radon.qvr", data=tables).morphism
+    tables = {"House": pl.read_csv(STATISTICS / "radon.csv"), "County": pl.read_csv(STATISTICS / "radon_counties.csv")}
+    program = load(STATISTICS / "radon.qvr", data=tables).morphism
     for name, value in data_of("radon").items():
         torch.testing.assert_close(program.data[name].double(), torch.as_tensor(value).double())
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import special, stats
 
 from tests.programs.programs import assert_agrees
-from tests.programs.tables import HERE, Table
+from tests.programs.tables import STATISTICS, Table
 
 normal, half_normal = stats.norm.logpdf, stats.halfnorm.logpdf
 
@@ -107,7 +107,7 @@ def gaussian_process_counts(v: SimpleNamespace) -> float:
 
 
 def icar(v: SimpleNamespace) -> float:
-    data = {name: np.array(value) for name, value in json.loads((HERE / "icar.json").read_text()).items()}
+    data = {name: np.array(value) for name, value in json.loads((STATISTICS / "icar.json").read_text()).items()}
     one, other = data["edges"].T - 1
     assert abs(v.phi.sum()) < 1e-9
     risk = np.exp(v.intercept + v.beta * data["farming"] + v.tau * v.phi + v.kappa * v.theta)

@@ -1,4 +1,4 @@
-"""A slip in a program of this folder is one error, at the token, and its fix mends it where one edit can."""
+"""A slip in a program of examples/statistics is one error, at the token, and its fix mends it where one edit can."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
 from qvr_core.semantics.types.diagnostics import Severity
 from tests.ide.cases import applied
-from tests.programs.programs import HERE
+from tests.programs.programs import STATISTICS
 
 
 class Slip(NamedTuple):
@@ -107,7 +107,7 @@ def told(snapshot: Snapshot) -> list[LocatedDiagnostic]:
 
 def one(slip: Slip) -> tuple[str, LocatedDiagnostic]:
     """The text with the slip, and all that is said of it."""
-    text = (HERE / f"{slip.program}.qvr").read_text(encoding="utf-8")
+    text = (STATISTICS / f"{slip.program}.qvr").read_text(encoding="utf-8")
     assert slip.right in text
     text = text.replace(slip.right, slip.wrong, 1)
     [found] = told(analyse(text))

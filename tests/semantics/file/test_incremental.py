@@ -180,7 +180,7 @@ def test_index_notation_under_edits(seed: int) -> None:
         assert told(analyzer.snapshot()) == told(Analyzer(text).snapshot()), f"step {step}\n{text}"
 
 
-PROGRAMS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests" / "programs").glob("*.qvr"))]
+PROGRAMS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples" / "statistics").glob("*.qvr"))]
 
 PROGRAM_WORDS = [
     *INDEXED_WORDS, "    data y : Row\n", "size(County)", ", over=County", " : County * House", "HalfNormal(1.0)",

@@ -1,4 +1,4 @@
-"""Makes the data of these programs, each from a known truth under a fixed seed: `python -m tests.programs.make`."""
+"""Makes the data of these programs from known truths under a fixed seed: `python examples/statistics/make.py`."""
 
 import json
 from collections.abc import Mapping
