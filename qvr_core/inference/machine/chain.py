@@ -57,7 +57,7 @@ class Chain:
         self._room = np.zeros(max(density.room, 1))
 
     def advance(self, count: int) -> tuple[Array, Array]:
-        """`count` transitions: positions (count, D) and what `transition` reports of each, (count, 6)."""
+        """`count` transitions: positions (count, D) and what `transition` reports of each, (count, 7)."""
         density, settings = self.density, self.settings
         positions = np.empty((count, len(self.q)))
         reports = np.empty((count, transition.REPORTED))

@@ -34,8 +34,8 @@ NUMBERS = 7
 CHECKPOINTS = 17
 """Two rows a level follow: momentum, and the sum up to it."""
 # columns of what a transition reports
-ACCEPTANCE, DIVERGING, STEPS, DEPTH, VALUE, STEP_SIZE = range(6)
-REPORTED = 6
+ACCEPTANCE, DIVERGING, STEPS, DEPTH, VALUE, STEP_SIZE, ENERGY = range(7)
+REPORTED = 7
 
 
 @intrinsic
@@ -237,7 +237,7 @@ def _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, gen
     numbers[LOG_DENSITY] = value
     report[ACCEPTANCE] = accepted / max(steps, 1)
     report[DIVERGING] = 1.0 if diverging else 0.0
-    report[STEPS], report[DEPTH], report[VALUE] = steps, depth, value
+    report[STEPS], report[DEPTH], report[VALUE], report[ENERGY] = steps, depth, value, -start
 
 
 @compiled

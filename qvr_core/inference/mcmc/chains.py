@@ -287,6 +287,7 @@ class _Kept:
             acceptance,
             remarks,
             "raise target_accept" + (f", or {self.potential.advice}" if self.potential.advice else ""),
+            energy=stacked("energy"),
         )
 
 
@@ -321,6 +322,7 @@ def joined(runs: Sequence[MCMCResult]) -> MCMCResult:
         list(_remarks(runs)),
         runs[0].advice,
         runs[0].engine,
+        energy=together("energy") if all(run.energy is not None for run in runs) else None,
     )
 
 

@@ -147,11 +147,11 @@ class Compiled:
 
 
 def _transition(q: Array, report: Array) -> tuple[Transition, Array]:
-    acceptance, diverging, steps, depth, value, step_size = report.T
+    acceptance, diverging, steps, depth, value, step_size, energy = report.T
     # the gradient stays inside: no one asks for it
     state = State(q, value.copy(), np.zeros((len(q), 0)))
     return (
-        Transition(state, acceptance.copy(), diverging > 0.0, steps.copy(), depth.astype(np.int64)),
+        Transition(state, acceptance.copy(), diverging > 0.0, steps.copy(), depth.astype(np.int64), energy.copy()),
         step_size.copy(),
     )
 

@@ -34,7 +34,8 @@ class Transition:
     """The state after a transition and what it was like, per chain.
 
     `acceptance` is the mean Metropolis acceptance statistic, `diverging` whether the energy ran away, `steps` the
-    number of leapfrog steps, `depth` the depth of NUTS's tree (0 for HMC).
+    number of leapfrog steps, `depth` the depth of NUTS's tree (0 for HMC), `energy` the Hamiltonian that the trajectory
+    began with.
     """
 
     state: State
@@ -42,6 +43,7 @@ class Transition:
     diverging: Array
     steps: Array
     depth: Array
+    energy: Array
 
 
 def checked_step_size(kernel: str, step_size: object) -> float:

@@ -83,4 +83,5 @@ class HMCKernel:
             change < -MAX_ENERGY_ERROR,
             counts.astype(np.float64),
             np.zeros(len(generators), dtype=np.int64),
+            -start,
         )

@@ -97,7 +97,7 @@ class _Tree:
             if not self.going.any():
                 break
         rate = self.accepted / np.maximum(self.steps, 1.0)
-        return Transition(self.proposal, rate, self.diverging, self.steps, self.depth)
+        return Transition(self.proposal, rate, self.diverging, self.steps, self.depth, -self.start)
 
     def _double(self, depth: int) -> None:
         before = self.going

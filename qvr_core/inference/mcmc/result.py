@@ -29,7 +29,7 @@ class MCMCResult:
 
     samples: {site: (chains, draws, …)}.  Per chain: `acceptance_rates` (the mean Metropolis acceptance statistic),
     `divergence_counts`, `step_sizes`.  Per draw (chains, draws): `tree_depths`, `leapfrog_steps`, `diverging`,
-    `log_density`.  `remarks` are what a chain itself noticed, `advice` says what to do about divergences.
+    `log_density`, `energy`.  `remarks` are what a chain itself noticed, `advice` says what to do about divergences.
     """
 
     samples: dict[str, Tensor]
@@ -45,6 +45,8 @@ class MCMCResult:
     advice: str = "raise target_accept"
     engine: str = ""
     """What evaluated the density: 'compiled', 'replay' or 'plain'; empty where the draws come from elsewhere."""
+    energy: Tensor | None = None
+    """The Hamiltonian that each trajectory began with, (chains, draws)."""
     given: Given | None = field(default=None, repr=False, compare=False)
     """The model with what it was conditioned on; None where the draws come from elsewhere."""
 
@@ -135,8 +137,11 @@ class MCMCResult:
             "acceptance_rate": self.acceptance,
             "tree_depth": self.tree_depths,
             "n_steps": self.leapfrog_steps,
+            "step_size": self.step_sizes[:, None].expand(self.diverging.shape).contiguous(),
             "lp": self.log_density,
         }
+        if self.energy is not None:
+            statistics["energy"] = self.energy
         latent, seen = self._axes()
         groups = {
             "/posterior": dataset({**self.samples, **self.deterministic}, latent),

@@ -138,4 +138,5 @@ def shortened(result: MCMCResult, draws: int) -> MCMCResult:
         diverging=diverging,
         log_density=result.log_density[:, :draws],
         acceptance=acceptance,
+        energy=None if result.energy is None else result.energy[:, :draws],
     )
