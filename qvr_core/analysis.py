@@ -82,10 +82,8 @@ class Analyzer:
 
 
 def _problems(statement: Statement) -> tuple[tuple[int, SyntaxProblem], ...]:
-    found = list(statement.problems)
-    for placed in units_of(statement):
-        found.extend((placed.uid, problem) for problem in placed.unit.problems)
-    return tuple(found)
+    below = [(placed.uid, problem) for placed in units_of(statement) for problem in placed.unit.problems]
+    return (*statement.problems, *below)
 
 
 class Snapshot:

@@ -26,11 +26,15 @@ def statement_uid(uid: int) -> int:
 def units_of(statement: Statement) -> Iterator[Placed[Any]]:
     """The header and all lines of its blocks, in the order of the text."""
     yield statement.header
-    pending = list(reversed(statement.header.children))
-    while pending:
-        placed = pending.pop()
-        yield placed
-        pending.extend(reversed(placed.children))
+    for line in statement.header.children:
+        if not line.children:
+            yield line
+            continue
+        pending = [line]
+        while pending:
+            placed = pending.pop()
+            yield placed
+            pending.extend(reversed(placed.children))
 
 
 PLACE_PROBLEMS = frozenset({"stray-indent", "bad-dedent", "misplaced-return"})

@@ -22,6 +22,11 @@ class Use:
     place: Origin
 
 
+def has_weights(entries: Iterable[Entry | None]) -> bool:
+    """Whether one of them has weights with a prior."""
+    return any(isinstance(entry, ArrowEntry) and entry.weights for entry in entries)
+
+
 def weight_sites(
     uses: Sequence[Use], bindings: Mapping[str, Binding], uses_input: bool, scope: Scope, origin: Origin
 ) -> tuple[SampleModel, ...]:

@@ -18,7 +18,7 @@ from qvr_core.semantics.file.circles import Circles
 from qvr_core.semantics.file.copies import Copies
 from qvr_core.semantics.file.declarations import Checked, check_statement, declared_names, signature
 from qvr_core.semantics.file.open_sets import KnownSet, is_open
-from qvr_core.semantics.file.references import References, statement_references
+from qvr_core.semantics.file.references import NO_REFERENCES, References, StatementReferences, renew
 from qvr_core.semantics.programs.programs import check_program
 from qvr_core.semantics.scope.holes import Holes
 from qvr_core.semantics.scope.overlays import Tracked
@@ -83,6 +83,7 @@ class FileChecker:
         self.owners: dict[str, list[int]] = {}  # statements that declare a name, in file order; the first one counts
         self.readers: dict[str, set[int]] = {}
         self.users: dict[str, set[int]] = {}
+        self._mentions: dict[int, StatementReferences] = {}
         self.entries = Tracked[str, Entry]()
         self.system = System()
         self.system.known.update({f"{name}.0": found.size for name, found in self.known.items()})
@@ -127,11 +128,16 @@ class FileChecker:
         bounded = self.copies.update((*removed, *changed), (*added, *changed))
         changed += tuple(sorted(bounded - {*removed, *added, *changed}))
         fresh = {*added, *changed}
+        mentioned = {uid: self.records[uid].references for uid in (*removed, *changed) if uid in self.records}
         yield COPY * self.copies.count(fresh)
         for uid in (*removed, *changed):
             touched |= self._forget(uid)
+        for uid in removed:
+            self._mentions.pop(uid, None)
         for uid in (*added, *changed):
             touched |= self._register(self.layout.statement_of(uid))
+        for uid in {*mentioned, *fresh}:
+            touched |= self._mention(uid, mentioned.get(uid, NO_REFERENCES))
         dirty = {uid for uid in fresh if uid in self.records}
         touched |= self.rules.duplicated
         dirty |= self._choose_owners(touched)
@@ -152,10 +158,6 @@ class FileChecker:
             return set()
         self._retract(uid, record)
         self.checked.drop(uid)
-        for name in record.references.reads:
-            _discard(self.readers, name, uid)
-        for name in record.references.uses:
-            _discard(self.users, name, uid)
         for name in record.names:
             owners = self.owners[name]
             owners.remove(uid)
@@ -163,21 +165,25 @@ class FileChecker:
                 del self.owners[name]
         self.flagged.discard(uid)
         self.rules.forget(uid)
-        return {*record.names, *record.references.uses}
+        return {*record.names}
 
     def _register(self, statement: Statement) -> set[str]:
         uid = statement.uid
         names = declared_names(statement, copied=uid not in self.copies.beyond)
-        record = Record(statement, tuple(dict.fromkeys(names)), statement_references(statement))
+        mentions = self._mentions.setdefault(uid, StatementReferences())
+        record = Record(statement, tuple(dict.fromkeys(names)), mentions.update(statement))
         self.records[uid] = record
         self.rules.register(statement)
-        for name in record.references.reads:
-            self.readers.setdefault(name, set()).add(uid)
-        for name in record.references.uses:
-            self.users.setdefault(name, set()).add(uid)
         for name in record.names:
             self.owners.setdefault(name, []).append(uid)
-        return {*record.names, *record.references.uses}
+        return {*record.names}
+
+    def _mention(self, uid: int, before: References) -> set[str]:
+        """Take over what a statement mentions now; the names that it began or ceased to use."""
+        now = self.records[uid].references if uid in self.records else NO_REFERENCES
+        renew(self.readers, uid, before.reads, now.reads)
+        renew(self.users, uid, before.uses, now.uses)
+        return {*(before.uses ^ now.uses)}
 
     def _choose_owners(self, touched: set[str]) -> set[int]:
         """Who declares each name now; the statements to check again since the one that counts is another."""
@@ -220,6 +226,8 @@ class FileChecker:
 
     def _in_order(self, start: int, dirty: set[int]) -> list[int]:
         """`start` behind all dirty statements that it depends on."""
+        if len(dirty) == 1:
+            return [start]
         order: list[int] = []
         entered: set[int] = set()
         pending: list[tuple[int, bool]] = [(start, False)]
@@ -409,11 +417,3 @@ class FileChecker:
             for name in names
             if isinstance(self.entries.get(name), ObjectEntry)
         ]
-
-
-def _discard(index: dict[str, set[int]], name: str, uid: int) -> None:
-    users = index.get(name)
-    if users is not None:
-        users.discard(uid)
-        if not users:
-            del index[name]

@@ -69,7 +69,9 @@ class FileRules:
                 group.add(statement.uid)
         if isinstance(node, ExportDecl) or (node is None and keyword == "export"):
             self._export(statement.uid, None if node is None else bare_name(node.value))
-        broken = tuple(placed.unit.text for placed in units_of(statement) if placed.unit.broken)
+        broken = tuple(
+            placed.unit.text for placed in units_of(statement) if placed.unit.problems and placed.unit.broken
+        )
         if broken:
             self.broken[statement.uid] = broken
 

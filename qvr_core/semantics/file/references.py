@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from qvr_core.syntax import tree
@@ -61,6 +62,7 @@ class References:
 
 
 NONE = UnitReferences((), frozenset(), frozenset())
+NO_REFERENCES = References(frozenset(), frozenset())
 
 
 def unit_references(unit: Unit[Any]) -> UnitReferences:
@@ -83,20 +85,61 @@ def unit_references(unit: Unit[Any]) -> UnitReferences:
 _known: dict[tuple[str, type[object]], UnitReferences] = {}
 
 
-def statement_references(statement: Statement) -> References:
-    """What a whole statement mentions."""
-    header = statement.header
-    own = unit_references(header.unit)
-    if not header.children:
-        return References(own.names | own.binds, own.names - own.binds if own.binds else own.names)
-    names, binds = set(own.names), set(own.binds)
-    if not isinstance(header.unit.node, tree.DeductionHeader):
-        for placed in units_of(statement):
-            found = unit_references(placed.unit)
-            names |= found.names
-            binds |= found.binds
-    # a name that is bound may hide a declaration, so its meaning is read as well
-    return References(frozenset(names | binds), frozenset(names - binds))
+class StatementReferences:
+    """What all units of a statement mention, from one text of it to the next: only the lines that changed are read."""
+
+    __slots__ = ("_binds", "_names", "_units")
+
+    def __init__(self) -> None:
+        self._units: list[Unit[Any]] = []
+        self._names: Counter[str] = Counter()
+        self._binds: Counter[str] = Counter()
+
+    def update(self, statement: Statement) -> References:
+        """What it mentions now."""
+        header = statement.header
+        closed = isinstance(header.unit.node, tree.DeductionHeader)
+        units = [header.unit] if closed else [placed.unit for placed in units_of(statement)]
+        first, last = common_ends(self._units, units)
+        for unit in self._units[first : len(self._units) - last]:
+            self._count(unit, -1)
+        for unit in units[first : len(units) - last]:
+            self._count(unit, 1)
+        self._units = units
+        names, binds = self._names.keys(), self._binds.keys()
+        # a name that is bound may hide a declaration, so its meaning is read as well
+        return References(frozenset(names | binds), frozenset(names - binds))
+
+    def _count(self, unit: Unit[Any], change: int) -> None:
+        found = unit_references(unit)
+        for tally, names in ((self._names, found.names), (self._binds, found.binds)):
+            for name in names:
+                tally[name] += change
+                if not tally[name]:
+                    del tally[name]
+
+
+def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
+    """How many items at the start, and how many of the others at the end, are the very same."""
+    shorter = min(len(old), len(new))
+    first = 0
+    while first < shorter and old[first] is new[first]:
+        first += 1
+    last = 0
+    while last < shorter - first and old[-1 - last] is new[-1 - last]:
+        last += 1
+    return first, last
+
+
+def renew(index: dict[str, set[int]], uid: int, before: frozenset[str], now: frozenset[str]) -> None:
+    """Bring an index of who mentions each name up to date: `uid` mentioned other names before."""
+    for name in before - now:
+        users = index[name]
+        users.discard(uid)
+        if not users:
+            del index[name]
+    for name in now - before:
+        index.setdefault(name, set()).add(uid)
 
 
 def mentions(statement: Statement, name: str) -> Iterator[tuple[int, Span]]:

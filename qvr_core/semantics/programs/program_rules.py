@@ -223,7 +223,7 @@ def _declared(blocks: Sequence[Block]) -> dict[str, DataName]:
 
 def _inherited(blocks: Sequence[Block]) -> Iterator[DataName]:
     """What the templates that steps draw from read."""
-    return (item for block in blocks for result in block.results for item in result.inherited)
+    return (item for block in blocks for item in block.inherited)
 
 
 def _without_body(name: str, blocks: Sequence[Block]) -> bool:

@@ -5,7 +5,6 @@ A step is checked again only where its own text or something that it reads has c
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -13,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from qvr_core.semantics.arithmetic.read_cycles import check_cycles
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.arrows.weight_sites import Use, weight_sites
+from qvr_core.semantics.arrows.weight_sites import Use, has_weights, weight_sites
 from qvr_core.semantics.programs.observed.missing_cells import check_missing
 from qvr_core.semantics.programs.program_density import program_density
 from qvr_core.semantics.programs.program_inputs import (
@@ -101,7 +100,7 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
     scope.unit = statement.uid
     items = () if returned is None else returned.items
     name_place = scope.origin(header.name.span)
-    weights = weight_sites(_uses(typed, name_place), typed.bindings, typed.uses_input, scope, name_place)
+    weights = weight_sites(_weighted(typed, name_place), typed.bindings, typed.uses_input, scope, name_place)
     sampled = bool(weights) or any(block.sampled for block in typed.blocks)
     sort = Sort.SAMPLED if sampled else Sort.DETERMINISTIC
     program = Program(
@@ -126,15 +125,16 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         stages=sum((block.stages for block in typed.blocks), NO_STAGES),
         returned=tuple(_value(typed, name) for _, name in items),
     )
-    check_missing(program, scope)
+    if any(block.incomplete for block in typed.blocks):
+        check_missing(program, scope)
     if options.keep is None or scope.mistaken:
         return program
     return replace(program, keep=check_keep(options.keep, program, scope))
 
 
-def _uses(typed: Reading, header: Origin) -> list[Use]:
-    """What each step looks up, at the first name that it binds."""
-    results = chain.from_iterable(block.results for block in typed.blocks)
+def _weighted(typed: Reading, header: Origin) -> list[Use]:
+    """What each step looks up, at the first name that it binds, in the blocks that apply weights with a prior."""
+    results = chain.from_iterable(block.results for block in typed.blocks if has_weights(block.entries.values()))
     places = ((result, next(iter(result.binds.values()), None)) for result in results)
     return [Use(result.entries.values(), header if first is None else first.origin) for result, first in places]
 
@@ -283,11 +283,14 @@ def _check_whole(
 
 def _observed_above(typed: Reading) -> list[str]:
     """The observed names that other steps read."""
-    readers = Counter(name for block in typed.blocks for name in block.reads)
-    # a declared name is read where it is observed
-    readers.subtract(name for block in typed.blocks for name in block.declared)
-    bound = {**typed.inner, **typed.bindings}
-    return [name for name, binding in bound.items() if binding.kind == "observe" and readers[name] > 0]
+    bound = chain(typed.inner.items(), typed.bindings.items())
+    observed = dict.fromkeys(name for name, binding in bound if binding.kind == "observe")
+    return [name for name in observed if any(_reads(name, block) for block in typed.blocks)]
+
+
+def _reads(name: str, block: Block) -> bool:
+    """Whether a step of the block reads a name other than to bind it."""
+    return name in block.reads and any(name in each.reads and name not in each.binds for each in block.results)
 
 
 def _check_effects(declared: frozenset[str], span: Span, done: frozenset[str], scope: Scope) -> None:

@@ -31,6 +31,7 @@ from qvr_core.semantics.types.model import (
     ValueType,
 )
 from qvr_core.semantics.types.spaces import Linear, sizes
+from qvr_core.semantics.types.walk import sites
 from qvr_core.syntax.tree import Item, Placed, Statement
 
 
@@ -206,7 +207,10 @@ class Block(Findings):
     free: tuple[StepResult, ...]
     declared: Mapping[str, Binding]
     """The names that `data` steps declare."""
+    inherited: tuple[DataName, ...]
     sampled: bool
+    incomplete: bool
+    """Whether a step says what becomes of missing cells."""
     density: Density
     """Draws of all sites together; kind 'none' and 'score' where one of them is."""
 
@@ -258,7 +262,9 @@ def make_block(results: list[StepResult]) -> Block:
         uses_input=any(result.uses_input for result in results),
         effects=frozenset[str]().union(*(result.effects for result in results)),
         plates=frozenset[str]().union(*(result.plates for result in results)),
+        inherited=tuple(chain.from_iterable(result.inherited for result in results)),
         sampled=any(map(_is_sampled, results)),
+        incomplete=any(map(_is_incomplete, results)),
         stages=sum((result.stages for result in results), NO_STAGES),
         density=_joint_density(results),
     )
@@ -277,6 +283,10 @@ def _is_sampled(result: StepResult) -> bool:
         or (isinstance(model, SampleModel | ObserveModel | PredictModel) and model.site.density.kind != "deterministic")
         for model in result.models
     )
+
+
+def _is_incomplete(result: StepResult) -> bool:
+    return any(site.missing is not None for site in sites(result.models, ObserveModel))
 
 
 def _joint_density(results: Sequence[StepResult]) -> Density:
