@@ -222,6 +222,15 @@ def surveys(rng: np.random.Generator) -> None:
     save("neural_network", {"x_0": x[:, 0], "x_1": x[:, 1], "percent": percent})
 
 
+def gaps(rng: np.random.Generator) -> None:
+    age = rng.normal(size=40)
+    fed = rng.gamma(2.0, 2.5 * np.exp(0.3 * age))
+    marks = 85 + 1.2 * fed + 3 * age + 5 * rng.normal(size=40)
+    known = rng.random(40) < logistic(1.5 - age)  # depends on what is known, so the gaps need no model
+    written = ["" if not there else f"{value:.6g}" for value, there in zip(fed, known, strict=True)]
+    save("missing_predictors", {"age": age, "fed": written, "marks": marks})
+
+
 def main() -> None:
     rng = np.random.default_rng(20260115)
     hierarchies(rng)
@@ -229,6 +238,7 @@ def main() -> None:
     hidden(rng)
     fields(rng)
     surveys(rng)
+    gaps(rng)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runs.record.settings import resolve
 from qvr_core.runs.record.store import RunStore
+from qvr_core.runtime.programs.handlers import by_rows, condition, substitute
 from tests.programs.tables import STATISTICS
 
 NAMES = sorted(path.stem for path in STATISTICS.glob("*.qvr"))
@@ -47,14 +48,15 @@ def data_of(name: str) -> dict[str, Any]:
 def points(name: str) -> Iterator[tuple[SimpleNamespace, float]]:
     """Random values of the latents, as numpy arrays, and the log density of these and of the data there.
 
-    The values are those where a chain starts: uniform on (−2, 2) before the bijectors of their supports.
+    The values are those where a chain starts: uniform on (−2, 2) before the bijectors of their supports.  A step with
+    missing cells has values for those, in their order, beside its data.
     """
     model, data = prepared(name).model, data_of(name)
     potential = potential_of(model, None, data)
     generator = torch.Generator().manual_seed(1)
     for _ in range(POINTS):
         values = potential.report(potential.initial(generator).unsqueeze(0))
-        density = model.log_joint(None, {**{site: value[0] for site, value in values.items()}, **data})
+        density = model.run(None, condition(data), substitute(values), by_rows(1)).log_joint()
         yield SimpleNamespace(**{site: _array(value) for site, value in values.items()}), float(density.sum())
 
 

@@ -98,6 +98,24 @@ def measurement_error(v: SimpleNamespace) -> float:
     )
 
 
+def missing_predictors(v: SimpleNamespace) -> float:
+    t = Table("missing_predictors")
+    known = np.array([word != "" for word in t.words("fed")])
+    fed = np.zeros(len(known))
+    fed[known] = [float(word) for word in t.words("fed") if word]
+    fed[~known] = v.fed  # of the latents, in the order of the rows
+    return (
+        half_normal(v.mean, scale=6)
+        + normal(v.older, 0, 0.5)
+        + stats.lognorm.logpdf(v.shape, 0.5, scale=np.exp(0.5))
+        + stats.gamma.logpdf(fed, v.shape, scale=v.mean * np.exp(v.older * t.age) / v.shape).sum()
+        + normal(v.intercept, 90, 15)
+        + normal([v.b, v.d], 0, [3, 5]).sum()
+        + half_normal(v.sigma, scale=15)
+        + normal(t.marks, v.intercept + v.b * fed + v.d * t.age, v.sigma).sum()
+    )
+
+
 def ratings(v: SimpleNamespace) -> float:
     t = Table("ratings")
     viewer, film = t.ascending("viewer"), t.appearing("film")
@@ -202,6 +220,7 @@ def neural_network(v: SimpleNamespace) -> float:
         multinomial_choice,
         ordinal,
         measurement_error,
+        missing_predictors,
         ratings,
         horseshoe,
         factor_analysis,

@@ -47,7 +47,7 @@ def test_a_short_chain_has_finite_draws(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_short_fit_has_finite_losses(name: str) -> None:
     model, data = prepared(name).model, data_of(name)
-    guide = AutoNormalGuide(model, observed_names=set(data))
+    guide = AutoNormalGuide(model, observed_names=set(data), observations=data)
     svi = SVI(model, guide, torch.optim.Adam(guide.parameters(), lr=0.01), ELBO())
     losses = torch.tensor([svi.step(None, data) for _ in range(4)])
     assert bool(torch.isfinite(losses).all())
