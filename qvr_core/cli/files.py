@@ -73,10 +73,10 @@ def store() -> RunStore:
 
 
 def program_files(arguments: Iterable[str]) -> Iterator[str]:
-    """The files named, and every .qvr file below the folders named."""
+    """The files named, and every .qvr file below the folders named, those of hidden folders (`.qvr/runs`) left out."""
     for argument in arguments:
         if argument != "-" and Path(argument).is_dir():
-            found = sorted(str(path) for path in Path(argument).rglob("*.qvr"))
+            found = sorted(str(path) for path in _programs_below(Path(argument)))
             if not found:
                 stop(f"no .qvr file in {argument}")
             yield from found
@@ -84,6 +84,13 @@ def program_files(arguments: Iterable[str]) -> Iterator[str]:
             yield argument
         else:
             stop(f"{argument} is not a .qvr file; rename it, or hand it over on stdin (-)")
+
+
+def _programs_below(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*.qvr"):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file() and not hidden:
+            yield path
 
 
 def source_flags(given: Sequence[str], tables: str | None = None) -> dict[str, str | None]:

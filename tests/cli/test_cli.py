@@ -81,6 +81,15 @@ def test_check_reads_stdin_and_folders(tmp_path: Path) -> None:
     assert done.returncode == 1 and json.loads(done.stdout)[0]["file"].endswith("a/m.qvr")
 
 
+def test_check_of_a_folder_leaves_its_runs_alone(tmp_path: Path) -> None:
+    """`.qvr/` ends like a program, and holds copies of programs that were run."""
+    (tmp_path / ".qvr" / "runs" / "one").mkdir(parents=True)
+    (tmp_path / ".qvr" / "runs" / "one" / "program.qvr").write_text("object A : Nope\n")
+    (tmp_path / "m.qvr").write_text("object A : FinSet 3\n")
+    done = qvr("check", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+
+
 def test_check_loads_neither_torch_nor_numpy() -> None:
     code = (
         "import sys\nfrom qvr_core.cli import app\nsys.argv = ['qvr', 'check', 'examples/seq2seq.qvr']\n"

@@ -39,18 +39,43 @@ def test_the_tour_works_as_written(status: str, language: str, code: str, checko
     )
     assert done.returncode == int(status or 0), done.stdout + done.stderr
     shown = re.search(re.escape(code) + r"```\n\n```text\n(.*?)```", README, re.DOTALL)
-    if shown:
+    if shown and "│" in shown[1]:
+        assert_same_posterior(shown[1], done.stdout)
+    elif shown:
         assert shown[1].strip() in done.stdout + done.stderr
 
 
-def test_the_program_shown_is_the_example() -> None:
-    shown = re.search(r"```qvr\n(.*?)```", README, re.DOTALL)
-    assert shown
-    assert shown[1].strip() in (ROOT / "examples" / "bidirectional_rnn_lm.qvr").read_text(encoding="utf-8")
+def assert_same_posterior(shown: str, printed: str) -> None:
+    """Two tables of summaries have the same rows, with means that differ by no more than sampling explains."""
+    rows, found = figures(shown), figures(printed)
+    assert [*rows] == [*found] and rows
+    for name, (mean, sd, *_, ess) in rows.items():
+        assert abs(found[name][0] - mean) < 5 * sd * (2 / ess) ** 0.5
+        assert abs(found[name][1] / sd - 1) < 0.3
+    assert not re.search("not mixed|diverged|few effective", printed)
+
+
+def figures(table: str) -> dict[str, list[float]]:
+    """Mean, sd, quantiles, R-hat and effective sample size of each row of a printed table."""
+    cells = [[cell.strip() for cell in line.strip("│").split("│")] for line in table.splitlines() if line[:1] == "│"]
+    return {name: [float(number) for number in numbers] for name, *numbers in cells}
+
+
+@pytest.mark.parametrize("name", ["bidirectional_rnn_lm", "statistics/radon"])
+def test_a_program_shown_is_the_example(name: str) -> None:
+    text = (ROOT / "examples" / f"{name}.qvr").read_text(encoding="utf-8")
+    programs = re.findall(r"```qvr\n(.*?)```", README, re.DOTALL)
+    assert any(shown.strip() in text for shown in programs)
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "examples/README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+    "page",
+    [
+        "README.md",
+        "examples/README.md",
+        "examples/statistics/README.md",
+        *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
+    ],
 )
 def test_links_and_pictures_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -62,3 +87,15 @@ def test_the_examples_page_names_every_example() -> None:
     text = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
     missing = [path.stem for path in (ROOT / "examples").glob("*.qvr") if f"`{path.stem}`" not in text]
     assert missing == []
+
+
+STATISTICS = sorted((ROOT / "examples" / "statistics").glob("*.qvr"))
+
+
+def test_the_page_of_statistical_programs_says_what_each_says_of_itself() -> None:
+    text = (ROOT / "examples" / "statistics" / "README.md").read_text(encoding="utf-8")
+    heads = [path.read_text(encoding="utf-8").split("\n")[:2] for path in STATISTICS]
+    rows = re.findall(r"^\| \[`(\w+)`\]\(\w+\.qvr\) \| (.*) \| (.*) \|$", text, re.MULTILINE)
+    wanted = {(path.stem, about[2:].rstrip("."), shows) for path, (about, shows) in zip(STATISTICS, heads, strict=True)}
+    assert {(name, about, f"# Shows: {shows}.") for name, about, shows in rows} == wanted
+    assert len(rows) == len(wanted)

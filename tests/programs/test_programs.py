@@ -21,7 +21,8 @@ def text_of(name: str) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_program_is_clean_and_says_what_it_is_about(name: str) -> None:
     assert [found.message for found in analyse(text_of(name)).diagnostics()] == []
-    assert text_of(name).startswith("# ")
+    about, shows, following = text_of(name).split("\n")[:3]
+    assert about.startswith("# ") and shows.startswith("# Shows: ") and not following.startswith("#")
     assert format_text(text_of(name)) == text_of(name)
 
 
