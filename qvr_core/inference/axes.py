@@ -32,7 +32,7 @@ class Axis:
     """An axis: the set that it runs over, and what its elements are called; None where they have only numbers."""
 
     name: str | None = None
-    labels: tuple[str, ...] | None = None
+    labels: tuple[str | int, ...] | None = None
 
 
 Axes = Mapping[str, tuple[Axis, ...]]
@@ -50,6 +50,14 @@ def axes_of(model: ProgramModule, observations: Mapping[str, Any] | None = None)
 def observed_axes(model: ProgramModule) -> Axes:
     """The axes of the values of observed steps, missing cells and all."""
     return dict(_observed_and_latent(model.program))
+
+
+def data_axes(model: ProgramModule) -> Axes:
+    """The axes of data names, as far as their declarations say."""
+    return {
+        item.name: tuple(_of_space(one) for space in item.over for one in factors_of(space))
+        for item in model.program.data
+    }
 
 
 def _observed_and_latent(program: Program) -> Iterator[tuple[str, tuple[Axis, ...]]]:

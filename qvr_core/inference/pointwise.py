@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +13,16 @@ from torch import Tensor
 from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.runtime.programs.execution import Execution
 from qvr_core.runtime.programs.handlers import (
+    Handler,
     by_rows,
     condition,
     densities,
     keep,
     pointwise,
     predicting,
+    redraw,
     replay,
+    seed,
     substitute,
 )
 from qvr_core.runtime.programs.program import ProgramModule
@@ -29,6 +32,7 @@ from qvr_core.semantics.types.deterministic import deterministic
 
 AT_ONCE = 2_000
 """Rows of one execution: draws times rows of the input."""
+CPU = torch.device("cpu")
 MOST_KEPT = 10_000
 """A let of more numbers a draw is kept only where the program says so."""
 
@@ -48,6 +52,19 @@ def _name(name: str, model: ProgramModule) -> str:
     return observed[0] if len(observed) == 1 else name
 
 
+Made = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What executions are asked for, and which values (draws · B, …) are read off each."""
+
+    handlers: tuple[Handler, ...]
+    read: Callable[[Execution], Made]
+    by_draw: bool = False
+    """Whether the values have no axis of rows."""
+
+
 @dataclass(frozen=True)
 class Given:
     """What draws were made of: a model with its input and observations."""
@@ -61,13 +78,76 @@ class Given:
 
         Noise inside arrows is among the latents, as `site/path`; parameters are, by name, where they were lifted.
         """
-        return self._each(samples)
+        model = self.program
+        return self._each(samples, _Wanted((densities(True), pointwise), lambda run: log_likelihood(run, model)))
+
+    @property
+    def program(self) -> ProgramModule:
+        """The program itself where its parameters were lifted."""
+        return self.model.model if isinstance(self.model, LiftedModel) else self.model
+
+    def deterministic(self, samples: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """{let: (draws, …)} for latents {site: (draws, …)}: what `keep` names, else every let that depends on a latent,
+        while it has at most `MOST_KEPT` numbers a draw."""
+        names = self._lets()
+        return self._each(samples, _Wanted((densities(False), keep(names)), self._small, True)) if names else {}
+
+    def _lets(self) -> Collection[str]:
+        program = self.program.program
+        return deterministic(program) if program.keep is None else program.keep
+
+    def _small(self, run: Execution) -> Made:
+        """The lets of an execution that are kept."""
+        most = MOST_KEPT if self.program.program.keep is None else math.inf
+        return {name: value for name, value in run.kept.items() if value[0].numel() <= most}
+
+    def predictions(self, samples: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """{name: (draws, …)} for latents {site: (draws, …)}: `predict` steps and the lets that read them, drawn given
+        the data; the same draws each time.  With an axis of rows where the program reads its input."""
+        names = self.program.predicted
+        if not names:
+            return {}
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            return self._each(samples, _Wanted((densities(False), keep(names), predicting), lambda run: run.kept))
+
+    def replicates(self, samples: Mapping[str, Tensor], number: int = 0) -> dict[str, Tensor]:
+        """{observed step: (draws, …)} for latents {site: (draws, …)}: data drawn anew, the posterior predictive, by a
+        generator of that number.  With an axis of rows where the program reads its input."""
+        names = list(self.observed_data())
+        generator = torch.Generator(self._device()).manual_seed(number)
+        asked = _Wanted((densities(False), redraw, seed(generator)), lambda run: _values(run, names))
+        return self._each(samples, asked) if names else {}
+
+    def prior(self, count: int, number: int = 0) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """`count` draws from the prior by a generator of that number: ({latent or let: (count, …)}, {observed or
+        `predict` step: (count, …)}), of which the second has an axis of rows where the program reads its input.
+
+        Raises `RuntimeProblem` where a latent has no prior to draw from.
+        """
+        model, lets, observed = self.program, self._lets(), self.observed_data()
+        data = {name: value for name, value in self.observations.items() if name not in observed}
+        latent = [name for name, site in model.sites.items() if site.kind == "sample" and name not in data]
+        later = [*observed, *model.predicted]
+        own = Given(self.model, self.x, data)
+        generator = torch.Generator(self._device()).manual_seed(number)
+        asked = (densities(False), keep([*lets, *model.predicted]), predicting, seed(generator))
+
+        def read(run: Execution) -> Made:
+            lets_of = {name: value for name, value in self._small(run).items() if name in lets}
+            return {**_values(run, latent), **lets_of, **_values(run, later)}
+
+        found = own._each({}, _Wanted(asked, read), count)
+        return {n: v for n, v in found.items() if n not in later}, {n: v for n, v in found.items() if n in later}
+
+    def _device(self) -> torch.device:
+        return next((value.device for value in self.observations.values() if isinstance(value, Tensor)), CPU)
 
     @torch.no_grad()
-    def _each(self, samples: Mapping[str, Tensor], lets: Collection[str] = ()) -> dict[str, Tensor]:
-        """Of executions on parts of the draws: the values of `lets`, else the log likelihood."""
-        model = self.model.model if isinstance(self.model, LiftedModel) else self.model
-        count = len(next(iter(samples.values())))
+    def _each(self, samples: Mapping[str, Tensor], wanted: _Wanted, count: int | None = None) -> dict[str, Tensor]:
+        """What is wanted of executions on parts of the draws; of `count` draws where there are no samples."""
+        model = self.program
+        count = len(next(iter(samples.values()))) if count is None else count
         names = {name for name, _ in model.named_parameters()}
         lifted = {name: draws for name, draws in samples.items() if name in names}
         rest = {name: draws for name, draws in samples.items() if name not in names}
@@ -78,37 +158,14 @@ class Given:
         for start in range(0, count, step):
             part = {name: draws[start : start + step] for name, draws in rest.items()}
             with parameters_set(model, {name: draws[start] for name, draws in lifted.items()}):
-                made = self._part(model, value, part, min(step, count - start), rows, lets)
+                made = self._part(model, value, part, min(step, count - start), rows, wanted)
             for name, numbers in made.items():
                 found.setdefault(name, []).append(numbers)
         return {name: torch.cat(pieces) for name, pieces in found.items()}
 
-    def deterministic(self, samples: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """{let: (draws, …)} for latents {site: (draws, …)}: what `keep` names, else every let that depends on a latent,
-        while it has at most `MOST_KEPT` numbers a draw."""
-        model = self.model.model if isinstance(self.model, LiftedModel) else self.model
-        names = deterministic(model.program) if model.program.keep is None else model.program.keep
-        return self._each(samples, names) if names else {}
-
-    def predictions(self, samples: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """{name: (draws, …)} for latents {site: (draws, …)}: `predict` steps and the lets that read them, drawn given
-        the data; the same draws each time.  With an axis of rows where the program reads its input."""
-        model = self.model.model if isinstance(self.model, LiftedModel) else self.model
-        if not model.predicted:
-            return {}
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
-            return self._each(samples, model.predicted)
-
     def _part(
-        self,
-        model: ProgramModule,
-        value: Any,
-        samples: Mapping[str, Tensor],
-        count: int,
-        rows: int,
-        lets: Collection[str],
-    ) -> dict[str, Tensor]:
+        self, model: ProgramModule, value: Any, samples: Mapping[str, Tensor], count: int, rows: int, wanted: _Wanted
+    ) -> Made:
         given = dict(self.observations)
         if value is not None:
             given = model.repeat_data(given, rows, count)
@@ -121,21 +178,13 @@ class Given:
                 noise.setdefault(site, {})[path] = draws
         latents = {name: draws for name, draws in flat.items() if name in model.sites}
         known = (condition(given), substitute(latents), replay(noise))
-        wanted = (densities(False), keep(lets)) if lets else (densities(True), pointwise)
-        after = (predicting,) if any(name in model.predicted for name in lets) else ()
-        run = model.run(value, *known, *wanted, *after, by_rows(count * rows))
+        made = wanted.read(model.run(value, *known, *wanted.handlers, by_rows(count * rows)))
         shape = (count,) if value is None else (count, rows)
-        if after:
-            return {name: v.reshape(*shape, *v.shape[1:]) for name, v in run.kept.items()}
-        if lets:
-            most = MOST_KEPT if model.program.keep is None else math.inf
-            return {name: v for name, v in run.kept.items() if v[0].numel() <= most}
-        made = log_likelihood(run, model)
-        return {name: numbers.reshape(*shape, *numbers.shape[1:]) for name, numbers in made.items()}
+        return made if wanted.by_draw else {name: v.reshape(*shape, *v.shape[1:]) for name, v in made.items()}
 
     def observed_data(self) -> dict[str, Tensor]:
         """The values of observed steps, as they were given."""
-        model = self.model.model if isinstance(self.model, LiftedModel) else self.model
+        model = self.program
         inside = [site for block in model.marginals.values() for site in block.observed()]
         steps = {site.name for site in (*model.sites.values(), *inside) if site.kind == "observe"}
         return {name: torch.as_tensor(value) for name, value in self.observations.items() if name in steps}
@@ -146,3 +195,10 @@ def spread(draws: Tensor, rows: int) -> Tensor:
     if rows > 1 and draws.ndim > 1 and draws.shape[1] == rows:
         return draws.flatten(0, 1)
     return draws if rows == 1 else draws.repeat_interleave(rows, 0)
+
+
+def _values(run: Execution, names: Collection[str]) -> Made:
+    """The values of steps, and of lets that were kept."""
+    values = {**{name: site.value for name, site in run.sites.items()}, **run.kept}
+    found = {name: values.get(name) for name in names}
+    return {name: value for name, value in found.items() if isinstance(value, Tensor)}

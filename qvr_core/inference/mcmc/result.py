@@ -12,15 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from qvr_core.inference.axes import Axes, axes_of, observed_axes
-from qvr_core.inference.lifting import LiftedModel
-from qvr_core.inference.mcmc.dataset import dataset
+from qvr_core.inference.inference_data import PRIOR_DRAWS, Fit, Groups, inference_data
 from qvr_core.inference.mcmc.mixing import DIAGNOSED, label, mixing_warnings, statistic
 from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.values.errors import InputProblem
-
-MOST_NUMBERS = 50_000_000
-"""A pointwise log likelihood of more numbers is not put into files by itself."""
 
 
 @dataclass(repr=False)
@@ -120,53 +115,37 @@ class MCMCResult:
         found = self.given.predictions(self.joined())
         return {name: value.reshape(*shape, *value.shape[1:]) for name, value in found.items()}
 
-    def to_arviz(self) -> Any:
+    def to_arviz(self, *, prior_draws: int = PRIOR_DRAWS) -> Any:
         """As an xarray.DataTree of ArviZ' schema, dimensions `chain`, `draw`, …: groups `posterior` (latents, then
-        deterministic sites), `sample_stats`, `posterior_predictive` (`predict` steps and lets that read them),
-        `log_likelihood` (one number for each observed element), `observed_data`.  Dimensions are called as the sets
-        that a value runs over, with the labels of their elements as coordinates; others `v_dim_0`, …  A slash in a
-        name becomes a dot.
+        deterministic sites), `sample_stats`, `posterior_predictive` (observed steps drawn anew, `predict` steps and
+        lets that read them), `log_likelihood` (one number for each observed element that counts), `prior` and
+        `prior_predictive` (`prior_draws` draws; 0 for none), `observed_data`, `constant_data`.  Dimensions are called
+        as the sets that a value runs over, with the labels of their elements as coordinates; others `v_dim_0`, …  A
+        slash in a name becomes a dot.
 
         ArviZ 1 takes it as it is, earlier ones through `arviz.from_datatree`.
         Source: the InferenceData schema specification of ArviZ.
         """
-        import xarray
+        groups = self.groups(prior_draws)
+        for note in groups.notes:
+            warnings.warn(note, stacklevel=2)
+        return groups.tree()
 
+    def groups(self, prior_draws: int = PRIOR_DRAWS) -> Groups:
+        """The groups of `to_arviz`, and what is said of those that are left out."""
         statistics = {
             "diverging": self.diverging,
             "acceptance_rate": self.acceptance,
             "tree_depth": self.tree_depths,
             "n_steps": self.leapfrog_steps,
-            "step_size": self.step_sizes[:, None].expand(self.diverging.shape).contiguous(),
+            "step_size": self.step_sizes[:, None].expand(self.diverging.shape),
             "lp": self.log_density,
         }
         if self.energy is not None:
             statistics["energy"] = self.energy
-        latent, seen = self._axes()
-        groups = {
-            "/posterior": dataset({**self.samples, **self.deterministic}, latent),
-            "/sample_stats": dataset(statistics, {}),
-        }
-        if sum(value.numel() for value in self.predictions.values()) > MOST_NUMBERS:
-            warnings.warn("the predictions of so many draws are left out", stacklevel=2)
-        elif self.predictions:
-            groups["/posterior_predictive"] = dataset(self.predictions, latent)
-        if self.given is not None:
-            observed = self.given.observed_data()
-            if sum(value.numel() for value in observed.values()) * self.diverging.numel() > MOST_NUMBERS:
-                warnings.warn("the log likelihood of so many draws is left out", stacklevel=2)
-            elif observed:
-                groups["/log_likelihood"] = dataset(self.log_likelihood, seen)
-            if observed:
-                groups["/observed_data"] = dataset(observed, seen, lead=())
-        return xarray.DataTree.from_dict(groups)
-
-    def _axes(self) -> tuple[Axes, Axes]:
-        """What the axes of latents and lets are called, and those of observed values."""
-        if self.given is None:
-            return {}, {}
-        model = self.given.model.model if isinstance(self.given.model, LiftedModel) else self.given.model
-        return axes_of(model, self.given.observations), observed_axes(model)
+        lets, later = self.deterministic, self.predictions
+        fit = Fit(self.given, self.samples, lets, later, statistics, lambda: self.log_likelihood)
+        return inference_data(fit, prior_draws=prior_draws)
 
     def summary(self) -> Any:
         """A polars.DataFrame with a row a number: its name, mean, sd, 94 % interval of highest density, Monte Carlo

@@ -39,7 +39,7 @@ def table(draws: Mapping[str, Tensor], axes: Axes | None = None) -> Iterator[Pos
             yield PosteriorRow(name=label, mean=float(column.mean()), sd=sd, q05=low, median=median, q95=high)
 
 
-def _labels_of(axes: Axes | None, name: str) -> list[tuple[str, ...] | None]:
+def _labels_of(axes: Axes | None, name: str) -> list[tuple[str | int, ...] | None]:
     return [axis.labels for axis in (axes or {}).get(name, ())]
 
 
@@ -65,7 +65,7 @@ def left_out(result: MCMCResult, sites: Collection[str]) -> list[str]:
     return [n for n, value in result.samples.items() if n not in sites or value[0, 0].numel() > TABLED]
 
 
-def labels(name: str, shape: tuple[int, ...], axes: Sequence[tuple[str, ...] | None] = ()) -> list[str]:
+def labels(name: str, shape: tuple[int, ...], axes: Sequence[tuple[str | int, ...] | None] = ()) -> list[str]:
     """`mu`, or `theta[0]`, `theta[1]`, …, or `beta[floor]` where the axis has labels."""
     if math.prod(shape) == 1 and not any(own is not None and len(own) == 1 for own in axes):
         return [name]

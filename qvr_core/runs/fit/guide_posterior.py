@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from qvr_core.data.records import Records
-from qvr_core.inference.axes import axes_of, observed_axes
+from qvr_core.inference.axes import axes_of
+from qvr_core.inference.guides import AutoDeltaGuide
 from qvr_core.inference.guides.base import Guide
+from qvr_core.inference.inference_data import Fit, inference_data
+from qvr_core.inference.objectives import weigh
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.posterior import table, write_netcdf
 from qvr_core.runs.prepare.prepare import Prepared
@@ -28,29 +32,43 @@ def guide_posterior(prepared: Prepared, guide: Guide, *, store: bool) -> tuple[t
     config, model = prepared.job.config, prepared.model
     # a prediction may read any row
     rows = torch.arange(prepared.train.rows if model.predicted else 1)
+    whole = not isinstance(prepared.train, Records)
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(config.seed)
         _, observations = prepared.move(prepared.train.batch(rows))
-        drawn, later = _draws(model, guide, observations)
-        if not isinstance(prepared.train, Records):
-            # of a table that is read in parts no let of rows is whole
-            drawn |= Given(model, None, observations).deterministic(drawn)
-    axes = axes_of(model, observations)
-    told = _store(prepared, drawn, later, observations) if store and drawn else []
-    return tuple(table({**drawn, **later}, axes)), told
+        given = Given(model, None, observations)
+        drawn, later, weights = _draws(model, guide, observations, weighed=whole)
+        # of a table that is read in parts no let of rows is whole
+        lets = given.deterministic(drawn) if whole else {}
+        statistics = {} if weights is None else {"log_weight": weights}
+        known, kept, said, weighed = (_of_one_chain(values) for values in (drawn, lets, later, statistics))
+        likelihood = partial(_likelihood, given, drawn)
+        fit = Fit(given if whole else None, known, kept, said, weighed, likelihood, config.seed)
+        told = _store(prepared, fit) if store and drawn else []
+    return tuple(table({**drawn, **lets, **later}, axes_of(model, observations))), told
+
+
+def _likelihood(given: Given, drawn: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    return _of_one_chain(given.log_likelihood(drawn))
 
 
 def _draws(
-    model: ProgramModule, guide: Guide, observations: Mapping[str, Any]
-) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Draws of the latents, missing cells among them, and of what is only known after the fit: (draws, …)."""
+    model: ProgramModule, guide: Guide, observations: Mapping[str, Any], *, weighed: bool
+) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor | None]:
+    """Draws of the latents, missing cells among them, and of what is only known after the fit: (draws, …); and of each
+    draw log p − log q (draws,), where the guide has a density and all data are in sight."""
     after = [predicting, keep(model.predicted)] if model.predicted else []
-    asked = (condition(observations), guide.propose(POSTERIOR_DRAWS), densities(False), by_rows(POSTERIOR_DRAWS))
-    run = model.run(None, *asked, *after)
+    weights: Tensor | None = None
+    if weighed and not isinstance(guide, AutoDeltaGuide):
+        run, weights = weigh(model, guide, None, observations, POSTERIOR_DRAWS, handlers=after)
+    else:
+        asked = (condition(observations), guide.propose(POSTERIOR_DRAWS), densities(False), by_rows(POSTERIOR_DRAWS))
+        run = model.run(None, *asked, *after)
     found = {name: run.sites[name].value for name, site in model.sites.items() if not site.info.observed}
     found |= {name: run.sites[name].imputed for name in model.missing(observations)}
     later = {**{name: site.value for name, site in run.sites.items()}, **run.kept}
-    return _tensors(found), _tensors({name: later[name] for name in model.predicted if name in later})
+    predicted = {name: later[name] for name in model.predicted if name in later}
+    return _tensors(found), _tensors(predicted), weights
 
 
 def _tensors(values: Mapping[str, object]) -> dict[str, Tensor]:
@@ -61,31 +79,18 @@ def _tensors(values: Mapping[str, object]) -> dict[str, Tensor]:
     }
 
 
-def _store(
-    prepared: Prepared, drawn: Mapping[str, Tensor], later: Mapping[str, Tensor], observations: Mapping[str, Any]
-) -> list[Message]:
-    """Write the draws as those of one chain."""
-    import xarray
-
-    from qvr_core.inference.mcmc.dataset import dataset
-
-    model = prepared.model
-    axes = axes_of(model, observations)
-    groups = {"/posterior": dataset(_of_one_chain(drawn), axes)}
-    if later:
-        groups["/posterior_predictive"] = dataset(_of_one_chain(later), axes)
-    observed = Given(model, None, observations).observed_data()
-    if observed and not isinstance(prepared.train, Records):
-        given = {name: value.cpu() for name, value in observed.items()}
-        groups["/observed_data"] = dataset(given, observed_axes(model), lead=())
+def _store(prepared: Prepared, fit: Fit) -> list[Message]:
+    """Write the draws as those of one chain; what to say of it."""
+    groups = inference_data(fit)
     directory = RunDirectory.of(prepared.job)
+    told = [Message(level="info", text=note) for note in groups.notes]
     try:
-        write_netcdf(directory.posterior, xarray.DataTree.from_dict(groups))
+        write_netcdf(directory.posterior, groups.tree())
         directory.seal_posterior()
     except OSError as error:
-        return [Message(level="warning", text=f"the draws could not be stored: {error}")]
-    return []
+        told.append(Message(level="warning", text=f"the draws could not be stored: {error}"))
+    return told
 
 
 def _of_one_chain(draws: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: value.unsqueeze(0).cpu() for name, value in draws.items()}
+    return {name: value.detach().unsqueeze(0).cpu() for name, value in draws.items()}

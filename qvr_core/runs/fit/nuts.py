@@ -199,7 +199,10 @@ def _stored(prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool) 
     try:
         # who waits for an end does not wait for the likelihood of every draw
         stored = replace(result, given=None) if hurry else result
-        write_netcdf(directory.posterior, stored.to_arviz())
+        groups = stored.groups()
+        for note in groups.notes:
+            emit(Message(level="info", text=note))
+        write_netcdf(directory.posterior, groups.tree())
         directory.seal_posterior()
     except OSError as error:
         emit(Message(level="warning", text=f"the draws could not be stored: {error}"))

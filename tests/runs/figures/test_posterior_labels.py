@@ -84,7 +84,12 @@ def test_dimensions_are_called_as_sets_and_have_their_labels() -> None:
     assert posterior["level"].dims == posterior["gap"].dims == ("chain", "draw", "Firm", "Time")
     assert posterior["cross"].dims == ("chain", "draw", "Firm", "Firm_2")
     assert posterior["y"].coords["y_missing"].values.tolist() == ["General Motors, 1", "tesla, 3"]
-    assert tree["log_likelihood"]["y"].dims == ("chain", "draw", "Firm", "Time")
+    # cells that are missing have no log likelihood: the others stand in a row
+    scored = tree["log_likelihood"]["y"]
+    assert scored.dims == ("chain", "draw", "y_scored") and not bool(scored.isnull().any())
+    assert scored.coords["y_scored"].values.tolist() == [f"{firms[0]}, {t}" for t in (0, 2, 3)] + [
+        f"{firms[1]}, {t}" for t in (0, 1, 2)
+    ]
     assert float(tree["observed_data"]["y"].sel(Firm="tesla", Time=2)) == pytest.approx(0.3)
 
 

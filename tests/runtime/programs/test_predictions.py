@@ -124,7 +124,7 @@ def test_poststratified_shares_of_a_survey() -> None:
 def test_predictions_are_stored_with_their_labels() -> None:
     result = _sampled(*_survey())
     tree = result.to_arviz()
-    assert set(tree["posterior_predictive"].data_vars) == {"share", "swing"}
+    assert set(tree["posterior_predictive"].data_vars) == {"vote", "share", "swing"}
     assert list(tree["posterior_predictive"]["State"].values) == ["north", "south"]
     assert set(tree["posterior"].data_vars) == {"p"}
     assert "share" not in tree["log_likelihood"].data_vars

@@ -17,7 +17,7 @@ def dataset(values: Mapping[str, Tensor], axes: Axes, lead: tuple[str, ...] = ("
     import xarray
 
     arrays: dict[str, Any] = {}
-    sizes: dict[str, int] = {}
+    known_as: dict[str, list[Any]] = {}
     taken = {*lead, "chain", "draw", *values}
     for written, value in values.items():
         name = written.replace("/", ".")  # a slash would be a group of the tree
@@ -26,10 +26,11 @@ def dataset(values: Mapping[str, Tensor], axes: Axes, lead: tuple[str, ...] = ("
         known = [*axes.get(written, ()), *[Axis()] * len(shape)]
         for at, (axis, size) in enumerate(zip(known, shape, strict=False)):
             called = _dimension(axis, coords)
-            if called is None or called in taken or sizes.setdefault(called, size) != size:
-                called = f"{name}_dim_{at}"
             labelled = axis.labels is not None and len(axis.labels) == size
-            coords[called] = list(axis.labels or ()) if labelled else range(size)
+            elements: list[Any] = list(axis.labels or ()) if labelled else list(range(size))
+            if called is None or called in taken or known_as.setdefault(called, elements) != elements:
+                called = f"{name}_dim_{at}"
+            coords[called] = elements
         arrays[name] = xarray.DataArray(value.numpy(), dims=tuple(coords), coords=coords)
     return xarray.Dataset(arrays, attrs={"inference_library": "qvr", "inference_library_version": __version__})
 

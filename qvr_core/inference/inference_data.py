@@ -1,0 +1,152 @@
+"""A fit as ArviZ' InferenceData: a tree of datasets whose dimensions are called as the sets of the program.
+
+Source: the InferenceData schema specification of ArviZ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from qvr_core.inference.axes import Axes, Axis, axes_of, data_axes, observed_axes
+from qvr_core.inference.dataset import dataset
+from qvr_core.inference.lifting import LiftedModel
+from qvr_core.inference.pointwise import Given
+from qvr_core.runtime.values.errors import RuntimeProblem
+
+MOST_NUMBERS = 50_000_000
+"""A group of more numbers is left out."""
+PRIOR_DRAWS = 500
+
+Values = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a fit knows: (chains, draws, …) by name."""
+
+    given: Given | None
+    latents: Values
+    lets: Values
+    predictions: Values
+    statistics: Values
+    likelihood: Callable[[], Values]
+    """Computed where it is wanted: by observed step, NaN where an element has none."""
+    seed: int = 0
+    """Of what is drawn for the tree."""
+
+
+@dataclass(slots=True)
+class Groups:
+    """The datasets of a tree by the name of the group, and what is said of those that are left out."""
+
+    found: dict[str, Any] = field(default_factory=dict[str, Any])
+    notes: list[str] = field(default_factory=list[str])
+
+    def add(
+        self, name: str, values: Values, axes: Axes, lead: tuple[str, ...] = ("chain", "draw"), *, size: int = 0
+    ) -> None:
+        """A group, where there is something in it and it is not too large."""
+        if size > MOST_NUMBERS or sum(value.numel() for value in values.values()) > MOST_NUMBERS:
+            self.notes.append(f"the group {name} is left out: it would have more than {MOST_NUMBERS:,} numbers")
+        elif values:
+            self.found[f"/{name}"] = dataset({n: value.detach().cpu() for n, value in values.items()}, axes, lead)
+
+    def tree(self) -> Any:
+        """As an xarray.DataTree."""
+        import xarray
+
+        return xarray.DataTree.from_dict(self.found)
+
+
+def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
+    """Groups `posterior` (latents, then deterministic sites), `sample_stats`, `posterior_predictive` (observed steps
+    drawn anew, `predict` steps and lets that read them), `log_likelihood` (one number for each observed element that
+    counts), `prior` and `prior_predictive` (`prior_draws` draws as one chain), `observed_data`, `constant_data`."""
+    groups = Groups()
+    given = fit.given
+    program = None if given is None else given.program
+    axes = {} if given is None or program is None else axes_of(program, given.observations)
+    groups.add("posterior", {**fit.latents, **fit.lets}, axes)
+    groups.add("sample_stats", fit.statistics, {})
+    if given is None or program is None:
+        groups.add("posterior_predictive", fit.predictions, axes)
+        return groups
+    seen, observed = observed_axes(program), given.observed_data()
+    chains, draws = next(iter(fit.latents.values())).shape[:2] if fit.latents else (0, 0)
+    numbers = sum(value.numel() for value in observed.values()) * chains * draws
+    fits = numbers <= MOST_NUMBERS and bool(fit.latents)
+    if fits:
+        joined = {name: value.flatten(0, 1) for name, value in fit.latents.items()}
+        again = given.replicates(joined, fit.seed)
+        split = {name: value.reshape(chains, draws, *value.shape[1:]) for name, value in again.items()}
+        groups.add("posterior_predictive", {**split, **fit.predictions}, {**axes, **seen})
+    else:
+        groups.add("posterior_predictive", fit.predictions, axes, size=numbers)
+    likelihood, labels = scored(fit.likelihood(), seen) if fits else ({}, {})
+    groups.add("log_likelihood", likelihood, {**seen, **labels}, size=numbers)
+    _prior(groups, given, {**axes, **seen}, prior_draws, fit.seed)
+    constant = {name: value for name, value in given.observations.items() if name not in observed}
+    groups.add("observed_data", observed, seen, ())
+    groups.add("constant_data", {n: v for n, v in constant.items() if isinstance(v, Tensor)}, data_axes(program), ())
+    return groups
+
+
+def prior_data(given: Given, count: int, seed: int) -> Groups:
+    """The groups `prior` and `prior_predictive` alone, and the data.  Raises `RuntimeProblem` where a latent has no
+    prior to draw from."""
+    groups, program = Groups(), given.program
+    axes = {**axes_of(program, given.observations), **observed_axes(program)}
+    latents, drawn = given.prior(count, seed)
+    for name, values in (("prior", latents), ("prior_predictive", drawn)):
+        groups.add(name, {n: value.unsqueeze(0) for n, value in values.items()}, axes)
+    return groups
+
+
+def _prior(groups: Groups, given: Given, axes: Axes, count: int, seed: int) -> None:
+    """Draws from the prior, where everything has one: parameters that are fitted, or lifted, are no part of it."""
+    program = given.program
+    observed = sum(value.numel() for value in given.observed_data().values())
+    if count < 1 or isinstance(given.model, LiftedModel) or any(True for _ in program.parameters()):
+        return
+    if observed * count > MOST_NUMBERS:
+        groups.notes.append("the prior predictive of so many observations is left out")
+        return
+    try:
+        latents, drawn = given.prior(count, seed)
+    except RuntimeProblem as problem:
+        groups.notes.append(f"there are no draws from the prior: {problem}")
+        return
+    for name, values in (("prior", latents), ("prior_predictive", drawn)):
+        groups.add(name, {n: value.unsqueeze(0) for n, value in values.items()}, axes)
+
+
+def scored(likelihood: Values, axes: Axes) -> tuple[dict[str, Tensor], dict[str, tuple[Axis, ...]]]:
+    """The log likelihood without the elements that have none, and the axes of what is left: the one axis with its other
+    elements, or the elements of several axes in a row, each called by all its labels."""
+    found: dict[str, Tensor] = {}
+    labels: dict[str, tuple[Axis, ...]] = {}
+    for name, value in likelihood.items():
+        absent = value.isnan().all(0).all(0)
+        if value.ndim < 3 or not bool(absent.any()):
+            found[name] = value
+            continue
+        shape, known = tuple(absent.shape), (*axes.get(name, ()), *[Axis()] * absent.ndim)
+        own = [known[at].labels for at in range(len(shape))]
+        each = [
+            called if called is not None and len(called) == n else range(n)
+            for called, n in zip(own, shape, strict=True)
+        ]
+        kept = (~absent).flatten()
+        cells = [", ".join(map(str, cell)) for cell, keep in zip(product(*each), kept.tolist(), strict=True) if keep]
+        found[name] = value.flatten(2)[:, :, kept]
+        if len(shape) == 1 and own[0] is None:
+            labels[name] = (Axis(known[0].name or f"{name}_scored", tuple(np.flatnonzero(kept).tolist())),)
+        else:
+            labels[name] = (Axis(known[0].name if len(shape) == 1 else f"{name}_scored", tuple(cells)),)
+    return found, labels

@@ -1,0 +1,99 @@
+"""The tree that a fit leaves: its groups against closed forms, by NUTS and from a guide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import xarray
+from arviz_stats.base.array import array_stats
+from scipy import stats
+
+from qvr_core.analysis import analyse
+from qvr_core.dsl import loads
+from qvr_core.inference import MCMC, NUTSKernel
+from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.fit.svi import SviFit
+from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.record.protocol import Finished
+from qvr_core.runs.record.store import RunDirectory
+from tests.runs.jobs import make_job
+
+Y = np.array([0.3, 1.2, -0.7, 2.5, 1.1, 0.4])
+NORMAL = """
+object Row : {a, b, c, d, e, f}
+program p : Row -> Row
+    data x : Row
+    sample mu <- Normal(0.0, 2.0)
+    let eta = mu + x
+    observe y : Row <- Normal(eta, 1.0)
+    return mu
+"""
+VARIANCE = 1 / (1 / 4 + len(Y))
+X = np.arange(6) / 2
+GROUPS = {
+    "posterior", "sample_stats", "posterior_predictive", "log_likelihood", "prior", "prior_predictive",
+    "observed_data", "constant_data",
+}  # fmt: skip
+
+
+def leave_one_out() -> np.ndarray:
+    """log p(y_i | the others) of the normal with known variance."""
+    others = (Y - X).sum() - (Y - X)
+    variance = 1 / (1 / 4 + len(Y) - 1)
+    return stats.norm(X + others * variance, np.sqrt(variance + 1)).logpdf(Y)
+
+
+def check(tree: xarray.DataTree, within: float) -> None:
+    """The figures of the conjugate normal in a tree."""
+    assert set(tree.children) == GROUPS
+    mean = VARIANCE * (Y - X).sum()
+    assert float(tree["posterior"]["mu"].mean()) == pytest.approx(mean, abs=within)
+    again = tree["posterior_predictive"]["y"]
+    assert list(again["Row"].values) == list("abcdef")
+    np.testing.assert_allclose(again.mean(("chain", "draw")), mean + X, atol=3 * within)
+    np.testing.assert_allclose(again.var(("chain", "draw")), VARIANCE + 1, atol=5 * within)
+    prior = tree["prior_predictive"]["y"].values[0]
+    assert prior.var(0) == pytest.approx(np.full(6, 5.0), rel=0.3)
+    between = tree["prior"]["eta"].values[0] - tree["prior"]["mu"].values[0][:, None]
+    np.testing.assert_allclose(between, np.broadcast_to(X, between.shape), atol=1e-5)
+    np.testing.assert_allclose(tree["constant_data"]["x"].values, X)
+    assert tree["constant_data"]["x"].dims == ("Row",)
+    np.testing.assert_allclose(tree["observed_data"]["y"].values, Y, rtol=1e-6)
+    elpd, _, _ = array_stats.loo(tree["log_likelihood"]["y"].to_numpy(), chain_axis=0, draw_axis=1)
+    np.testing.assert_allclose(elpd, leave_one_out(), atol=3 * within)
+
+
+def test_chains_leave_all_groups_in_double_precision() -> None:
+    given = {"y": torch.tensor(Y), "x": torch.tensor(X)}
+    result = MCMC(NUTSKernel(), 300, 1000, 4, seed=2).run(loads(NORMAL).morphism, None, given)
+    tree = result.to_arviz()
+    check(tree, 0.03)
+    kept = {"diverging", "acceptance_rate", "tree_depth", "n_steps", "step_size", "lp", "energy"}
+    assert set(tree["sample_stats"].data_vars) == kept
+    for group in ("posterior", "log_likelihood", "posterior_predictive"):
+        assert all(variable.dtype == np.float64 for variable in tree[group].data_vars.values())
+
+
+def test_a_fit_by_svi_leaves_the_same_groups_and_its_weights(tmp_path: Path) -> None:
+    rows = "\n".join(f"{row},{x},{y}" for row, x, y in zip("abcdef", X, Y, strict=True))
+    (tmp_path / "d.csv").write_text(f"Row,x,y\n{rows}\n")
+    job = make_job(tmp_path, NORMAL, "p", data="csv:d.csv", steps=2000, particles=8, batch_size=None)
+    last = list(SviFit(prepare(job, analyse(NORMAL)), Stop()).run())[-1]
+    assert isinstance(last, Finished)
+    with xarray.open_datatree(RunDirectory.of(job).posterior, engine="h5netcdf") as tree:
+        check(tree, 0.06)
+        # the guide has the posterior's form, so log p(y, z) − log q(z) is the log evidence whatever z is
+        evidence = stats.multivariate_normal(X, np.eye(6) + 4.0).logpdf(Y)
+        weights = tree["sample_stats"]["log_weight"].values
+        assert float(np.median(weights)) == pytest.approx(evidence, abs=0.05) and weights.std() < 0.1
+
+
+def test_what_cannot_be_drawn_from_a_prior_is_said() -> None:
+    text = NORMAL.replace("Normal(0.0, 2.0)", "Flat()")
+    given = {"y": torch.tensor(Y), "x": torch.tensor(X)}
+    groups = MCMC(NUTSKernel(), 50, 20, 1, seed=2).run(loads(text).morphism, None, given).groups()
+    assert set(GROUPS) - {name.strip("/") for name in groups.found} == {"prior", "prior_predictive"}
+    assert len(groups.notes) == 1 and "no draws from the prior" in groups.notes[0]
