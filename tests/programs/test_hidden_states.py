@@ -42,9 +42,9 @@ def hidden_markov(v: SimpleNamespace) -> float:
 def hidden_markov_subjects(v: SimpleNamespace) -> float:
     t = Table("hidden_markov_subjects")
     elk, order = t.appearing("elk"), t.hour
-    likelihood = stats.gamma.pdf(t.step[:, None], v.shape, scale=v.length / v.shape)
+    likelihood = stats.gamma.pdf(t.step[:, None], v.shape, scale=np.exp(v.log_length) / v.shape)
     prior = _dirichlet(v.P, 2.0) + _dirichlet(v.start, 1.0)
-    prior += stats.lognorm.logpdf(v.length, 1).sum() + stats.lognorm.logpdf(v.shape, 0.5).sum()
+    prior += np.log(2) + normal(v.log_length).sum() + stats.lognorm.logpdf(v.shape, 0.5).sum()
     tracks = [np.flatnonzero(elk == e) for e in range(3)]
     return prior + sum(_forward(v.start, v.P, likelihood[track[np.argsort(order[track])]]) for track in tracks)
 

@@ -147,13 +147,15 @@ def horseshoe(v: SimpleNamespace) -> float:
 
 
 def factor_analysis(v: SimpleNamespace) -> float:
-    y = Table("factor_analysis").numbers("length", "width", "height", "jaw", "nose")
+    y = Table("factor_analysis").numbers("jaw", "width", "height", "length", "nose")
+    W = np.tril(v.below, -1)
+    W[[0, 1], [0, 1]] = v.diagonal
     return (
         normal(v.mu).sum()
-        + normal(v.W).sum()
-        + normal(v.place).sum()
+        + normal(v.below).sum()
+        + half_normal(v.diagonal, scale=2).sum()
         + half_normal(v.sigma)
-        + normal(y, v.mu + v.place @ v.W.T, v.sigma).sum()
+        + stats.multivariate_normal.logpdf(y, v.mu, W @ W.T + v.sigma**2 * np.eye(5)).sum()
     )
 
 

@@ -71,7 +71,7 @@ MENDED = [
     ("horseshoe", "x[i, g]", "x[g, i]", "index-mismatch", "g, i"),
     ("icar", "phi[d]", "phi", "axes-mismatch", "phi"),
     ("icar", "log(expected[d]) + ", "expected + ", "axes-mismatch", "expected"),
-    ("factor_analysis", "W[j, k] * place[i, k]", "W[k, j] * place[i, k]", "index-mismatch", "k, j"),
+    ("factor_analysis", "W[j, k] * W[l, k]", "W[k, j] * W[l, k]", "index-mismatch", "k, j"),
     ("factor_analysis", "for k : Component", "for k : Measure", "index-mismatch", "Measure"),
     ("ratings", "q[film[r], k]", "q[r, k]", "index-mismatch", "r"),
     ("ratings", "u[viewer[r], k]", "u[film[r], k]", "index-mismatch", "film[r]"),
