@@ -56,13 +56,14 @@ DRAWS = {
     "HalfStudentT": "HalfStudentT(4.0, s)",
     "Exponential": "Exponential(s)",
     "MultivariateNormal": "MultivariateNormal([a, 1.0, a], s * tril)",
+    "GaussianRandomWalk": "GaussianRandomWalk(s, a, 0.5)",
 }
 TRIL = torch.tensor([[1.0, 0.0, 0.0], [0.3, 0.8, 0.0], [-0.5, 0.2, 0.6]], dtype=torch.float64)
 
 
 def program(draw: str, option: str = "[noncentred]") -> ProgramModule:
     # a plate of three, or one vector of three
-    plate = "" if "Multi" in draw else ": Dim "
+    plate = "" if "Multi" in draw else ": Real 3 " if "Walk" in draw else ": Dim "
     return loads(
         f"object Dim : FinSet 3\nprogram p : Dim -> Dim\n    sample a <- Normal(0.0, 1.0)\n"
         f"    sample s <- HalfNormal(1.0)\n    sample z {plate}<- {draw} {option}\n"

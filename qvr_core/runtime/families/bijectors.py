@@ -201,13 +201,17 @@ class Standardised:
     of hierarchical models").
 
     `affine(*parameters)` is shift and factor (a lower triangular matrix where `matrix`), `standard(*parameters)` the
-    parameters of a draw whose shift is 0 and whose factor is 1.  `positive` draws are exp of their numbers.
+    parameters of a draw whose shift is 0 and whose factor is 1.  `positive` draws are exp of their numbers.  `shift` is
+    the parameter that is the shift, where there is one that no other number is made of.  Where the standardised numbers
+    are the steps of a path, `path(z, *parameters)` is it, with log |∂path/∂z|.
     """
 
     affine: Callable[..., tuple[Tensor, Tensor]]
     standard: Callable[..., Params]
     positive: bool = False
     matrix: bool = False
+    shift: str | None = None
+    path: Callable[..., tuple[Tensor, Tensor]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +225,10 @@ class Restored:
 
 def restored(z: Tensor, how: Standardised, log_prob: Callable[..., Tensor], parameters: Params) -> Restored:
     """The values of standardised unconstrained numbers (B, …); the density is that of z, which no small scale blurs."""
+    if how.path is not None:
+        value, log_jacobian = how.path(z, *parameters)
+        density = log_prob(z.cumsum(-1), *how.standard(*parameters))
+        return Restored(value, density - log_jacobian, log_jacobian.expand(density.shape))
     shift, factor = how.affine(*parameters)
     if how.matrix:
         moved, log_factor = shift + (factor @ z.unsqueeze(-1)).squeeze(-1), log_diagonal(factor)
@@ -242,10 +250,10 @@ def _standard(loc: Tensor, scale: Tensor) -> Params:
     return torch.zeros_like(loc), torch.ones_like(scale)
 
 
-LOCATION_SCALE = Standardised(_location_scale, _standard)
+LOCATION_SCALE = Standardised(_location_scale, _standard, shift="loc")
 LOG_LOCATION_SCALE = Standardised(_location_scale, _standard, positive=True)
 HEAVY_LOCATION_SCALE = Standardised(
-    lambda df, loc, scale: (loc, scale), lambda df, loc, scale: (df, *_standard(loc, scale))
+    lambda df, loc, scale: (loc, scale), lambda df, loc, scale: (df, *_standard(loc, scale)), shift="loc"
 )
 BY_SCALE = Standardised(
     lambda scale: (scale.log(), torch.ones_like(scale)), lambda scale: (torch.ones_like(scale),), positive=True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from qvr_core.runtime.families.bijectors import Standardised
 from qvr_core.runtime.families.densities import inside, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.parameters import REAL, SCALE
@@ -25,6 +26,14 @@ def random_walk_log_prob(value: Tensor, scale: Tensor, drift: Tensor, start: Ten
     return first + steps.sum(-1)
 
 
+def _path(z: Tensor, scale: Tensor, drift: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+    return random_walk_transform(z, scale, drift, start), z.shape[-1] * scale.log()
+
+
+def _of_unit_steps(scale: Tensor, drift: Tensor, start: Tensor) -> tuple[Tensor, ...]:
+    return torch.ones_like(scale), torch.zeros_like(drift), torch.zeros_like(start)
+
+
 GAUSSIAN_RANDOM_WALK = RuntimeFamily(
     Family(
         "GaussianRandomWalk",
@@ -38,6 +47,7 @@ GAUSSIAN_RANDOM_WALK = RuntimeFamily(
     random_walk_log_prob,
     random_walk_transform,
     noise_event=lambda parameters, event: event or None,
+    standardised=Standardised(lambda scale, drift, start: (start, scale), _of_unit_steps, path=_path),
 )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -24,6 +25,54 @@ from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.model import Chain, FamilyDraw, Site
+
+
+class Elements(Protocol):
+    """What makes the elements of a chain in their order."""
+
+    def first(self, frame: Frame) -> Sequence[Tensor]:
+        """The first ones, each (B, *sizes) with its axis of length 1."""
+        ...
+
+    def later(self, frame: Frame, element: int) -> Tensor:
+        """The element that the frame's window is on."""
+        ...
+
+    def record(self, value: Tensor, frame: Frame) -> SiteRecord:
+        """The record of all of them; binds the value."""
+        ...
+
+
+class Draws:
+    """Elements that are drawn, by the noise that is given where there is some."""
+
+    def __init__(self, site: ChainSite, frame: Frame) -> None:
+        given = frame.request.noise_of(site.name, lambda: site.info.draws)
+        self.site = site
+        self.noise = None if given is None else given.get("")
+        self.kept: list[Tensor] = []
+
+    def first(self, frame: Frame) -> Sequence[Tensor]:
+        found = self.site.first_draws(frame, self.noise)
+        self.kept += [used for _, used in found]
+        return [value for value, _ in found]
+
+    def later(self, frame: Frame, element: int) -> Tensor:
+        noise = None if self.noise is None else self.noise.narrow(self.site.axis + 1, element, 1)
+        value, used = self.site.element(frame, noise)
+        self.kept.append(used)
+        return value
+
+    def record(self, value: Tensor, frame: Frame) -> SiteRecord:
+        record = self.site.of(value, frame, observed=False)
+        record.noise[""] = torch.cat(self.kept, self.site.axis + 1)
+        return record
+
+
+def resting(unused: Tensor) -> Tensor:
+    """A standard normal density of numbers that nothing reads, (B,): what moves them stays near 0."""
+    flat = unused.flatten(1)
+    return -0.5 * (flat.square().sum(-1) + flat.shape[1] * math.log(2.0 * math.pi))
 
 
 class ChainSite(FamilySite):
@@ -47,33 +96,47 @@ class ChainSite(FamilySite):
         given = self._given(frame)
         free = frame.request.unconstrained.get(self.name)
         if given is None and free is not None:
-            value, log_jacobian = constrain(free, self.own_support(frame))
-            record = self._of(value, frame, observed=False)
-            record.log_jacobian = log_jacobian
+            record = self.moved(free, frame)
         elif given is not None:
             value = self._fit(given, frame)
-            record = self._of(value, frame, observed=True)
+            record = self.of(value, frame, observed=True)
             if frame.request.redraw and self.kind == "observe":
                 record = self._record(False, self._ahead(value, frame), {})
         else:
-            record = self.drawn(*self._sequence(frame), frame)
+            drawn = self.elements(frame)
+            record = drawn.record(self.grown(drawn, frame), frame)
         frame.sites[self.name] = record
 
-    def drawn(self, value: Tensor, noise: Tensor, frame: Frame) -> SiteRecord:
-        """The record of a draw and its noise, both (B, *sizes); binds the value."""
-        record = self._of(value, frame, observed=False)
-        record.noise[""] = noise
+    def moved(self, free: Tensor, frame: Frame) -> SiteRecord:
+        """The record of unconstrained numbers, (B, *sizes); binds the value."""
+        value, log_jacobian = self._constrained(free, frame)
+        record = self.of(value, frame, observed=False)
+        record.log_jacobian = log_jacobian
         return record
 
+    def _constrained(self, free: Tensor, frame: Frame) -> tuple[Tensor, Tensor]:
+        """The values of unconstrained numbers, and log |∂value/∂free| (B,)."""
+        if not self.first:
+            return constrain(free, self.own_support(frame))
+        unused, rest = self.split(free)
+        value, log_jacobian = constrain(rest, self.own_support(frame))
+        return torch.cat([*self.first_values(frame), value], self.axis + 1), log_jacobian + resting(unused)
+
     def given_value(self, frame: Frame) -> Tensor | None:
-        """The value that the site has already, (B, *sizes)."""
+        """The value that the site has before any of its elements is made, (B, *sizes)."""
         given = self._given(frame)
         if given is not None:
             return self._fit(given, frame)
         free = frame.request.unconstrained.get(self.name)
-        return None if free is None else constrain(free, self.own_support(frame))[0]
+        return None if free is None else self._constrained(free, frame)[0]
 
-    def _of(self, value: Tensor, frame: Frame, *, observed: bool) -> SiteRecord:
+    def split(self, value: Tensor) -> tuple[Tensor, Tensor]:
+        """The first elements of (B, *sizes), and the others."""
+        axis = self.axis + 1
+        return value.narrow(axis, 0, self.lag), value.narrow(axis, self.lag, self.sizes[self.axis] - self.lag)
+
+    def of(self, value: Tensor, frame: Frame, *, observed: bool) -> SiteRecord:
+        """The record of a value, (B, *sizes); binds it."""
         value = value.long() if self.discrete else value
         frame.bound[self.name] = Cell(value, True)
         record = self._record(observed, value, {})
@@ -120,10 +183,10 @@ class ChainSite(FamilySite):
     def _first_terms(self, first: Tensor, frame: Frame) -> Tensor:
         if self.start is None or self.start_family is None:
             return torch.zeros_like(first, dtype=precision() if not first.is_floating_point() else first.dtype)
-        found = self.start_family.log_prob(first.movedim(self.axis + 1, -1), *self._start_parameters(frame))
+        found = self.start_family.log_prob(first.movedim(self.axis + 1, -1), *self.start_parameters(frame))
         return found.movedim(-1, self.axis + 1)
 
-    def _start_parameters(self, frame: Frame) -> tuple[Tensor, ...]:
+    def start_parameters(self, frame: Frame) -> tuple[Tensor, ...]:
         """The parameters of the first elements, with an axis of length 1 for them behind the others."""
         assert self.start is not None
         aligned = self.start.align(frame, (), None)
@@ -132,25 +195,20 @@ class ChainSite(FamilySite):
 
     # ------------------------------------------------------------ draws
 
-    def _sequence(self, frame: Frame) -> tuple[Tensor, Tensor]:
-        """A draw, element by element, and its noise, both (B, *sizes)."""
-        given = frame.request.noise_of(self.name, lambda: self.info.draws)
-        noise = None if given is None else given.get("")
-        axis = self.axis + 1
-        made = indexed.Growing(self.axis, self.index)
-        kept: list[Tensor] = []
-        for value, used in self.first_draws(frame, noise):
-            made.add(Cell(value, True))
-            kept.append(used)
+    def elements(self, frame: Frame) -> Elements:
+        """What makes the elements of the chain where they are not given."""
+        return Draws(self, frame)
+
+    def grown(self, made_by: Elements, frame: Frame) -> Tensor:
+        """All elements, one by one, (B, *sizes)."""
+        made = indexed.Growing.of([Cell(value, True) for value in made_by.first(frame)], self.axis, self.index)
         frame.bound[self.name] = Cell(made, made.rows)
         for element in range(self.lag, self.sizes[self.axis]):
             frame.windows[self.index] = (element, 1)
-            value, used = self.element(frame, None if noise is None else noise.narrow(axis, element, 1))
-            made.add(Cell(value, True))
-            kept.append(used)
+            made.add(Cell(made_by.later(frame, element), True))
             frame.bound[self.name] = Cell(made, made.rows)
         frame.windows.pop(self.index, None)
-        return made.whole(), torch.cat(kept, axis)
+        return made.whole()
 
     def _ahead(self, value: Tensor, frame: Frame) -> Tensor:
         """A draw of each element given the values before it; first elements that are given stay as they are."""
@@ -171,6 +229,7 @@ class ChainSite(FamilySite):
         return (frame.rows, *(1 if at == self.axis else size for at, size in enumerate(self.sizes)))
 
     def element(self, frame: Frame, noise: Tensor | None) -> tuple[Tensor, Tensor]:
+        """A draw of the element that the frame's window is on, and its noise."""
         aligned = self.arguments.align(frame, self.event, None)
         parameters = self.arguments.canonical(aligned, len(self.sizes))
         if noise is None:
@@ -178,12 +237,13 @@ class ChainSite(FamilySite):
         return self.family.value_of(noise, parameters), noise
 
     def first_draws(self, frame: Frame, noise: Tensor | None) -> Sequence[tuple[Tensor, Tensor]]:
+        """Draws of the first elements, and their noise."""
         axis = self.axis + 1
         if not self.lag:
             return []
         if self.start is None or self.start_family is None:
-            return [(value, torch.zeros_like(value)) for value in self._first_values(frame)]
-        parameters = self._start_parameters(frame)
+            return [(value, torch.zeros_like(value)) for value in self.first_values(frame)]
+        parameters = self.start_parameters(frame)
         found: list[tuple[Tensor, Tensor]] = []
         others = tuple(size for at, size in enumerate(self.sizes) if at != self.axis)
         for at in range(self.lag):
@@ -195,7 +255,8 @@ class ChainSite(FamilySite):
             found.append((value.movedim(-1, axis), used.movedim(-1, axis)))
         return found
 
-    def _first_values(self, frame: Frame) -> list[Tensor]:
+    def first_values(self, frame: Frame) -> list[Tensor]:
+        """The first elements that `from` gives, each (B, *sizes) with its axis of length 1."""
         if not self.first:
             raise NoDensity(
                 f"{self.where.program}: nothing says how the first {self.lag} of `{self.name}` are drawn; "

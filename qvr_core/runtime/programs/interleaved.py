@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import torch
 from torch import Tensor
 
 from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.indexed import Growing, full
-from qvr_core.runtime.programs.missing.missing_site import MissingChain
-from qvr_core.runtime.programs.steps import IndexedLet, Step
+from qvr_core.runtime.programs.steps import IndexedLet, Step, make_chain
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.semantics.types.groups import Group, groups, indices_of, names_of, reads
 from qvr_core.semantics.types.model import Chain, LetModel, ObserveModel, Program, SampleModel
@@ -52,29 +50,23 @@ class GrowingLet:
 
 
 class GrowingSite:
-    """A site of a group that is drawn, element by element."""
+    """A site of a group whose elements are not given, element by element."""
 
-    def __init__(self, site: ChainSite) -> None:
+    def __init__(self, site: ChainSite, frame: Frame) -> None:
         self.site = site
-        self.noise: Tensor | None = None
-        self.kept: list[Tensor] = []
+        self.elements = site.elements(frame)
 
     def begin(self, frame: Frame) -> None:
-        site = self.site
-        given = frame.request.noise_of(site.name, lambda: site.info.draws)
-        self.noise = None if given is None else given.get("")
-        self.kept = []
-        self._bind(frame, Cell(Growing(site.axis, site.index), True))
-        for value, used in site.first_draws(frame, self.noise):
-            self._add(frame, value, used)
+        self._bind(frame, Cell(Growing(self.site.axis, self.site.index), True))
+        for value in self.elements.first(frame):
+            self._add(frame, value)
 
     def advance(self, frame: Frame, element: int) -> None:
         site = self.site
         if element < site.lag:
             return
         frame.windows[site.index] = (element, 1)
-        noise = None if self.noise is None else self.noise.narrow(site.axis + 1, element, 1)
-        self._add(frame, *site.element(frame, noise))
+        self._add(frame, self.elements.later(frame, element))
         del frame.windows[site.index]
 
     def finish(self, frame: Frame) -> None:
@@ -86,10 +78,9 @@ class GrowingSite:
         """The site's record, once all of the group is known."""
         value = frame.bound[self.site.name].value
         assert isinstance(value, Tensor)
-        frame.sites[self.site.name] = self.site.drawn(value, torch.cat(self.kept, self.site.axis + 1), frame)
+        frame.sites[self.site.name] = self.elements.record(value, frame)
 
-    def _add(self, frame: Frame, value: Tensor, used: Tensor) -> None:
-        self.kept.append(used)
+    def _add(self, frame: Frame, value: Tensor) -> None:
         made = frame.bound[self.site.name].value
         assert isinstance(made, Growing)
         made.add(Cell(value.long() if self.site.discrete else value, True))
@@ -131,7 +122,7 @@ class Interleaved:
 
     def run(self, frame: Frame) -> None:
         """Draw what is not given, and leave the records of all sites."""
-        drawn = {at: GrowingSite(site) for at, site in self.sites.items() if not _given(site, frame)}
+        drawn = {at: GrowingSite(site, frame) for at, site in self.sites.items() if not _given(site, frame)}
         growing: list[GrowingLet | GrowingSite] = [
             self.lets[at] if at in self.lets else drawn[at] for at in self.members if at in self.lets or at in drawn
         ]
@@ -195,5 +186,5 @@ def _made(group: Group, program: Program, steps: Sequence[object], parts: Parts)
 def _chain(step: SampleModel | ObserveModel, axis: int, program: str, parts: Parts) -> ChainSite:
     site = step.site
     chain = site.chain or Chain(indices=site.indices, at=axis, start=())
-    made = ChainSite if site.missing is None else MissingChain
-    return made(replace(site, chain=chain), "observe" if isinstance(step, ObserveModel) else "sample", program, parts)
+    kind = "observe" if isinstance(step, ObserveModel) else "sample"
+    return make_chain(replace(site, chain=chain), kind, program, parts)

@@ -19,7 +19,7 @@ from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.axes import axis_of
-from qvr_core.semantics.types.model import Arrange, Bound, Builtin, Expr, IndexedValue, Window
+from qvr_core.semantics.types.model import Arrange, Bound, Builtin, Expr, IndexedValue, RunningIndex, Window
 from qvr_core.semantics.types.walk import operands, walk
 
 MOST_STATES = 4
@@ -210,12 +210,17 @@ def linear_recursion(names: tuple[str, ...], model: IndexedValue, parts: Parts) 
     """The recursion of a `let`; None where a name is not affine in earlier elements at its own place, or where there
     are many of them."""
     at = next((at for at, index in enumerate(model.indices) if index.lag), None)
-    if at is None or not model.recursive:
-        return None
-    axes = tuple(axis_of(getattr(index.space, "nominal", None), index.name) for index in model.indices)
-    reads = _Reads(frozenset(names), axes, model.indices[at].name)
+    return None if at is None or not model.recursive else affine_in(names, model.values, model.indices, at, parts)
+
+
+def affine_in(
+    names: tuple[str, ...], values: Sequence[Expr], indices: Sequence[RunningIndex], at: int, parts: Parts
+) -> LinearRecursion | None:
+    """The recursion of names whose elements are `values`, along the index `at`."""
+    axes = tuple(axis_of(getattr(index.space, "nominal", None), index.name) for index in indices)
+    reads = _Reads(frozenset(names), axes)
     try:
-        linear = [reads.linear(value) for value in model.values]
+        linear = [reads.linear(value) for value in values]
     except _NotAffine:
         return None
     states = tuple(dict.fromkeys(state for state in reads.found if state[1]))
@@ -224,12 +229,12 @@ def linear_recursion(names: tuple[str, ...], model: IndexedValue, parts: Parts) 
         return None
     return LinearRecursion(
         names,
-        [compile_expr(value, parts) for value in model.values],
+        [compile_expr(value, parts) for value in values],
         [None if value is None else compile_expr(value, parts) for value in linear],
         states,
         at,
-        model.indices[at].name,
-        model.indices[at].lag,
+        indices[at].name,
+        indices[at].lag,
     )
 
 
@@ -239,7 +244,6 @@ class _Reads:
 
     names: Collection[str]
     axes: tuple[str, ...]
-    index: str
     found: list[State] = field(default_factory=list[State])
 
     def linear(self, expr: Expr) -> Expr | None:

@@ -12,6 +12,7 @@ from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.chain_site import ChainSite
+from qvr_core.runtime.programs.chains.noncentred import NoncentredChain
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
@@ -189,8 +190,15 @@ def make_site(site: Site, kind: SiteKind, program: str, parts: Parts) -> ArrowSi
     """The run-time site of a sample or observe step."""
     if isinstance(site.draw, ArrowDraw):
         return ArrowSite(site, kind, program, parts)
-    plain, chain = (FamilySite, ChainSite) if site.missing is None else (MissingSite, MissingChain)
-    return (plain if site.chain is None else chain)(site, kind, program, parts)
+    if site.chain is not None:
+        return make_chain(site, kind, program, parts)
+    return (FamilySite if site.missing is None else MissingSite)(site, kind, program, parts)
+
+
+def make_chain(site: Site, kind: SiteKind, program: str, parts: Parts) -> ChainSite:
+    """The run-time site of a step whose elements may depend on earlier ones."""
+    made = NoncentredChain if site.noncentred else ChainSite if site.missing is None else MissingChain
+    return made(site, kind, program, parts)
 
 
 def make_step(step: StepModel, program: str, parts: Parts) -> Step:

@@ -14,6 +14,7 @@ from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arithmetic.own_reads import reads_itself
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.programs.ascriptions import ascribe, plates_over
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.observed.limits import check_limits
@@ -21,7 +22,6 @@ from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import check_noncentred, read_step_options
 from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
 from qvr_core.semantics.scope.environment import Binding, Running, StepContext
-from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.display import structure
@@ -321,12 +321,9 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     row_local = kind != "observe" and not drawn.rows
     origin = ctx.scope.origin(name.span)
     site = made_site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
-    if check_noncentred(step.options, options.noncentred, family, ctx):
-        if along.chain is None:
-            site = replace(site, noncentred=True)
-        else:
-            refuse("noncentred chain", step.draw.name.span, ctx.scope)
-    site = replace(site, indices=along.model, missing=missing)
+    drawn_from = [family, *([FAMILIES[start.family]] if isinstance(start, FamilyDraw) else [])]
+    moved = all(check_noncentred(step.options, options.noncentred, one, ctx) for one in drawn_from)
+    site = replace(site, indices=along.model, missing=missing, noncentred=moved)
     if along.chain is not None:
         site = replace(site, chain=Chain(indices=along.model, at=along.indices.index(along.chain), start=start))
     return TypedSite(site, decided.type, named_type(decided.type, decided.ascription, decided.space), drawn)

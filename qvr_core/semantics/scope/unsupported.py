@@ -14,7 +14,6 @@ NOT_YET: dict[str, str] = {
     "hidden chain body": "anything but `observe` below a hidden chain",
     "hidden chain observation": "anything but `observe y[i : I] <- Family(…)` of numbers below a hidden chain",
     "indices in marginalize": "index notation below a `marginalize` without indices of its own",
-    "noncentred chain": "`noncentred` on a step that reads earlier elements",
     "arrow with indices": "an arrow drawn with indices",
     "arrow over axes": "a draw from an arrow for each element of a set (one from a family is)",
     "tuple": "a tuple in arithmetic",

@@ -1,0 +1,141 @@
+"""Chains that a sampler moves by their standardised innovations: `sample h[t : Time] <- Normal(…h[t - 1]…, s) from …
+[noncentred]`.
+
+h[t] = shift(h before t) + scale · z[t].  Where the shift is affine in what it reads, all elements are solved at once;
+else they are made in order.  The density of all elements is then that of z, evaluated at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from qvr_core.runtime.families.bijectors import Restored, Standardised, restored
+from qvr_core.runtime.programs.arithmetic import Parts
+from qvr_core.runtime.programs.chain_site import ChainSite, Draws, Elements, resting
+from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
+from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.programs.linear_recursion import LinearRecursion, affine_in
+from qvr_core.runtime.programs.site_terms import Terms
+from qvr_core.runtime.values.cells import Cell
+from qvr_core.semantics.types.axes import axis_of
+from qvr_core.semantics.types.model import Bound, Chain, Expr, FamilyDraw, Site, Window
+from qvr_core.semantics.types.walk import operands, walk
+
+
+class NoncentredChain(ChainSite):
+    """A chain whose unconstrained numbers are its standardised innovations, (B, *sizes)."""
+
+    def __init__(self, site: Site, kind: SiteKind, program: str, parts: Parts) -> None:
+        super().__init__(site, kind, program, parts)
+        how = self.family.standardised
+        assert how is not None and site.chain is not None and isinstance(site.draw, FamilyDraw)
+        self.how: Standardised = how
+        self.linear = _affine(site.draw, how, site.chain, self.name, parts)
+
+    def elements(self, frame: Frame) -> Elements:
+        free = frame.request.unconstrained.get(self.name)
+        return Draws(self, frame) if free is None else Innovations(self, free)
+
+    def given_value(self, frame: Frame) -> Tensor | None:
+        given = self._given(frame)
+        return None if given is None else self._fit(given, frame)
+
+    def moved(self, free: Tensor, frame: Frame) -> SiteRecord:
+        if tuple(free.shape[1:]) != self.sizes:
+            raise self.where.misfit(f"standardised values {self.sizes}", f"shape {tuple(free.shape[1:])}")
+        made = Innovations(self, free)
+        value = None if self.linear is None else self._solved(self.linear, made, frame)
+        return made.record(self.grown(made, frame) if value is None else value, frame)
+
+    def _solved(self, linear: LinearRecursion, made: Innovations, frame: Frame) -> Tensor | None:
+        """All elements at once; None where they overflow on the way."""
+
+        def constant(frame: Frame) -> Cell:
+            return Cell(made.restored(frame, made.later_free, len(self.sizes)).value, True)
+
+        first = [Cell(value, True) for value in made.first(frame)]
+        found = replace(linear, constants=[constant]).solve(frame, [first], self.sizes)
+        return None if found is None else found[0].value
+
+
+@dataclass(slots=True)
+class Innovations:
+    """The elements of a chain by their standardised innovations `free`, (B, *sizes)."""
+
+    site: NoncentredChain
+    free: Tensor
+
+    @property
+    def later_free(self) -> Tensor:
+        """The innovations of all elements but the first."""
+        return self.site.split(self.free)[1]
+
+    def first(self, frame: Frame) -> Sequence[Tensor]:
+        value = self._first(frame).value
+        axis = self.site.axis + 1
+        return [value.narrow(axis, at, 1) for at in range(self.site.lag)]
+
+    def later(self, frame: Frame, element: int) -> Tensor:
+        free = self.free.narrow(self.site.axis + 1, element, 1)
+        return self.restored(frame, free, len(self.site.sizes)).value
+
+    def restored(self, frame: Frame, free: Tensor, rank: int) -> Restored:
+        """The elements that the frame's windows are on, given what they read."""
+        site = self.site
+        parameters = site.arguments.canonical(site.arguments.align(frame, site.event, None), rank)
+        return restored(free, site.how, site.family.log_prob, parameters)
+
+    def _first(self, frame: Frame) -> Restored:
+        """The first elements, (B, *sizes) with an axis for them; given ones have no density."""
+        site = self.site
+        free, _ = site.split(self.free)
+        axis = site.axis + 1
+        if site.start is None or site.start_family is None:
+            value = torch.cat(site.first_values(frame), axis) if site.lag else free
+            nothing = torch.zeros_like(free)
+            return Restored(value, nothing, nothing)
+        how = site.start_family.standardised
+        assert how is not None
+        found = restored(free.movedim(axis, -1), how, site.start_family.log_prob, site.start_parameters(frame))
+        parts = (found.value, found.log_density, found.log_jacobian)
+        return Restored(*(part.expand(found.value.shape).movedim(-1, axis) for part in parts))
+
+    def record(self, value: Tensor, frame: Frame) -> SiteRecord:
+        site = self.site
+        frame.bound[site.name] = Cell(value, True)
+        first, later = self._first(frame), self.restored(frame, self.later_free, len(site.sizes))
+        record = SiteRecord(site.name, site.kind, False, value, None, None, {}, site.site.density)
+        record.log_jacobian = _total(first.log_jacobian) + _total(later.log_jacobian.expand(later.value.shape))
+        if site.first:
+            record.log_jacobian = record.log_jacobian + resting(site.split(self.free)[0])
+        if frame.request.wants(site.name) or frame.request.wanted:
+            density = torch.cat([first.log_density, later.log_density.expand(later.value.shape)], site.axis + 1)
+            record.log_prob = site.weighted(Terms(density, True), frame, None).per_row(frame.rows)
+        return record
+
+
+def _total(value: Tensor) -> Tensor:
+    return value.flatten(1).sum(-1)
+
+
+def _affine(draw: FamilyDraw, how: Standardised, chain: Chain, name: str, parts: Parts) -> LinearRecursion | None:
+    """The recursion of a chain whose only argument that reads its own elements is an affine shift."""
+    if how.positive or how.matrix:
+        return None
+    own = [key for key, value in draw.args if any(_reads(part, name) for part in walk(value, operands))]
+    if own != [how.shift]:
+        return None
+    axes = tuple(axis_of(getattr(index.space, "nominal", None), index.name) for index in chain.indices)
+    shift = dict(draw.args)[own[0]]
+    if isinstance(shift, Window) and len(set(shift.type.indexed)) == len(axes):
+        # seen from outside of the step an axis has the name of its set
+        shift = replace(shift, type=replace(shift.type, indexed=axes))
+    return affine_in((name,), [shift], chain.indices, chain.at, parts)
+
+
+def _reads(expr: Expr, name: str) -> bool:
+    return isinstance(expr, Bound) and expr.name == name
