@@ -33,7 +33,11 @@ class Converted:
 
     def is_valid_in(self, lines: Sequence[str], encoding: Encoding) -> bool:
         """Whether its columns are the same in any text in which the diagnostic is the same."""
-        return encoding == "utf-32" or all(lines[number].isascii() for number in self.lines)
+        if encoding != "utf-32":
+            for number in self.lines:
+                if not lines[number].isascii():
+                    return False
+        return True
 
 
 class Conversions:
@@ -52,7 +56,7 @@ class Conversions:
             if known is None or known.source is not source or not known.is_valid_in(lines, client.encoding):
                 item = convert_one(client, uri, lines, source)
                 ranges = (source.range, *(related.range for related in source.related))
-                touched = tuple(place.line for stretch in ranges for place in stretch)
+                touched = tuple({place.line for stretch in ranges for place in stretch})
                 known = Converted(source, touched, item, encoded(item))
             found.append(known)
         self._known = {id(item.source): item for item in found}

@@ -50,7 +50,7 @@ Work = Generator[float, None, Analyzer]
 
 def length(text: str) -> int:
     """Characters, brackets and copies counted as the work that they are."""
-    copies = sum(min(int(count), MOST_COPIES) for count in REPLICATED.findall(text))
+    copies = sum(min(int(count), MOST_COPIES) for count in REPLICATED.findall(text)) if "replicate" in text else 0
     return len(text) + BRACKET * (text.count("(") + text.count("[") + min(copies, MOST_COPIES))
 
 
@@ -176,3 +176,13 @@ def collect_garbage() -> None:
     gc.unfreeze()
     gc.collect()
     gc.freeze()
+    return_freed_memory()
+
+
+def return_freed_memory() -> None:
+    """Give the system back what C's allocator keeps for later, where that is glibc's: pages between others in use."""
+    import ctypes  # loaded once something was closed, not at the start
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)

@@ -79,7 +79,7 @@ class Layout:
 
     def find_statement(self, uid: int) -> tuple[Statement, int] | None:
         """A statement by its own uid, with its first line; None where it is no longer there."""
-        i = self._positions().get(uid)
+        i = (self._positions() if self._index is None else self._index).get(uid)
         return None if i is None else (self.statements[i], self._starts[i])
 
     def placed(self, uid: int) -> Placed[Any]:

@@ -148,15 +148,16 @@ class FileRules:
 
     def _unused_names(self, misspelt: Set[str], broken: str) -> Iterator[Diagnostic]:
         exempt = self._last_let() if not self.exports else None
+        owners, records, shown = self.file.owners, self.file.records, self._shown
         for name in self._unused:
-            owner = self.file.owners[name][0]
-            if owner == exempt or name in broken or name in misspelt:
+            owner = owners[name][0]
+            if owner == exempt or (broken and name in broken) or name in misspelt:
                 continue
-            header = self.file.records[owner].statement.header
-            shown = self._shown.get(name)
-            if shown is None or shown[0] is not header:
-                shown = self._shown[name] = (header, self._unused_name(name, header))
-            yield shown[1]
+            header = records[owner].statement.header
+            known = shown.get(name)
+            if known is None or known[0] is not header:
+                known = shown[name] = (header, self._unused_name(name, header))
+            yield known[1]
         for name in self._unfanned:
             message = f"`{name}` is replicated, but neither `fan({name})` nor `scan({name})` uses all its copies"
             yield Diagnostic(UNFANNED_REPLICA, message, self._name_origin(self.file.owners[name][0], name))

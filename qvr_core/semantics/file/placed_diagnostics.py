@@ -131,15 +131,18 @@ def _order(item: LocatedDiagnostic) -> Order:
 
 def _shift(known: Known, places: Places) -> int | None:
     """By how many lines everything that a diagnostic names has moved; None where more has changed."""
-    layout, owners = places.layout, places.owners
+    layout = places.layout
     shift: int | None = None
     for uid, statement, line, name in known.anchors:
-        if name is not None and owners.get(name) != uid:
+        if name is not None and places.owners.get(name) != uid:
             return None
         now = layout.find_statement(uid)
-        if now is None or now[0] is not statement or (shift is not None and now[1] - line != shift):
+        if now is None or now[0] is not statement:
             return None
-        shift = now[1] - line
+        moved = now[1] - line
+        if shift is not None and moved != shift:
+            return None
+        shift = moved
     if known.lines and shift is not None and layout.end_line(known.anchors[0][0]) >= len(layout.lines):
         return None
     return shift

@@ -286,7 +286,8 @@ def _is_sampled(result: StepResult) -> bool:
 
 
 def _is_incomplete(result: StepResult) -> bool:
-    return any(site.missing is not None for site in sites(result.models, ObserveModel))
+    models = [model for model in result.models if isinstance(model, ObserveModel | MarginalizeModel)]
+    return bool(models) and any(site.missing is not None for site in sites(models, ObserveModel))
 
 
 def _joint_density(results: Sequence[StepResult]) -> Density:
@@ -312,6 +313,8 @@ class Pass:
     final: dict[str, Binding] = field(default_factory=dict[str, Binding])
     blocks: dict[int, Block] = field(default_factory=dict[int, Block])
     """By the identity of the first result."""
+    former: dict[int, Block] = field(default_factory=dict[int, Block])
+    """The blocks before those: what is typed and taken back finds them."""
     earlier: dict[int, StepResult] = field(default_factory=dict[int, StepResult])
     """By the uid of a step: its result before the present one.  A name that is mistyped and fixed gets it back."""
 
@@ -338,12 +341,18 @@ class Pass:
             group.append(result)
         if group:
             found.append(self._block(group))
-        self.blocks = {id(block.results[0]): block for block in found}
+        blocks = {id(block.results[0]): block for block in found}
+        if any(blocks.get(key) is not block for key, block in self.blocks.items()):
+            self.former = self.blocks
+        self.blocks = blocks
         return found
 
     def _block(self, group: list[StepResult]) -> Block:
-        known = self.blocks.get(id(group[0]))
-        return known if known is not None and known.results == group else make_block(group)
+        first = id(group[0])
+        for known in (self.blocks.get(first), self.former.get(first)):
+            if known is not None and known.results == group:
+                return known
+        return make_block(group)
 
 
 Memory = dict[frozenset[str], Pass]
