@@ -1,4 +1,4 @@
-"""The command line: `qvr check | format | diagram | run | runs | sample | schema | lsp`.
+"""The command line: `qvr check | format | diagram | run | runs | check-fit | sample | schema | lsp`.
 
 Each command is a module of this folder and is imported when it is called: `qvr check` starts without torch, and without
 what only runs need.  Exit status: 0 success, 1 a problem was found, 2 wrong usage.
@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 from qvr_core import __version__
 from qvr_core.cli.console import say
 
-COMMANDS = ("check", "format", "diagram", "run", "runs", "sample", "schema", "lsp")
+COMMANDS = ("check", "format", "diagram", "run", "runs", "check-fit", "sample", "schema", "lsp")
 
 
 class LazyGroup(TyperGroup):
@@ -31,7 +31,7 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"{__name__}.{cmd_name}")
+        module = importlib.import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
         command = typer.main.get_command(module.app)
         command.name = cmd_name
         return command

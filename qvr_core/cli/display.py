@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 
 from rich.live import Live
@@ -16,6 +18,7 @@ from qvr_core.cli.files import write_out
 from qvr_core.runs.record.protocol import (
     Accuracies,
     Cancelled,
+    Check,
     CheckpointWritten,
     Crashed,
     Event,
@@ -145,6 +148,8 @@ class Screen:
             self.out.print(f"loss {event.losses.first:.4f} → {event.losses.mean_of_last:.4f} (mean of the last steps)")
         if event.posterior:
             console().print(posterior_table(event))
+        for line in check_lines(event.checks, self.job.path):
+            self.out.print(line)
         why = f" ({event.reason})" if event.reason else ""
         count = len(event.warnings)
         warned = f", with {count} warning{'s' if count > 1 else ''} above" if count else ""
@@ -188,6 +193,21 @@ def accuracy_lines(event: Accuracies) -> list[str]:
         f"always `{one.commonest}`: {one.baseline:.1%}"
         for one in event.sites
     ]
+
+
+def check_lines(checks: Sequence[Check], path: str) -> Iterator[Text]:
+    """One line a check; below a failed one what to do, and where in the program."""
+    short = min(os.path.relpath(path), path, key=len)
+    for one in checks:
+        mark, style = ("ok", "green") if one.passed else ("!!", "bold yellow")
+        yield Text.assemble((f" {mark} ", style), f"{one.name:12} ", printable(one.text))
+        if one.advice is not None:
+            yield Text(f"    → {printable(one.advice)}")
+        if one.range is not None:
+            yield Text(f"      {printable(short)}:{one.range.start.line + 1}: `{printable(one.site or '')}`")
+    failed = sum(not one.passed for one in checks)
+    if checks:
+        yield Text(f"{failed} of {len(checks)} checks failed" if failed else f"all {len(checks)} checks passed")
 
 
 def posterior_table(event: Finished | Cancelled) -> Table:

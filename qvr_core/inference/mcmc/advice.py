@@ -9,12 +9,18 @@ from qvr_core.semantics.types.model import Bound, Expr, FamilyDraw, LetModel, Pr
 from qvr_core.semantics.types.walk import operands, walk
 
 
+def hard_site(program: Program) -> tuple[Site, str, str] | None:
+    """The site that is to blame, which parameter of it, and the latent that this depends on; one whose scale is a
+    latent before one whose location is."""
+    return min(_centred(program), key=lambda item: item[1] != "scale", default=None)
+
+
 def advice(program: Program) -> str | None:
-    """How to write the site that is to blame; one whose scale is a latent before one whose location is."""
-    found = sorted(_centred(program), key=lambda item: item[1] != "scale")
-    if not found:
+    """How to write the site that is to blame."""
+    found = hard_site(program)
+    if found is None:
         return None
-    site, parameter, latent = found[0]
+    site, parameter, latent = found
     able = isinstance(site.draw, FamilyDraw) and FAMILIES[site.draw.family].noncentred
     how = "put `[noncentred]` behind its draw" if able else "sample a standard one and shift and scale it in a `let`"
     return f"write `{site.name}` non-centred, since its {parameter} depends on the latent `{latent}`: {how}"

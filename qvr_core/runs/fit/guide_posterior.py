@@ -16,9 +16,10 @@ from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.inference_data import Fit, inference_data
 from qvr_core.inference.objectives import weigh
 from qvr_core.inference.pointwise import Given
+from qvr_core.runs.figures.fit_checks import fit_checks, source_of
 from qvr_core.runs.figures.posterior import table, write_netcdf
 from qvr_core.runs.prepare.prepare import Prepared
-from qvr_core.runs.record.protocol import Message, PosteriorRow
+from qvr_core.runs.record.protocol import Check, Message, PosteriorRow
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runtime.programs.handlers import by_rows, condition, densities, keep, predicting
 from qvr_core.runtime.programs.program import ProgramModule
@@ -26,9 +27,14 @@ from qvr_core.runtime.programs.program import ProgramModule
 POSTERIOR_DRAWS = 1000
 
 
-def guide_posterior(prepared: Prepared, guide: Guide, *, store: bool) -> tuple[tuple[PosteriorRow, ...], list[Message]]:
-    """The table of the latents that all rows share, of the lets that are kept and of predictions, and what to say; the
-    draws go into the run's file where `store`.  The state of torch's generator stays."""
+def guide_posterior(
+    prepared: Prepared, guide: Guide, *, store: bool
+) -> tuple[tuple[PosteriorRow, ...], list[Message], tuple[Check, ...]]:
+    """The table of the latents that all rows share, of the lets that are kept and of predictions, what to say, and
+    whether the draws are to be trusted; they go into the run's file where `store`.
+
+    The state of torch's generator stays.
+    """
     config, model = prepared.job.config, prepared.model
     # a prediction may read any row
     rows = torch.arange(prepared.train.rows if model.predicted else 1)
@@ -44,8 +50,8 @@ def guide_posterior(prepared: Prepared, guide: Guide, *, store: bool) -> tuple[t
         known, kept, said, weighed = (_of_one_chain(values) for values in (drawn, lets, later, statistics))
         likelihood = partial(_likelihood, given, drawn)
         fit = Fit(given if whole else None, known, kept, said, weighed, likelihood, config.seed)
-        told = _store(prepared, fit) if store and drawn else []
-    return tuple(table({**drawn, **lets, **later}, axes_of(model, observations))), told
+        told, checks = _store(prepared, fit) if store and drawn else ([], ())
+    return tuple(table({**drawn, **lets, **later}, axes_of(model, observations))), told, checks
 
 
 def _likelihood(given: Given, drawn: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
@@ -79,17 +85,18 @@ def _tensors(values: Mapping[str, object]) -> dict[str, Tensor]:
     }
 
 
-def _store(prepared: Prepared, fit: Fit) -> list[Message]:
+def _store(prepared: Prepared, fit: Fit) -> tuple[list[Message], tuple[Check, ...]]:
     """Write the draws as those of one chain; what to say of it."""
     groups = inference_data(fit)
+    tree = groups.tree()
     directory = RunDirectory.of(prepared.job)
     told = [Message(level="info", text=note) for note in groups.notes]
     try:
-        write_netcdf(directory.posterior, groups.tree())
+        write_netcdf(directory.posterior, tree)
         directory.seal_posterior()
     except OSError as error:
         told.append(Message(level="warning", text=f"the draws could not be stored: {error}"))
-    return told
+    return told, fit_checks(tree, prepared.job.config, source_of(prepared), hurry=True)
 
 
 def _of_one_chain(draws: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -19,13 +19,14 @@ from qvr_core.inference.mcmc import Progress as Transition
 from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.inference.mcmc.potential import Potential, potential_of
 from qvr_core.inference.pointwise import Given
+from qvr_core.runs.figures.fit_checks import fit_checks, source_of
 from qvr_core.runs.figures.posterior import HURRIED, chain_table, left_out, table, write_netcdf
 from qvr_core.runs.fit import chains
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
-from qvr_core.runs.record.protocol import Cancelled, Event, Finished, Message, PosteriorRow, Progress, Started
+from qvr_core.runs.record.protocol import Cancelled, Check, Event, Finished, Message, PosteriorRow, Progress, Started
 from qvr_core.runs.record.store import RunDirectory
 
 Emit = Callable[[Event], None]
@@ -132,7 +133,7 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
             emit(Message(level="warning", text="the time limit was reached in the warm-up: there are no draws"))
         emit(Cancelled(step=watched.done, seconds=watched.seconds))
         return
-    posterior = _stored(prepared, result, emit, hurry=cancelled) if team.leads else ()
+    posterior, checks = _stored(prepared, result, emit, hurry=cancelled) if team.leads else ((), ())
     warnings = () if not team.leads else tuple(result.warnings_of(HURRIED) if cancelled else result.warnings)
     for warning in warnings:
         emit(Message(level="warning", text=warning))
@@ -152,6 +153,7 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
             posterior=posterior,
             divergences=int(result.divergence_counts.sum()),
             acceptance=float(result.acceptance_rates.mean()),
+            checks=checks,
             warnings=warnings,
             reason=f"the time limit of {config.time_limit:g} s: {partial}" if late else None,
         )
@@ -192,17 +194,19 @@ def asked_of(prepared: Prepared) -> Asked:
     return Asked(asked, potential, Given(lifted or model, x, observations))
 
 
-def _stored(prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool) -> tuple[PosteriorRow, ...]:
-    """Write the draws; the table of them."""
+def _stored(
+    prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool
+) -> tuple[tuple[PosteriorRow, ...], tuple[Check, ...]]:
+    """Write the draws; the table of them, and whether they are to be trusted."""
     sites = prepared.model.sites
     directory = RunDirectory.of(prepared.job)
+    # who waits for an end does not wait for the likelihood of every draw
+    groups = (replace(result, given=None) if hurry else result).groups()
+    for note in groups.notes:
+        emit(Message(level="info", text=note))
+    tree = groups.tree()
     try:
-        # who waits for an end does not wait for the likelihood of every draw
-        stored = replace(result, given=None) if hurry else result
-        groups = stored.groups()
-        for note in groups.notes:
-            emit(Message(level="info", text=note))
-        write_netcdf(directory.posterior, groups.tree())
+        write_netcdf(directory.posterior, tree)
         directory.seal_posterior()
     except OSError as error:
         emit(Message(level="warning", text=f"the draws could not be stored: {error}"))
@@ -212,11 +216,12 @@ def _stored(prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool) 
     observations = {} if result.given is None else result.given.observations
     axes = axes_of(prepared.model, observations)
     if hurry:
-        return tuple(chain_table(result, sites, axes, hurry=True))
+        return tuple(chain_table(result, sites, axes, hurry=True)), ()
     # what is kept stands behind the latents that it depends on
     whole = replace(result, samples={**result.samples, **result.deterministic})
     predictions = {name: value.flatten(0, 1) for name, value in result.predictions.items()}
-    return (*chain_table(whole, {*sites, *result.deterministic}, axes), *table(predictions, axes))
+    rows = (*chain_table(whole, {*sites, *result.deterministic}, axes), *table(predictions, axes))
+    return rows, fit_checks(tree, prepared.job.config, source_of(prepared), hurry=True)
 
 
 def rows_of(prepared: Prepared) -> torch.Tensor:

@@ -39,6 +39,7 @@ from qvr_core.runs.record.guide_names import GUIDES
 from qvr_core.runs.record.protocol import (
     Accuracies,
     Cancelled,
+    Check,
     CheckpointWritten,
     Event,
     Finished,
@@ -278,7 +279,7 @@ class SviFit:
         if self.prepared.held_out is not None and self.team.leads:
             figure = self._held_out()
             yield figure
-        posterior, told, remark = self._posterior()
+        posterior, told, checks, remark = self._posterior()
         yield from told
         warnings = tuple(text for text in (self._came_down(), remark) if text is not None)
         for text in warnings:
@@ -290,6 +291,7 @@ class SviFit:
             posterior=posterior,
             held_out=figure if isinstance(figure, HeldOut) else None,
             accuracies=figure if isinstance(figure, Accuracies) else None,
+            checks=checks,
             warnings=warnings,
             reason=reason,
         )
@@ -316,11 +318,11 @@ class SviFit:
         rows = self.order.rows_of(step + number)
         return self.prepared.move(self.prepared.train.batch(rows, self.order.generator(step + number)))
 
-    def _posterior(self) -> tuple[tuple[PosteriorRow, ...], list[Message], str | None]:
-        """What the guide says of the latents that all rows share, what to tell of it, and a remark."""
+    def _posterior(self) -> tuple[tuple[PosteriorRow, ...], list[Message], tuple[Check, ...], str | None]:
+        """What the guide says of the latents that all rows share, what to tell of it, its checks, and a remark."""
         guide, remark = approximated(self.prepared, self.guide)
         if not self.prepared.needs.statistical:
-            return (), [], remark
+            return (), [], (), remark
         return *guide_posterior(self.prepared, guide, store=self.team.leads), remark
 
     def _progress(self, value: float, norm: float, step_time: float) -> Progress:

@@ -215,6 +215,19 @@ class Losses(Frozen):
     """Mean of the last 50 steps, at most the last tenth of those made."""
 
 
+class Check(Frozen):
+    """One thing that tells whether a fit is to be trusted: what was found; where it is bad, what to do, and where."""
+
+    name: str
+    passed: bool
+    text: str
+    value: float | None = None
+    """The figure that decides: a share, or that of the number that is worst off."""
+    site: str | None = None
+    advice: str | None = None
+    range: TextRange | None = None
+
+
 class Finished(Frozen):
     """The run reached its end (or its time limit: `reason` says so)."""
 
@@ -227,6 +240,8 @@ class Finished(Frozen):
     accuracies: Accuracies | None = None
     divergences: int | None = None
     acceptance: float | None = None
+    checks: tuple[Check, ...] = ()
+    """Whether the draws are to be trusted, thing by thing."""
     warnings: tuple[str, ...] = ()
     """Why the result may not be what was wanted; each was a message as well."""
     reason: str | None = None

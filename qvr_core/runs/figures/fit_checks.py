@@ -1,0 +1,224 @@
+"""Whether the draws of a fit are to be trusted, one check at a time, each with what to do and where in the program.
+
+Betancourt (2016) for E-BFMI; Vehtari et al. (2021) for R-hat and effective sample sizes; Yao et al. (2018) for the
+Pareto k of a guide.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qvr_core.analysis import Snapshot, analyse
+from qvr_core.inference.mcmc.advice import advice, hard_site
+from qvr_core.inference.mcmc.mixing import DIAGNOSED, SHORTEST, statistic
+from qvr_core.runs.figures.loo import called, good_k, loo_of
+from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.prepare.prepare import Prepared
+from qvr_core.runs.prepare.runnable import chosen
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.protocol import Check, Job, TextRange
+from qvr_core.runs.record.ranges import utf16
+from qvr_core.runs.record.store import RunDirectory
+from qvr_core.semantics.file.site_origins import site_origins
+from qvr_core.semantics.types.model import Program
+from qvr_core.syntax.source import split_lines
+
+LOW_ENERGY = 0.3
+LARGE_R_HAT = 1.01
+PER_CHAIN = 100
+"""Effective draws that each chain should give."""
+COARSE = 0.1
+"""Monte Carlo standard errors above this part of the posterior's sd are told."""
+MOST_SCORED = 2_000
+"""Observed elements whose Pareto k is looked at by the way, at the end of a run."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The program that was fitted, and its text."""
+
+    program: Program | None
+    snapshot: Snapshot
+    text: str
+
+    def range(self, site: str | None) -> TextRange | None:
+        """Where a step stands."""
+        origin = site_origins(self.program).get(site or "") if self.program is not None else None
+        if origin is None:
+            return None
+        return TextRange.model_validate(utf16(self.snapshot.range(origin), split_lines(self.text)[0]))
+
+    @property
+    def hard(self) -> tuple[str | None, str | None]:
+        """The site that makes chains hard, and how to write it."""
+        found = hard_site(self.program) if self.program is not None else None
+        return (None, None) if found is None or self.program is None else (found[0].name, advice(self.program))
+
+
+def source_of(prepared: Prepared) -> Source:
+    """The program of a run that is at work."""
+    return Source(prepared.program, prepared.snapshot, prepared.job.text)
+
+
+def checks_of(run: RunDirectory, job: Job) -> tuple[Check, ...]:
+    """The checks of a run that is over.  Raises `DamagedFile`, and OSError where it left no posterior."""
+    import xarray
+
+    run.check_posterior()
+    snapshot = analyse(job.text)
+    program: Program | None = None
+    with contextlib.suppress(Refused):
+        program = chosen(job, snapshot.model)
+    with xarray.open_datatree(run.posterior, engine="h5netcdf") as tree:
+        return fit_checks(tree, job.config, Source(program, snapshot, job.text))
+
+
+def fit_checks(tree: Any, config: RunConfig, source: Source, *, hurry: bool = False) -> tuple[Check, ...]:
+    """All checks that a stored fit (an open xarray.DataTree) allows; in a `hurry` those of many elements are left."""
+    if config.algorithm == "nuts":
+        found = [*_trajectories(tree, config, source), *_mixing(tree, config)]
+    else:
+        found = list(_guide(tree, config))
+    scored = sum(int(np.prod(v.shape[2:])) for v in tree["log_likelihood"].data_vars.values()) if _has(tree) else 0
+    if scored and not (hurry and scored > MOST_SCORED):
+        found += _pareto(tree)
+    return tuple(one if one.passed else one.model_copy(update={"range": source.range(one.site)}) for one in found)
+
+
+def _has(tree: Any) -> bool:
+    return "log_likelihood" in tree.children
+
+
+def _trajectories(tree: Any, config: RunConfig, source: Source) -> Iterator[Check]:
+    """Divergences, tree depth, E-BFMI."""
+    stats = tree["sample_stats"]
+    site, how = source.hard
+    diverging = stats["diverging"].to_numpy()
+    count, every = int(diverging.sum()), diverging.size
+    remedy = f"raise target_accept (it is {config.target_accept:g})" + (f", or {how}" if how else "")
+    text = f"{count:,} of {every:,} transitions diverged" if count else f"none in {every:,} transitions"
+    yield _check("divergences", not count, text, count / every, remedy, site)
+    depth = stats["tree_depth"].to_numpy()
+    most = config.max_tree_depth
+    full = int((depth >= most).sum())
+    text = (
+        f"{full:,} of {every:,} trees were cut off at {most}"
+        if full
+        else f"the deepest tree has {depth.max()} of {most}"
+    )
+    remedy = f"raise max_tree_depth (it is {most}); better, bring all latents to one scale: standardise predictors" + (
+        f", {how}" if how else ""
+    )
+    yield _check("tree depth", not full, text, full / every, remedy, site)
+    if "energy" not in stats.data_vars or depth.shape[1] < SHORTEST:
+        return
+    energy = stats["energy"].to_numpy()
+    each = np.square(np.diff(energy, axis=1)).mean(1) / energy.var(1)
+    least = float(each.min())
+    remedy = "the tails are heavier than the chains can follow: take more warm-up" + (f", or {how}" if how else "")
+    yield _check(
+        "E-BFMI", least >= LOW_ENERGY, f"least {least:.2f}, of chain {int(each.argmin())}", least, remedy, site
+    )
+
+
+def _mixing(tree: Any, config: RunConfig) -> Iterator[Check]:
+    """R-hat, effective sample sizes, Monte Carlo errors, of the number that is worst off."""
+    names, draws = _numbers(tree["posterior"])
+    if draws.shape[1] < SHORTEST:
+        yield _check(
+            "mixing", False, f"{draws.shape[1]} draws a chain are too few to tell", None, "take more draws", None
+        )
+        return
+    chains, length = draws.shape[:2]
+    longer = f"take more warm-up and more draws (warmup = {2 * config.warmup}, samples = {2 * config.samples})"
+    if chains > 1:
+        r_hat = np.nan_to_num(statistic("rhat", "rank", draws), nan=1.0, posinf=math.inf)
+        worst, bad = int(r_hat.argmax()), int((r_hat > LARGE_R_HAT).sum())
+        text = f"largest {r_hat[worst]:.3f}, of {names[worst]}" + (f"; {bad:,} above {LARGE_R_HAT}" if bad else "")
+        several = f"{longer}; if it stays, the posterior may have several modes: look for labels that can be swapped"
+        yield _check("R-hat", not bad, text, float(r_hat[worst]), several, names[worst])
+    else:
+        yield _check("R-hat", False, "one chain cannot disagree with another", None, "take chains = 4", None)
+    wanted = PER_CHAIN * chains
+    for kind in ("bulk", "tail"):
+        size = np.nan_to_num(statistic("ess", kind, draws), nan=math.inf)
+        worst = int(size.argmin())
+        few = int((size < wanted).sum())
+        least = (
+            "all are constant"
+            if math.isinf(size[worst])
+            else f"least {size[worst]:,.0f} of {chains * length:,}, of {names[worst]}"
+        )
+        text = least + (f"; {few:,} below {wanted}" if few else "")
+        need = math.ceil(length * wanted / max(float(size[worst]), 1.0) / 100) * 100
+        yield _check(
+            f"{kind} ESS", not few, text, float(size[worst]), f"take more draws (samples = {need})", names[worst]
+        )
+    with np.errstate(all="ignore"):
+        ratio = np.nan_to_num(statistic("mcse", "mean", draws) / draws.std((0, 1)), nan=0.0)
+    worst = int(ratio.argmax())
+    text = f"largest {ratio[worst]:.1%} of the sd, of {names[worst]}"
+    yield _check("MCSE", bool(ratio[worst] <= COARSE), text, float(ratio[worst]), "take more draws", names[worst])
+
+
+def _guide(tree: Any, config: RunConfig) -> Iterator[Check]:
+    """How well the guide covers the posterior, by its importance weights."""
+    if "sample_stats" not in tree.children or "log_weight" not in tree["sample_stats"].data_vars:
+        return
+    from arviz_stats.base.array import array_stats
+
+    weights = tree["sample_stats"]["log_weight"].to_numpy().astype(np.float64).ravel()
+    smoothed: Any = array_stats.psislw(-weights)
+    k = float(np.asarray(smoothed[1])) if np.isfinite(weights).all() else math.inf
+    limit = good_k(len(weights))
+    other = "" if config.guide == "multivariate_normal" else ", or guide = multivariate_normal"
+    remedy = f"the posterior is wider than the guide, or of another shape: take more steps{other}, or sample by NUTS"
+    text = f"Pareto k of its importance weights is {k:.2f} (below {limit:.2f} is good)"
+    yield _check("guide", k <= limit, text, k, remedy, None)
+
+
+def _pareto(tree: Any) -> list[Check]:
+    """Whether leave-one-out cross-validation can be trusted."""
+    found = loo_of(tree)
+    if found is None or not len(found.k):
+        return []
+    bad, largest = found.bad, int(found.k.argmax())
+    if not len(bad):
+        text = f"all {len(found.k):,} observations are at most {found.good:.2f}, the largest {found.k[largest]:.2f}"
+        return [_check("Pareto k", True, text, float(found.k[largest]), None, None)]
+    shown = ", ".join(f"{found.names[at]} ({found.k[at]:.2f})" for at in bad[:3]) + (", …" if len(bad) > 3 else "")
+    text = f"{len(bad):,} of {len(found.k):,} observations are above {found.good:.2f}: {shown}"
+    remedy = (
+        "each moves the posterior so much that its leave-one-out figure is rough: look at these rows, and try a "
+        "family with heavier tails (StudentT, NegativeBinomial); compare programs by their differences with care"
+    )
+    return [_check("Pareto k", False, text, float(found.k[largest]), remedy, found.names[largest])]
+
+
+def _check(name: str, passed: bool, text: str, value: float | None, remedy: str | None, worst: str | None) -> Check:
+    site = None if worst is None else worst.partition("[")[0]
+    number = value if value is not None and math.isfinite(value) else None
+    return Check(
+        name=name, passed=bool(passed), text=text, value=number,
+        site=None if passed else site, advice=None if passed else remedy,
+    )  # fmt: skip
+
+
+def _numbers(posterior: Any) -> tuple[list[str], NDArray[np.float64]]:
+    """The names of the numbers of a posterior, and their draws (chains, draws, numbers); of many evenly spread ones."""
+    total = sum(value.size for value in posterior.data_vars.values())
+    stride = math.ceil(total / DIAGNOSED)
+    names: list[str] = []
+    draws: list[NDArray[np.float64]] = []
+    for name, value in posterior.data_vars.items():
+        flat = value.to_numpy().astype(np.float64)
+        draws.append(flat.reshape(*flat.shape[:2], -1)[:, :, ::stride])
+        names += called(str(name), value)[::stride]
+    return names, np.concatenate(draws, 2)

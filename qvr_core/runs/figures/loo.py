@@ -1,0 +1,98 @@
+"""Leave-one-out cross-validation by Pareto-smoothed importance sampling, of a stored pointwise log likelihood.
+
+Vehtari, Gelman & Gabry (2017); Vehtari, Simpson, Gelman, Yao & Gabry (2024) for the diagnostic k.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qvr_core.inference.mcmc.mixing import statistic
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Loo:
+    """Of each observed element: its expected log predictive density, Pareto k, and effective number of parameters."""
+
+    names: tuple[str, ...]
+    elpd: Array
+    k: Array
+    parameters: Array
+    good: float
+    """The largest k at which so many draws can be trusted."""
+
+    @property
+    def total(self) -> float:
+        """elpd of all elements."""
+        return float(self.elpd.sum())
+
+    @property
+    def se(self) -> float:
+        """Its standard error over the elements."""
+        return spread_of_sum(self.elpd)
+
+    @property
+    def bad(self) -> NDArray[np.intp]:
+        """The elements whose k is above what can be trusted, the worst first."""
+        order = np.argsort(-self.k)
+        return order[self.k[order] > self.good]
+
+
+def spread_of_sum(each: Array) -> float:
+    """√(n · variance) of numbers: the standard error of their sum."""
+    return math.sqrt(len(each) * float(each.var()))
+
+
+def good_k(draws: int) -> float:
+    """min(1 − 1 / log₁₀ S, 0.7) for S draws."""
+    return min(1 - 1 / math.log10(draws), 0.7) if draws > 10 else 0.0
+
+
+def loo_of(tree: Any) -> Loo | None:
+    """Of the groups `log_likelihood` and `posterior` of a stored fit; None where it holds no likelihood."""
+    from arviz_stats.base.array import array_stats
+
+    if "log_likelihood" not in tree.children:
+        return None
+    efficiency = _efficiency(tree["posterior"])
+    names: list[str] = []
+    parts: list[tuple[Array, Array, Array]] = []
+    draws = 0
+    for name, values in tree["log_likelihood"].data_vars.items():
+        flat = values.to_numpy().astype(np.float64)
+        flat = flat.reshape(*flat.shape[:2], -1)
+        draws = flat.shape[0] * flat.shape[1]
+        with np.errstate(all="ignore"):
+            found: Any = array_stats.loo(flat, chain_axis=0, draw_axis=1, r_eff=efficiency)
+        parts.append(tuple(np.asarray(one, dtype=np.float64) for one in found))  # pyright: ignore[reportArgumentType]
+        names += called(str(name), values)
+    if not parts:
+        return None
+    elpd, k, p = (np.concatenate([part[at] for part in parts]) for at in range(3))
+    return Loo(tuple(names), elpd, k, p, good_k(draws))
+
+
+def _efficiency(posterior: Any) -> float:
+    """Effective draws per draw, averaged over the latents; 1 for draws of one chain, as ArviZ has it."""
+    if posterior.sizes.get("chain", 1) == 1:
+        return 1.0
+    flat = [value.to_numpy().reshape(*value.shape[:2], -1) for value in posterior.data_vars.values()]
+    every = np.concatenate(flat, 2)[:, :, :: max(1, sum(one.shape[2] for one in flat) // 200)]
+    sizes = statistic("ess", "mean", every.astype(np.float64))
+    return float(np.nanmean(sizes)) / (every.shape[0] * every.shape[1])
+
+
+def called(name: str, values: Any) -> list[str]:
+    """`mu`, or `theta[Choate]`, …: the elements of a stored variable by its coordinates."""
+    dims = [dim for dim in values.dims if dim not in ("chain", "draw")]
+    if not dims:
+        return [name]
+    labels = np.meshgrid(*(np.asarray(values.coords[dim].to_numpy(), dtype=object) for dim in dims), indexing="ij")
+    return [f"{name}[{', '.join(map(str, index))}]" for index in zip(*(each.ravel() for each in labels), strict=True)]

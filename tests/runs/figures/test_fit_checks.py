@@ -1,0 +1,120 @@
+"""Whether a fit is to be trusted: each check against figures that are known, and its place in the program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+from arviz_stats.base.array import array_stats
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+from qvr_core.analysis import analyse
+from qvr_core.cli import app
+from qvr_core.runs.figures.fit_checks import Source, fit_checks
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.protocol import Check
+
+FUNNEL = """\
+object S : FinSet 4
+program funnel : S -> S
+    sample mu <- Normal(0.0, 1.0)
+    sample tau <- HalfCauchy(5.0)
+    sample theta : S <- Normal(mu, tau)
+    observe y : S <- Normal(theta, 1.0)
+    return theta
+"""
+NUTS = RunConfig(algorithm="nuts", warmup=100, samples=200)
+
+
+def fitted(generator: np.random.Generator, **changed: NDArray) -> xarray.DataTree:
+    """Four perfect chains of 200 draws, but for what is changed."""
+    good = {
+        "diverging": np.zeros((4, 200), dtype=bool),
+        "tree_depth": np.full((4, 200), 3),
+        "energy": generator.normal(size=(4, 200)),
+        "mu": generator.normal(size=(4, 200)),
+        "tau": np.exp(generator.normal(size=(4, 200))),
+    } | changed
+    both = ("chain", "draw")
+    groups = {
+        "/posterior": xarray.Dataset({name: (both, good[name]) for name in ("mu", "tau")}),
+        "/sample_stats": xarray.Dataset({n: (both, good[n]) for n in ("diverging", "tree_depth", "energy")}),
+    }
+    return xarray.DataTree.from_dict(groups)
+
+
+def checked(tree: xarray.DataTree, config: RunConfig = NUTS) -> dict[str, Check]:
+    snapshot = analyse(FUNNEL)
+    found = fit_checks(tree, config, Source(snapshot.model.programs["funnel"], snapshot, FUNNEL))
+    return {one.name: one for one in found}
+
+
+def test_good_chains_pass_every_check() -> None:
+    found = checked(fitted(np.random.default_rng(1)))
+    assert list(found) == ["divergences", "tree depth", "E-BFMI", "R-hat", "bulk ESS", "tail ESS", "MCSE"]
+    assert all(one.passed and one.advice is None and one.range is None for one in found.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "value", "line", "advice"),
+    [
+        ("divergences", {"diverging": np.eye(4, 200, dtype=bool)}, 4 / 800, 4, "`[noncentred]`"),
+        ("tree depth", {"tree_depth": np.full((4, 200), 10)}, 1.0, 4, "max_tree_depth (it is 10)"),
+        ("R-hat", {"tau": np.random.default_rng(2).normal(size=(4, 200)) + [[0], [1], [2], [3]]}, None, 3, "warmup ="),
+        ("bulk ESS", {"mu": np.random.default_rng(3).normal(size=(4, 200)).cumsum(1)}, None, 2, "samples ="),
+    ],
+)  # fmt: skip
+def test_what_is_bad_says_what_to_do_and_where(
+    name: str, changed: dict[str, NDArray], value: float | None, line: int, advice: str
+) -> None:
+    one = checked(fitted(np.random.default_rng(1), **changed))[name]
+    assert not one.passed and one.range is not None and one.range.start.line == line
+    assert one.advice is not None and advice in one.advice
+    assert value is None or one.value == pytest.approx(value)
+
+
+def test_energies_that_creep_are_told_by_the_figure_of_arviz() -> None:
+    energy = np.random.default_rng(4).normal(size=(4, 200)).cumsum(1)
+    one = checked(fitted(np.random.default_rng(1), energy=energy))["E-BFMI"]
+    assert not one.passed
+    assert one.value == pytest.approx(float(np.min(array_stats.bfmi(energy, chain_axis=0, draw_axis=1))), rel=0.02)
+
+
+@pytest.mark.parametrize(("freedom", "good"), [(4, True), (1, False)])
+def test_a_guide_is_judged_by_its_weights(freedom: int, good: bool) -> None:
+    """Weights whose tail is that of a t distribution have k = 1 / its degrees of freedom."""
+    weights = np.log(np.abs(np.random.default_rng(5).standard_t(freedom, size=(1, 20_000))))
+    tree = xarray.DataTree.from_dict({"/sample_stats": xarray.Dataset({"log_weight": (("chain", "draw"), weights)})})
+    one = checked(tree, RunConfig())["guide"]
+    assert one.passed is good and one.value == pytest.approx(1 / freedom, abs=0.2)
+
+
+def test_the_command_shows_them_and_the_run_ends_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.qvr").write_text(FUNNEL)
+    (tmp_path / "d.csv").write_text("y\n28\n8\n-3\n7\n")
+    qvr = CliRunner().invoke
+    given = ["--data", "csv:d.csv", "--warmup", "20", "--samples", "60", "--chains", "2", "--engine", "replay"]
+    ran = qvr(app, ["run", "nuts", "m.qvr", *given])
+    assert ran.exit_code == 0 and "bulk ESS" in ran.output and "m.qvr:" in ran.output
+    shown = qvr(app, ["check-fit"])
+    assert shown.exit_code == 1
+    block = [line for line in shown.output.splitlines() if line.strip()]
+    assert all(line in ran.output for line in block)
+    found = json.loads(qvr(app, ["check-fit", "last", "--json"]).stdout)["checks"]
+    assert {"divergences", "R-hat", "Pareto k"} <= {one["name"] for one in found}
+    assert all("advice" in one for one in found if not one["passed"])
+    assert qvr(app, ["check-fit", "nope"]).exit_code == 2
+
+
+def test_a_run_without_draws_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.qvr").write_text(FUNNEL)
+    ran = CliRunner().invoke(app, ["run", "svi", "m.qvr", "--data", "csv:none.csv"])
+    assert ran.exit_code == 2
+    shown = CliRunner().invoke(app, ["check-fit"])
+    assert shown.exit_code == 1 and "left no posterior to check" in shown.output
