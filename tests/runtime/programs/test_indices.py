@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 from torch.distributions import Normal
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from qvr_core import dsl
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.runtime.programs.handlers import condition
+from tests.runtime.operations import Operations
 
 REGRESSION = """
 object County : FinSet 4
@@ -63,25 +63,15 @@ def test_a_regression_is_what_its_loops_say() -> None:
     torch.testing.assert_close(run.sites["y"].log_prob.sum(), Normal(wanted, sigma).log_prob(data["y"]).sum())
 
 
-class _Count(TorchDispatchMode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.operations = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.operations += 1
-        return func(*args, **(kwargs or {}))
-
-
 def test_ten_rows_and_ten_thousand_take_as_many_operations() -> None:
     counts: list[int] = []
     for rows in (10, 10_000):
         torch.manual_seed(0)
         data = _data(rows)
         model = dsl.loads(REGRESSION.format(rows=rows)).programs["p"]
-        with _Count() as count:
+        with Operations() as operations:
             model.execute(None, condition(data))
-        counts.append(count.operations)
+        counts.append(operations.count)
     assert counts[0] == counts[1]
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from qvr_core import dsl
 from qvr_core.runtime.programs.handlers import condition, densities, substitute
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.programs.steps import IndexedLet
+from tests.runtime.operations import Operations
 
 PROGRAM = """
 object Time : FinSet {time}
@@ -110,22 +110,12 @@ def test_what_overflows_on_the_way_is_still_right() -> None:
     assert bool((values[0] == 0).all())
 
 
-class _Count(TorchDispatchMode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.operations = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.operations += 1
-        return func(*args, **(kwargs or {}))
-
-
 def test_a_thousand_elements_take_few_operations() -> None:
     counts: list[int] = []
     for time in (16, 1024):
         model = _model(*LINES["garch"], time)
         data, latents = _given(1, time, 3)
-        with _Count() as count:
+        with Operations() as operations:
             model.execute(None, condition({"y": data["y"]}), substitute(latents), densities(False))
-        counts.append(count.operations)
+        counts.append(operations.count)
     assert counts[1] < counts[0] + 100
