@@ -168,6 +168,12 @@ class ChainSite(FamilySite):
 
     # ------------------------------------------------------------ densities
 
+    def given_terms(self, given: Cell, frame: Frame) -> Terms:
+        """log density of each element of a given value, given those before it; binds the value."""
+        value = self._fit(given, frame)
+        frame.bound[self.name] = Cell(value, True)
+        return self.weighted(self._chain_terms(value, frame), frame, None)
+
     def _chain_terms(self, value: Tensor, frame: Frame) -> Terms:
         """log density of each element given those before it; zero for first elements that are given."""
         rank = len(self.sizes)

@@ -22,7 +22,7 @@ from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, densities, replay, seed, substitute
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
-from qvr_core.runtime.programs.interleaved import in_order, interleaved
+from qvr_core.runtime.programs.interleaved import interleaved
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.missing_cells import MissingCells, declared_data
 from qvr_core.runtime.programs.naming import Naming
@@ -142,7 +142,7 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
             step = None
             try:
                 self.prepare_gaps(frame)
-                for step in in_order(self.steps, self.groups, frame):
+                for step in self.in_order(frame):
                     step.run(frame)
                     if isinstance(step, FamilySite) and step.site.weights:
                         weights.enter_context(weights_set(self.leaves[step.name], frame.bound[step.name].value[0]))

@@ -20,6 +20,7 @@ from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.linear_recursion import linear_recursion
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.missing_site import MissingChain, MissingSite
+from qvr_core.runtime.programs.missing.summed_site import SummedSite
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NonFinite, RuntimeProblem
 from qvr_core.runtime.values.layout import regroup
@@ -37,6 +38,7 @@ from qvr_core.semantics.types.model import (
     StepModel,
 )
 from qvr_core.semantics.types.spaces import Product
+from qvr_core.semantics.types.summed import is_summed
 
 
 class Step(Protocol):
@@ -190,6 +192,8 @@ def make_site(site: Site, kind: SiteKind, program: str, parts: Parts) -> ArrowSi
     """The run-time site of a sample or observe step."""
     if isinstance(site.draw, ArrowDraw):
         return ArrowSite(site, kind, program, parts)
+    if is_summed(site):
+        return SummedSite(site, kind, program, parts)
     if site.chain is not None:
         return make_chain(site, kind, program, parts)
     return (FamilySite if site.missing is None else MissingSite)(site, kind, program, parts)

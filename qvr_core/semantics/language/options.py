@@ -16,7 +16,7 @@ MEANINGS: Mapping[str, str] = {
     "interval": "The value t is known to lie in (t, interval]; where both are equal it is known, ∞ leaves it open.",
     "truncate_lower": "Only values from here on are seen: the density is divided by their probability.",
     "truncate_upper": "Only values up to here are seen: the density is divided by their probability.",
-    "missing": "`impute`: cells without a value are a latent site of this name; `drop`: they are left out.",
+    "missing": "`impute`: cells without a value are latents of this name, discrete ones summed out; `drop`: left out.",
     "noncentred": "Guides and chains move the standardised draw; density, value and name stay as they are.",
     "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
     "lengths": "How many positions of each row's sequences are valid: data or an input. Attention sees no others.",

@@ -125,11 +125,11 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         stages=sum((block.stages for block in typed.blocks), NO_STAGES),
         returned=tuple(_value(typed, name) for _, name in items),
     )
+    if options.keep is not None and not scope.mistaken:
+        program = replace(program, keep=check_keep(options.keep, program, scope))
     if any(block.incomplete for block in typed.blocks):
         check_missing(program, scope)
-    if options.keep is None or scope.mistaken:
-        return program
-    return replace(program, keep=check_keep(options.keep, program, scope))
+    return program
 
 
 def _weighted(typed: Reading, header: Origin) -> list[Use]:

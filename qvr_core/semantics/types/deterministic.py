@@ -15,6 +15,7 @@ from qvr_core.semantics.types.model import (
     ScoreModel,
     StepModel,
 )
+from qvr_core.semantics.types.summed import lets_of
 from qvr_core.semantics.types.walk import all_steps, operands, sites, values, walk
 
 
@@ -22,7 +23,7 @@ def deterministic(program: Program) -> tuple[str, ...]:
     """The names of all lets that depend on a latent, in order; of a program that reads its input there are none."""
     if program.uses_input:
         return ()
-    later = predicted(program)
+    later = {*predicted(program), *lets_of(program)}
     return tuple(name for name in _depending(program, SampleModel) if name not in later)
 
 

@@ -565,7 +565,9 @@ class Chain:
 
 @immutable_by_name
 class MissingCells:
-    """What an observed step does with cells that its data leave out: `how` is 'impute' or 'drop'.
+    """What an observed step does with cells that its data leave out: `how` is 'impute', 'sum' or 'drop'.
+
+    `[missing=impute]` makes cells of a continuous family latents, and sums those of a discrete one out.
 
     `shifts` are how far back, along the index of its chain, each element reads the step's own name.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,12 @@ from qvr_core.runtime.programs.execution import Request
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
+from qvr_core.runtime.programs.interleaved import Interleaved, in_order
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.gaps import Gaps
 from qvr_core.runtime.programs.missing.missing_site import MissingSite
+from qvr_core.runtime.programs.missing.summed_site import SummedCells, summed_cells
+from qvr_core.runtime.programs.steps import Step
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.semantics.types.model import ObserveModel, Program
 from qvr_core.semantics.types.walk import sites
@@ -32,6 +35,9 @@ class MissingCells:
     name: str
     data: Mapping[str, Any]
     declared: Mapping[str, DeclaredData]
+    program: Program
+    steps: list[Step]
+    groups: list[Interleaved]
     sites: dict[str, ArrowSite | FamilySite]
     marginals: dict[str, Marginalize | HiddenChain]
 
@@ -45,6 +51,22 @@ class MissingCells:
     def imputed(self) -> tuple[str, ...]:
         """The observed steps whose missing cells are latent."""
         return tuple(site.name for site in self.gapped if site.imputes)
+
+    @cached_property
+    def summed(self) -> list[SummedCells]:
+        """The discrete steps whose missing cells are summed out."""
+        return summed_cells(self.program, self.steps)
+
+    def in_order(self, frame: Frame) -> Sequence[Step]:
+        """The steps as they run; cells that are summed out are, where the last step that reads them stands."""
+        steps = in_order(self.steps, self.groups, frame)
+        for cells in self.summed:
+            if cells.active(frame):
+                own = [self.steps[at] for at in cells.places]
+                last = next(step for step in reversed(steps) if step in own)
+                kept = (cells if step is last else step for step in steps)
+                steps = [step for step in kept if step not in own]
+        return steps
 
     def prepare_gaps(self, frame: Frame) -> None:
         """Before any step runs: what is missing, and what fills it."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from qvr_core.semantics.arithmetic.indices import set_size, shift_of
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.programs.observed.summed_cells import check_summed, not_summable
 from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.scope.scope import Scope
@@ -53,7 +54,9 @@ def missing_cells(
         ctx.scope.report(STEP_OPTION, problem, option.span)
         return None
     chain = next((one for one in indices if one.lag), None)
-    if how == "impute" or chain is None:
+    if how == "impute":
+        return MissingCells(how="sum" if family is not None and family.discrete else how)
+    if chain is None:
         return MissingCells(how=how)
     return MissingCells(how=how, shifts=tuple(sorted(set(_shifts(name, trees, indices, chain, ctx)))))
 
@@ -73,12 +76,7 @@ def _problem(how: str, family: Family | None, options: StepOptions, ctx: StepCon
             "what is observed inside `marginalize` has no one value that could be filled in; `missing=drop` leaves "
             "the cell out"
         )
-    if family.discrete:
-        return (
-            f"`{family.name}` is discrete, so no sampler can fill in its missing cells: sum them out with "
-            f"`marginalize`, or leave them out with `missing=drop`"
-        )
-    return None
+    return not_summable(family) if family.discrete else None
 
 
 def _shifts(
@@ -148,7 +146,7 @@ def check_missing(program: Program, scope: Scope) -> None:
         site = step.site if isinstance(step, ObserveModel) else None
         if site is None or site.missing is None:
             continue
-        if site.missing.how == "impute" and program.uses_input:
+        if site.missing.how != "drop" and program.uses_input:
             message = (
                 "`missing=impute` is for a program that does not read its input: each row here may miss another cell"
             )
@@ -157,6 +155,7 @@ def check_missing(program: Program, scope: Scope) -> None:
             _check_dropped(site, step, steps, scope)
         elif _computed_bounds(site):
             _check_late(site, steps[:at], scope)
+    check_summed(program, scope)
 
 
 def _check_late(site: Site, above: Sequence[StepModel], scope: Scope) -> None:
