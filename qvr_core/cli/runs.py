@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -12,17 +11,13 @@ from rich.text import Text
 
 from qvr_core.cli.console import PlainConsole, say
 from qvr_core.cli.files import stop, store, write_out
-from qvr_core.runs.record.data_files import noted
 from qvr_core.runs.record.files import DamagedFile
-from qvr_core.runs.record.protocol import Accuracies, Cancelled, Event, Finished, HeldOut, Progress, Started
+from qvr_core.runs.record.protocol import Event, Progress, Started
 from qvr_core.runs.record.store import NoSuchRun, RunDirectory
-from qvr_core.syntax.printable import printable
 
-app = typer.Typer(help="List, show and compare runs.", invoke_without_command=True)
+app = typer.Typer(help="List, show, compare, export and delete runs.", invoke_without_command=True)
 
 STYLES = {"finished": "green", "running": "cyan", "cancelled": "yellow", "failed": "red", "crashed": "bold red"}
-COMPARED = 24
-"""Scalars of the posteriors that `compare` shows."""
 JSON = typer.Option(False, "--json", help="As JSON.")
 
 
@@ -133,88 +128,41 @@ def _sparkline(out: PlainConsole, events: list[Event]) -> None:
 
 @app.command()
 def compare(
-    run_ids: list[str] = typer.Argument(help="Two runs or more."),
+    run_ids: list[str] = typer.Argument(help="Two runs or more: ids, their beginnings, or `last`."),
+    as_json: bool = JSON,
     plot: Path | None = typer.Option(None, "--plot", help="Draw the losses into this image."),
 ) -> None:
-    """Compare runs: settings that differ, losses, held-out figures, posteriors."""
-    from qvr_core.cli.display import console
+    """Compare runs: predictive accuracy (elpd by PSIS-LOO), what differs in settings and programs, results, posteriors
+    side by side."""
+    from qvr_core.cli.comparison import compared
 
-    runs = [opened(run_id) for run_id in run_ids]
-    table = Table("", *(run.run_id for run in runs))
-    try:
-        settings = [run.job().config.model_dump(mode="json") for run in runs]
-        results = [_results(run) for run in runs]
-        texts = [run.job().text for run in runs]
-        read = [" ".join(file.sha256 for file in noted(run.path)) for run in runs]
-    except (DamagedFile, OSError) as problem:
-        stop(str(problem), 1)
-    for key in settings[0]:
-        values = [json.dumps(setting[key]) for setting in settings]
-        if len(set(values)) > 1:
-            table.add_row(key, *values)
-    _versions(table, "program", texts)
-    _versions(table, "data files", read)
-    table.add_section()
-    for key in dict.fromkeys(key for result in results for key in result):
-        table.add_row(key, *(result.get(key, "") for result in results))
-    console().print(table)
-    if any(posteriors := [_posterior(run) for run in runs]):
-        console().print(_side_by_side([run.run_id for run in runs], posteriors))
+    compared([opened(run_id) for run_id in run_ids], as_json=as_json)
     if plot is not None:
         from qvr_core.runs.record.plots import plot_losses
 
-        plot_losses([run.run_id for run in runs], store(), plot)
+        plot_losses([opened(run_id).run_id for run_id in run_ids], store(), plot)
 
 
-def _versions(table: Table, what: str, contents: Sequence[str]) -> None:
-    """A row that numbers the different contents that runs had; none where all had the same."""
-    distinct = list(dict.fromkeys(contents))
-    if len(distinct) > 1:
-        table.add_row(what, *(f"version {distinct.index(content) + 1}" for content in contents))
-
-
-def _results(run: RunDirectory) -> dict[str, str]:
-    """What came out of a run, in words."""
-    results = {"status": run.status()}
-    for event in run.events():
-        match event:
-            case Started(parameters=parameters):
-                results["parameters"] = f"{parameters:,}"
-            case HeldOut(bits_per_byte=bits):
-                results["held out, bits"] = f"{bits:.4f}"
-            case Accuracies(sites=sites):
-                results |= {f"held out, {one.site}": f"{one.accuracy:.1%} of {one.baseline:.1%}" for one in sites}
-            case Finished(losses=losses, seconds=seconds, divergences=divergences):
-                if divergences is not None:
-                    results["divergences"] = f"{divergences:,}"
-                if losses is not None and losses.mean_of_last is not None:
-                    results["loss (last steps)"] = f"{losses.mean_of_last:.4f}"
-                results["seconds"] = f"{seconds:.1f}"
-            case _:
-                pass
-    return results
-
-
-def _posterior(run: RunDirectory) -> dict[str, str]:
-    """Mean and sd of every scalar that a run ended with."""
-    ending = run.ending()
-    if not isinstance(ending, Finished | Cancelled):
-        return {}
-    return {
-        row.name: " ± ".join("?" if number is None else f"{number:.4g}" for number in (row.mean, row.sd))
-        for row in ending.posterior
-    }
-
-
-def _side_by_side(names: list[str], posteriors: list[dict[str, str]]) -> Table:
-    """The posteriors of runs, a column each; of many scalars the first ones."""
-    scalars = list(dict.fromkeys(name for posterior in posteriors for name in posterior))
-    more = len(scalars) - COMPARED
-    left = f"{more} more: `qvr runs show` has all of a run" if more > 0 else None
-    table = Table("posterior, mean ± sd", *names, caption=left, caption_justify="left")
-    for name in scalars[:COMPARED]:
-        table.add_row(Text(printable(name)), *(posterior.get(name, "") for posterior in posteriors))
-    return table
+@app.command()
+def delete(
+    run_ids: list[str] = typer.Argument(help="Ids, their beginnings, or `last`."),
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
+) -> None:
+    """Delete runs with everything that they left.  One that is running is refused."""
+    runs = list(dict.fromkeys(opened(run_id) for run_id in run_ids))
+    for run in runs:
+        try:
+            working = run.status() == "running"
+        except (DamagedFile, OSError, ValueError):
+            working = False
+        if working:
+            stop(f"run {run.run_id} is running: cancel it, or wait for its end", 1)
+    if not yes:
+        say(f"this deletes {', '.join(run.run_id for run in runs)} for good")
+        typer.confirm("go on?", abort=True)
+    for run in runs:
+        run.delete()
+        say(f"deleted {run.run_id}")
 
 
 @app.command()

@@ -167,6 +167,12 @@ class RunDirectory:
         alive = process_start(int(process["pid"])) == process["started"] and process["started"] is not None
         return "running" if alive else "crashed"
 
+    def delete(self) -> None:
+        """Remove the run's folder: first its name, so that no half of a run is ever listed.  Raises OSError."""
+        aside = self.path.parent.parent / f".deleted-{self.run_id}-{os.getpid()}"
+        os.replace(self.path, aside)
+        shutil.rmtree(aside)
+
     def refused(self) -> bool:
         """Whether the run failed before its first step: there is nothing of it but the message."""
         return isinstance(self.ending(), Failed) and not any(isinstance(event, Started) for event in self.events())

@@ -64,7 +64,7 @@ def test_good_chains_pass_every_check() -> None:
     [
         ("divergences", {"diverging": np.eye(4, 200, dtype=bool)}, 4 / 800, 4, "`[noncentred]`"),
         ("tree depth", {"tree_depth": np.full((4, 200), 10)}, 1.0, 4, "max_tree_depth (it is 10)"),
-        ("R-hat", {"tau": np.random.default_rng(2).normal(size=(4, 200)) + [[0], [1], [2], [3]]}, None, 3, "warmup ="),
+        ("R-hat", {"tau": np.random.default_rng(2).normal(np.arange(4)[:, None], size=(4, 200))}, None, 3, "warmup ="),
         ("bulk ESS", {"mu": np.random.default_rng(3).normal(size=(4, 200)).cumsum(1)}, None, 2, "samples ="),
     ],
 )  # fmt: skip

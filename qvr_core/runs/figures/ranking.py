@@ -1,0 +1,105 @@
+"""Runs ranked by their expected log predictive density, estimated by PSIS-LOO."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qvr_core.runs.figures.loo import Loo, loo_of, spread_of_sum
+from qvr_core.runs.record.store import RunDirectory
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A run's elpd with its standard error, the effective number of parameters, what it lacks to the best one with the
+    standard error of that difference, and how many of its observations have a Pareto k above `good`."""
+
+    run: str
+    elpd: float
+    se: float
+    parameters: float
+    difference: float
+    difference_se: float
+    observations: int
+    bad: int
+    good: float
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The best first; none where runs have nothing to compare, and `note` says why, or how much it can be trusted."""
+
+    rows: tuple[Ranked, ...] = ()
+    note: str | None = None
+
+
+def ranking(runs: Sequence[RunDirectory]) -> Ranking:
+    """Runs by predictive accuracy on the data that they were fitted to.  Raises `DamagedFile`, OSError."""
+    found: dict[str, tuple[Loo, NDArray[np.float32]]] = {}
+    for run in runs:
+        read = _read(run)
+        if read is None:
+            return Ranking(note=f"no predictive accuracy: run {run.run_id} stored no pointwise log likelihood")
+        found[run.run_id] = read
+    first, *others = found.items()
+    for name, (_, observed) in others:
+        if not np.array_equal(observed, first[1][1], equal_nan=True):
+            note = f"no predictive accuracy: {first[0]} and {name} observed different data, or in another order"
+            return Ranking(note=note)
+    return ranked({name: loo for name, (loo, _) in found.items()})
+
+
+def _read(run: RunDirectory) -> tuple[Loo, NDArray[np.float32]] | None:
+    """The LOO of a run, and what it observed, whatever the program calls it."""
+    import xarray
+
+    if not run.posterior.exists():
+        return None
+    run.check_posterior()
+    with xarray.open_datatree(run.posterior, engine="h5netcdf") as tree:
+        loo = loo_of(tree)
+        if loo is None:
+            return None
+        return loo, _observed(tree)
+
+
+def _observed(tree: Any) -> NDArray[np.float32]:
+    values = [value.to_numpy().astype(np.float64).ravel() for value in tree["observed_data"].data_vars.values()]
+    # data read in single precision are the same data
+    return np.concatenate(values).astype(np.float32)
+
+
+def ranked(found: dict[str, Loo]) -> Ranking:
+    """Estimates of the same observations, the best first.  Runs that score other elements cannot be compared."""
+    sizes = {name: len(loo.elpd) for name, loo in found.items()}
+    if len(set(sizes.values())) > 1:
+        words = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        return Ranking(note=f"no predictive accuracy: runs score different numbers of observations ({words})")
+    order = sorted(found, key=lambda name: -found[name].total)
+    best = found[order[0]]
+    rows = [
+        Ranked(
+            run=name, elpd=loo.total, se=loo.se, parameters=float(loo.parameters.sum()),
+            difference=loo.total - best.total, difference_se=spread_of_sum(loo.elpd - best.elpd),
+            observations=len(loo.elpd), bad=len(loo.bad), good=loo.good,
+        )
+        for name in order
+        for loo in (found[name],)
+    ]  # fmt: skip
+    return Ranking(tuple(rows), _trust(rows))
+
+
+def _trust(rows: Sequence[Ranked]) -> str | None:
+    """What to say of how sure the order is."""
+    bad = [row for row in rows if row.bad]
+    if bad:
+        names = ", ".join(row.run for row in bad)
+        return f"Pareto k is too large in {names}: those figures are rough (`qvr check-fit` says which observations)"
+    close = [row.run for row in rows[1:] if abs(row.difference) < 4 or abs(row.difference) < 2 * row.difference_se]
+    if close:
+        return f"the difference to {', '.join(close)} is small: less than 4, or than twice its standard error"
+    return None

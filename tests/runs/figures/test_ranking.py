@@ -1,0 +1,81 @@
+"""Runs ranked by PSIS-LOO: the figures of ArviZ, closed forms, and runs that cannot be compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+from scipy import stats
+from typer.testing import CliRunner
+
+from qvr_core.cli import app
+from qvr_core.runs.figures.loo import Loo, loo_of
+from qvr_core.runs.figures.ranking import ranked
+
+MODEL = """\
+object Row : FinSet 6
+program p : Row -> Row
+    sample mu <- Normal(0.0, 2.0)
+    observe y : Row <- Normal(mu, 1.0)
+    return mu
+"""
+Y = np.array([0.3, 1.2, -0.7, 2.5, 1.1, 0.4])
+
+
+def stored(shift: float, seed: int) -> Loo:
+    """Draws of the mean of 30 normals, off by a shift."""
+    y = np.random.default_rng(7).normal(size=30)
+    mu = np.random.default_rng(seed).normal(y.mean() + shift, 30**-0.5, size=(4, 500))
+    likelihood = stats.norm(mu[..., None], 1.0).logpdf(y)
+    tree = {
+        "/posterior": xarray.Dataset({"mu": (("chain", "draw"), mu)}),
+        "/log_likelihood": xarray.Dataset({"y": (("chain", "draw", "Row"), likelihood)}, {"Row": np.arange(30)}),
+    }
+    found = loo_of(xarray.DataTree.from_dict(tree))
+    assert found is not None and found.names[3] == "y[3]"
+    return found
+
+
+def test_figures_are_those_of_arviz() -> None:
+    best, other = ranked({"b": stored(0.6, 2), "a": stored(0.0, 1)}).rows
+    # arviz.compare, ArviZ 0.23.4
+    assert (best.run, other.run) == ("a", "b")
+    assert (best.elpd, best.se, best.parameters) == pytest.approx((-38.5822, 2.8247, 0.7068), rel=1e-3)
+    assert (other.elpd, other.se, other.parameters) == pytest.approx((-43.9586, 4.5793, 1.0381), rel=1e-3)
+    assert (-other.difference, other.difference_se) == pytest.approx((5.3764, 2.7563), rel=1e-3)
+
+
+def test_the_command_ranks_and_shows_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.qvr").write_text(MODEL)
+    (tmp_path / "far.qvr").write_text(MODEL.replace("Normal(0.0, 2.0)", "Normal(9.0, 0.5)"))
+    for name, values in (("d", Y), ("e", Y + 1.0)):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["y", *map(str, values)]) + "\n")
+    qvr = CliRunner().invoke
+    for program, data in (("m", "d"), ("far", "d"), ("m", "e")):
+        given = ["--data", f"csv:{data}.csv", "--warmup", "200", "--samples", "250", "--engine", "replay"]
+        ran = qvr(app, ["run", "nuts", f"{program}.qvr", *given])
+        assert ran.exit_code == 0, ran.output
+    near, far, elsewhere = sorted(path.name for path in (tmp_path / ".qvr" / "runs").iterdir())
+    shown = qvr(app, ["runs", "compare", near, far])
+    assert shown.exit_code == 0, shown.output
+    assert "predictive accuracy" in shown.output and "program" in shown.output
+    assert "-    sample mu <- Normal(0.0, 2.0)" in shown.output and "+    sample mu <- Normal(9.0, 0.5)" in shown.output
+    found = json.loads(qvr(app, ["runs", "compare", far, near, "--json"]).stdout)
+    assert [one["run"] for one in found["elpd"]] == [near, far]
+    variance = 1 / (1 / 4 + len(Y) - 1)
+    exact = stats.norm((Y.sum() - Y) * variance, np.sqrt(variance + 1)).logpdf(Y).sum()
+    assert found["elpd"][0]["elpd"] == pytest.approx(exact, abs=0.15)
+    assert found["programs"] == [1, 2]
+    assert "observed different data" in qvr(app, ["runs", "compare", near, elsewhere]).output
+    assert "two runs or more" in qvr(app, ["runs", "compare", near]).output
+
+    kept = qvr(app, ["runs", "delete", far, near], input="n\n")
+    assert kept.exit_code == 1 and (tmp_path / ".qvr" / "runs" / far).exists()
+    gone = qvr(app, ["runs", "delete", far, "--yes"])
+    assert gone.exit_code == 0, gone.output
+    assert sorted(path.name for path in (tmp_path / ".qvr" / "runs").iterdir()) == [near, elsewhere]
+    assert not list((tmp_path / ".qvr").glob(".deleted*"))
