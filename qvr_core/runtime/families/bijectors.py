@@ -251,7 +251,7 @@ def _standard(loc: Tensor, scale: Tensor) -> Params:
 
 
 LOCATION_SCALE = Standardised(_location_scale, _standard, shift="loc")
-LOG_LOCATION_SCALE = Standardised(_location_scale, _standard, positive=True)
+LOG_LOCATION_SCALE = Standardised(_location_scale, _standard, positive=True, shift="loc")
 HEAVY_LOCATION_SCALE = Standardised(
     lambda df, loc, scale: (loc, scale), lambda df, loc, scale: (df, *_standard(loc, scale)), shift="loc"
 )

@@ -69,6 +69,17 @@ def _sigmoid_slope(value: Tensor, out: Tensor) -> None:
 
 _softplus: Callable[..., Tensor] = torch._C._nn.softplus  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
 
+
+def _directly(function: Callable[..., Tensor], slope: Callable[[Tensor, Tensor], object]) -> Unary:
+    """A function of torch whose slope is read off its value."""
+    return Unary(function, lambda value, out: [partial(function, value, out=out)], slope)
+
+
+def _of_argument(function: Callable[..., Tensor], slope: Callable[[Tensor, Tensor], object]) -> Unary:
+    """A function of torch whose slope is one of its argument."""
+    return Unary(function, lambda value, out: [partial(function, value, out=out)], slope, of_argument=True)
+
+
 UNARY = {
     "sigmoid": Unary(torch.sigmoid, lambda value, out: [partial(torch.sigmoid, value, out=out)], _sigmoid_slope),
     "tanh": Unary(torch.tanh, _tanh, _tanh_slope),
@@ -83,6 +94,15 @@ UNARY = {
         lambda value, out: torch.sigmoid(value, out=out),
         of_argument=True,
     ),
+    "exp": _directly(torch.exp, lambda value, out: out.copy_(value)),
+    "expm1": _directly(torch.expm1, lambda value, out: torch.add(value, 1.0, out=out)),
+    "sqrt": _directly(torch.sqrt, lambda value, out: torch.reciprocal(value, out=out).mul_(0.5)),
+    "reciprocal": _directly(torch.reciprocal, lambda value, out: torch.mul(value, value, out=out).neg_()),
+    "log": _of_argument(torch.log, lambda value, out: torch.reciprocal(value, out=out)),
+    "log1p": _of_argument(torch.log1p, lambda value, out: torch.add(value, 1.0, out=out).reciprocal_()),
+    "abs": _of_argument(torch.abs, lambda value, out: torch.sign(value, out=out)),
+    "sin": _of_argument(torch.sin, lambda value, out: torch.cos(value, out=out)),
+    "cos": _of_argument(torch.cos, lambda value, out: torch.sin(value, out=out).neg_()),
 }
 BINARY: dict[str, Callable[..., Tensor]] = {
     "add": torch.add,

@@ -13,6 +13,7 @@ from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.chains.noncentred import NoncentredChain
+from qvr_core.runtime.programs.chains.taped_recursion import taped_recursion
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
@@ -90,6 +91,7 @@ class IndexedLet:
         self.index = None if self.at is None else model.indices[self.at]
         self.recursive = model.recursive
         self.linear = linear_recursion(step.names, model, parts)
+        self.taped = taped_recursion(step.names, model, parts) if self.linear is None else None
 
     def run(self, frame: Frame) -> None:
         computed = asked()
@@ -124,7 +126,8 @@ class IndexedLet:
     def _run_along(self, frame: Frame) -> None:
         assert self.at is not None and self.index is not None
         firsts = self.first_elements(frame)
-        solved = None if self.linear is None else self.linear.solve(frame, firsts, self.sizes)
+        together = self.linear or self.taped
+        solved = None if together is None else together.solve(frame, firsts, self.sizes)
         if solved is not None:
             frame.bound.update(zip(self.names, solved, strict=True))
             return

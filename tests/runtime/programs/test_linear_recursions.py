@@ -44,12 +44,6 @@ LINES = {
         "(v, s)",
     ),
 }
-NONLINEAR = {
-    "a product": ("let v[t : Time] = a * v[t - 1] * v[t - 1] / 9 + y[t] from 0.1", "v"),
-    "a function": ("let v[t : Time] = maximum(v[t - 1] + y[t], 0.0) from a", "v"),
-    "another place": ("let v[g : Group, t : Time] = a * v[0, t - 1] + w[g, t] from a", "v"),
-    "a long memory": ("let v[t : Time] = a * v[t - 6] + y[t] from 0.5", "v"),
-}
 
 
 def _model(line: str, name: str, time: int = 11, group: int = 3) -> ProgramModule:
@@ -94,14 +88,6 @@ def test_values_and_gradients_are_those_of_the_loop(name: str, rows: int, time: 
     for found, wanted in zip((*values, *gradients), (*looped, *slopes), strict=True):
         if wanted is not None:
             torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("name", NONLINEAR)
-def test_other_recursions_run_element_by_element(name: str) -> None:
-    model = _model(*NONLINEAR[name])
-    assert _let(model).linear is None
-    values, _ = _run(model, *_given(2, 11, 3))
-    assert all(bool(value.isfinite().all()) for value in values)
 
 
 def test_what_overflows_on_the_way_is_still_right() -> None:

@@ -2,7 +2,8 @@
 [noncentred]`.
 
 h[t] = shift(h before t) + scale · z[t].  Where the shift is affine in what it reads, all elements are solved at once;
-else they are made in order.  The density of all elements is then that of z, evaluated at once.
+else they are made in order, as one loop where shift and scale are made of its functions.  The density of all elements
+is then that of z, evaluated at once.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from torch import Tensor
 from qvr_core.runtime.families.bijectors import Restored, Standardised, restored
 from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.chain_site import ChainSite, Draws, Elements, resting
+from qvr_core.runtime.programs.chains.taped_recursion import TapedRecursion, taped
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.linear_recursion import LinearRecursion, affine_in
 from qvr_core.runtime.programs.site_terms import Terms
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.semantics.types.axes import axis_of
-from qvr_core.semantics.types.model import Bound, Chain, Expr, FamilyDraw, Site, Window
+from qvr_core.semantics.types.model import Bound, Builtin, Chain, Expr, FamilyDraw, Site, ValueType, Window
 from qvr_core.semantics.types.walk import operands, walk
 
 
@@ -35,6 +37,7 @@ class NoncentredChain(ChainSite):
         assert how is not None and site.chain is not None and isinstance(site.draw, FamilyDraw)
         self.how: Standardised = how
         self.linear = _affine(site.draw, how, site.chain, self.name, parts)
+        self.taped = None if self.linear else _taped(site.draw, how, site.chain, self.name, parts)
 
     def elements(self, frame: Frame) -> Elements:
         free = frame.request.unconstrained.get(self.name)
@@ -48,17 +51,20 @@ class NoncentredChain(ChainSite):
         if tuple(free.shape[1:]) != self.sizes:
             raise self.where.misfit(f"standardised values {self.sizes}", f"shape {tuple(free.shape[1:])}")
         made = Innovations(self, free)
-        value = None if self.linear is None else self._solved(self.linear, made, frame)
+        value = self._solved(made, frame)
         return made.record(self.grown(made, frame) if value is None else value, frame)
 
-    def _solved(self, linear: LinearRecursion, made: Innovations, frame: Frame) -> Tensor | None:
-        """All elements at once; None where they overflow on the way."""
+    def _solved(self, made: Innovations, frame: Frame) -> Tensor | None:
+        """All elements together; None where nothing does that, or they overflow on the way."""
 
         def constant(frame: Frame) -> Cell:
             return Cell(made.restored(frame, made.later_free, len(self.sizes)).value, True)
 
-        first = [Cell(value, True) for value in made.first(frame)]
-        found = replace(linear, constants=[constant]).solve(frame, [first], self.sizes)
+        together = replace(self.linear, constants=[constant]) if self.linear else self.taped
+        if together is None:
+            return None
+        frame.bound[_innovation(self.name)] = Cell(made.later_free, True)
+        found = together.solve(frame, [[Cell(value, True) for value in made.first(frame)]], self.sizes)
         return None if found is None else found[0].value
 
 
@@ -129,12 +135,39 @@ def _affine(draw: FamilyDraw, how: Standardised, chain: Chain, name: str, parts:
     own = [key for key, value in draw.args if any(_reads(part, name) for part in walk(value, operands))]
     if own != [how.shift]:
         return None
-    axes = tuple(axis_of(getattr(index.space, "nominal", None), index.name) for index in chain.indices)
-    shift = dict(draw.args)[own[0]]
-    if isinstance(shift, Window) and len(set(shift.type.indexed)) == len(axes):
-        # seen from outside of the step an axis has the name of its set
-        shift = replace(shift, type=replace(shift.type, indexed=axes))
+    shift = _inside(dict(draw.args)[own[0]], chain)
     return affine_in((name,), [shift], chain.indices, chain.at, parts)
+
+
+def _taped(draw: FamilyDraw, how: Standardised, chain: Chain, name: str, parts: Parts) -> TapedRecursion | None:
+    """The loop of a chain whose elements, or their logarithms, are shift + scale · z."""
+    given = {key: _inside(value, chain) for key, value in draw.args}
+    if how.shift is None or how.matrix or not {how.shift, "scale"} <= given.keys():
+        return None
+    shift, scale = given[how.shift], given["scale"]
+    axes = tuple(axis_of(getattr(index.space, "nominal", None), index.name) for index in chain.indices)
+    kind = replace(shift.type, indexed=axes)
+    z = Bound(type=kind, origin=draw.origin, name=_innovation(name))
+    value = _call("add", shift, _call("mul", scale, z, kind=kind), kind=kind)
+    value = _call("exp", value, kind=kind) if how.positive else value
+    return taped((name,), [value], chain.indices, chain.at, parts)
+
+
+def _call(function: str, *args: Expr, kind: ValueType) -> Builtin:
+    return Builtin(type=kind, origin=args[0].origin, function=function, args=args)
+
+
+def _innovation(name: str) -> str:
+    """What the innovations of a chain are bound to; no name of a program has a sign in it."""
+    return f"{name}~"
+
+
+def _inside(argument: Expr, chain: Chain) -> Expr:
+    """An argument, which has the axes of the step in their order, with their names inside of the step."""
+    axes = tuple(axis_of(getattr(index.space, "nominal", None), index.name) for index in chain.indices)
+    if not isinstance(argument, Window | Builtin) or len(argument.type.indexed) != len(axes):
+        return argument
+    return replace(argument, type=replace(argument.type, indexed=axes))
 
 
 def _reads(expr: Expr, name: str) -> bool:

@@ -1,0 +1,171 @@
+"""Recursions that are not affine run as one loop, and agree with what goes element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from qvr_core import dsl
+from qvr_core.inference.mcmc.potential import ProgramPotential
+from qvr_core.runtime.programs.handlers import condition, densities, substitute
+from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.programs.steps import IndexedLet
+
+PROGRAM = """
+object Time : FinSet {time}
+object Group : FinSet {group}
+program p : Time -> Real 1
+    sample a <- Uniform(0.0, 1.0)
+    sample b[g : Group] <- Uniform(0.0, 1.0)
+    {line}
+    return {name}
+"""
+LINES = {
+    "a product": ("let v[t : Time] = a * v[t - 1] * v[t - 1] / 9 + y[t] from 0.1", "v"),
+    "a number": ("let v[t : Time] = maximum(v[t - 1] + y[t], 0.0) - minimum(0.3, a * v[t - 1]) from a", "v"),
+    "a long memory": ("let v[t : Time] = a * v[t - 6] - 0.2 * v[t - 1] + y[t] from 0.5", "v"),
+    "ricker": ("let v[t : Time] = v[t - 1] * exp(a * (1 - v[t - 1] / 3)) from 0.5", "v"),
+    "egarch": ("let v[t : Time] = exp(0.1 + 0.5 * log(v[t - 1]) + a * abs(y[t - 1]) / sqrt(v[t - 1])) from 1.0", "v"),
+    "powers": ("let v[t : Time] = a * v[t - 1]^3 / (1 + v[t - 1]^2) + y[t]^2 * v[t - 2]^0.5 from (a, 2.0)", "v"),
+    "its inverse": ("let v[t : Time] = 1 / (1 + a * v[t - 1]) - 0.1 * v[t - 1]^(-2) + 2 from (1.0 + a)", "v"),
+    "waves": ("let v[t : Time] = sin(v[t - 1]) + cos(a * v[t - 1]) - tanh(v[t - 1]) + softplus(-v[t - 1]) from a", "v"),
+    "logarithms": ("let v[t : Time] = log1p(v[t - 1]^2) + expm1(-a * v[t - 1]^2) + relu(v[t - 1] - 0.1) from a", "v"),
+    "groups": ("let v[g : Group, t : Time] = b[g] * sigmoid(v[g, t - 1]) + w[g, t] from b[g]", "v"),
+    "groups behind": ("let v[t : Time, g : Group] = w[g, t] - b[g] * v[t - 1, g]^2 / 9 from a", "v"),
+    "predator and prey": (
+        "let (u, v)[t : Time] = (u[t - 1] * exp(0.1 - a * v[t - 1]), v[t - 1] * exp(0.2 * u[t] - 0.1)) from (1.0, a)",
+        "(u, v)",
+    ),
+    "one that nobody reads": (
+        "let (u, v)[g : Group, t : Time] = (tanh(u[g, t - 1]) + w[g, t], u[g, t]^2 * b[g]) from (b[g], 0.0)",
+        "(u, v)",
+    ),
+    "one that stays": ("let (u, v)[t : Time] = (u[t - 1], v[t - 1]^2 * u[t] + y[t]) from (0.2, a)", "(u, v)"),
+}
+LEFT = {
+    "another place": ("let v[g : Group, t : Time] = tanh(a * v[0, t - 1]) + w[g, t] from a", "v"),
+    "a choice": ("let v[t : Time] = where(v[t - 1] > 0, a * v[t - 1], -v[t - 1]^2) from a", "v"),
+    "all places": ("let v[g : Group, t : Time] = tanh(sum(v[h, t - 1] for h : Group)) + w[g, t] from a", "v"),
+}
+
+
+def _model(line: str, name: str, time: int = 11, group: int = 3) -> ProgramModule:
+    return dsl.loads(PROGRAM.format(line=line, name=name, time=time, group=group)).programs["p"]
+
+
+def _let(model: ProgramModule) -> IndexedLet:
+    return next(step for step in model.steps if isinstance(step, IndexedLet))
+
+
+def _given(rows: int, time: int, group: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    generator = torch.Generator().manual_seed(time + rows)
+    data = {
+        "y": torch.randn(time, generator=generator, dtype=torch.float64),
+        "w": torch.randn(group, time, generator=generator, dtype=torch.float64),
+    }
+    latents = {
+        "a": torch.rand(rows, generator=generator, dtype=torch.float64).requires_grad_(),
+        "b": torch.rand(rows, group, generator=generator, dtype=torch.float64).requires_grad_(),
+    }
+    return data, latents
+
+
+def _run(model: ProgramModule, data: dict[str, Tensor], latents: dict[str, Tensor]) -> tuple[list[Tensor], list[Any]]:
+    read = {name: value for name, value in data.items() if name in model.wanted_data}
+    output = model.execute(None, condition(read), substitute(latents), densities(False)).output
+    parts = list(output) if isinstance(output, tuple) else [output]
+    weight = [torch.linspace(0.5, 2.0, part.numel(), dtype=torch.float64).reshape(part.shape) for part in parts]
+    total = torch.stack([(part * by).sum() for part, by in zip(parts, weight, strict=True)]).sum()
+    return parts, list(torch.autograd.grad(total, list(latents.values()), allow_unused=True))
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize(("rows", "time", "group"), [(1, 7, 1), (1, 11, 3), (4, 16, 2), (2, 65, 3)])
+def test_values_and_gradients_are_those_of_each_element(name: str, rows: int, time: int, group: int) -> None:
+    model = _model(*LINES[name], time, group)
+    given = _given(rows, time, group)
+    assert _let(model).taped is not None
+    values, gradients = _run(model, *given)
+    _let(model).taped = None
+    looped, slopes = _run(model, *given)
+    for found, wanted in zip((*values, *gradients), (*looped, *slopes), strict=True):
+        if wanted is not None:
+            torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_is_no_pointwise_function_runs_element_by_element(name: str) -> None:
+    model = _model(*LEFT[name])
+    assert _let(model).linear is None
+    assert _let(model).taped is None
+    values, _ = _run(model, *_given(2, 11, 3))
+    assert all(bool(value.isfinite().all()) for value in values)
+
+
+def test_vectors_run_element_by_element() -> None:
+    model = _model("let v[t : Time] = tanh(v[t - 1]) * [0.5, a] from [1.0, a]", "v")
+    found = _run(model, *_given(2, 11, 3))[0][0]
+    a = _given(2, 11, 3)[1]["a"]
+    wanted = [torch.stack([torch.ones_like(a), a], -1)]
+    for _ in range(10):
+        wanted.append(wanted[-1].tanh() * torch.stack([torch.full_like(a, 0.5), a], -1))
+    torch.testing.assert_close(found, torch.stack(wanted, 1))
+
+
+def test_what_overflows_is_still_what_each_element_says() -> None:
+    model = _model("let v[t : Time] = v[t - 1] * v[t - 1] * 1e200 + a from 2.0", "v", time=9)
+    values, _ = _run(model, *_given(1, 9, 3))
+    assert bool(values[0][..., 3:].isinf().all())
+
+
+def test_second_derivatives() -> None:
+    model = _model(*LINES["ricker"])
+    a = torch.tensor([0.4], dtype=torch.float64)
+    b = torch.zeros(1, 3, dtype=torch.float64)
+
+    def last(value: Tensor) -> Tensor:
+        output = model.execute(None, substitute({"a": value, "b": b}), densities(False)).output
+        assert isinstance(output, Tensor)
+        return output.sum()
+
+    found = torch.autograd.functional.hessian(last, a)
+    _let(model).taped = None
+    torch.testing.assert_close(found, torch.autograd.functional.hessian(last, a), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("time", [12, 60])
+def test_a_recorded_density_is_the_plain_one(time: int) -> None:
+    """Chains record their density after some evaluations: short loops by each operation, long ones as one."""
+    text = (
+        f"object Time : FinSet {time}\nprogram p : Time -> Real 1\n    sample a <- Normal(0.0, 1.0)\n"
+        "    let v[t : Time] = tanh(a * v[t - 1]) + x[t] from a\n"
+        "    observe y[t : Time] <- Normal(v[t], 1.0)\n    return a\n"
+    )
+    data = {"x": torch.linspace(0.0, 1.0, time), "y": torch.linspace(1.0, -1.0, time)}
+    recorded, plain = (ProgramPotential(dsl.loads(text).morphism, None, data) for _ in range(2))
+    plain.record = False
+    q = torch.full((1, 1), 0.3, dtype=torch.float64)
+    for _ in range(105):
+        recorded.value_and_grad(q)
+    for found, wanted in zip(recorded.value_and_grad(-q), plain.value_and_grad(-q), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_a_thousand_elements_leave_a_graph_of_few_operations() -> None:
+    counts: list[int] = []
+    for time in (16, 1024):
+        model = _model(*LINES["ricker"], time)
+        _, latents = _given(1, time, 3)
+        output = model.execute(None, substitute(latents), densities(False)).output
+        assert isinstance(output, Tensor)
+        seen, pending = set[Any](), [output.grad_fn]
+        while pending:
+            node = pending.pop()
+            if node is not None and node not in seen:
+                seen.add(node)
+                pending += [parent for parent, _ in node.next_functions]
+        counts.append(len(seen))
+    assert counts[1] == counts[0]
