@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import torch
 from torch import Tensor
 
 from qvr_core.data.needs import Need
@@ -146,7 +147,8 @@ def supplied(needs: Sequence[Need], data: Any) -> tuple[dict[str, KnownSet], Map
     sources = of_python(data)
     given = [need for need in needs if need.axes is not None and _holds(sources, need)]
     found = known_sets(given, sources)
-    typed = typed_tensors(given, sources)
+    # a run casts to its own precision, and chains have the double one
+    typed = typed_tensors(given, sources, dtype=torch.float64)
     if is_frame(data) or is_dataset(data):
         table = sources.main
         names = {need.name for need in undeclared(needs)}

@@ -22,21 +22,23 @@ def known_sets(needs: Sequence[Need], sources: Sources) -> dict[str, KnownSet]:
     return {name: KnownSet(elements.size, elements.labels) for name, elements in found.items()}
 
 
-def typed_tensors(needs: Sequence[Need], sources: Sources, opened: Sequence[Need] = ()) -> dict[str, Tensor]:
-    """The numbers of all needs with a declared type.  Raises `DataProblem`.
+def typed_tensors(
+    needs: Sequence[Need], sources: Sources, opened: Sequence[Need] = (), *, dtype: torch.dtype | None = None
+) -> dict[str, Tensor]:
+    """The numbers of all needs with a declared type, in the run's precision or `dtype`.  Raises `DataProblem`.
 
     `opened` are the needs as they were before the sizes of open sets were known; `needs` by default.
     """
     layout = Layout(opened or needs, sources)
     sets = Sets(layout)
-    return {need.name: tensor_of(fill(need, layout, sets)) for need in layout.needs}
+    return {need.name: tensor_of(fill(need, layout, sets), dtype) for need in layout.needs}
 
 
-def tensor_of(filled: Filled) -> Tensor:
-    """int64 for elements, truth values and counts, the run's precision for others, and where values are missing: they
-    are NaN."""
+def tensor_of(filled: Filled, real: torch.dtype | None = None) -> Tensor:
+    """int64 for elements, truth values and counts, `real` (the run's precision) for others, and where values are
+    missing: they are NaN."""
     whole = filled.need.kind in ("finite", "count") and not filled.missing
-    dtype = torch.int64 if whole else torch.get_default_dtype()
+    dtype = torch.int64 if whole else real or torch.get_default_dtype()
     flat = [math.nan if number is None else number for number in filled.flat] if filled.missing else filled.flat
     return torch.tensor(flat, dtype=dtype).reshape(filled.shape)
 

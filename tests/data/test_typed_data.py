@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import torch
 import xarray
+from scipy import stats
 from torch import Tensor
 
 from qvr_core import dsl
@@ -18,6 +19,7 @@ from qvr_core.analysis import analyse
 from qvr_core.data.problems import DataProblem
 from qvr_core.inference.axes import axes_of
 from qvr_core.runs.prepare.prepare import Prepared, prepare
+from qvr_core.runtime.programs.handlers import by_rows, substitute
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.semantics.types.spaces import Finite
 from tests.runs.jobs import make_job
@@ -55,6 +57,20 @@ program p : Row -> Row
     let eta = matmul(x, b)
     return (eta, rate)
 """
+
+
+def test_numbers_from_python_keep_their_digits_for_chains() -> None:
+    exact = HOUSES.with_columns(log_radon=pl.Series([0.1, 0.2, 0.3, 1.0 + 1e-12]))
+    model = dsl.loads(RADON, data={"House": exact, "County": COUNTIES}).morphism
+    assert model.data["log_radon"].tolist() == [0.1, 0.2, 0.3, 1.0 + 1e-12]
+    mu = torch.zeros(1, 4, dtype=torch.float64)
+    double = model.run(None, substitute({"mu": mu}), by_rows(1)).sites["log_radon"].log_prob
+    single = model.run(None, substitute({"mu": mu.float()}), by_rows(1)).sites["log_radon"].log_prob
+    assert double is not None
+    assert single is not None
+    assert (double.dtype, single.dtype) == (torch.float64, torch.float32)
+    wanted = stats.norm.logpdf([0.1, 0.2, 0.3, 1.0 + 1e-12], [0, 1, 1, 0]).sum()
+    assert float(double) == pytest.approx(wanted, rel=1e-14)
 
 
 def changed(**columns: list[Any]) -> pl.DataFrame:

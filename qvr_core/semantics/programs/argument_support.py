@@ -15,8 +15,9 @@ from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
 from qvr_core.semantics.types.intervals import Interval
-from qvr_core.semantics.types.model import Bound, Constant, Expr
+from qvr_core.semantics.types.model import Bound, Constant, Expr, Window
 from qvr_core.semantics.types.program_codes import ARGUMENT_SUPPORT
+from qvr_core.semantics.types.spaces import Constrained, Real
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Arith, ListArith, ParenArith, Span, Variable
 
@@ -43,6 +44,8 @@ _WANTED: Mapping[str, _Wanted] = {
 
 def check_support(family: Family, name: str, constraint: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
     """Tell of an argument with values which the parameter `name` cannot have."""
+    if constraint in ("ordered", "lower triangular"):
+        _check_drawn(family, name, constraint, value, tree, ctx)
     wanted = _WANTED.get(constraint)
     if wanted is None or isinstance(value, Constant) or isinstance(tree, ListArith):
         return
@@ -57,6 +60,31 @@ def check_support(family: Family, name: str, constraint: str, value: Expr, tree:
         ctx.scope.report(FAMILY_ARGUMENTS, f"{text} {never}, but {parameter}", tree.span)
     elif (perhaps := _perhaps(lies, constraint, wanted)) is not None:
         _warn(f"{text} {perhaps}, but {parameter}", lies, wanted, value, tree, ctx)
+
+
+def _check_drawn(family: Family, name: str, constraint: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
+    """Tell of a latent, as it was drawn, that nothing puts in order, or that is no factor."""
+    value = value.base if isinstance(value, Window) else value
+    binding = ctx.find(value.name) if isinstance(value, Bound) else None
+    if binding is None or binding.kind != "sample" or binding.family is None:
+        return
+    space, text = binding.type.space, f"`{_words(tree, ctx)}`"
+    kind = space.kind if isinstance(space, Constrained) else ""
+    there = (Related(f"{text} is drawn from `{FAMILIES[binding.family].name}` here", binding.origin),)
+    if constraint == "ordered" and kind != "Ordered" and FAMILIES[binding.family].event == 0:
+        shape = (*binding.type.sizes, *(space.shape if isinstance(space, Real) and space.shape != (1,) else ()))
+        size = int(shape[-1]) if shape and isinstance(shape[-1], int) else "…"
+        message = f"nothing orders {text}, but `{name}` of `{family.name}` must ascend: draw it `: Ordered {size}`"
+        ctx.scope.report(FAMILY_ARGUMENTS, message, tree.span, there)
+    elif constraint == "lower triangular" and kind in ("Covariance", "Correlation"):
+        better = "covariance_matrix" if any(one.alternatives for one in family.parameters) else ""
+        advice = f"give it as `{better}=`" if better else "draw a `CholeskyFactor`"
+        what = f"a {kind.lower()}{' matrix' if kind == 'Correlation' else ''}"
+        message = f"{text} is {what}, but `{name}` of `{family.name}` is a Cholesky factor: {advice}"
+        keyed = ctx.text[: tree.span.start].rstrip().endswith("=")
+        edit = Edit(ctx.scope.origin(tree.span), f"{better}={_source(tree, ctx)}")
+        fixes = (Fix(f"Give it as `{better}=`", (edit,), True),) if better and not keyed else ()
+        ctx.scope.report(FAMILY_ARGUMENTS, message, tree.span, there, fixes)
 
 
 def _never(lies: Interval, wanted: _Wanted) -> str | None:

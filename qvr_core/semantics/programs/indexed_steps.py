@@ -17,7 +17,7 @@ from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.programs.ascriptions import ascribe, plates_over
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
-from qvr_core.semantics.programs.observed.limits import check_limits
+from qvr_core.semantics.programs.observed.limits import check_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import check_noncentred, read_step_options
 from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
@@ -315,6 +315,7 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
         decided = plates_over(drawn_as(kind), drawn, over, step.draw.name.span, options, ctx)
         options = replace(options, over=decided.over)
     check_limits(family, options, ctx)
+    check_option_axes(name.text, options, decided.type, ctx)
     if along.chain is not None and options.limits:
         key, limit = next(iter(options.limits.items()))
         ctx.scope.report(STEP_OPTION, f"`{key}` needs elements that do not depend on each other", limit.key)

@@ -9,7 +9,7 @@ from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.programs.arrow_draws import check_arrow_draw
 from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
 from qvr_core.semantics.programs.family_draws import check_family
-from qvr_core.semantics.programs.observed.limits import check_limits, check_no_limits
+from qvr_core.semantics.programs.observed.limits import check_limits, check_no_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
 from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
@@ -46,6 +46,7 @@ def check_site(
     check_limits(family, options, ctx)
     missing = missing_cells(name, family, options, ctx)
     decided = ascribe(drawn_as(kind), drawn, space, step.space, options, step.draw.name.span, ctx)
+    check_option_axes(name.text, options, decided.type, ctx)
     row_local = kind != "observe" and not drawn.rows
     options = replace(options, over=decided.over)
     site = made_site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)

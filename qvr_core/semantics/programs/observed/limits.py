@@ -5,8 +5,9 @@ from __future__ import annotations
 from qvr_core.semantics.language.family import Family, interval
 from qvr_core.semantics.programs.step_options import Limit, StepOptions
 from qvr_core.semantics.scope.environment import StepContext
-from qvr_core.semantics.types.model import Constant
-from qvr_core.semantics.types.program_codes import STEP_OPTION
+from qvr_core.semantics.types.axes import set_of
+from qvr_core.semantics.types.model import Constant, ValueType
+from qvr_core.semantics.types.program_codes import AXES_MISMATCH, STEP_OPTION
 
 _CENSORED = ("right_censored", "left_censored")
 
@@ -23,6 +24,29 @@ def check_limits(family: Family, options: StepOptions, ctx: StepContext) -> None
         if problem is not None and at is not None:
             ctx.scope.report(STEP_OPTION, problem, at.key)
             return
+
+
+def check_option_axes(name: str, options: StepOptions, kind: ValueType, ctx: StepContext) -> None:
+    """Report an option whose values run over other sets than the step's elements, of type `kind`; once."""
+    declared = ctx.bindings.get(name)
+    if not kind.indexed and declared is not None and declared.kind == "data":
+        kind = declared.type
+    own = _sets(kind)
+    if not own or None in own or options.via is not None or options.at is not None:
+        return
+    found = {"mask": options.mask, "weight": options.weight, **{k: one.value for k, one in options.limits.items()}}
+    for key, value in found.items():
+        sets = () if value is None else _sets(value.type)
+        if value is None or None in sets or sets == own[len(own) - len(sets) :]:
+            continue
+        there, here = " * ".join(map(str, sets)), " * ".join(map(str, own))
+        message = f"`{key}` says something of each element of `{name}`, which runs over {here}, but this over {there}"
+        ctx.scope.report(AXES_MISMATCH, message, value.origin)
+        return
+
+
+def _sets(kind: ValueType) -> tuple[str | None, ...]:
+    return tuple(None if axis is None else set_of(axis) or None for axis in kind.indexed)
 
 
 def check_no_limits(name: str, options: StepOptions, ctx: StepContext) -> None:
