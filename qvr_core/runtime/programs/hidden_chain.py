@@ -212,27 +212,29 @@ class HiddenChain:
         before = flat[:, (place - 1).clamp(min=0)]
         shape = (frame.rows, *reader.sizes)
         picked: list[Tensor] = []
-        for parameter in site.arguments.canonical(aligned, rank):
-            wide = parameter.expand(frame.rows, *reader.sizes, *_last_two(parameter))
-            picked.append(_at(wide, before.reshape(shape), now.reshape(shape)))
+        ranks = [parameter.rank for parameter in site.family.facts.parameters if not parameter.sizes]
+        for parameter, event in zip(site.arguments.canonical(aligned, rank), ranks, strict=True):
+            own = _from_states(parameter, event)
+            picked.append(_at(parameter.expand(*shape, *own), before.reshape(shape), now.reshape(shape)))
         noise = site.family.fresh_noise(shape, frame.request.generator, tuple(picked))
         value = site.family.value_of(noise, tuple(picked))
         return value.long() if site.discrete else value
 
 
-def _last_two(parameter: Tensor) -> tuple[int, int]:
-    shape = (1, 1, *parameter.shape)
-    return shape[-2], shape[-1]
+def _from_states(parameter: Tensor, event: int) -> tuple[int, ...]:
+    """Sizes of the last axes of a parameter: (K or 1, K or 1, *event)."""
+    return (1, 1, *parameter.shape)[-2 - event :]
 
 
 def _at(table: Tensor, before: Tensor, now: Tensor) -> Tensor:
-    """The entry of each element for its states; `table` is (B, *elements, K or 1, K or 1)."""
-    for state, axis in ((before, -2), (now, -1)):
+    """The entry of each element for its states; `table` is (B, *elements, K or 1, K or 1, *event)."""
+    for state in (before, now):
+        axis = state.ndim
         if table.shape[axis] > 1:
-            index = state[..., None, None]
-            index = index.expand(*state.shape, *((1, table.shape[-1]) if axis == -2 else (table.shape[-2], 1)))
-            table = table.gather(axis, index)
-    return table[..., 0, 0]
+            index = state.reshape(*state.shape, *(1,) * (table.ndim - axis))
+            table = table.gather(axis, index.expand(*state.shape, 1, *table.shape[axis + 1 :]))
+        table = table.select(axis, 0)
+    return table
 
 
 def _fitted(given: Cell, reader: Reader, site: FamilySite, frame: Frame) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.distributions import Normal
 
 from qvr_core import dsl
-from qvr_core.runtime.programs.handlers import condition
+from qvr_core.runtime.programs.handlers import by_rows, condition
 from qvr_core.runtime.values.errors import RuntimeProblem
 
 SOURCE = """
@@ -46,6 +46,17 @@ program mixture : Row -> Real 1
     marginalize z[i : Row] : State <- Categorical(w)
         observe y[i : Row] <- Normal(mu[z[i]], 1.0)
     return mu
+
+object Reading : FinSet 30000
+object Grade : FinSet 4
+
+program votes : Reading -> Real 1
+    data reader : Reading -> Subject
+    sample w <- Dirichlet([1.0, 1.0, 1.0])
+    sample says[r : Subject, s : State] <- Dirichlet([1.0, 1.0, 1.0, 1.0]) [over=Grade]
+    marginalize z[i : Reading] : State <- Categorical(w)
+        observe grade[i : Reading] <- Categorical(says[reader[i], z[i]])
+    return w
 
 program jumps : Time -> Real 1
     sample P : State <- Dirichlet([1.0, 1.0, 1.0])
@@ -155,6 +166,25 @@ def test_chains_and_what_is_seen_of_them_are_drawn(name: str) -> None:
     shape = (1, 2, 5) if name == "table" else (1, 8)
     assert tuple(run.sites["y"].value.shape) == tuple(run.sites["z"].value.shape) == shape
     assert bool(run.sites["z"].log_prob.isfinite().all())
+
+
+def test_votes_are_drawn_as_often_as_their_states_and_readers_say() -> None:
+    reader = torch.arange(30000) % 2
+    run = _run("votes", {"reader": reader})
+    w, says = _at(run, "w", "says")
+    grade = run.sites["grade"].value[0]
+    for r in range(2):
+        found = torch.bincount(grade[reader == r], minlength=4) / 15000
+        torch.testing.assert_close(found.double(), (w @ says[r]).double(), atol=0.02, rtol=0.0)
+
+
+def test_votes_are_drawn_for_many_draws_at_once() -> None:
+    model = dsl.loads(SOURCE.replace("30000", "6")).programs["votes"]
+    says = torch.eye(4)[torch.tensor([[0, 1, 2], [3, 1, 2]])].expand(5, 2, 3, 4)
+    known = {"w": torch.eye(3)[torch.tensor([0, 1, 2, 0, 1])], "says": says, "reader": torch.arange(6) % 2}
+    drawn = model.run(None, condition(known), by_rows(5)).sites["grade"].value
+    wanted = torch.stack([torch.tensor([[0, 3], [1, 1], [2, 2]])[z].repeat(3) for z in (0, 1, 2, 0, 1)])
+    torch.testing.assert_close(drawn, wanted)
 
 
 def test_a_place_outside_of_the_chains_is_told() -> None:
