@@ -39,10 +39,12 @@ def test_a_frame_from_python_says_the_same_as_the_files() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_short_chain_has_finite_draws(name: str) -> None:
+def test_a_short_chain_has_finite_draws_and_all_that_is_made_of_them(name: str) -> None:
     kernel = NUTSKernel(max_tree_depth=3)
     result = MCMC(kernel, num_warmup=6, num_samples=4, seed=1).run(prepared(name).model, None, data_of(name))
     assert all(bool(torch.isfinite(draws).all()) for draws in result.samples.values())
+    groups = result.groups(prior_draws=3)
+    assert {"/posterior", "/posterior_predictive"} <= set(groups.found)
 
 
 @pytest.mark.parametrize("name", NAMES)

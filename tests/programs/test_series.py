@@ -38,7 +38,8 @@ def garch(v: SimpleNamespace) -> float:
 def local_linear_trend(v: SimpleNamespace) -> float:
     height = Table("local_linear_trend").height
     return (
-        half_normal([v.level_sd, v.slope_sd, v.gauge_sd], scale=[0.3, 0.1, 0.3]).sum()
+        stats.lognorm.logpdf([v.level_sd, v.slope_sd], 0.5, scale=np.exp([-2.5, -3.5])).sum()
+        + stats.lognorm.logpdf(v.gauge_sd, 0.2, scale=np.exp(-2.3))
         + normal(v.slope[0], 0, 0.1)
         + normal(v.slope[1:], v.slope[:-1], v.slope_sd).sum()
         + normal(v.level[0], 10, 2)
@@ -48,14 +49,16 @@ def local_linear_trend(v: SimpleNamespace) -> float:
 
 
 def stochastic_volatility(v: SimpleNamespace) -> float:
-    change = Table("stochastic_volatility").change
+    change, phi = Table("stochastic_volatility").change, 2 * v.persistence - 1
+    h = [v.mu + v.sigma * v.z[0] / np.sqrt(1 - phi**2)]
+    for z in v.z[1:]:
+        h.append(v.mu + phi * (h[-1] - v.mu) + v.sigma * z)
     return (
         normal(v.mu, -1, 1)
-        + np.log(0.5)
+        + stats.beta.logpdf(v.persistence, 20, 1.5)
         + half_normal(v.sigma, scale=0.5)
-        + normal(v.h[0], v.mu, v.sigma / np.sqrt(1 - v.phi**2))
-        + normal(v.h[1:], v.mu + v.phi * (v.h[:-1] - v.mu), v.sigma).sum()
-        + normal(change, 0, np.exp(v.h / 2)).sum()
+        + normal(v.z).sum()
+        + normal(change, 0, np.exp(np.array(h) / 2)).sum()
     )
 
 

@@ -50,7 +50,7 @@ MENDED = [
     ("garch", "change[t - 1] - mu", "change[t + 1] - mu", "future-shift", "t + 1"),
     ("local_linear_trend", "level[t - 1] + slope[t - 1]", "level[t - 1] + slope", "axes-mismatch", "slope"),
     ("local_linear_trend", "level[t - 1] + slope[t - 1]", "level[t - 1] + slope[t + 1]", "future-shift", "t + 1"),
-    ("stochastic_volatility", "exp(h[t] / 2)", "h[t] / 2", "argument-support", "h[t] / 2"),
+    ("local_linear_trend", "level[t], gauge_sd", "level[t], slope[t]", "argument-support", "slope[t]"),
     ("stochastic_volatility", "h[t - 1] - mu", "h[t] - mu", "used-before-bound", "h[t]"),
     ("gaussian_process", "[over=Day]", "[over=Dya]", "unknown-name", "Dya"),
     ("gaussian_process_counts", "Poisson(log_rate=", "Poisson(", "argument-support", "log_rate[k]"),

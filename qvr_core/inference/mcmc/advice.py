@@ -21,7 +21,8 @@ def advice(program: Program) -> str | None:
     if found is None:
         return None
     site, parameter, latent = found
-    able = isinstance(site.draw, FamilyDraw) and FAMILIES[site.draw.family].noncentred
+    chained = site.chain is not None and any(index.lag for index in site.chain.indices)
+    able = isinstance(site.draw, FamilyDraw) and FAMILIES[site.draw.family].noncentred and not chained
     how = "put `[noncentred]` behind its draw" if able else "sample a standard one and shift and scale it in a `let`"
     return f"write `{site.name}` non-centred, since its {parameter} depends on the latent `{latent}`: {how}"
 

@@ -274,6 +274,10 @@ CENTRED = "sample mu <- Normal(0.0, 1.0)\n    sample tau <- HalfNormal(1.0)\n   
         ("sample z : Dim <- Normal(mu, tau)", "write `z` non-centred, since its scale depends on the latent `tau`"),
         ("sample z : Dim <- Normal(mu, 1.0)", "write `z` non-centred, since its location depends on the latent `mu`"),
         ("let s = exp(tau)\n    sample z : Dim <- Normal(0.0, s)", "its scale depends on the latent `tau`"),
+        (
+            "sample z[t : Dim] <- Normal(z[t - 1], tau) from Normal(0.0, 1.0)",
+            "its scale depends on the latent `tau`: sample a standard one and shift and scale it in a `let`",
+        ),
         ("sample raw : Dim <- Normal(0.0, 1.0)\n    let z = mu + tau * raw", None),
     ],
 )
