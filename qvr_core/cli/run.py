@@ -188,6 +188,26 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
         stop(f"runs cannot be stored in {runs.folder}: {error.strerror}", 1)
 
 
+def unstored(file: str, flags: dict[str, str]) -> Job:
+    """What a run of a file would be asked, by its qvr.toml and flags; nothing is written."""
+    from qvr_core.analysis import Analyzer
+
+    text = read_program(file)
+    found = find_settings(Path(file).parent)
+    toml = read_settings(found) if found is not None else None
+    name = main_program(Analyzer(text).snapshot().model)
+    try:
+        resolved = resolve(name or "", toml, flags)
+    except UsageProblem as problem:
+        stop(str(problem))
+    root = found.parent if found is not None else Path.cwd()
+    base = Path.cwd() if resolved.origins["data"] == "flag" else root
+    folder = store().folder / "unstored"
+    config = resolved.config.placed(root)
+    path = str(Path(file).resolve())
+    return Job(run_id="", directory=str(folder), path=path, text=text, program=name, config=config, base=str(base))
+
+
 def _check_toml(path: Path | None, toml: str) -> None:
     from qvr_core.runs.record.settings import check_settings
 

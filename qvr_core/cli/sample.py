@@ -1,99 +1,173 @@
-"""`qvr sample RUN`: draws from a fitted program."""
+"""`qvr sample RUN`: draws from a fitted program, or from the prior of one before it is fitted."""
 
 from __future__ import annotations
 
+import csv
+import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from qvr_core.cli.console import say
-from qvr_core.cli.files import stop
+from qvr_core.cli.files import stop, write_out
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from qvr_core.runs.fit.svi import SviFit
+    from qvr_core.runs.worker.prediction import Drawn
 
 app = typer.Typer()
+
+LISTED = 64
+"""Numbers of a site that the terminal lists one by one."""
+FIGURES = ("mean", "sd", "q05", "median", "q95")
 
 
 @app.command()
 def sample(
-    run_id: str = typer.Argument(help="An id, its beginning, or `last`."),
-    prompt: str = typer.Option("", "--prompt", help="Text to go on from, where the program predicts the next token."),
-    count: int = typer.Option(200, "-n", min=1, help="Tokens to write, windows to fill in, or draws."),
+    run_id: str = typer.Argument(metavar="RUN", help="A run: its id, a beginning of it, or `last`; or a FILE.qvr."),
+    prior: bool = typer.Option(False, "--prior", help="From the prior alone: needs no fit, so a file will do."),
+    data: str | None = typer.Option(
+        None, "--data", metavar="SOURCE:PATH", help="Predict for these rows, as csv:new.csv; observed columns may lack."
+    ),
+    count: int = typer.Option(200, "--draws", "-n", min=1, help="Draws; of text: tokens to write, windows to fill in."),
     seed: int = typer.Option(0, "--seed", help="Seed of the draws."),
-    output: Path | None = typer.Option(None, "--output", "-o", help="Write posterior predictive draws to this .npz."),
+    prompt: str = typer.Option("", "--prompt", help="Text to go on from, where the program predicts the next token."),
+    output: Path | None = typer.Option(
+        None, "--output", "-o", help="Write all numbers: .csv (a row each), .npz (draws) or .nc (draws with labels)."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="As JSON: one object a number."),
 ) -> None:
-    """Draw from a fitted program: text for a language model, else the posterior predictive."""
+    """Draw from a fitted program: the posterior predictive of its data or of new rows, text for a language model; with
+    --prior the prior predictive, before any fit."""
+    from qvr_core.cli.run import unstored
     from qvr_core.cli.runs import opened
     from qvr_core.data.problems import DataProblem
     from qvr_core.runs.prepare.failures import Refused
     from qvr_core.runs.record.files import DamagedFile
-    from qvr_core.runs.worker import sampling
+    from qvr_core.runs.worker import prediction, sampling
     from qvr_core.runtime.values.errors import RuntimeProblem
 
+    here = str(Path.cwd())
     try:
-        fit = sampling.restored(opened(run_id))
-        writes = fit.prepared.text and sampling.corpus_and_task(fit.prepared)[1].task == "next"
-        if prompt and not writes:
-            stop("--prompt is for programs that predict the next token of a text: this one does not write on")
-        if fit.prepared.job.config.source == "pairs" and output is None:
-            for pair in sampling.fill_pairs(fit, min(count, 20), seed):
-                guesses = ", ".join(f"{truth!r}: {guess!r}" for truth, guess in pair.tokens)
-                verdict = "" if pair.label is None else f"  [{pair.label[0]}: {pair.label[1]}]"
-                say(f"{pair.shown}\n    {guesses}{verdict}")
-        elif not fit.prepared.text:
-            _predictive(fit, count, seed, output)
-        elif writes:
-            corpus, _ = sampling.corpus_and_task(fit.prepared)
-            sys.stdout.write(prompt)
-            tokens = list(sampling.generate(fit, prompt, count, seed))
-            sys.stdout.write(sampling.decode(corpus, tokens) + "\n")
+        if run_id.endswith(".qvr"):
+            if not prior:
+                stop(f"{run_id} is not fitted: add --prior, or fit it and name the run (`last`)")
+            drawn = prediction.from_prior(unstored(run_id, {"data": data} if data is not None else {}), count, seed)
+        elif prior:
+            job = opened(run_id).job()
+            drawn = prediction.from_prior(prediction.with_data(job, data, here) if data else job, count, seed)
         else:
-            for row in sampling.fill(fit, min(count, 20), 8, seed):
-                say(f"{row.before!r} [{row.truth!r}] {row.after!r}: {' '.join(map(repr, row.draws))}")
-    except (Refused, DataProblem, DamagedFile, RuntimeProblem) as problem:
-        stop(str(problem), 1)
+            run = opened(run_id)
+            if not run.posterior.exists() and _says_text(fit := sampling.restored(run)) and output is None:
+                _text(fit, prompt, count, seed)
+                return
+            if prompt:
+                stop("--prompt is for programs that predict the next token of a text: this one does not write on")
+            drawn = prediction.from_posterior(run, count, seed, data, here)
+    except DataProblem as problem:
+        stop(str(problem), 2 if problem.usage else 1)
+    except (Refused, DamagedFile, RuntimeProblem) as problem:
+        fixes = "".join(f"\n  = fix: {fix}" for fix in getattr(problem, "fixes", ()))
+        stop(f"{problem}{fixes}", 1)
+    for note in drawn.notes:
+        say(note, err=True)
+    _write(drawn, output, as_json)
 
 
-def _predictive(fit: object, count: int, seed: int, output: Path | None) -> None:
-    """Mean and sd of every site, or all draws into an npz."""
-    import numpy as np
-    from rich.markup import escape
-    from rich.table import Table
+def _says_text(fit: SviFit) -> bool:
+    return fit.prepared.text or fit.prepared.job.config.source == "pairs"
 
-    from qvr_core.cli.display import console
-    from qvr_core.runs.fit.svi import SviFit
+
+def _text(fit: SviFit, prompt: str, count: int, seed: int) -> None:
+    """What a language model says: text that goes on, or what it fills in."""
     from qvr_core.runs.worker import sampling
 
-    assert isinstance(fit, SviFit)
-    draws = {name: value.cpu().numpy() for name, value in sampling.predictive(fit, count, seed).items()}
-    if output is not None:
-        np.savez(output, allow_pickle=False, **draws)
-        say(f"wrote {output}")
+    writes = fit.prepared.text and sampling.corpus_and_task(fit.prepared)[1].task == "next"
+    if prompt and not writes:
+        stop("--prompt is for programs that predict the next token of a text: this one does not write on")
+    if fit.prepared.job.config.source == "pairs":
+        for pair in sampling.fill_pairs(fit, min(count, 20), seed):
+            guesses = ", ".join(f"{truth!r}: {guess!r}" for truth, guess in pair.tokens)
+            verdict = "" if pair.label is None else f"  [{pair.label[0]}: {pair.label[1]}]"
+            say(f"{pair.shown}\n    {guesses}{verdict}")
+    elif writes:
+        corpus, _ = sampling.corpus_and_task(fit.prepared)
+        sys.stdout.write(prompt)
+        tokens = list(sampling.generate(fit, prompt, count, seed))
+        sys.stdout.write(sampling.decode(corpus, tokens) + "\n")
+    else:
+        for row in sampling.fill(fit, min(count, 20), 8, seed):
+            say(f"{row.before!r} [{row.truth!r}] {row.after!r}: {' '.join(map(repr, row.draws))}")
+
+
+def _write(drawn: Drawn, output: Path | None, as_json: bool) -> None:
+    """Draws into a file, or their figures onto the screen."""
+    import numpy as np
+
+    if as_json:
+        write_out(json.dumps(list(_numbers(drawn)), ensure_ascii=False, indent=1) + "\n")
+    if output is None:
+        if not as_json:
+            _table(drawn)
         return
-    table = Table("site", "shape", "mean", "sd", "5 %", "95 %")
-    for name, shape, value in _rows(fit, draws):
-        low, high = np.quantile(value, [0.05, 0.95])
-        table.add_row(escape(name), shape, f"{value.mean():.4g}", f"{value.std():.4g}", f"{low:.4g}", f"{high:.4g}")
+    match output.suffix:
+        case ".csv":
+            with open(output, "w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, ["name", *FIGURES])
+                writer.writeheader()
+                writer.writerows(_numbers(drawn))
+        case ".npz":
+            np.savez(output, allow_pickle=False, **{n: v.cpu().numpy() for n, v in drawn.values.items()})
+        case ".nc":
+            from qvr_core.inference.dataset import dataset
+            from qvr_core.runs.figures.posterior import write_netcdf
+
+            values = {name: value.detach().cpu().unsqueeze(0) for name, value in drawn.values.items()}
+            write_netcdf(output, dataset(values, drawn.axes))
+        case _:
+            stop(f"{output} is neither .csv, .npz nor .nc")
+    say(f"wrote {output}", err=as_json)
+
+
+def _numbers(drawn: Drawn, most: int | None = None) -> Iterator[dict[str, Any]]:
+    """The figures of each number, by its label; of sites of at most so many numbers."""
+    import numpy as np
+
+    from qvr_core.runs.figures.posterior import labels
+
+    for name, value in drawn.values.items():
+        draws = value.detach().cpu().double().numpy()
+        shape = draws.shape[1:]
+        if most is not None and int(np.prod(shape)) > most:
+            continue
+        called = labels(name, shape, [axis.labels for axis in drawn.axes.get(name, ())])
+        flat = draws.reshape(len(draws), -1)
+        quantiles = np.quantile(flat, (0.05, 0.5, 0.95), axis=0)
+        for at, one in enumerate(called):
+            figures = (flat[:, at].mean(), flat[:, at].std(), *quantiles[:, at])
+            yield {"name": one, **dict(zip(FIGURES, map(float, figures), strict=True))}
+
+
+def _table(drawn: Drawn) -> None:
+    import numpy as np
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    from qvr_core.cli.display import console
+    from qvr_core.syntax.printable import printable
+
+    table = Table(Column("name", no_wrap=True), "mean", "sd", "5 %", "median", "95 %")
+    for row in _numbers(drawn, LISTED):
+        table.add_row(Text(printable(row["name"])), *(f"{row[figure]:.4g}" for figure in FIGURES))
+    large = {name: value for name, value in drawn.values.items() if value[0].numel() > LISTED}
+    for name, value in large.items():
+        flat = value.detach().cpu().double().numpy().reshape(-1)
+        figures = (flat.mean(), flat.std(), *np.quantile(flat, (0.05, 0.5, 0.95)))
+        shown = f"{name} {tuple(value.shape[1:])}, all together"
+        table.add_row(Text(printable(shown)), *(f"{figure:.4g}" for figure in figures))
     console().print(table)
-
-
-def _rows(fit: SviFit, draws: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, str, NDArray[Any]]]:
-    """A row per site with its shape; of a small prediction one for each of its elements, by their labels."""
-    from qvr_core.inference.axes import axes_of
-    from qvr_core.runs.figures.posterior import TABLED, labels
-
-    axes = axes_of(fit.model)
-    for name, value in draws.items():
-        shape = value.shape[1:]
-        if name in fit.model.predicted and value[0].size <= TABLED:
-            flat = value.reshape(len(value), -1)
-            called = labels(name, shape, [axis.labels for axis in axes.get(name, ())])
-            yield from ((one, "()", flat[:, at]) for at, one in enumerate(called))
-        else:
-            yield name, str(shape), value
+    if large:
+        say("-o FILE.csv writes every number")

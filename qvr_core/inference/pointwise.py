@@ -111,13 +111,20 @@ class Given:
             torch.manual_seed(0)
             return self._each(samples, _Wanted((densities(False), keep(names), predicting), lambda run: run.kept))
 
-    def replicates(self, samples: Mapping[str, Tensor], number: int = 0) -> dict[str, Tensor]:
-        """{observed step: (draws, …)} for latents {site: (draws, …)}: data drawn anew, the posterior predictive, by a
-        generator of that number.  With an axis of rows where the program reads its input."""
-        names = list(self.observed_data())
+    def replicates(
+        self,
+        samples: Mapping[str, Tensor],
+        number: int = 0,
+        steps: Collection[str] | None = None,
+        count: int | None = None,
+    ) -> dict[str, Tensor]:
+        """{step: (draws, …)} for latents {site: (draws, …)}: data drawn anew, the posterior predictive, by a generator
+        of that number; of the steps that were observed, or of `steps`: a latent among these is drawn given the others.
+        `count` draws where there are no samples.  With an axis of rows where the program reads its input."""
+        names = list(self.observed_data() if steps is None else steps)
         generator = torch.Generator(self._device()).manual_seed(number)
         asked = _Wanted((densities(False), redraw, seed(generator)), lambda run: _values(run, names))
-        return self._each(samples, asked) if names else {}
+        return self._each(samples, asked, None if samples else count) if names else {}
 
     def prior(self, count: int, number: int = 0) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """`count` draws from the prior by a generator of that number: ({latent or let: (count, …)}, {observed or
@@ -128,7 +135,7 @@ class Given:
         model, lets, observed = self.program, self._lets(), self.observed_data()
         data = {name: value for name, value in self.observations.items() if name not in observed}
         latent = [name for name, site in model.sites.items() if site.kind == "sample" and name not in data]
-        later = [*observed, *model.predicted]
+        later = [*self.observed_steps, *model.predicted]
         own = Given(self.model, self.x, data)
         generator = torch.Generator(self._device()).manual_seed(number)
         asked = (densities(False), keep([*lets, *model.predicted]), predicting, seed(generator))
@@ -182,11 +189,16 @@ class Given:
         shape = (count,) if value is None else (count, rows)
         return made if wanted.by_draw else {name: v.reshape(*shape, *v.shape[1:]) for name, v in made.items()}
 
-    def observed_data(self) -> dict[str, Tensor]:
-        """The values of observed steps, as they were given."""
+    @property
+    def observed_steps(self) -> list[str]:
+        """The names of all observed steps."""
         model = self.program
         inside = [site for block in model.marginals.values() for site in block.observed()]
-        steps = {site.name for site in (*model.sites.values(), *inside) if site.kind == "observe"}
+        return list(dict.fromkeys(s.name for s in (*model.sites.values(), *inside) if s.kind == "observe"))
+
+    def observed_data(self) -> dict[str, Tensor]:
+        """The values of observed steps, as they were given."""
+        steps = self.observed_steps
         return {name: torch.as_tensor(value) for name, value in self.observations.items() if name in steps}
 
 

@@ -172,16 +172,27 @@ def _guide(tree: Any, config: RunConfig) -> Iterator[Check]:
     """How well the guide covers the posterior, by its importance weights."""
     if "sample_stats" not in tree.children or "log_weight" not in tree["sample_stats"].data_vars:
         return
-    from arviz_stats.base.array import array_stats
-
     weights = tree["sample_stats"]["log_weight"].to_numpy().astype(np.float64).ravel()
-    smoothed: Any = array_stats.psislw(-weights)
-    k = float(np.asarray(smoothed[1])) if np.isfinite(weights).all() else math.inf
+    k = _shape(weights)
     limit = good_k(len(weights))
     other = "" if config.guide == "multivariate_normal" else ", or guide = multivariate_normal"
     remedy = f"the posterior is wider than the guide, or of another shape: take more steps{other}, or sample by NUTS"
     text = f"Pareto k of its importance weights is {k:.2f} (below {limit:.2f} is good)"
     yield _check("guide", k <= limit, text, k, remedy, None)
+
+
+def _shape(weights: NDArray[np.float64]) -> float:
+    """Pareto k of log weights: −∞ where all are the same, ∞ where one is not finite, or too few differ for a tail."""
+    from arviz_stats.base.array import array_stats
+
+    if not np.isfinite(weights).all():
+        return math.inf
+    try:
+        # it takes log likelihoods, which are divided by
+        smoothed: Any = array_stats.psislw(-weights)
+    except ValueError:
+        return -math.inf if np.ptp(weights) == 0 else math.inf
+    return float(np.asarray(smoothed[1]))
 
 
 def _pareto(tree: Any) -> list[Check]:

@@ -57,8 +57,6 @@ def good_k(draws: int) -> float:
 
 def loo_of(tree: Any) -> Loo | None:
     """Of the groups `log_likelihood` and `posterior` of a stored fit; None where it holds no likelihood."""
-    from arviz_stats.base.array import array_stats
-
     if "log_likelihood" not in tree.children:
         return None
     efficiency = _efficiency(tree["posterior"])
@@ -69,14 +67,38 @@ def loo_of(tree: Any) -> Loo | None:
         flat = values.to_numpy().astype(np.float64)
         flat = flat.reshape(*flat.shape[:2], -1)
         draws = flat.shape[0] * flat.shape[1]
-        with np.errstate(all="ignore"):
-            found: Any = array_stats.loo(flat, chain_axis=0, draw_axis=1, r_eff=efficiency)
-        parts.append(tuple(np.asarray(one, dtype=np.float64) for one in found))  # pyright: ignore[reportArgumentType]
+        parts.append(_scores(flat, efficiency))
         names += called(str(name), values)
-    if not parts:
+    if not any(len(part[0]) for part in parts) or not any(np.isfinite(part[1]).any() for part in parts):
         return None
     elpd, k, p = (np.concatenate([part[at] for part in parts]) for at in range(3))
     return Loo(tuple(names), elpd, k, p, good_k(draws))
+
+
+def _scores(flat: Array, efficiency: float) -> tuple[Array, Array, Array]:
+    """elpd, Pareto k and effective parameters of the elements of a log likelihood (chains, draws, elements).
+
+    Where the draws do not differ, the first is what they all say, and there is no k (−∞).
+    """
+    from arviz_stats.base.array import array_stats
+
+    elpd, k, p = flat[0, 0].copy(), np.full(flat.shape[2], -np.inf), np.zeros(flat.shape[2])
+    for at in np.flatnonzero(flat.min((0, 1)) != flat.max((0, 1))):
+        try:
+            with np.errstate(all="ignore"):
+                found: Any = array_stats.loo(flat[:, :, at], chain_axis=0, draw_axis=1, r_eff=efficiency)
+            elpd[at], k[at], p[at] = (float(np.asarray(one)) for one in found)
+        except ValueError:
+            # too few different draws for a tail: plain importance sampling, which nobody should trust
+            draws = -flat[:, :, at].ravel()
+            elpd[at], k[at] = -_log_mean_exp(draws), np.inf
+            p[at] = _log_mean_exp(-draws) - elpd[at]
+    return elpd, k, p
+
+
+def _log_mean_exp(values: Array) -> float:
+    high = float(values.max())
+    return high + math.log(float(np.exp(values - high).mean()))
 
 
 def _efficiency(posterior: Any) -> float:

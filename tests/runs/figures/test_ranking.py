@@ -79,3 +79,16 @@ def test_the_command_ranks_and_shows_what_differs(tmp_path: Path, monkeypatch: p
     assert gone.exit_code == 0, gone.output
     assert sorted(path.name for path in (tmp_path / ".qvr" / "runs").iterdir()) == [near, elsewhere]
     assert not list((tmp_path / ".qvr").glob(".deleted*"))
+
+
+def test_a_point_has_no_leave_one_out_and_what_no_latent_moves_has_its_density() -> None:
+    same = np.full((2, 100, 3), -1.5)
+    groups = {
+        "/posterior": xarray.Dataset({"mu": (("chain", "draw"), np.zeros((2, 100)))}),
+        "/log_likelihood": xarray.Dataset({"y": (("chain", "draw", "Row"), same)}, {"Row": np.arange(3)}),
+    }
+    assert loo_of(xarray.DataTree.from_dict(groups)) is None
+    moved = same + np.random.default_rng(1).normal(size=same.shape) * np.array([0.0, 0.1, 0.1])
+    groups["/log_likelihood"] = xarray.Dataset({"y": (("chain", "draw", "Row"), moved)}, {"Row": np.arange(3)})
+    found = loo_of(xarray.DataTree.from_dict(groups))
+    assert found is not None and found.elpd[0] == -1.5 and found.parameters[0] == 0.0 and not len(found.bad)

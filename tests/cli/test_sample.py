@@ -1,0 +1,115 @@
+"""`qvr sample`: posterior and prior predictive and predictions for new rows, against closed forms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+from click.testing import Result
+from typer.testing import CliRunner
+
+from qvr_core.cli import app
+
+MODEL = """\
+object Row : FinSet _
+object G : FinSet _
+program p : Row -> Row
+    data g : Row -> G
+    data x : Row
+    sample u : G <- Normal(0.0, 2.0)
+    observe y[i : Row] <- Normal(u[g[i]] + x[i], 1.0)
+    return u
+"""
+GROUPS = {"b": [1.2, 0.4, 2.2], "a": [-0.3, -1.1, 0.2]}
+SIZED = """\
+object Row : FinSet 3
+program sized : Row -> Row
+    sample m <- Normal(0.0, 1.0)
+    observe y : Row <- Normal(m + x, 1.0)
+    return m
+"""
+FITS = {
+    "nuts": ["--warmup", "200", "--samples", "500", "--chains", "2", "--engine", "replay"],
+    "svi": ["--steps", "1500", "--particles", "4"],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.qvr").write_text(MODEL)
+    rows = "".join(f"{g},0.5,{y + 0.5}\n" for g, values in GROUPS.items() for y in values)
+    (tmp_path / "d.csv").write_text("g,x,y\n" + rows)
+    (tmp_path / "new.csv").write_text("x,g\n0.0,a\n10.0,unheard of\n1.0,b\n")
+    return tmp_path
+
+
+def qvr(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def figures(*arguments: str) -> dict[str, dict[str, float]]:
+    done = qvr("sample", *arguments, "--json")
+    assert done.exit_code == 0, done.output
+    return {row["name"]: row for row in json.loads(done.stdout)}
+
+
+@pytest.mark.parametrize("algorithm", ["nuts", "svi"])
+def test_new_rows_and_levels_not_seen_before(folder: Path, algorithm: str) -> None:
+    done = qvr("run", algorithm, "m.qvr", "--data", "csv:d.csv", *FITS[algorithm])
+    assert done.exit_code == 0, done.output
+    shown = qvr("sample", "last", "--data", "csv:new.csv", "--draws", "1000")
+    assert "1 element of `G` not seen in the fit (`unheard of`): drawn from the prior" in shown.output
+    found = figures("last", "--data", "csv:new.csv", "--draws", "1000")
+    variance = 1 / (1 / 4 + 3)
+    for at, (group, x) in enumerate([("a", 0.0), (None, 10.0), ("b", 1.0)]):
+        mean = x if group is None else x + variance * sum(GROUPS[group])
+        spread = 4.0 if group is None else variance
+        assert found[f"y[{at}]"]["mean"] == pytest.approx(mean, abs=0.3)
+        assert found[f"y[{at}]"]["sd"] == pytest.approx(np.sqrt(spread + 1), rel=0.1)
+    # without new rows: those of the fit, its groups in their order
+    again = figures("last", "--draws", "1000")
+    assert again["y[0]"]["mean"] == pytest.approx(0.5 + variance * sum(GROUPS["b"]), abs=0.2)
+    done = qvr("sample", "last", "--data", "csv:new.csv", "-o", "drawn.nc")
+    assert done.exit_code == 0 and "wrote drawn.nc" in done.output
+    with xarray.open_dataset("drawn.nc", engine="h5netcdf") as stored:
+        assert stored["y"].dims == ("chain", "draw", "Row") and stored["y"].shape == (1, 200, 3)
+
+
+def test_the_prior_needs_no_fit(folder: Path) -> None:
+    found = figures("m.qvr", "--prior", "--data", "csv:d.csv", "--draws", "2000")
+    assert set(found) == {"u[b]", "u[a]", *(f"y[{at}]" for at in range(6))}
+    assert found["u[a]"]["sd"] == pytest.approx(2.0, rel=0.1)
+    assert found["y[3]"]["mean"] == pytest.approx(0.5, abs=0.2)
+    assert found["y[3]"]["sd"] == pytest.approx(np.sqrt(5.0), rel=0.1)
+    assert not (folder / ".qvr").exists()
+    refused = qvr("sample", "m.qvr")
+    assert refused.exit_code == 2 and "add --prior" in refused.output
+
+
+def test_a_declared_number_of_rows_is_that_of_the_new_ones(folder: Path) -> None:
+    (folder / "s.qvr").write_text(SIZED)
+    (folder / "s.csv").write_text("x,y\n0,1\n0,2\n0,0\n")
+    (folder / "t.csv").write_text("x\n5\n-5\n0\n0\n")
+    done = qvr("run", "nuts", "s.qvr", "--data", "csv:s.csv", *FITS["nuts"])
+    assert done.exit_code == 0, done.output
+    found = figures("last", "--data", "csv:t.csv", "--draws", "1000")
+    assert [round(found[f"y[{at}]"]["mean"] - 0.75) for at in range(4)] == [5, -5, 0, 0]
+    wrong = qvr("sample", "last", "--data", "t.csv")
+    assert wrong.exit_code == 1 and "csv:t.csv" in wrong.output
+    lacking = qvr("sample", "last", "--data", "csv:none.csv")
+    assert lacking.exit_code != 0 and "none.csv" in lacking.output
+
+
+def test_latents_of_rows_without_labels_are_no_guess(folder: Path) -> None:
+    (folder / "s.qvr").write_text(SIZED.replace("sample m <-", "sample m : Row <-"))
+    (folder / "s.csv").write_text("x,y\n0,1\n0,2\n0,0\n")
+    (folder / "t.csv").write_text("x\n5\n-5\n")
+    done = qvr("run", "nuts", "s.qvr", "--data", "csv:s.csv", *FITS["nuts"])
+    assert done.exit_code == 0, done.output
+    refused = qvr("sample", "last", "--data", "csv:t.csv")
+    assert refused.exit_code == 1
+    assert "the new data have 2 rows, and `Row`, which latents run over, has 3 elements" in refused.output
