@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,8 @@ class DataChecks:
         self._documents = documents
         self._workspace = workspace
         self._found: dict[str, list[DataFinding]] = {}
+        self._about: dict[str, dict[str, Mapping[str, str]]] = {}
+        """By document and program: of each data name what the files hold."""
         self._asked: dict[str, tuple[int, int]] = {}
         """The state of each document that was looked at last: which it was, and how often it had been edited."""
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -64,7 +67,7 @@ class DataChecks:
     async def _check(self, document: Document, path: Path) -> None:
         work = partial(findings, document.snapshot, path, self._workspace)
         try:
-            found = await asyncio.get_running_loop().run_in_executor(None, work)
+            found, self._about[document.uri] = await asyncio.get_running_loop().run_in_executor(None, work)
         except Exception:
             log.exception("the data of %s could not be checked", path)
             return
@@ -74,6 +77,10 @@ class DataChecks:
             if self._client.has("workspace.diagnostics.refreshSupport"):
                 # an editor that pulls asks again
                 self._client.spawn(self._client.ask("workspace/diagnostic/refresh", None))
+
+    def about(self, uri: str) -> Mapping[str, Mapping[str, str]]:
+        """By program, of each data name what the files hold, as they were read last."""
+        return self._about.get(uri, {})
 
     def located(self, document: Document) -> list[LocatedDiagnostic]:
         """The diagnostics of a document's data, at the places of its text as it is."""
@@ -92,17 +99,20 @@ class DataChecks:
         self._timers.clear()
 
 
-def findings(snapshot: Snapshot, path: Path, workspace: Workspace) -> list[DataFinding]:
-    """What does not fit between a file's programs and the data that its settings name; nothing of a file with errors,
-    whose programs are not what they will be."""
-    from qvr_core.runs.record.data_checks import check_data
+def findings(
+    snapshot: Snapshot, path: Path, workspace: Workspace
+) -> tuple[list[DataFinding], dict[str, Mapping[str, str]]]:
+    """What does not fit between a file's programs and the data that its settings name, and what the data hold; nothing
+    of a file with errors, whose programs are not what they will be."""
+    from qvr_core.runs.record.data_checks import looked_at
     from qvr_core.runs.record.settings import UsageProblem, main_program, resolve
     from qvr_core.semantics.types.diagnostics import Severity
 
     held = workspace.settings_text(path)
     if held is None or any(one.severity is Severity.ERROR for one in snapshot.diagnostics()):
-        return []
+        return [], {}
     found: list[DataFinding] = []
+    about: dict[str, Mapping[str, str]] = {}
     main = main_program(snapshot.model)
     for name in snapshot.model.programs:
         try:
@@ -111,5 +121,7 @@ def findings(snapshot: Snapshot, path: Path, workspace: Workspace) -> list[DataF
             continue
         own = any(f"[run.{quoted}]" in held[1] for quoted in (name, f'"{name}"'))
         if own or name == main:
-            found += check_data(snapshot, name, resolved.config, held[0].parent)
-    return found
+            looked = looked_at(snapshot, name, resolved.config, held[0].parent)
+            found += looked.findings
+            about[name] = looked.about
+    return found, about

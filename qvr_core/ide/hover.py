@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -43,16 +44,22 @@ from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.spaces import Finite
 from qvr_core.semantics.types.walk import all_steps, parts, walk
 from qvr_core.syntax.source import Cursor
-from qvr_core.syntax.tree import Statement
+from qvr_core.syntax.tree import ProgramHeader, Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
 
-def hover(snapshot: Snapshot, cursor: Cursor) -> Hover | None:
-    """What stands at the cursor; None where there is nothing to say."""
+def hover(snapshot: Snapshot, cursor: Cursor, held: Mapping[str, Mapping[str, str]] | None = None) -> Hover | None:
+    """What stands at the cursor; None where there is nothing to say.  `held` is what files hold, by program and name of
+    the data."""
     target = target_at(snapshot, cursor)
     content = _content(snapshot, target) if target is not None else ()
+    if held and content and isinstance(target, Found) and target.symbol.kind in ("data", "site", "binding"):
+        header = snapshot.statement_at(cursor)
+        node = None if header is None else header.header.unit.node
+        program = node.name.text if isinstance(node, ProgramHeader) else ""
+        content = prose(content, held.get(program, {}).get(target.symbol.name, ""))
     return Hover(content, range_of(snapshot, target)) if target is not None and content else None
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @on_part
 def hover(session: Session, document: View, params: Json) -> Json | None:
-    answer = ask(document.snapshot, document.cursor(params["position"]))
+    held = session.data_checks.about(document.uri)
+    answer = ask(document.snapshot, document.cursor(params["position"]), held)
     if answer is None:
         return None
     return {

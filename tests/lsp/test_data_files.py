@@ -103,3 +103,27 @@ async def test_settings_name_the_files(folder: Path) -> None:
     gone = await told(editor, uri, "there is no such file")
     assert gone[0]["range"]["start"]["line"] == 2
     assert await editor.stop() == 0
+
+
+async def test_hover_on_a_data_name_says_what_the_file_holds(folder: Path) -> None:
+    editor = await Editor.start()
+    await editor.initialize(FULL, folder=folder)
+    uri, houses = (folder / "radon.qvr").as_uri(), folder / "houses.csv"
+    write(houses, HOUSES.replace("0.4", "x"))
+    editor.open(uri, RADON)
+    await told(editor, uri, "`x` is not a number")
+    write(houses, HOUSES)
+    editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": houses.as_uri(), "type": 2}]})
+    await told(editor, uri, None)
+
+    async def hover(word: str) -> str:
+        line = next(at for at, text in enumerate(RADON.split("\n")) if word in text)
+        column = RADON.split("\n")[line].index(word)
+        where = {"textDocument": {"uri": uri}, "position": {"line": line, "character": column + 1}}
+        return (await editor.request("textDocument/hover", where))["contents"]["value"]
+
+    assert "houses.csv`: 3 values; 0.1 to 0.4, mean 0.2667" in await hover("log_radon : House <-")
+    assert "houses.csv`: 3 values; `anoka` 2, `becker` 1" in await hover("county : House")
+    assert "houses.csv`: 3 values; 0 to 1, mean 0.6667" in await hover("floor, ")
+    assert editor.maps("torch") == editor.maps("polars") == 0
+    assert await editor.stop() == 0

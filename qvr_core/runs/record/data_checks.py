@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from qvr_core.data.typed.checking import data_problems
 from qvr_core.data.typed.csv_text import read_csv
 from qvr_core.data.typed.nested import nested_arrays
 from qvr_core.data.typed.sources import Source, Sources
+from qvr_core.data.typed.summary import summaries
 from qvr_core.runs.record.config import TABLES, RunConfig
 from qvr_core.semantics.file.placed_diagnostics import LocatedFix, TextEdit
 from qvr_core.semantics.file.references import unit_references
@@ -93,14 +94,27 @@ def _json(path: str, first: int) -> Source | None:
     return nested_arrays(cast(Mapping[str, Any], content), path, first)
 
 
+@dataclass(frozen=True)
+class DataCheck:
+    """What was found in the files of a program: what does not fit, and of each data name what they hold."""
+
+    findings: list[DataFinding] = field(default_factory=list[DataFinding])
+    about: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
 def check_data(
     snapshot: Snapshot, program: str, config: RunConfig, base: Path, other: Read | None = None
 ) -> list[DataFinding]:
     """What does not fit between a program and the files that its settings name; `base` is where their paths start."""
+    return looked_at(snapshot, program, config, base, other).findings
+
+
+def looked_at(snapshot: Snapshot, program: str, config: RunConfig, base: Path, other: Read | None = None) -> DataCheck:
+    """As `check_data`, with what the files hold of each name."""
     model = snapshot.model.programs.get(program)
     files = {**{name: _split(table) for name, table in config.tables.items()}, "": (config.source, config.data_path)}
     if model is None or model.template or all(kind not in TABLES for kind, _ in files.values()):
-        return []
+        return DataCheck()
     needs = needs_of(model)
     found: dict[str, Source] = {}
     for name, (kind, path) in files.items():
@@ -111,12 +125,13 @@ def check_data(
             first = int(config.one_based is not False) if kind == "json" else int(bool(config.one_based))
             source = plain_reader(shown, kind, first) or (other(shown, kind) if other is not None else None)
         except DataProblem as problem:
-            return [DataFinding(problem, model.origin)]
+            return DataCheck([DataFinding(problem, model.origin)])
         if source is None:
-            return []
+            return DataCheck()
         found[name] = source
     sources = Sources(found.pop("", None), found, config.columns, int(bool(config.one_based)))
-    return [_finding(problem, needs, model.origin) for problem in data_problems(needs, sources)]
+    told = [_finding(problem, needs, model.origin) for problem in data_problems(needs, sources)]
+    return DataCheck(told, summaries(needs.all, sources))
 
 
 def _split(table: str) -> tuple[str, str]:
