@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from qvr_core.semantics.language.families import FAMILIES
 from scripts.vocabulary import FILES, VOCABULARY, fresh
 from tests.spec.cases import Case, problems, read_cases
 
@@ -46,6 +47,12 @@ def test_the_words_of_the_language_are_fresh(path: Path) -> None:
 def test_every_word_of_the_checker_is_in_the_reference(kind: str) -> None:
     missing = [word for word in VOCABULARY[kind] if not re.search(rf"`[^`\n]*\b{word}\b", TEXT)]
     assert missing == []
+
+
+def test_families_that_can_be_noncentred_are_named() -> None:
+    sentence = next(line for line in TEXT.splitlines() if "Families of a location and scale can be so" in line)
+    wanted = {name for name, family in FAMILIES.items() if family.noncentred}
+    assert wanted and {name for name in FAMILIES if re.search(rf"\b{name}\b", sentence)} == wanted
 
 
 # ---------------------------------------------------------------- citations
