@@ -83,7 +83,8 @@ class Frame:
             value = self.request.observations.get(name)
             if value is None:
                 value = self.data.get(name)
-            cell = None if value is None else self._cell(name, value)
+            # a cell says itself whether it has rows
+            cell = value if value is None or isinstance(value, Cell) else self._cell(name, value)
         self.given[name] = cell
         return cell
 

@@ -1,0 +1,115 @@
+"""`qvr calibrate FILE`: simulation-based calibration of a program and its sampler."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from qvr_core.cli.files import read_program, stop, write_out
+
+if TYPE_CHECKING:
+    from qvr_core.inference.calibration import Rank
+
+app = typer.Typer()
+
+BINS = 16
+
+
+@app.command()
+def calibrate(
+    file: str = typer.Argument(metavar="FILE.qvr", help="A program whose latents all data share."),
+    replicates: int = typer.Option(200, "--replicates", min=20, max=10_000, help="Data sets drawn from the prior."),
+    data: str | None = typer.Option(
+        None, "--data", metavar="SOURCE:PATH", help="Shapes and predictors; qvr.toml's by default, else synthetic."
+    ),
+    other: str | None = typer.Option(
+        None, "--fit", metavar="OTHER.qvr", help="Sample this program's posterior instead."
+    ),
+    seed: int = typer.Option(0, "--seed", min=0, help="Seed of everything random."),
+    as_json: bool = typer.Option(False, "--json", help="As JSON: one object a number, with its ranks."),
+) -> None:
+    """Does the sampler find what was put in?  Ranks of latents drawn from the prior among draws of the posterior of
+    data drawn with them: uniform where program and sampler agree.  Exit status 1 where they are not."""
+    from rich.progress import Progress
+
+    from qvr_core.analysis import Analyzer
+    from qvr_core.cli.console import PlainConsole
+    from qvr_core.cli.run import unstored
+    from qvr_core.data.problems import DataProblem
+    from qvr_core.inference import calibration
+    from qvr_core.inference.pointwise import Given
+    from qvr_core.runs.prepare.failures import Refused
+    from qvr_core.runs.prepare.prepare import prepare
+    from qvr_core.runtime.values.errors import RuntimeProblem
+
+    job = unstored(file, {"algorithm": "nuts"} | ({"data": data} if data is not None else {}))
+    try:
+        prepared = prepare(job, Analyzer(job.text).snapshot())
+        _, given = prepared.train.batch(_first())
+        observed = Given(prepared.model, None, given).observed_data()
+        if not observed:
+            stop(f"`{prepared.program.name}` observes nothing: there is no posterior to calibrate", 1)
+        fixed = {name: value for name, value in given.items() if name not in observed}
+        fitted = None
+        if other is not None:
+            text = read_program(other)
+            fitted = prepare(job.model_copy(update={"text": text, "program": None}), Analyzer(text).snapshot()).model
+        with Progress(console=PlainConsole(stderr=True), transient=True) as bar:
+            task = bar.add_task(f"{replicates} replicates", total=None)
+            ranks = calibration.calibrate(
+                prepared.model, fixed, observed, replicates, fitted=fitted, seed=seed,
+                watch=lambda now: bar.update(task, completed=now.draw + 1, total=now.total),
+            )  # fmt: skip
+    except DataProblem as problem:
+        stop(str(problem), 2 if problem.usage else 1)
+    except (Refused, RuntimeProblem) as problem:
+        stop(str(problem), 1)
+    if as_json:
+        rows = [_row(one) for one in ranks]
+        write_out(json.dumps({"replicates": replicates, "numbers": rows}, ensure_ascii=False, indent=1) + "\n")
+    else:
+        _show(ranks, replicates)
+    if not all(one.passed for one in ranks):
+        raise typer.Exit(1)
+
+
+def _first() -> Any:
+    import torch
+
+    return torch.zeros(1, dtype=torch.int64)
+
+
+def _row(one: Rank) -> dict[str, Any]:
+    from qvr_core.inference.calibration import verdict
+
+    return {
+        "name": one.name, "passed": one.passed, "verdict": verdict(one), "distance": one.distance, "limit": one.limit,
+        "draws": one.draws, "ranks": list(one.ranks),
+    }  # fmt: skip
+
+
+def _show(ranks: list[Rank], replicates: int) -> None:
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    from qvr_core.cli.display import BLOCKS, console
+    from qvr_core.inference.calibration import verdict
+    from qvr_core.syntax.printable import printable
+
+    title = f"ranks of {replicates} replicates among {ranks[0].draws} draws each" if ranks else "no latents"
+    table = Table(Column("name", no_wrap=True), "ranks, low to high", "distance", "limit", "verdict", title=title)
+    for one in ranks:
+        counts = one.histogram(BINS)
+        scale = (len(BLOCKS) - 1) / max(2 * replicates / BINS, *counts)
+        bars = "".join(BLOCKS[round(count * scale)] for count in counts)
+        style = "green" if one.passed else "bold yellow"
+        figures = (f"{one.distance:.2f}", f"{one.limit:.2f}")
+        table.add_row(Text(printable(one.name)), bars, *figures, Text(verdict(one), style))
+    out = console()
+    out.print(table)
+    bad = sum(not one.passed for one in ranks)
+    out.print(
+        f"{bad} of {len(ranks)} numbers are not calibrated" if bad else f"all {len(ranks)} numbers are calibrated"
+    )

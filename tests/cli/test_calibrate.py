@@ -1,0 +1,89 @@
+"""Simulation-based calibration: uniform ranks of good programs, and what is said of a wrong one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from click.testing import Result
+from typer.testing import CliRunner
+
+from qvr_core.cli import app
+from qvr_core.dsl import loads
+from qvr_core.inference import calibration
+from qvr_core.inference.calibration import ReplicatePotential, distance, envelope
+from qvr_core.inference.mcmc.potential import ProgramPotential
+
+NORMAL = """\
+object Row : FinSet 10
+program normal : Row -> Row
+    sample mu <- Normal(0.0, 1.0)
+    observe y : Row <- Normal(mu, 1.0)
+    return mu
+"""
+MIXTURE = """\
+object Row : FinSet 6
+object C : FinSet 2
+program m : Row -> Row
+    sample w <- Dirichlet(2.0) [over=C]
+    sample a : C <- Normal(0.0, 1.0)
+    marginalize z : Row <- Categorical(w)
+        observe y : Row <- Normal(a[z], 0.7)
+    return a
+"""
+
+
+def qvr(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+@pytest.mark.parametrize("text", [NORMAL, MIXTURE])
+def test_each_chain_sees_its_own_replicate(text: str) -> None:
+    model = loads(text).morphism
+    rows = 10 if text is NORMAL else 6
+    y = torch.randn(3, rows, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    potential = ReplicatePotential(model, {}, {"y": y})
+    q = torch.randn(3, potential.width, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    value, gradient = potential.value_and_grad(q)
+    for at in range(3):
+        one, slope = ProgramPotential(model, None, {"y": y[at]}).value_and_grad(q[at : at + 1])
+        assert float(value[at]) == pytest.approx(float(one[0]))
+        torch.testing.assert_close(gradient[at : at + 1], slope)
+
+
+def test_uniform_ranks_pass_as_often_as_was_asked() -> None:
+    generator = np.random.default_rng(11)
+    limit = envelope(100, 63, 0.05)
+    passed = [distance(generator.integers(0, 64, 100), 63) <= limit for _ in range(2000)]
+    assert np.mean(passed) == pytest.approx(0.95, abs=0.02)
+    # a posterior of half the width, and one that leans
+    assert distance(np.concatenate([np.zeros(50), np.full(50, 63)]).astype(int), 63) > limit
+    assert distance(generator.integers(0, 40, 100), 63) > limit
+
+
+def test_a_right_program_is_calibrated_and_a_wrong_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.qvr").write_text(NORMAL.replace("FinSet 10", "FinSet 2"))
+    (tmp_path / "narrow.qvr").write_text(
+        (tmp_path / "m.qvr").read_text().replace("Normal(0.0, 1.0)", "Normal(0.0, 0.5)")
+    )
+    monkeypatch.setattr(calibration, "THIN", 3)
+    right = qvr("calibrate", "m.qvr")
+    assert right.exit_code == 0, right.output
+    assert "all 1 numbers are calibrated" in right.output and "uniform" in right.output
+    wrong = qvr("calibrate", "m.qvr", "--fit", "narrow.qvr", "--json")
+    assert wrong.exit_code == 1, wrong.output
+    (found,) = json.loads(wrong.stdout)["numbers"]
+    assert found["name"] == "mu" and found["verdict"] == "not uniform: the posterior is too narrow"
+    assert len(found["ranks"]) == 200 and not (tmp_path / ".qvr").exists()
+
+
+def test_what_cannot_be_calibrated_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flat.qvr").write_text(NORMAL.replace("Normal(0.0, 1.0)", "Flat()"))
+    refused = qvr("calibrate", "flat.qvr", "--replicates", "20")
+    assert refused.exit_code == 1 and "Flat" in refused.output
+    assert qvr("calibrate", "none.qvr").exit_code == 2
