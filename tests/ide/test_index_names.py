@@ -7,6 +7,7 @@ import pytest
 from qvr_core.analysis import analyse
 from qvr_core.ide.answers import Refusal
 from qvr_core.ide.completion.completion import complete
+from qvr_core.ide.completion.signature import signature
 from qvr_core.ide.edits.rename import rename
 from qvr_core.ide.hover import hover
 from qvr_core.ide.indices import chain_note
@@ -185,6 +186,43 @@ def test_what_an_index_may_be_comes_first(line: str, first: list[str]) -> None:
     chosen = [item.label for item in found[: len(first)]]
     assert chosen == first
     assert "Wide" not in [item.label for item in found]
+
+
+@pytest.mark.parametrize(
+    ("line", "label", "current", "said"),
+    [
+        ("let eta[i : House] = a[$0]", "a[County]", "County", "an element of `County`, such as `county[i]`"),
+        ("let eta[i : House] = beta[county[i], $0]", "beta[County, Feature]", "Feature", "an element of `Feature`"),
+        ("let eta[i : House] = beta[county[$0]]", "county[House]", "House", "an element of `House`, such as `i`"),
+        ("let eta = sum(beta[$0] for c : County)", "beta[County, Feature]", "County", "such as `c`"),
+        ("let eta = softmax(beta, over=$0)", "softmax(x, dim, over=)", "over=", "here `County` or `Feature`"),
+        ("let eta = softmax(2.0 * beta, over=$0)", "softmax(x, dim, over=)", "over=", "a set that `x` runs over"),
+        ("observe y[i : House] <- Normal(0.0, $0)", "Normal(loc, scale)", "scale", "positive"),
+        ("observe k[i : House] <- Categorical($0)", "Categorical(probs)", "probs", "its last axis is the vector"),
+        (
+            "observe k <- MultivariateNormal(a, $0)",
+            "MultivariateNormal(loc, scale_tril)",
+            "scale_tril",
+            "its last two axes are the matrix",
+        ),
+    ],
+)
+def test_signatures_speak_of_axes(line: str, label: str, current: str, said: str) -> None:
+    found = signature(*at(f"{INDEXED}    {line}\n    return a\n"))
+    assert found is not None and found.label == label
+    name, text = found.parameters[found.active]
+    assert name == current
+    assert said in markdown(text)
+
+
+def test_the_signature_of_an_indexed_draw_says_for_what_it_draws() -> None:
+    found = signature(*at(f"{INDEXED}    observe y[i : House] <- Normal($0)\n    return a\n"))
+    assert found is not None and "One draw for each `i : House`." in markdown(found.documentation)
+
+
+def test_the_sets_of_the_argument_come_first_behind_over() -> None:
+    found = [item.label for item in complete(*at(f"{INDEXED}    let eta = softmax(beta, over=$0)\n    return a\n"))]
+    assert found == ["County", "Feature", "House"]
 
 
 def test_names_are_offered_with_their_axes() -> None:

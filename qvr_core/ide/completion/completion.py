@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.draws import draws_offered, given_by_left, item_of_cell, scans_offered
-from qvr_core.ide.completion.indexing import indexed_name, indices_offered, sets_offered
+from qvr_core.ide.completion.indexing import indexed_name, indices_offered, over_offered, sets_offered
 from qvr_core.ide.completion.offers import (
     BEST,
     GOOD,
@@ -361,6 +361,8 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
             yield from bound_offered(snapshot, place)
         case _ if bracket is not None and bracket.since and bracket.since[-1].kind == "COLON":
             yield from sets_offered(snapshot, place)  # of an index
+        case _ if bracket is not None and (offered := over_offered(snapshot, place, bracket)) is not None:
+            yield from offered
         case _ if bracket is not None and indexed_name(place, bracket) is not None:
             yield from indices_offered(snapshot, place, bracket)
             yield from (replace(item, rank=max(item.rank, PLAIN)) for item in _arithmetic(snapshot, place))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
 Axes = tuple[str | None, ...]
+Known = tuple[Axes, str, str | None]
+"""Axes, type as text, and the set that the elements are of."""
 
 
 def sets_offered(snapshot: Snapshot, place: Context) -> Items:
@@ -44,21 +47,27 @@ def indexed_name(place: Context, bracket: Bracket) -> Token | None:
 def indices_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
     """Indices of the axis's set first, then values that are its elements, then its labels."""
     name = indexed_name(place, bracket)
-    program = _program(snapshot, place)
-    known = {} if program is None else _axes_of(program)
-    axes = known.get(name.text, ((), "", None))[0] if name is not None else ()
+    known = axes_at(snapshot, place)
+    axes = known.get(name.text, NO_AXES)[0] if name is not None else ()
     wanted = axes[bracket.position] if bracket.position < len(axes) else None
-    running = tuple(_running(place))
-    for index, over in running:
+    indices = tuple(running(place))
+    for index, over in indices:
         rank = BEST if wanted is None or over == wanted else PLAIN
         yield Completion(index, "parameter", f"an index of {over}", rank=rank)
     if wanted is None:
         return
-    for value, (over, text, element) in known.items():
-        if element == wanted and len(over) == 1:
-            for index in (index for index, own in running if own == over[0]):
-                yield Completion(f"{value}[{index}]", "data", text, rank=GOOD)
+    for looked_up, text in gathers(known, indices, wanted):
+        yield Completion(looked_up, "data", text, rank=GOOD)
     yield from _labels(snapshot, wanted)
+
+
+def gathers(
+    known: Mapping[str, Known], indices: Sequence[tuple[str, str]], wanted: str | None
+) -> Iterator[tuple[str, str]]:
+    """`county[i]` and its type: values that are elements of a set, at the indices in sight."""
+    for value, (over, text, element) in known.items():
+        if element is not None and element == wanted and len(over) == 1:
+            yield from ((f"{value}[{index}]", text) for index, own in indices if own == over[0])
 
 
 def _labels(snapshot: Snapshot, wanted: str) -> Items:
@@ -70,16 +79,43 @@ def _labels(snapshot: Snapshot, wanted: str) -> Items:
         yield Completion(written, "enum", f"an element of {wanted}", rank=GOOD)
 
 
-def _program(snapshot: Snapshot, place: Context) -> m.Program | None:
+def over_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items | None:
+    """What may stand behind `over=` in a call: the sets of the first argument, where it is a name, before others; None
+    elsewhere."""
+    since = bracket.since
+    if len(since) < 2 or since[0].text != "over" or since[1].kind != "EQUAL":
+        return None
+    return _over_offered(snapshot, place, axes_of_first(snapshot, place, bracket))
+
+
+def _over_offered(snapshot: Snapshot, place: Context, own: Axes) -> Items:
+    for name in own:
+        if name is not None:
+            yield Completion(name, "class", "a set of the first argument", rank=BEST)
+    yield from (replace(item, rank=max(item.rank, PLAIN)) for item in sets_offered(snapshot, place))
+
+
+def axes_of_first(snapshot: Snapshot, place: Context, bracket: Bracket) -> Axes:
+    """The sets that the first argument of a call runs over; () where it is more than a name, or still to be written."""
+    first = place.tokens[bracket.start + 1 : bracket.start + 3]
+    alone = len(first) == 2 and first[0].kind == "NAME" and first[1].kind == "COMMA"
+    return axes_at(snapshot, place).get(first[0].text, NO_AXES)[0] if alone else ()
+
+
+NO_AXES: Known = ((), "", None)
+
+
+def axes_at(snapshot: Snapshot, place: Context) -> dict[str, Known]:
+    """For each name of the program at a cursor: its axes, its type as text, and the set that its elements are of."""
     names = place.statement.header.unit.declares if place.statement is not None else ()
-    return model_of(snapshot).programs.get(names[0].text) if names else None
+    program = model_of(snapshot).programs.get(names[0].text) if names else None
+    return {} if program is None else _axes_of(program)
 
 
 # ---------------------------------------------------------------- the axes of names
 
 
-def _axes_of(program: m.Program) -> dict[str, tuple[Axes, str, str | None]]:
-    """For each name of a program: its axes, its type as text, and the set that its elements are of."""
+def _axes_of(program: m.Program) -> dict[str, Known]:
     found = {item.name: _of_type(item.type) for item in program.data}
     for step in all_steps(program.steps):
         match step:
@@ -97,13 +133,13 @@ def _axes_of(program: m.Program) -> dict[str, tuple[Axes, str, str | None]]:
     return found
 
 
-def _of_type(kind: m.ValueType) -> tuple[Axes, str, str | None]:
+def _of_type(kind: m.ValueType) -> Known:
     names = (*kind.indexed, *((kind.event,) if kind.event is not None else ()))
     axes = tuple(None if name is None else set_of(name) for name in names)
     return axes, type_text(kind), kind.space.nominal if isinstance(kind.space, Finite) else None
 
 
-def _of_site(site: m.Site, name: str) -> tuple[Axes, str, str | None]:
+def _of_site(site: m.Site, name: str) -> Known:
     plate = plate_of(site)
     spaces = (
         *(factors_of(plate.space) if plate is not None else ()),
@@ -117,13 +153,13 @@ def _of_site(site: m.Site, name: str) -> tuple[Axes, str, str | None]:
 # ---------------------------------------------------------------- the indices in sight
 
 
-def _running(place: Context) -> Iterator[tuple[str, str]]:
+def running(place: Context) -> Iterator[tuple[str, str]]:
     """The indices that are in sight at a cursor, each with its set: those of the step, then of comprehensions."""
-    seen: dict[str, str] = dict(_binders(place.tokens))
+    seen: dict[str, str] = dict(binders(place.tokens))
     if place.placed is not None:
         # A comprehension names its indices behind its body: the line as it stands knows them.
         bound = {name.text for name in names_of(place.placed.unit) if name.part == "local-bind"}
-        later = dict(_binders(_tokens(place)))
+        later = dict(binders(_tokens(place)))
         seen |= {name: over for name, over in later.items() if name in bound or name not in seen}
     yield from seen.items()
 
@@ -133,7 +169,7 @@ def _tokens(place: Context) -> Sequence[Token]:
     return tokenize(place.placed.unit.text, place.start)[0]
 
 
-def _binders(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
+def binders(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
     """`i : I` in brackets or behind `for`."""
     for name, colon, over in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if name.kind == over.kind == "NAME" and colon.kind == "COLON":

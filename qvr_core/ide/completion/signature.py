@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Signature
 from qvr_core.ide.completion.context import Bracket, Context, context_at
+from qvr_core.ide.completion.indexing import NO_AXES, axes_at, axes_of_first, binders, gathers, indexed_name, running
 from qvr_core.ide.prose import prose
 from qvr_core.ide.symbols import Symbol, lookup
 from qvr_core.ide.target import called
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.builtins import BUILTINS, BuiltinFunction
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
@@ -40,17 +41,43 @@ def signature(snapshot: Snapshot, cursor: Cursor) -> Signature | None:
 def _signature(snapshot: Snapshot, place: Context, bracket: Bracket) -> Signature | None:
     if bracket.kind == "LPAR":
         symbol = called(snapshot, place, bracket)
-        return None if symbol is None else _call(snapshot, symbol, bracket)
-    if bracket.kind == "LSQB" and len(place.brackets) == 1:
-        return _options(place, bracket)
+        return None if symbol is None else _call(snapshot, place, symbol, bracket)
+    if bracket.kind == "LSQB":
+        indexed = _indexed(snapshot, place, bracket)
+        return _options(place, bracket) if indexed is None and len(place.brackets) == 1 else indexed
     return None
 
 
-def _call(snapshot: Snapshot, symbol: Symbol, bracket: Bracket) -> Signature | None:
+def _indexed(snapshot: Snapshot, place: Context, bracket: Bracket) -> Signature | None:
+    """Behind `a[`: the sets that index `a`, and which of them stands here."""
+    name = indexed_name(place, bracket)
+    known = axes_at(snapshot, place)
+    axes, text, _ = known.get(name.text, NO_AXES) if name is not None else NO_AXES
+    if name is None or not axes:
+        return None
+    in_sight = tuple(running(place))
+    fitting = (
+        [*(index for index, runs in in_sight if runs == over), *(text for text, _ in gathers(known, in_sight, over))]
+        for over in axes
+    )
+    parameters = tuple((over or "_", _index_text(over, own)) for over, own in zip(axes, fitting, strict=True))
+    label = f"{name.text}[{', '.join(over for over, _ in parameters)}]"
+    return _signature_of(label, f"`{name.text} : {text}`", parameters, bracket)
+
+
+def _index_text(over: str | None, fitting: list[str]) -> str:
+    """What may stand in one place of an index."""
+    if over is None:
+        return "an index of an axis without a name"
+    shown = " or ".join(f"`{index}`" for index in fitting[:3])
+    return f"an element of `{over}`" + (f", such as {shown}" if shown else "")
+
+
+def _call(snapshot: Snapshot, place: Context, symbol: Symbol, bracket: Bracket) -> Signature | None:
     name = bracket.before.text if bracket.before is not None else ""
     match symbol.kind:
         case "family":
-            return _family(name, bracket)
+            return _family(name, place, bracket)
         case "combinator":
             return _combinator(name, bracket)
         case "morphism" | "let" | "program":
@@ -59,8 +86,7 @@ def _call(snapshot: Snapshot, symbol: Symbol, bracket: Bracket) -> Signature | N
         case "function":
             return _function(snapshot, name, bracket)
         case "builtin":
-            function = BUILTINS[name]
-            return _made(name, function.summary, tuple((item, "") for item in function.parameters), bracket)
+            return _builtin(snapshot, place, BUILTINS[name], bracket)
         case _:
             return None
 
@@ -87,16 +113,43 @@ def _active(parameters: tuple[tuple[str, str], ...], bracket: Bracket) -> int:
     return min(bracket.position, max(0, len(parameters) - 1))
 
 
-def _family(name: str, bracket: Bracket) -> Signature:
+def _builtin(snapshot: Snapshot, place: Context, function: BuiltinFunction, bracket: Bracket) -> Signature:
+    """A function; one along an axis names it by its set."""
+    if "over" not in function.keywords:
+        return _made(function.name, function.summary, tuple((item, "") for item in function.parameters), bracket)
+    axes = [f"`{over}`" for over in axes_of_first(snapshot, place, bracket) if over is not None]
+    runs = f"here {' or '.join(axes)}" if axes else "a set that `x` runs over"
+    parameters = (
+        ("x", ""),
+        ("dim", "an axis by its position"),
+        ("over=", f"{runs}, or several in parentheses; the last where it is left out"),
+    )
+    return _made(function.name, function.summary, parameters, bracket)
+
+
+EVENTS = ("", "its last axis is the vector", "its last two axes are the matrix")
+
+
+def _family(name: str, place: Context, bracket: Bracket) -> Signature:
     if name == MIXTURE:
         parts = (("weights", "simplex"), ("A(…)", "a family with its arguments"), ("B(…)", "another, and so on"))
         return _made(name, SUMMARY, parts, bracket)
     family = FAMILIES[name]
     parameters = tuple(
-        (item.name if item.default is None else f"{item.name}={item.default:g}", item.constraint)
+        (
+            item.name if item.default is None else f"{item.name}={item.default:g}",
+            "; ".join(filter(None, (item.constraint, EVENTS[item.rank]))),
+        )
         for item in family.parameters
     )
-    return _made(name, family.summary, parameters, bracket)
+    return _made(name, " ".join((family.summary, *_draws(place))), parameters, bracket)
+
+
+def _draws(place: Context) -> tuple[str, ...]:
+    """For which elements a step with indices draws."""
+    drawn = next((at for at, token in enumerate(place.tokens) if token.kind == "DRAW"), 0)
+    indices = ", ".join(f"`{name} : {over}`" for name, over in binders(place.tokens[:drawn]))
+    return (f"One draw for each {indices}.",) if indices else ()
 
 
 def _function(snapshot: Snapshot, name: str, bracket: Bracket) -> Signature | None:
