@@ -10,6 +10,7 @@ from qvr_core.ide.completion.completion import complete
 from qvr_core.ide.completion.offers import partial_answer
 from qvr_core.ide.prose import Prose
 from qvr_lsp.documents import Excerpt, View
+from qvr_lsp.features.data_columns import columns_offered
 from qvr_lsp.features.resolving import on_part
 from qvr_lsp.markup import COMPLETION, markup
 from qvr_lsp.rpc import Json
@@ -52,6 +53,7 @@ def completion(session: Session, document: View, params: Json) -> Json:
         "textDocument.completion.completionItem.snippetSupport"
     )
     found = complete(document.snapshot, document.cursor(params["position"]))
+    found = [*columns_offered(session, document, params["position"]), *found]
     number = next(_numbers)
     _documentation[number] = {made.label: made.documentation for made in found if made.documentation}
     _documentation.pop(number - KEPT, None)

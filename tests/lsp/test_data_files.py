@@ -91,6 +91,40 @@ async def test_editing_the_file_changes_the_problems_of_the_open_program(folder:
     assert await editor.stop() == 0
 
 
+async def answers(editor: Editor, uri: str, text: str, method: str) -> Any:
+    """What is answered at the `$0` of a text."""
+    line = next(at for at, each in enumerate(text.split("\n")) if "$0" in each)
+    character = text.split("\n")[line].index("$0")
+    whole = text.replace("$0", "")
+    editor.change(uri, {"text": whole})
+    where = {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}}
+    return await editor.request(f"textDocument/{method}", where)
+
+
+async def test_columns_sets_and_indices_are_offered_where_they_fit(folder: Path) -> None:
+    editor = await Editor.start()
+    await editor.initialize(FULL, folder=folder)
+    uri = (folder / "radon.qvr").as_uri()
+    editor.open(uri, RADON)
+
+    async def offered(text: str) -> list[str]:
+        found = await answers(editor, uri, text, "completion")
+        return [item["label"] for item in sorted(found["items"], key=lambda item: item["sortText"])]
+
+    assert await offered(RADON.replace("data floor, log_radon : House", "data $0")) == ["uranium", "floor", "log_radon"]
+    assert (await offered(RADON.replace("county : House", "county : $0")))[:2] == ["County", "House"]
+    indexed = RADON.replace("let eta = mu[county] + floor", "let eta[i : House] = mu[$0]")
+    assert (await offered(indexed))[0] == "county[i]"
+    help = await answers(editor, uri, indexed, "signatureHelp")
+    assert help["signatures"][0]["label"] == "mu[County]" and help["activeParameter"] == 0
+    help = await answers(editor, uri, RADON.replace("mu[county] + floor", "sum(mu, over=$0)"), "signatureHelp")
+    assert help["signatures"][0]["label"] == "sum(x, dim, over=)"
+    hover = await answers(editor, uri, RADON.replace("let eta", "let e$0ta"), "hover")
+    assert "eta : House" in hover["contents"]["value"]
+    assert editor.maps("torch") == editor.maps("polars") == 0
+    assert await editor.stop() == 0
+
+
 async def test_settings_name_the_files(folder: Path) -> None:
     editor = await Editor.start()
     await editor.initialize(FULL, folder=folder)

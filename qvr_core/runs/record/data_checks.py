@@ -5,6 +5,7 @@ csv and json files are read by Python's own readers; other formats only where th
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -132,6 +133,17 @@ def looked_at(snapshot: Snapshot, program: str, config: RunConfig, base: Path, o
     sources = Sources(found.pop("", None), found, config.columns, int(bool(config.one_based)))
     told = [_finding(problem, needs, model.origin) for problem in data_problems(needs, sources)]
     return DataCheck(told, summaries(needs.all, sources))
+
+
+def columns_named(config: RunConfig, base: Path) -> dict[str, str]:
+    """The columns of the csv files that settings name, each with its file: what a program may call its data."""
+    found: dict[str, str] = {}
+    for kind, path in (*map(_split, config.tables.values()), (config.source, config.data_path)):
+        if kind == "csv":
+            with contextlib.suppress(DataProblem, OSError):
+                table = read_csv(_shown(base / path), 1)
+                found |= {name: Path(path).name for name in table.columns if name.isidentifier()}
+    return found
 
 
 def _split(table: str) -> tuple[str, str]:
