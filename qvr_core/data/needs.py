@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.types.data_text import data_text, missing_advice
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model import (
@@ -291,7 +291,7 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
     (name, named), *_ = site.bound
     if isinstance(site.draw, ArrowDraw):
         return _need("observed", name, named.space, named.written, site.origin)
-    support = FAMILIES[site.draw.family].support
+    support = facts_of_draw(site.draw).support
     plate: tuple[str, int] | None = None
     size: int | None = None
     if site.ascribed is not None and isinstance(site.ascribed.space, Finite):

@@ -50,8 +50,9 @@ KEYWORDS = {
         Keyword(
             "family",
             "A family of distributions, given by its log density.",
-            "family Skew(loc, scale : Real 1 [low=0.0]) : Real 1\n"
-            "    density(x) = log(2 / scale) + normal((x - loc) / scale)",
+            "family Logistic(loc, scale : Real 1 [low=0.0]) : Real 1\n"
+            "    density(x) = -(x - loc) / scale - log(scale) - 2 * softplus(-(x - loc) / scale)\n"
+            "    draw = loc + scale * logit(Uniform(0, 1))",
         ),
         Keyword("data", "Says what a program reads from outside: over which sets, and of which kind.",
                 "data county : House -> County"),

@@ -17,7 +17,7 @@ from qvr_core.runtime.families.bijectors import Support, constrain, unconstraine
 from qvr_core.runtime.programs.execution import Execution, SiteInfo
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import NoiseSpec
-from qvr_core.runtime.values.errors import DiscreteLatent, NoDensity, RuntimeProblem
+from qvr_core.runtime.values.errors import DiscreteLatent, NoDensity, NoDraws, RuntimeProblem
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -125,9 +125,16 @@ def _movable(model: ProgramModule, name: str, info: SiteInfo, purpose: str) -> N
             "NUTS, or draw it from a wide Normal",
             site=name,
         )
-    if info.improper and info.event is None:
+    if not info.drawn and purpose != "NUTS":
+        raise NoDraws(
+            f"program `{model.name}`: {purpose} draws `{name}` from its prior, whose family does not say how: add "
+            "a line `draw = …` to the family, or use NUTS",
+            site=name,
+        )
+    if info.undrawn and info.event is None:
+        why = "its prior is improper" if info.improper else "the family of its prior has no `draw`"
         raise NoDensity(
-            f"program `{model.name}`: nothing but a draw would tell the shape of `{name}`, and its prior is improper; "
+            f"program `{model.name}`: nothing but a draw would tell the shape of `{name}`, and {why}; "
             "say it by a type, as in `: Group` or `: Real 3`",
             site=name,
         )

@@ -13,11 +13,13 @@ from itertools import takewhile
 
 from qvr_core.syntax.layout import (
     ITEM_WORDS,
+    RULES,
     STATEMENT_WORDS,
     STEP_WORDS,
     Logical,
     code_end,
     gives_value,
+    line_of_family,
     logical_line,
     next_code,
 )
@@ -26,10 +28,10 @@ from qvr_core.syntax.mistakes.openers import near_word
 from qvr_core.syntax.problems import Replacement, problem
 from qvr_core.syntax.tree import Span, SyntaxProblem
 
-# By its opener, what the lines of a block are: a function has the steps of a program, a family has rules.
+# By its opener, what the lines of a block are: a function has the steps of a program.
 BLOCKS = {
     **{"program": "program", "deduction": "deduction", "composition": "composition"},
-    **{"def": "program", "family": "composition"},
+    **{"def": "program", "family": "family"},
 }
 INDENT = "    "
 # Steps that a fix indents at most: it is made anew whenever the statement is cut.
@@ -168,7 +170,7 @@ def block_tree(lines: Sequence[str], found: Extent) -> Block:
     body_kind = "program" if found.kind == "unknown" else found.kind
     words = ITEM_WORDS if body_kind == "deduction" else STEP_WORDS
     sound = next((logical for logical in body if logical.shape.word in words), None)
-    if sound is not None and body_kind != "composition":
+    if sound is not None and body_kind not in RULES:
         # The block stands in the column of its first line that is one, whatever stands askew above.
         levels.append((sound.shape.width, root))
     for logical in body:
@@ -193,6 +195,8 @@ def start_symbol(kind: str, lines: Sequence[str], first: int) -> str:
         return "step"
     if kind == "composition":
         return "composition_rule"
+    if kind == "family":
+        return line_of_family(shape_of(lines[first]).word)
     quoted = lines[first].startswith('"', shape_of(lines[first]).column)
     return "lexicon_entry" if quoted else "deduction_item"
 
@@ -242,7 +246,7 @@ def _attach(block: Block, root: Block, levels: list[tuple[int, Block]], seen: se
     if parent.start == "deduction_item" and shape.word not in ITEM_WORDS:
         block.start = "lexicon_entry"
     elif parent.start == "step" and parent.line.shape.word == "family":
-        block.start = "composition_rule"
+        block.start = line_of_family(shape.word)
 
 
 # Declarations that many write inside of a program.

@@ -19,6 +19,8 @@ STATEMENT_WORDS = (
 )
 STEP_WORDS = ("data", "sample", "observe", "predict", "marginalize", "let", "score", "return")
 ITEM_WORDS = ("atoms", "binders", "rule", "lexicon")
+# Kinds of blocks that are made of rules, `name(…) = …`.
+RULES = ("composition", "family")
 
 _INDENT = re.compile("\ufeff?[ \t\f\v\u00a0]*")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -149,7 +151,7 @@ def next_code(lines: Sequence[str], i: int) -> int:
 
 
 def logical_line(lines: Sequence[str], first: int, kind: str) -> Logical:
-    """The logical line that starts at `first`, in a block of `kind` ('program', 'deduction', 'composition')."""
+    """The logical line that starts at `first`, in a block of `kind`: 'program', 'deduction' or one of `RULES`."""
     start = shape(lines[first])
     deduction = kind == "deduction"
     depth = start.attribute_opens if deduction else start.opens
@@ -181,7 +183,7 @@ def _continues(lines: Sequence[str], start: LineShape, last: int, i: int, depth:
         return False
     if depth:
         return True
-    if kind == "composition" and not deeper and not _LEADS.match(line, found.column):
+    if kind in RULES and not deeper and not _LEADS.match(line, found.column):
         return False
     if _LEADS.match(line, found.column):
         return True
@@ -201,16 +203,21 @@ def _trails_softly(before: str, word: str, kind: str) -> bool:
     elif word == "def":
         slip = True
     else:
-        slip = kind == "composition" or (kind != "statement" and "->" in before)
+        slip = kind in RULES or (kind != "statement" and "->" in before)
     return found is not None and not (found[0] == ":" and slip)
 
 
 def _opens(line: str, found: LineShape, kind: str, deeper: bool) -> bool:
     if kind == "deduction":
         return _ITEM_OPENER.match(line, found.column) is not None
-    if kind == "composition" and not deeper and _RULE_OPENER.match(line, found.column):
+    if kind in RULES and not deeper and _RULE_OPENER.match(line, found.column):
         return True
     return _OPENER.match(line, found.column) is not None
+
+
+def line_of_family(word: str) -> str:
+    """The start symbol of a line of a family's body by its first word: a `let` or another step, or a formula."""
+    return "step" if word in STEP_WORDS and word not in UNRESERVED else "composition_rule"
 
 
 def gives_value(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.types.model import Bound, Expr, FamilyDraw, LetModel, Program, SampleModel, Site
 from qvr_core.semantics.types.walk import operands, walk
 
@@ -22,7 +22,7 @@ def advice(program: Program) -> str | None:
         return None
     site, parameter, latent = found
     chained = site.chain is not None and any(index.lag for index in site.chain.indices)
-    able = isinstance(site.draw, FamilyDraw) and FAMILIES[site.draw.family].noncentred and not chained
+    able = isinstance(site.draw, FamilyDraw) and facts_of_draw(site.draw).noncentred and not chained
     how = "put `[noncentred]` behind its draw" if able else "sample a standard one and shift and scale it in a `let`"
     return f"write `{site.name}` non-centred, since its {parameter} depends on the latent `{latent}`: {how}"
 

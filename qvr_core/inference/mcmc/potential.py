@@ -108,7 +108,7 @@ class ProgramPotential:
         return {
             name: torch.zeros(self.rows, *info.event, dtype=self.dtype)
             for name, info in infos.items()
-            if info.improper and info.event is not None
+            if info.undrawn and info.event is not None
         }
 
     def _inputs(self, chains: int) -> tuple[Any, Mapping[str, Any]]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from qvr_core.runtime.values.first_cause import Computed
+from qvr_core.semantics.language.family import bounds_of, must_lie
 
 _asked: ContextVar[Computed | None] = ContextVar("asked", default=None)
 
@@ -62,14 +63,23 @@ def unsound(value: Tensor, constraint: str) -> str | None:
     """What is wrong with an argument, for `its scale …`; None where nothing is."""
     if value.is_floating_point() and not bool(torch.isfinite(value).all()):
         return counted(value)
-    if constraint not in _RULES:
+    if (ends := bounds_of(constraint)) is not None:
+        entries, must, remedy = beyond(value, *ends), must_lie(*ends), "look at how it is computed"
+    elif constraint in _RULES:
+        wrong, wanted, remedy = _RULES[constraint]
+        entries, must = wrong(value), f"must be {wanted}"
+    else:
         return None
-    wrong, wanted, remedy = _RULES[constraint]
-    entries = wrong(value)
     if not bool(entries.any()):
         return None
     worst = value[entries].flatten()[0].item()
-    return f"is {worst:.4g}, and must be {wanted}: {remedy}"
+    return f"is {worst:.4g}, and {must}: {remedy}"
+
+
+def beyond(value: Tensor, low: float | None, high: float | None) -> Tensor:
+    """Which entries lie outside of two ends; None leaves a side open."""
+    below = torch.zeros_like(value, dtype=torch.bool) if low is None else value < low
+    return below if high is None else below | (value > high)
 
 
 def counted(value: Tensor) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from qvr_core.runtime.families import RUNTIME_FAMILIES, RuntimeFamily
+from qvr_core.runtime.families import RuntimeFamily
 from qvr_core.runtime.families.soundness import asked, unsound
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.frame import Frame
@@ -93,8 +93,8 @@ class Aligned:
 class Arguments:
     """All arguments of one site."""
 
-    def __init__(self, draw: FamilyDraw, site: Site, where: Where, parts: Parts) -> None:
-        self.family = RUNTIME_FAMILIES[draw.family]
+    def __init__(self, draw: FamilyDraw, family: RuntimeFamily, site: Site, where: Where, parts: Parts) -> None:
+        self.family = family
         self.where = where
         self.plate = getattr(site.ascribed.space, "nominal", None) if site.ascribed is not None else None
         named = [(_parameter(self.family, name), name, expr) for name, expr in draw.args]

@@ -12,12 +12,12 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.runtime.families.bijectors import constrain
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arguments import Arguments
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
+from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite, Terms
 from qvr_core.runtime.programs.frame import Frame
@@ -87,8 +87,10 @@ class ChainSite(FamilySite):
         self.index = chain.indices[chain.at].name
         self.lag = chain.indices[chain.at].lag
         drawn = isinstance(chain.start, FamilyDraw)
-        self.start = Arguments(chain.start, site, self.where, parts) if isinstance(chain.start, FamilyDraw) else None
-        self.start_family = RUNTIME_FAMILIES[chain.start.family] if isinstance(chain.start, FamilyDraw) else None
+        self.start = self.start_family = None
+        if isinstance(chain.start, FamilyDraw):
+            self.start_family = runtime_family(chain.start, parts)
+            self.start = Arguments(chain.start, self.start_family, site, self.where, parts)
         self.first = [] if drawn or chain.start is None else [compile_expr(value, parts) for value in chain.start]  # pyright: ignore
 
     def run(self, frame: Frame) -> None:

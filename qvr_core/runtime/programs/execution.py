@@ -124,7 +124,14 @@ class SiteInfo:
     discrete: bool
     density: Density
     improper: bool = False
-    """True where it has no prior to draw from."""
+    """True where its density makes no distribution."""
+    drawn: bool = True
+    """False where its family does not say how to draw."""
+
+    @property
+    def undrawn(self) -> bool:
+        """True where there is no prior to draw from."""
+        return self.improper or not self.drawn
 
     @property
     def final(self) -> tuple[NoiseSpec, ...]:

@@ -13,13 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.runtime.families.bijectors import Support, constrain, restored
 from qvr_core.runtime.families.noise import open_uniforms
 from qvr_core.runtime.families.ordered import ordered
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs.arguments import Aligned, Arguments, joint_shape
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
+from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame, as_tensor
 from qvr_core.runtime.programs.limits import Limits
@@ -46,12 +46,12 @@ class FamilySite:
         self.kind: SiteKind = kind
         self.name = site.name
         space = site.bound[0][1].space if site.bound else None
-        self.family = RUNTIME_FAMILIES[draw.family]
+        family = self.family = runtime_family(draw, parts)
         if isinstance(space, Constrained) and space.kind == "Ordered":
             self.family = ordered(self.family, *sizes(space))
         self.facts = self.family.facts
         self.where = Where(program, f"site `{site.name}`", site.name)
-        self.arguments = Arguments(draw, site, self.where, parts)
+        self.arguments = Arguments(draw, family, site, self.where, parts)
         self.via, self.at, self.mask, self.weight = (
             None if option is None else compile_expr(option, parts)
             for option in (site.via, site.at, site.mask, site.weight)
@@ -76,7 +76,7 @@ class FamilySite:
         spec = NoiseSpec("", shape or (), "uniform" if self.truncated else self.family.noise, True)
         kind = "discrete" if self.discrete else self.family.support(()).kind
         made = (self.name, self.kind, self.kind == "observe", False, shape, kind, (spec,), self.discrete)
-        return SiteInfo(*made, self.site.density, self.facts.improper)
+        return SiteInfo(*made, self.site.density, self.facts.improper, self.facts.drawn)
 
     def run(self, frame: Frame) -> None:
         """Draw or score the site, bind it, and leave a record."""

@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.runtime.families.categories import categorical_draw
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arguments import Arguments
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
+from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
@@ -53,12 +53,12 @@ class HiddenChain:
         self.states = indexed.size_of(model.site.bound[0][1].space)
         self.sizes = tuple(indexed.size_of(index.space) for index in chain.indices)
         self.lagging = bool(chain.indices[chain.at].lag)
-        self.family = RUNTIME_FAMILIES[draw.family]
-        self.arguments = Arguments(draw, model.site, self.where, parts)
+        self.family = runtime_family(draw, parts)
+        self.arguments = Arguments(draw, self.family, model.site, self.where, parts)
         self.start_family = self.start = None
         if isinstance(chain.start, FamilyDraw):
-            self.start_family = RUNTIME_FAMILIES[chain.start.family]
-            self.start = Arguments(chain.start, model.site, self.where, parts)
+            self.start_family = runtime_family(chain.start, parts)
+            self.start = Arguments(chain.start, self.start_family, model.site, self.where, parts)
         self.readers = [
             _reader(step, places, program, parts)
             for step, places in zip(model.body, model.reads, strict=True)

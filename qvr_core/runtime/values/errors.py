@@ -69,6 +69,10 @@ class NoDensity(RuntimeProblem, TypeError):
     """A site without a density was observed, guided or lifted."""
 
 
+class NoDraws(RuntimeProblem, NotImplementedError):
+    """A draw was asked for from a family that does not say how to draw."""
+
+
 class DiscreteLatent(RuntimeProblem, TypeError):
     """A discrete latent where only continuous ones can move."""
 

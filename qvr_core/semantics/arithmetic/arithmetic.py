@@ -20,6 +20,7 @@ from qvr_core.semantics.scope.scope import (
     ArrowEntry,
     DamagedEntry,
     DeductionEntry,
+    DistributionEntry,
     FamilyEntry,
     FunctionEntry,
     ObjectEntry,
@@ -139,6 +140,9 @@ def _variable(name: Name, ctx: StepContext) -> Expr:
             return _size(name, entry, ctx)
         case FunctionEntry():
             ctx.scope.report(NOT_A_VALUE, f"`{name.text}` is a function; call it: `{name.text}(…)`", name.span)
+        case DistributionEntry():
+            message = f"`{name.text}` is a family; draw from it: `sample … <- {name.text}(…)`"
+            ctx.scope.report(NOT_A_VALUE, message, name.span)
         case DeductionEntry():
             return DeductionRef(type=DATA, origin=origin, name=name.text)
         case DamagedEntry():

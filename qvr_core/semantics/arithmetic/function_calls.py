@@ -17,10 +17,10 @@ from qvr_core.semantics.arrows.combinators import arrow_of
 from qvr_core.semantics.arrows.template_arguments import Numbers
 from qvr_core.semantics.arrows.templates import instance_of
 from qvr_core.semantics.language.builtins import BUILTINS
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.spelling import candidates, closest
 from qvr_core.semantics.scope.bounds import MOST_OPERATIONS
 from qvr_core.semantics.scope.environment import Binding, StepContext, TemplateCall
+from qvr_core.semantics.scope.families import family_named
 from qvr_core.semantics.scope.inherited import stages_of
 from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, FamilyEntry, FunctionEntry, TemplateEntry, respelt
 from qvr_core.semantics.types.diagnostics import Edit, Fix
@@ -78,6 +78,9 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
         return _template_call(expr, entry, ctx, check)
     if isinstance(entry, FunctionEntry) and binding is None:
         return check_function_call(expr, entry, ctx, check)
+    family = family_named(name, ctx.scope) if binding is None else None
+    if family is not None and ctx.drawing is not None:
+        return ctx.drawing(expr, family)
     builtin = BUILTINS.get(name)
     if builtin is not None:
         return check_builtin(builtin, expr, ctx, check)
@@ -85,7 +88,7 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
     if binding is not None:
         if binding.kind != "damaged":
             _called_value(expr, ctx)
-    elif name in FAMILIES:
+    elif family is not None:
         message = f"`{name}` is drawn from, not computed: write `sample … <- {name}(…)`"
         ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span, fixes=_drawn_instead(expr, ctx))
     elif isinstance(entry, FamilyEntry):

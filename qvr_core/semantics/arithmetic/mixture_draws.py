@@ -9,6 +9,8 @@ from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.language.mixtures import CALL, MIXTURE, mixture_of, other_support, unfit
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.scope.families import family_named, is_damaged
+from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, UNKNOWN_FAMILY
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.syntax.immutable import immutable
@@ -28,8 +30,8 @@ def family_of(draw: Draw, ctx: StepContext) -> Family | None:
     if draw.expression is not None:
         return None
     if not is_mixture(draw.name, ctx):
-        return FAMILIES.get(draw.name.text)
-    found = written(draw)
+        return family_named(draw.name.text, ctx.scope)
+    found = written(draw, ctx.scope)
     if found is None:
         _malformed(draw, ctx)
         return None
@@ -42,20 +44,21 @@ def is_mixture(name: Name, ctx: StepContext) -> bool:
     return name.text == MIXTURE and ctx.bindings.get(MIXTURE) is None and ctx.scope.lookup(MIXTURE) is None
 
 
-def written(draw: Draw) -> Written | None:
+def written(draw: Draw, scope: Scope) -> Written | None:
     """The parts of a mixture; None where they are not all there."""
     args = draw.args or ()
     weights = next((arg for arg in args if arg.key is not None), args[0] if args else None)
     calls = [_call(arg.value) for arg in args if arg is not weights]
-    if weights is None or _call(weights.value, families=True) is not None or len(calls) < 2 or None in calls:
+    if weights is None or _call(weights.value, scope) is not None or len(calls) < 2 or None in calls:
         return None
     return Written(weights, tuple(call for call in calls if call is not None))
 
 
-def _call(tree: Arith, *, families: bool = False) -> ArithCall | None:
+def _call(tree: Arith, families: Scope | None = None) -> ArithCall | None:
+    """The call that an expression is; with `families` only that of a family."""
     while isinstance(tree, ParenArith):
         tree = tree.inner
-    if not isinstance(tree, ArithCall) or (families and tree.func.text not in FAMILIES):
+    if not isinstance(tree, ArithCall) or (families is not None and family_named(tree.func.text, families) is None):
         return None
     return tree
 
@@ -64,12 +67,12 @@ def _malformed(draw: Draw, ctx: StepContext) -> None:
     """Report the first argument that is not what it must be."""
     args = draw.args or ()
     calls = [arg for arg in args if _call(arg.value) is not None]
-    if args and args[0].key is None and _call(args[0].value, families=True) is not None:
+    if args and args[0].key is None and _call(args[0].value, ctx.scope) is not None:
         message = f"the weights of a mixture come first: `{CALL}`"
         ctx.scope.report(FAMILY_ARGUMENTS, message, args[0].span)
         return
     wrong = next((arg for arg in args[1:] if _call(arg.value) is None), None)
-    if wrong is not None and isinstance(wrong.value, Variable) and wrong.value.name.text in FAMILIES:
+    if wrong is not None and isinstance(wrong.value, Variable) and family_named(wrong.value.name.text, ctx.scope):
         message = f"`{wrong.value.name.text}` is written with its arguments here"
         ctx.scope.report(FAMILY_ARGUMENTS, message, wrong.value.span)
     elif wrong is not None:
@@ -84,9 +87,10 @@ def _components(calls: Sequence[ArithCall], ctx: StepContext) -> list[Family] | 
     found: list[Family] = []
     for call in calls:
         name = call.func
-        family = FAMILIES.get(name.text)
+        family = family_named(name.text, ctx.scope)
         if family is None:
-            _unknown(name, ctx)
+            if not is_damaged(name.text, ctx.scope):
+                _unknown(name, ctx)
             return None
         why = unfit(family)
         if why is None and found and other_support(found[0], family):

@@ -8,6 +8,7 @@ from qvr_core.semantics.scope.scope import (
     UNKNOWN,
     ArrowEntry,
     DamagedEntry,
+    DistributionEntry,
     FamilyEntry,
     FunctionEntry,
     ObjectEntry,
@@ -48,6 +49,7 @@ def arrow_of(name: Name, scope: Scope) -> Arrow:
             ObjectEntry: "an object",
             TemplateEntry: "a program with parameters: call it with its arguments",
             FunctionEntry: "a function of arithmetic: call it in a program",
+            DistributionEntry: f"a family: draw from it in a program, `sample … <- {name.text}(…)`",
         }
         what = kinds.get(type(entry), "no arrow")
         related = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.language.family import Family, Parameter
+from qvr_core.semantics.language.family import Family, Parameter, bounds_of, inside, must_lie
 from qvr_core.semantics.language.family_spelling import Foreign, foreign_family, likely_family
 from qvr_core.semantics.language.spelling import closest
+from qvr_core.semantics.scope.families import family_named, is_damaged
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, UNKNOWN_FAMILY
 from qvr_core.semantics.types.diagnostics import Edit, Fix
@@ -52,7 +52,9 @@ def read_head(expr: ArrowExpr, scope: Scope) -> Head | None:
     if name is None:
         scope.report(UNKNOWN_FAMILY, "a family of distributions is wanted after `~`", expr.span)
         return None
-    family = FAMILIES.get(name.text)
+    family = family_named(name.text, scope)
+    if family is None and is_damaged(name.text, scope):
+        return None
     if family is None:
         unknown_family(name, scope, bare=isinstance(expr, ArrowRef))
         return None
@@ -225,4 +227,6 @@ def literal_problem(name: str, constraint: str, value: float) -> str | None:
         return f"`{name}` must be a whole number, but is {value:g}"
     if constraint == "natural" and (value < 0 or value != int(value)):
         return f"`{name}` must be a whole number, but is {value:g}"
+    if (ends := bounds_of(constraint)) is not None and not inside(value, *ends):
+        return f"`{name}` {must_lie(*ends)}, but is {value:g}"
     return None

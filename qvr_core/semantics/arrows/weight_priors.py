@@ -7,6 +7,7 @@ from dataclasses import replace
 from qvr_core.semantics.arrows.heads import filled_in, missing_message, read_head
 from qvr_core.semantics.arrows.parameters import UnknownSize, parameter_shapes
 from qvr_core.semantics.language.family import Family, support_words
+from qvr_core.semantics.scope.families import declared_in
 from qvr_core.semantics.scope.scope import ArrowEntry, Scope
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, UNEXPECTED_INIT
@@ -63,7 +64,7 @@ def weights_of(arrow: Arrow, scope: Scope) -> tuple[Weights, ...]:
     def of(part: Arrow, inner: list[tuple[Weights, ...]]) -> tuple[Weights, ...]:
         match part:
             case m.Embed(prior=tuple()) | m.LinearMap(prior=tuple()) | m.Kernel(prior=tuple()):
-                own = _own(part)
+                own = _own(part, scope)
                 return () if own is None else (own,)
             case m.Ref(name=name):
                 entry = scope.lookup(name)
@@ -79,10 +80,11 @@ def renamed(weights: tuple[Weights, ...], name: str) -> tuple[Weights, ...]:
     return tuple(replace(one, name=name) for one in weights)
 
 
-def _own(arrow: m.Embed | m.LinearMap | m.Kernel) -> Weights | None:
+def _own(arrow: m.Embed | m.LinearMap | m.Kernel, scope: Scope) -> Weights | None:
     assert arrow.prior is not None
     try:
-        return Weights(arrow.name, arrow.prior[0], arrow.prior[1], _sets(arrow))
+        family, arguments = arrow.prior
+        return Weights(arrow.name, family, arguments, _sets(arrow), tuple(declared_in(family, scope)))
     except UnknownSize:
         return None
 

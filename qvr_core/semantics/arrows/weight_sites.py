@@ -71,7 +71,7 @@ def _site(one: Weights, origin: Origin) -> Site:
         bound=((one.name, Named(REAL_LINE, "Real 1")),),
         ascription=Ascription.PLATE,
         ascribed=over,
-        draw=FamilyDraw(family=one.family, args=args, origin=origin),
+        draw=FamilyDraw(family=one.family, args=args, origin=origin, declared=one.declared),
         density=EXACT,
         over=None,
         via=None,

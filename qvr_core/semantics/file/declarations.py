@@ -22,6 +22,7 @@ from qvr_core.semantics.scope.scope import (
     CompositionEntry,
     DamagedEntry,
     DeductionEntry,
+    DistributionEntry,
     Entry,
     Equation,
     FamilyEntry,
@@ -32,7 +33,6 @@ from qvr_core.semantics.scope.scope import (
     TemplateEntry,
     UnknownName,
 )
-from qvr_core.semantics.scope.unsupported import statement_refused
 from qvr_core.semantics.types.codes import RESERVED_NAME
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
 from qvr_core.semantics.types.model import (
@@ -59,6 +59,7 @@ from qvr_core.syntax.tree import (
     DefDecl,
     DefHeader,
     ExportDecl,
+    FamilyHeader,
     LetDecl,
     MorphismDecl,
     Name,
@@ -115,8 +116,6 @@ def check_statement(statement: Statement, file: Globals, algebra: str, beyond: i
     nodes: dict[str, Node] = {}
     export: Export | None = None
     _check_reserved(statement, scope)
-    if statement_refused(node, scope):
-        entries.update((name, DamagedEntry(name)) for name in declared_names(statement))
     match node:
         case ObjectDecl():
             _objects(node, scope, entries, nodes)
@@ -130,6 +129,10 @@ def check_statement(statement: Statement, file: Globals, algebra: str, beyond: i
             _program(statement, scope, entries, nodes)
         case DefDecl(name=name) | DefHeader(name=name):
             entries[name.text] = check_function(statement, scope, check_arith)
+        case FamilyHeader(name=name):
+            from qvr_core.semantics.programs.families.declared import check_family_declaration
+
+            entries[name.text] = check_family_declaration(statement, scope)
         case CompositionHeader(name=name):
             from qvr_core.semantics.deductions.compositions import check_composition
 
@@ -348,8 +351,8 @@ def signature(entry: Entry) -> Signature:
             return ("object", name, *_spelt(space))
         case ArrowEntry():
             return (entry, *_spelt(entry.domain), *_spelt(entry.codomain))
-        case TemplateEntry() | FunctionEntry():
-            return (object(),)  # each call types its lines anew
+        case TemplateEntry() | FunctionEntry() | DistributionEntry():
+            return (object(),)  # what calls it is typed with its lines
         case _:
             return (entry,)
 

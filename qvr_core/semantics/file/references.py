@@ -38,6 +38,7 @@ _BINDERS: dict[type[Any], Callable[[Any], tuple[Name, ...]]] = {
     tree.FactorIndex: lambda node: (node.name,),
     tree.Binder: lambda node: (node.name,),
     tree.FunctionParameter: lambda node: (node.name,),
+    tree.CompositionRule: lambda node: node.parameters or (),
 }
 
 _CLOSED = (tree.AtomsItem, tree.RuleItem, tree.LexiconItem, tree.LexiconEntry)

@@ -37,7 +37,10 @@ MOST_COMPARED = 400_000
 """Pairs of an unknown and a declared name; a file with more gets no spellings, only that the names are unknown."""
 
 _ARROWS = ("morphism", "let", "define", "program")
-_KINDS = {"object": ("object",), "arrow": _ARROWS, "function": (*_ARROWS, "def")}
+_KINDS = {
+    **{"object": ("object",), "arrow": _ARROWS, "function": (*_ARROWS, "def")},
+    **{"arrow or family": (*_ARROWS, "family")},
+}
 """What declares a name that may stand where an object, an arrow or a function is wanted."""
 
 MOST_RELATED = 20

@@ -26,7 +26,8 @@ class Parameter:
     `sizes` says only how large a draw is; the axes of one that is `apart` say nothing of a draw's.  `raw` is how many
     numbers of a head's raw output become the parameter: 'none'; 'one'; 'width', one per number of a draw or per
     category; 'triangle', 'row triangle' or 'column triangle', a lower triangular matrix of that side of a draw; or a
-    head option, as many times the width as it says.
+    head option, as many times the width as it says.  `length` is how long a vector is, or the side of a matrix, where
+    the family says so: a number, or a letter that stands for one number in all of its parameters and draws.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Parameter:
     sizes: bool = False
     apart: bool = False
     raw: str = "width"
+    length: int | str | None = None
 
     @property
     def rank(self) -> int:
@@ -79,7 +81,8 @@ class Family:
     of this family takes, with their defaults.  A `common` family is offered before others.  `cdf`: the probabilities
     of tails and intervals are known, so that it can be censored and truncated (`RuntimeFamily` says so).
     A family that is `step_only` is no head; one that is `improper` has a density that no number makes a distribution
-    of, and no draws.
+    of, and no draws.  One that is not `drawn` does not say how to draw.  `length` is that of a drawn vector, as of a
+    parameter.
     """
 
     name: str
@@ -97,6 +100,8 @@ class Family:
     noncentred: bool = False
     step_only: bool = False
     improper: bool = False
+    drawn: bool = True
+    length: int | str | None = None
 
     @property
     def discrete(self) -> bool:
@@ -107,6 +112,40 @@ class Family:
         """True where the option `scale=` of a kernel has an effect."""
         spread = {"scale", "scales", "row_scale_tril", "scale_tril"}
         return self.support.kind != "Covariance" and any(p.name in spread for p in self.parameters)
+
+
+_BETWEEN = "between "
+
+
+def bounded(low: float | None, high: float | None, *, vector: bool = False) -> str:
+    """The constraint of a parameter that lies between two numbers; None leaves a side open."""
+    if (low, high) == (None, None):
+        return "real"
+    if (low, high) == (0.0, None):
+        return "positive vector" if vector else "positive"
+    if (low, high) == (0.0, 1.0):
+        return "unit"
+    ends = ("" if end is None else repr(end) for end in (low, high))
+    return _BETWEEN + ";".join(ends)
+
+
+def bounds_of(constraint: str) -> tuple[float | None, float | None] | None:
+    """The ends of a constraint that `bounded` has made and that has no name of its own; None of any other."""
+    if not constraint.startswith(_BETWEEN):
+        return None
+    low, high = constraint.removeprefix(_BETWEEN).split(";")
+    return float(low) if low else None, float(high) if high else None
+
+
+def inside(value: float, low: float | None, high: float | None) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def must_lie(low: float | None, high: float | None) -> str:
+    """'must be between -1 and 1', 'must be at least 2'."""
+    if low is None:
+        return f"must be at most {high:g}"
+    return f"must be at least {low:g}" if high is None else f"must be between {low:g} and {high:g}"
 
 
 def support_words(family: Family) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from qvr_core.semantics.arithmetic.ranges import range_of
-from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.language.family import Family, bounds_of, must_lie
 from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.scope.families import family_named
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
-from qvr_core.semantics.types.intervals import Interval
+from qvr_core.semantics.types.intervals import INFINITE, Interval
 from qvr_core.semantics.types.model import Bound, Constant, Expr, Window
 from qvr_core.semantics.types.program_codes import ARGUMENT_SUPPORT
 from qvr_core.semantics.types.spaces import Constrained, Real
@@ -31,6 +31,7 @@ class _Wanted:
     link: str
     high: float | None = None
     zero: bool = False
+    low: float = 0.0
 
 
 _WANTED: Mapping[str, _Wanted] = {
@@ -46,7 +47,7 @@ def check_support(family: Family, name: str, constraint: str, value: Expr, tree:
     """Tell of an argument with values which the parameter `name` cannot have."""
     if constraint in ("ordered", "lower triangular"):
         _check_drawn(family, name, constraint, value, tree, ctx)
-    wanted = _WANTED.get(constraint)
+    wanted = _wanted(constraint)
     if wanted is None or isinstance(value, Constant) or isinstance(tree, ListArith):
         return
     lies = range_of(value, ctx)
@@ -66,12 +67,13 @@ def _check_drawn(family: Family, name: str, constraint: str, value: Expr, tree: 
     """Tell of a latent, as it was drawn, that nothing puts in order, or that is no factor."""
     value = value.base if isinstance(value, Window) else value
     binding = ctx.find(value.name) if isinstance(value, Bound) else None
-    if binding is None or binding.kind != "sample" or binding.family is None:
+    drawn_by = None if binding is None or binding.family is None else family_named(binding.family, ctx.scope)
+    if binding is None or binding.kind != "sample" or drawn_by is None:
         return
     space, text = binding.type.space, f"`{_words(tree, ctx)}`"
     kind = space.kind if isinstance(space, Constrained) else ""
-    there = (Related(f"{text} is drawn from `{FAMILIES[binding.family].name}` here", binding.origin),)
-    if constraint == "ordered" and kind != "Ordered" and FAMILIES[binding.family].event == 0:
+    there = (Related(f"{text} is drawn from `{binding.family}` here", binding.origin),)
+    if constraint == "ordered" and kind != "Ordered" and not drawn_by.event:
         shape = (*binding.type.sizes, *(space.shape if isinstance(space, Real) and space.shape != (1,) else ()))
         size = int(shape[-1]) if shape and isinstance(shape[-1], int) else "…"
         message = f"nothing orders {text}, but `{name}` of `{family.name}` must ascend: draw it `: Ordered {size}`"
@@ -87,13 +89,21 @@ def _check_drawn(family: Family, name: str, constraint: str, value: Expr, tree: 
         ctx.scope.report(FAMILY_ARGUMENTS, message, tree.span, there, fixes)
 
 
+def _wanted(constraint: str) -> _Wanted | None:
+    ends = bounds_of(constraint)
+    if ends is None:
+        return _WANTED.get(constraint)
+    low, high = (end if end is not None else far for end, far in zip(ends, (-INFINITE, INFINITE), strict=True))
+    return _Wanted(must_lie(*ends), "", "", high, True, low)
+
+
 def _never(lies: Interval, wanted: _Wanted) -> str | None:
     """Why no value will do, in words."""
-    if lies.high < 0:
-        return "is always negative"
+    if lies.high < wanted.low:
+        return f"is always below {wanted.low:g}" if wanted.low else "is always negative"
     if lies.high == 0 and not wanted.zero:
         return "is never above 0"
-    return "is always above 1" if wanted.high is not None and lies.low > wanted.high else None
+    return f"is always above {wanted.high:g}" if wanted.high is not None and lies.low > wanted.high else None
 
 
 def _perhaps(lies: Interval, constraint: str, wanted: _Wanted) -> str | None:
@@ -102,9 +112,9 @@ def _perhaps(lies: Interval, constraint: str, wanted: _Wanted) -> str | None:
         return None
     if constraint == "natural":
         return None if lies.whole else "is drawn from real numbers" if lies.sources else None
-    if lies.low < 0:
-        return "may be negative"
-    return "may be above 1" if wanted.high is not None and lies.high > wanted.high else None
+    if lies.low < wanted.low:
+        return f"may be below {wanted.low:g}" if wanted.low else "may be negative"
+    return f"may be above {wanted.high:g}" if wanted.high is not None and lies.high > wanted.high else None
 
 
 def _warn(message: str, lies: Interval, wanted: _Wanted, value: Expr, tree: Arith, ctx: StepContext) -> None:
@@ -127,7 +137,7 @@ def _blamed(drawn: Mapping[str, Binding]) -> tuple[Related, ...]:
     """The draws that the value comes from, those that may be negative alone where there are such."""
     negative = {name: binding for name, binding in drawn.items() if binding.range.low < 0} or drawn
     return tuple(
-        Related(f"`{name}` is drawn from `{FAMILIES[binding.family].name}` here", binding.origin)
+        Related(f"`{name}` is drawn from `{binding.family}` here", binding.origin)
         for name, binding in negative.items()
         if binding.family is not None
     )

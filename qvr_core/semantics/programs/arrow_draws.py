@@ -14,8 +14,9 @@ from qvr_core.semantics.arrows.heads import foreign_message
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family_spelling import Foreign, converted, foreign_family
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, StepContext
+from qvr_core.semantics.scope.families import family_named
 from qvr_core.semantics.scope.inherited import stages_of
-from qvr_core.semantics.scope.scope import ArrowEntry, TemplateEntry
+from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, TemplateEntry
 from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.codes import UNKNOWN_FAMILY
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
@@ -99,15 +100,20 @@ def _foreign(foreign: Foreign, draw: Draw, ctx: StepContext) -> None:
 
 def _positional(args: Sequence[ArithArg], draw: Draw, ctx: StepContext) -> list[Arith]:
     for arg in args:
-        if arg.key is not None and ctx.scope.lookup(draw.name.text) is not None:
+        if arg.key is not None and _declared_soundly(draw.name, ctx):
             message = f"`{draw.name.text}` takes its arguments by position, not by keyword"
             ctx.scope.report(FUNCTION_ARGUMENTS, message, arg.key.span)
     return [arg.value for arg in args]
 
 
+def _declared_soundly(name: Name, ctx: StepContext) -> bool:
+    entry = ctx.scope.lookup(name.text)
+    return entry is not None and not isinstance(entry, DamagedEntry)
+
+
 def _products_in_arguments(expression: ArrowExpr, ctx: StepContext) -> bool:
     """Reports `@` between values in the arguments of a family, which makes an expression of arrows of the draw."""
-    if not isinstance(expression, ArrowCall) or expression.func.text not in FAMILIES:
+    if not isinstance(expression, ArrowCall) or family_named(expression.func.text, ctx.scope) is None:
         return False
     products = [arg.value for arg in expression.args if isinstance(arg.value, TensorExpr)]
     for product in products:

@@ -15,24 +15,25 @@ from qvr_core.semantics.arrows.heads import (
     bounds_problem,
     filled_in,
     kept_arguments,
-    literal_problem,
     missing_message,
     named_parameter,
     signature,
 )
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.language.mixtures import MIXTURE, WEIGHTS, component_names, numbered
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.argument_support import check_bounds, check_support
+from qvr_core.semantics.programs.families.lengths import check_lengths
+from qvr_core.semantics.programs.families.literal_arguments import check_literals
 from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.scope.families import declared_in, family_named
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Constant, Expr, FamilyDraw, ListOf, ValueType
+from qvr_core.semantics.types.model import Constant, Expr, FamilyDraw, ValueType
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Named, Real, Seq, Space, Unknown, add
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Arith, ArithArg, Draw, ListArith, Literal, Span
+from qvr_core.syntax.tree import Arith, ArithArg, Draw, Span
 
 
 @immutable
@@ -78,6 +79,7 @@ def check_family(
         family=family.name,
         args=tuple((argument.name, argument.value) for argument in arguments),
         origin=ctx.scope.origin(draw.span),
+        declared=tuple(declared_in(family.name, ctx.scope)),
     )
     size = _event_size(family, arguments, over)
     kind = _draw_type(family, arguments, over, size, draw, ctx)
@@ -128,7 +130,7 @@ def _is_bare(argument: FamilyArgument, ctx: StepContext) -> bool:
 
 
 def _arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyArgument]:
-    mixture = written(draw) if component_names(family.name) is not None else None
+    mixture = written(draw, ctx.scope) if component_names(family.name) is not None else None
     return _own_arguments(draw, family, ctx) if mixture is None else _mixed_arguments(mixture, draw, family, ctx)
 
 
@@ -138,8 +140,9 @@ def _mixed_arguments(mixture: Written, draw: Draw, family: Family, ctx: StepCont
     found = _own_arguments(replace(draw, args=(mixture.weights,)), alone, ctx)
     _check_weights(found, len(mixture.components), ctx)
     for at, call in enumerate(mixture.components, 1):
-        inner = Draw(call.func, call.args, None, call.span)
-        for one in _own_arguments(inner, FAMILIES[call.func.text], ctx):
+        inner, own = Draw(call.func, call.args, None, call.span), family_named(call.func.text, ctx.scope)
+        assert own is not None
+        for one in _own_arguments(inner, own, ctx):
             parameter = numbered(one.parameter, at)
             found.append(replace(one, name=f"{one.name}_{at}", parameter=parameter))
     return found
@@ -177,15 +180,9 @@ def _own_arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyA
         found[parameter.name] = FamilyArgument(name, parameter, value, arg.value)
         if surplus:  # another family may be meant
             continue
-        _check_literals(family, name, constraint, value, arg.value, ctx)
-        _check_rank(family, parameter, name, value, arg.value, ctx)
-        if constraint == "ordered":
-            _check_order(family, name, value, arg.value, ctx)
-        if constraint == "simplex":
-            _check_sum(family, name, arg.value, ctx)
-        if constraint == "lower triangular":
-            _check_factor(family, parameter, arg, ctx)
+        check_literals(family, parameter, name, constraint, value, arg, ctx)
         check_support(family, name, constraint, value, arg.value, ctx)
+    check_lengths(family, [(one.parameter, one.value, one.tree) for one in found.values()], ctx)
     _check_bounds(family, found, ctx)
     missing = [p.name for p in family.parameters if p.default is None and p.name not in found]
     if missing and good:
@@ -211,18 +208,6 @@ def _match(family: Family, arg: ArithArg, index: int, ctx: StepContext) -> tuple
     return None
 
 
-def _check_literals(family: Family, name: str, constraint: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
-    trees: Sequence[Arith] = tree.items if isinstance(tree, ListArith) else (tree,)
-    values: Sequence[Expr] = getattr(value, "items", (value,)) if isinstance(tree, ListArith) else (value,)
-    for item, where in zip(values, trees, strict=False):
-        if not isinstance(item, Constant):
-            continue
-        if isinstance(item.value, str):
-            ctx.scope.report(FAMILY_ARGUMENTS, f"`{name}` must be a number", where.span)
-        elif (problem := literal_problem(name, constraint, item.value)) is not None:
-            ctx.scope.report(FAMILY_ARGUMENTS, f"{family.name}: {problem}", where.span)
-
-
 def _check_bounds(family: Family, found: Mapping[str, FamilyArgument], ctx: StepContext) -> None:
     """Literal bounds of the support in the wrong order."""
     numbers = {
@@ -244,77 +229,13 @@ def _check_bounds(family: Family, found: Mapping[str, FamilyArgument], ctx: Step
     ctx.scope.report(FAMILY_ARGUMENTS, problem, Span(low.start, high.end), fixes=fixes)
 
 
-def _check_order(family: Family, name: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
-    """Literal cutpoints that do not ascend."""
-    items = value.items if isinstance(value, ListOf) else ()
-    numbers = [item.value for item in items if isinstance(item, Constant) and not isinstance(item.value, str)]
-    if not isinstance(tree, ListArith) or len(numbers) < len(items):
-        return
-    wrong = next((at for at in range(1, len(numbers)) if numbers[at] <= numbers[at - 1]), None)
-    if wrong is None:
-        return
-    message = f"{family.name}: `{name}` must ascend, but {numbers[wrong]:g} follows {numbers[wrong - 1]:g}"
-    texts = [ctx.text[item.span.start : item.span.end] for item in tree.items]
-    ordered = ", ".join(text for _, text in sorted(zip(numbers, texts, strict=True)))
-    distinct = len(set(numbers)) == len(numbers)
-    fixes = (Fix("Sort them", (Edit(ctx.scope.origin(tree.span), f"[{ordered}]"),), True),) if distinct else ()
-    ctx.scope.report(FAMILY_ARGUMENTS, message, tree.items[wrong].span, fixes=fixes)
-
-
-def _numbers(tree: Arith) -> list[float] | None:
-    """The numbers of a list that is written out; None where something else stands in it."""
-    if not isinstance(tree, ListArith):
-        return None
-    values = [item.value for item in tree.items if isinstance(item, Literal) and not isinstance(item.value, str)]
-    return [float(value) for value in values] if len(values) == len(tree.items) else None
-
-
-def _check_sum(family: Family, name: str, tree: Arith, ctx: StepContext) -> None:
-    """Literal probabilities that do not add up to 1."""
-    numbers = _numbers(tree)
-    if not numbers or any(number < 0 for number in numbers) or abs((total := sum(numbers)) - 1.0) < 1e-6:
-        return
-    shares = ", ".join(f"{number / total:.6g}" for number in numbers) if total else ""
-    fixes = (Fix("Divide them by their sum", (Edit(ctx.scope.origin(tree.span), f"[{shares}]"),)),) if total else ()
-    message = f"{family.name}: `{name}` are probabilities: they must add up to 1, and these to {total:g}"
-    ctx.scope.report(FAMILY_ARGUMENTS, message, tree.span, fixes=fixes)
-
-
-def _check_factor(family: Family, parameter: Parameter, arg: ArithArg, ctx: StepContext) -> None:
-    """A literal matrix with numbers above its diagonal is no Cholesky factor; a symmetric one is a covariance."""
-    rows = [_numbers(row) for row in arg.value.items] if isinstance(arg.value, ListArith) else []
-    size = len(rows)
-    matrix = [row for row in rows if row is not None and len(row) == size]
-    if not size or len(matrix) < size or not any(matrix[i][j] for i in range(size) for j in range(i + 1, size)):
-        return
-    symmetric = all(matrix[i][j] == matrix[j][i] for i in range(size) for j in range(i))
-    covariance = "covariance_matrix" in dict(parameter.alternatives)
-    message = f"{family.name}: `{parameter.name}` is a Cholesky factor, with nothing above its diagonal"
-    if not (symmetric and covariance):
-        ctx.scope.report(FAMILY_ARGUMENTS, message, arg.value.span)
-        return
-    written = f"covariance_matrix={ctx.text[arg.value.span.start : arg.value.span.end]}"
-    place = ctx.scope.origin(arg.span)
-    fix = Fix("Give it as `covariance_matrix=`", (Edit(place, written),), True)
-    ctx.scope.report(FAMILY_ARGUMENTS, f"{message}; this is a covariance", arg.value.span, fixes=(fix,))
-
-
-def _check_rank(family: Family, parameter: Parameter, name: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
-    """A number cannot stand for probabilities, cutpoints or a matrix."""
-    if not isinstance(value, Constant) or isinstance(value.value, str):
-        return
-    if parameter.shape == "matrix":
-        ctx.scope.report(FAMILY_ARGUMENTS, f"{family.name}: `{name}` is a matrix, such as `eye(3)`", tree.span)
-    elif parameter.constraint in ("simplex", "ordered"):
-        example = "[0.2, 0.8]" if parameter.constraint == "simplex" else "[-1.0, 1.0]"
-        ctx.scope.report(FAMILY_ARGUMENTS, f"{family.name}: `{name}` is a vector, such as `{example}`", tree.span)
-
-
 # ---------------------------------------------------------------- the type of one draw
 
 
 def _event_size(family: Family, arguments: Sequence[FamilyArgument], over: Named | None) -> Dim | None:
     """The length of a drawn vector, the number of categories, the side of a drawn matrix; None where nothing says."""
+    if isinstance(family.length, int):
+        return family.length
     if over is not None and isinstance(over.space, Finite):
         return over.space.size
     for argument in arguments:
@@ -394,7 +315,7 @@ def _event_space(family: Family, args: Mapping[str, Expr], size: Dim | None, eve
     if support.kind == "real":
         if family.event == 0:
             return Real((1,), *_bounds(family, args))
-        return None if size is None or family.event == 2 else Real((size,))
+        return None if size is None or family.event == 2 else Real((size,), support.low, support.high)
     if support.kind == "count":
         if family.event == 0:
             return Real((1,), *(_bounds(family, args) if family.bounded_by else (support.low, None)))

@@ -17,9 +17,11 @@ def drawn_range(kind: str, site: TypedSite, ctx: StepContext) -> Interval:
     """The interval of a site's numbers; exact for what a `sample` step draws from a family of its own accord."""
     declared = within(site.type.space)
     if kind == "observe":  # data: bounded, but nobody's draws
-        return replace(declared if site.family is None else _narrowed(_drawn(site.family, ctx), declared), exact=False)
+        return replace(
+            declared if site.family is None else _narrowed(support_of(site.family, ctx), declared), exact=False
+        )
     if site.family is not None:
-        found = _narrowed(_drawn(site.family, ctx), declared)
+        found = _narrowed(support_of(site.family, ctx), declared)
         found = found if kind == "sample" else replace(found, exact=False)
     else:
         draw = site.site.draw
@@ -39,7 +41,7 @@ def _narrowed(found: Interval, declared: Interval) -> Interval:
     return replace(found, low=low, high=high) if low <= high else replace(ANYTHING, sources=found.sources)
 
 
-def _drawn(typed: TypedFamily, ctx: StepContext) -> Interval:
+def support_of(typed: TypedFamily, ctx: StepContext) -> Interval:
     """The support of a family with these arguments; its sources are those of arguments that bound it."""
     family, support = typed.family, typed.family.support
     given = {argument.name: argument.value for argument in typed.arguments}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin
 from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model import Arrow, DataName, Expr, StepModel, ValueType
 from qvr_core.semantics.types.spaces import Finite, Named
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Arith, ArithArg, Lambda, Name, Span
+from qvr_core.syntax.tree import Arith, ArithArg, ArithCall, Lambda, Name, Span
 
 
 @immutable
@@ -131,6 +132,8 @@ class StepContext:
     """How many operations each of them comes to."""
     locals: dict[str, Binding] = field(default_factory=dict[str, Binding])
     """Index variables of the `factor`, and the indices of the step that is being typed."""
+    drawing: Callable[[ArithCall, Family], Expr] | None = None
+    """What the call of a family comes to in the formula of a draw; None elsewhere."""
     marginal: bool = False
     """True inside `marginalize`."""
     guarded: bool = False

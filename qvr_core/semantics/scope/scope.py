@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.types.diagnostics import (
     Code,
     DeclarationSite,
@@ -33,6 +34,7 @@ from qvr_core.semantics.types.model import (
     NO_STAGES,
     ONE_STAGE,
     Composition,
+    DeclaredFamily,
     Deduction,
     Density,
     Extent,
@@ -118,6 +120,15 @@ class FunctionEntry:
 
 
 @immutable
+class DistributionEntry:
+    """A family that the file declares; `facts` are what is known of any family."""
+
+    name: str
+    family: DeclaredFamily
+    facts: Family
+
+
+@immutable
 class CompositionEntry:
     name: str
     composition: Composition
@@ -137,8 +148,8 @@ class DamagedEntry:
 
 
 Entry = (
-    ObjectEntry | ArrowEntry | FamilyEntry | TemplateEntry | FunctionEntry | CompositionEntry | DeductionEntry
-    | DamagedEntry
+    ObjectEntry | ArrowEntry | FamilyEntry | TemplateEntry | FunctionEntry | DistributionEntry | CompositionEntry
+    | DeductionEntry | DamagedEntry
 )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.codes import UNSUPPORTED
-from qvr_core.syntax import tree
 from qvr_core.syntax.tree import Span
 
 NOT_YET: dict[str, str] = {
@@ -17,7 +16,6 @@ NOT_YET: dict[str, str] = {
     "arrow with indices": "an arrow drawn with indices",
     "arrow over axes": "a draw from an arrow for each element of a set (one from a family is)",
     "tuple": "a tuple in arithmetic",
-    "family": "`family`",
 }
 
 
@@ -27,12 +25,3 @@ def refuse(construct: str, span: Span, scope: Scope) -> bool:
     if what is not None:
         scope.report(UNSUPPORTED, f"{what} is not part of this version yet", span)
     return what is not None
-
-
-def statement_refused(header: object, scope: Scope) -> bool:
-    """Whether a statement is of a kind that has no meaning yet."""
-    match header:
-        case tree.FamilyHeader(span=span):
-            return refuse("family", Span(span.start, span.start + len("family")), scope)
-        case _:
-            return False

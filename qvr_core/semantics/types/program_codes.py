@@ -64,6 +64,8 @@ TOO_FEW_POSITIONS = Code("too-few-positions", _ERROR, "A sequence may be longer 
 WEIGHT_PRIOR = Code("weight-prior", _ERROR, "Weights with a prior stand where they cannot be drawn.")
 TEMPLATE_ARGUMENTS = Code("template-arguments", _ERROR, "A template is called with the wrong typed arguments.")
 
+FAMILY_FORMULA = Code("family-formula", _ERROR, "A declared family says wrongly what it is, or leaves it out.")
+
 # ---------------------------------------------------------------- compositions and deductions
 UNKNOWN_COMPOSITION = Code("unknown-composition", _ERROR, "There is no such composition.")
 COMPOSITION_RULE = Code("composition-rule", _ERROR, "A composition defines an operation wrongly, or lacks one.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from qvr_core.semantics.arithmetic.indices import set_size, shift_of
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.programs.observed.summed_cells import check_summed, not_summable
 from qvr_core.semantics.programs.step_options import StepOptions
@@ -172,7 +172,7 @@ def _computed_bounds(site: Site) -> bool:
     draw = site.draw
     if not isinstance(draw, FamilyDraw) or all(isinstance(value, Constant) for _, value in draw.args):
         return False
-    family = FAMILIES[draw.family]
+    family = facts_of_draw(draw)
     return family.bounded_by is not None or family.above is not None
 
 

@@ -1,0 +1,1 @@
+"""Families that a file declares, at run time."""

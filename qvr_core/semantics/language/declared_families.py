@@ -1,0 +1,94 @@
+"""What is known of a family that a file declares: the same facts as of any other."""
+
+from __future__ import annotations
+
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import Family, Parameter, Support, bounded
+from qvr_core.semantics.language.mixtures import component_names, mixture_of
+from qvr_core.semantics.types.model import DeclaredFamily, DeclaredParameter, FamilyDraw
+from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Linear, Real, Space, width
+
+
+def facts_of(declared: DeclaredFamily) -> Family:
+    """The facts of a declared family."""
+    space = declared.space.space
+    vector = _size(space) is not None and not isinstance(space, Finite)
+    length = _length(_size(space))
+    return Family(
+        declared.name,
+        tuple(_parameter(one, length) for one in declared.parameters),
+        _support(space, declared.numbers),
+        "discrete" if isinstance(space, Finite) or declared.numbers else "value",
+        "declared in this file",
+        event=int(vector),
+        cdf=declared.cdf is not None or declared.log_survival is not None,
+        step_only=True,
+        drawn=declared.draw is not None,
+        length=length,
+    )
+
+
+def facts_of_draw(draw: FamilyDraw) -> Family:
+    """The facts of the family, or mixture, that is drawn from."""
+    if not draw.declared:
+        return FAMILIES[draw.family]
+    own = {one.name: facts_of(one) for one in draw.declared}
+    components = component_names(draw.family)
+    if components is None:
+        return own[draw.family]
+    return mixture_of([own[name] if name in own else FAMILIES[name] for name in components])
+
+
+def _support(space: Space, numbers: str) -> Support:
+    match space:
+        case Real(low=low, high=high):
+            return Support("count", 0.0) if numbers else Support("real", low, high)
+        case Finite(size=size):
+            return Support("finite") if isinstance(size, Linear) else Support("finite", 0.0, float(int(size) - 1))
+        case Constrained(kind=kind):
+            return Support(kind)
+        case _:
+            return Support("real")
+
+
+def _parameter(declared: DeclaredParameter, length: int | str | None) -> Parameter:
+    """A vector that is not as long as a draw says nothing of how long a draw is."""
+    size = _size(declared.space)
+    own = _length(size)
+    return Parameter(
+        declared.name,
+        "element" if size is None else "vector",
+        _constraint(declared),
+        default=declared.default,
+        raw="width" if own == length else "components",
+        length=own,
+    )
+
+
+def _constraint(declared: DeclaredParameter) -> str:
+    match declared.space:
+        case Real(low=low, high=high):
+            return "natural" if declared.numbers else bounded(low, high, vector=_size(declared.space) is not None)
+        case Constrained(kind="Simplex"):
+            return "simplex"
+        case Constrained(kind="Ordered"):
+            return "ordered"
+        case _:
+            return "real"
+
+
+def _size(space: Space) -> Dim | None:
+    """The length of a vector, the number of values of a finite set; None of one number."""
+    match space:
+        case Finite(size=size) | Constrained(size=size):
+            return size
+        case Real():
+            return None if (size := width(space)) == 1 else size
+        case _:
+            return None
+
+
+def _length(size: Dim | None) -> int | str | None:
+    if isinstance(size, Linear):
+        return size.terms[0][0].lstrip("%")
+    return None if size is None else int(size)

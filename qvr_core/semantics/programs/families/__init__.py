@@ -1,0 +1,1 @@
+"""Families that a file declares, and what draws from families are given."""

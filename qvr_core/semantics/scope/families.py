@@ -1,0 +1,36 @@
+"""Families by name: those of the language, and those that the file declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.language.mixtures import component_names, mixture_of
+from qvr_core.semantics.scope.scope import DamagedEntry, DistributionEntry, Scope
+from qvr_core.semantics.types.model import DeclaredFamily
+
+
+def family_named(name: str, scope: Scope) -> Family | None:
+    """The family, or mixture, of a name; None where it is none, or one that is damaged."""
+    if (components := component_names(name)) is not None:
+        made = [family_named(one, scope) for one in components]
+        known = [one for one in made if one is not None]
+        return mixture_of(known) if len(known) == len(made) else None
+    if name in FAMILIES:
+        return FAMILIES[name]
+    entry = scope.lookup(name)
+    return entry.facts if isinstance(entry, DistributionEntry) else None
+
+
+def is_damaged(name: str, scope: Scope) -> bool:
+    """Whether a name may be a family whose declaration has a mistake."""
+    return isinstance(scope.lookup(name), DamagedEntry)
+
+
+def declared_in(family: str, scope: Scope) -> Iterator[DeclaredFamily]:
+    """The families of the file that a family, or mixture, of this name is made of, each once."""
+    for name in dict.fromkeys(component_names(family) or (family,)):
+        entry = None if name in FAMILIES else scope.lookup(name)
+        if isinstance(entry, DistributionEntry):
+            yield entry.family
