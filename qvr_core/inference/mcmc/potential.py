@@ -15,6 +15,7 @@ from qvr_core.inference.density.recorded import Recorded
 from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.inference.mcmc.advice import advice
 from qvr_core.inference.nonfinite import blamed, blamed_data
+from qvr_core.runtime.families.bijectors import unconstrained_shape
 from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.execution import Execution
 from qvr_core.runtime.programs.handlers import by_rows, condition, densities, replay, unconstrained
@@ -106,7 +107,7 @@ class ProgramPotential:
         """Zeros for the latents that have no prior to draw from: a run shows the shapes of the others."""
         infos = {name: info for name, info in self.model.site_infos().items() if name not in self.observations}
         return {
-            name: torch.zeros(self.rows, *info.event, dtype=self.dtype)
+            name: torch.zeros(self.rows, *unconstrained_shape(info.support, info.event), dtype=self.dtype)
             for name, info in infos.items()
             if info.undrawn and info.event is not None
         }
