@@ -14,7 +14,7 @@ from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arithmetic.own_reads import reads_itself
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.programs.ascriptions import ascribe, plates_over
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.observed.limits import check_limits, check_option_axes
@@ -322,7 +322,7 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     row_local = kind != "observe" and not drawn.rows
     origin = ctx.scope.origin(name.span)
     site = made_site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
-    drawn_from = [family, *([FAMILIES[start.family]] if isinstance(start, FamilyDraw) else [])]
+    drawn_from = [family, *([facts_of_draw(start)] if isinstance(start, FamilyDraw) else [])]
     moved = all(check_noncentred(step.options, options.noncentred, one, ctx) for one in drawn_from)
     site = replace(site, indices=along.model, missing=missing, noncentred=moved)
     if along.chain is not None:
