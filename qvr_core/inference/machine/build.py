@@ -27,6 +27,7 @@ from numba import cfunc, types
 from qvr_core.inference.machine.functions import (
     at_least, at_most, digamma, log_sigmoid, sigmoid, sign, softplus, square
 )
+from qvr_core.inference.machine.matrices import cholesky, eliminated, solved, substituted
 
 REAL, WHOLE = types.CPointer(types.float64), types.CPointer(types.int64)
 
@@ -85,7 +86,8 @@ def _key(source: str) -> str:
     import llvmlite  # pyright: ignore[reportMissingTypeStubs]
     import numba
 
-    functions = Path(__file__).with_name("functions.py").read_text(encoding="utf-8")
+    files = (Path(__file__).with_name(name) for name in ("functions.py", "matrices.py"))
+    functions = "".join(file.read_text(encoding="utf-8") for file in files)
     versions = (numba.__version__, llvmlite.__version__, platform.python_version(), platform.machine())
     return hashlib.sha256("\0".join((source, functions, *versions)).encode()).hexdigest()[:32]
 

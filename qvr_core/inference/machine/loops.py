@@ -167,7 +167,9 @@ class Statement:
     """What a nest does at each turn.
 
     'store': target[place] = value.  'add': target[place] += value.  'reduce': the same with all of `inner` joined by
-    `joined_by` first.  'scan': target[place] is the running sum along `inner`.
+    `joined_by` first.  'scan': target[place] is the running sum along `inner`.  'routine': `value` names a function of
+    `matrices` that fills the target from `place` on; it takes whole numbers, and places: loads stand for where they
+    load from, and for all that lies behind.
     """
 
     kind: str
@@ -213,7 +215,8 @@ class Plan:
         for load in statement.reads():
             last = self._written.get(load.buffer, -1)
             if last >= 0:
-                first = max(first, last if self._beside(self.nests[last], extents, load) else last + 1)
+                beside = statement.kind != "routine" and self._beside(self.nests[last], extents, load)
+                first = max(first, last if beside else last + 1)
         for place in range(first, len(self.nests)):
             if self.nests[place].extents == extents:
                 break

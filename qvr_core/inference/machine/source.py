@@ -26,8 +26,8 @@ from qvr_core.inference.machine.loops import (
 from qvr_core.inference.machine.pointwise import WRITTEN
 
 NAME = "log_density"
-STARTS = {"+": "0.0", "max": "-math.inf", "min": "math.inf"}
-JOINS = {"+": "{} + {}", "max": "at_least({}, {})", "min": "at_most({}, {})"}
+STARTS = {"+": "0.0", "*": "1.0", "max": "-math.inf", "min": "math.inf"}
+JOINS = {"+": "{} + {}", "*": "{} * {}", "max": "at_least({}, {})", "min": "at_most({}, {})"}
 INDENT = "    "
 
 
@@ -122,6 +122,8 @@ class _Writer:
         return [*before, *loops, *(INDENT * depth + line for line in body), *after]
 
     def _statement(self, statement: Statement) -> list[str]:
+        if statement.kind == "routine":
+            return [self._routine(statement.value)]
         value = self.text(statement.value)
         local = self.layout.local.get(statement.target)
         place = local or self._place(statement.target, statement.place)
@@ -142,8 +144,21 @@ class _Writer:
                 steps = [f"{total} += {value}", f"{place} = {total}"]
                 return [f"{total} = 0.0", *_looped(statement.inner, steps)]
 
+    def _routine(self, expression: Expression) -> str:
+        """A call of a function of `matrices`, which takes places and whole numbers."""
+        assert isinstance(expression, Call)
+        arguments = (
+            self._address(a.buffer, a.place) if isinstance(a, Load) else str(int(a.value))
+            for a in expression.arguments
+            if isinstance(a, Load | Literal)
+        )
+        return f"{expression.name}(w, {', '.join(arguments)})"
+
     def _place(self, buffer: Buffer, place: Linear) -> str:
-        return f"{buffer.kind}[{self._index(place + self.layout.offsets.get(buffer, 0))}]"
+        return f"{buffer.kind}[{self._address(buffer, place)}]"
+
+    def _address(self, buffer: Buffer, place: Linear) -> str:
+        return self._index(place + self.layout.offsets.get(buffer, 0))
 
     def _index(self, place: Linear) -> str:
         terms: list[str] = []

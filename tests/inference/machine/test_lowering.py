@@ -13,7 +13,7 @@ from torch import Tensor
 
 from benchmarks.models import MODELS
 from qvr_core.dsl import loads
-from qvr_core.inference.machine import functions
+from qvr_core.inference.machine import functions, matrices
 from qvr_core.inference.machine.density import machine_density, text_of
 from qvr_core.inference.machine.lowering import Unknown
 from qvr_core.inference.mcmc.potential import potential_of
@@ -21,6 +21,11 @@ from qvr_core.inference.mcmc.potential import potential_of
 INDEX = torch.tensor([2, 0, 1, 1, 2, -1])
 MATRIX = torch.randn(5, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 POSITIVE = {"log", "log1p", "sqrt", "rsqrt", "lgamma", "reciprocal", "logit", "xlogy"}
+
+
+def _positive_definite(x: Tensor) -> Tensor:
+    root = x.view(3, 2, 2)
+    return root @ root.mT + torch.eye(2, dtype=x.dtype)
 
 
 def _in_place(x: Tensor) -> Tensor:
@@ -113,6 +118,32 @@ OPERATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "isnan": lambda x: torch.where(torch.isnan(x), 0.0, x.exp()),
     "slice_scatter": lambda x: x.exp().slice_scatter(x[:4], 0, 2, 10, 2).square(),
     "truths as numbers": lambda x: (x > 0).double() * x.exp() + (x > 1).all().double(),
+    "Cholesky factors": lambda x: torch.linalg.cholesky_ex(_positive_definite(x))[0] * MATRIX[:2, :2],
+    "a Cholesky factor of a transpose": lambda x: torch.linalg.cholesky_ex(_positive_definite(x).mT)[0].exp(),
+    "triangular solutions": lambda x: torch.linalg.solve_triangular(
+        torch.linalg.cholesky_ex(_positive_definite(x))[0], x.view(3, 2, 2).exp(), upper=False
+    ).square(),
+    "of an upper matrix": lambda x: torch.linalg.solve_triangular(
+        x[:9].view(3, 3).triu() + 3.0 * torch.eye(3), x[3:].view(3, 3), upper=True
+    ).square(),
+    "from the right": lambda x: torch.linalg.solve_triangular(
+        x[:9].view(3, 3).tril() + 3.0 * torch.eye(3), x.view(4, 3), upper=False, left=False
+    ).square(),
+    "of a vector": lambda x: torch.linalg.solve_triangular(
+        x[:9].view(3, 3).tril() + 3.0 * torch.eye(3), x[:3, None], upper=False
+    ).square(),
+    "of one matrix for many": lambda x: torch.linalg.solve_triangular(
+        (x[:4].view(2, 2).tril() + 3.0 * torch.eye(2)).expand(3, 2, 2), x.view(3, 2, 2), upper=False
+    ).square(),
+    "with ones on the diagonal": lambda x: torch.linalg.solve_triangular(
+        x[:9].view(3, 3), x[3:].view(3, 3), upper=False, unitriangular=True
+    ).square(),
+    "inverses": lambda x: torch.linalg.inv_ex(x.view(3, 2, 2))[0] * MATRIX[:2, :2],
+    "an inverse of a transpose": lambda x: torch.linalg.inv_ex(x[:9].view(3, 3).T)[0] * MATRIX[:3, :3],
+    "determinants": lambda x: torch.linalg.det(x.view(3, 2, 2)).square(),
+    "a determinant of a transpose": lambda x: torch.linalg.det((x[:9].view(3, 3)).T).square(),
+    "a log determinant": lambda x: torch.logdet(x[:9].view(3, 3) @ x[:9].view(3, 3).T),
+    "sign and log of a determinant": lambda x: torch.linalg.slogdet(x[:9].view(3, 3).mT)[1].square(),
     "a large sum beside a small one": lambda x: (MATRIX.T @ torch.mv(MATRIX, x[:4])).exp(),
 }  # fmt: skip
 
@@ -138,7 +169,7 @@ def test_loops_give_what_torch_gives(name: str) -> None:
         return q.abs() + 0.1 if name in POSITIVE else q
 
     text, reals, wholes, width = text_of(plain, position())
-    names = {key: getattr(value, "py_func", value) for key, value in vars(functions).items()}
+    names = {key: getattr(value, "py_func", value) for key, value in (vars(functions) | vars(matrices)).items()}
     space = {**names, "math": math}
     # the same text that is compiled, run by Python
     exec(text.source, space)
