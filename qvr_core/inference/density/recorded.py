@@ -139,8 +139,9 @@ def _mutates(module: fx.GraphModule) -> bool:
     return any(schema is not None and schema.is_mutable for schema in schemas)
 
 
-def simplify(module: fx.GraphModule, q: Tensor) -> None:
-    """Fold what does not depend on the position, and drop what changes nothing."""
+def simplify(module: fx.GraphModule, q: Tensor, *, neutral: bool = True) -> None:
+    """Fold what does not depend on the position, and drop what changes nothing; with `neutral` also x + 0, x · 1 and
+    their like, of which some are made by data."""
     graph = module.graph
     calls = [node for node in graph.nodes if node.op == "call_function"]
     if _mutates(module):
@@ -156,7 +157,7 @@ def simplify(module: fx.GraphModule, q: Tensor) -> None:
             fixed.add(folded)
             seen[folded] = value
             continue
-        same = _same(node, name, seen) or _neutral(node, name, seen, fixed)
+        same = _same(node, name, seen) or (_neutral(node, name, seen, fixed) if neutral else None)
         if same is not None:
             node.replace_all_uses_with(same)
     graph.eliminate_dead_code()

@@ -26,8 +26,11 @@ Array = NDArray[Any]
 CHECKS = 5
 TOLERANCE = 1e-9
 """Largest difference from the plain density, relative to the larger of 1 and the number."""
-MOST_OPERATIONS = 1500
-MOST_LINES = 400
+MOST_OPERATIONS = 12_000
+"""Of a graph; recording and lowering one takes 2 ms an operation."""
+LONG_GRAPH, LONG_TEXT = 1000, 150
+"""Operations, and lines, from which on steps that repeat are looked for."""
+MOST_LINES = 1000
 """Larger graphs, and texts, take the compiler longer than they are worth: 350 lines 10 s, 900 lines 40 s."""
 
 SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_double, *([ctypes.c_void_p] * 5))
@@ -63,17 +66,26 @@ class NotCompiled(Exception):
         self.surprising = surprising
 
 
-def text_of(function: ValueAndGrad, q: Tensor) -> tuple[Text, Tensor, Tensor, int]:
-    """The loops of `function` at one chain's position (1, D) as text, its constants, its width.  Raises `Unknown`."""
+def text_of(function: ValueAndGrad, q: Tensor) -> tuple[Text, int]:
+    """The loops of `function` at one chain's position (1, D) as text with its constants, and its width.  Raises
+    `Unknown`."""
     graph = recorded(function, q)
-    simplify(graph, q)
-    if len(graph.graph.nodes) > MOST_OPERATIONS:
-        raise Unknown(f"so large a graph ({len(graph.graph.nodes)} operations)")
-    program = Lowering(graph, node_values(graph, q)).program()
-    text = written(program.plan, program.value, program.width)
-    if (lines := text.source.count("\n")) > MOST_LINES:
-        raise Unknown(f"so long a program ({lines} lines of loops)")
-    return text, program.reals, program.wholes, program.width
+    simplify(graph, q, neutral=len(graph.graph.nodes) < LONG_GRAPH)
+    count = len(graph.graph.nodes)
+    if count > MOST_OPERATIONS:
+        raise Unknown(f"so large a graph ({count} operations)")
+    seen = node_values(graph, q)
+    texts: list[Text] = []
+    if count < LONG_GRAPH:
+        texts.append(written(Lowering(graph, seen).program()))
+    if not texts or texts[0].lines > LONG_TEXT:
+        texts.append(written(Lowering(graph, seen, repeats=True).program(), roll=True))
+    # a loop over steps stores what a longer text need not
+    text = texts[-1] if texts[-1].lines < 0.6 * texts[0].lines else texts[0]
+    text = text if len(texts) > 1 else texts[-1]
+    if text.lines > MOST_LINES:
+        raise Unknown(f"so long a program ({text.lines} lines of loops)")
+    return text, q.shape[1]
 
 
 def machine_density(function: ValueAndGrad, q: Tensor) -> MachineDensity:
@@ -88,7 +100,7 @@ def machine_density(function: ValueAndGrad, q: Tensor) -> MachineDensity:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            text, reals, wholes, width = text_of(function, q)
+            text, width = text_of(function, q)
         except Unknown as unknown:
             raise NotCompiled(f"there are no loops for {unknown}") from None
         except Exception as error:
@@ -97,7 +109,8 @@ def machine_density(function: ValueAndGrad, q: Tensor) -> MachineDensity:
             address, keeps = address_of(text)
         except Exception as error:
             raise NotCompiled(f"the compiler failed ({_first_line(error)})") from error
-    made = MachineDensity(address, width, text.room, reals.numpy(), wholes.numpy(), keeps)
+    reals, wholes = np.array(text.reals or [0.0]), np.array(text.wholes or [0], dtype=np.int64)
+    made = MachineDensity(address, width, text.room, reals, wholes, keeps)
     _check(made, function, q)
     return made
 

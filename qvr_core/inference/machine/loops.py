@@ -201,35 +201,46 @@ class Nest:
         self.read.update(load.buffer for load in statement.reads())
 
 
+Placed = tuple[tuple[int, ...], Statement]
+"""A statement and the extents of the loops around it, over i0, i1, …"""
+
+
 class Plan:
-    """Nests in order.  A statement goes into the first nest of its extents behind everything that it reads."""
+    """Statements in the order in which they may run."""
 
     def __init__(self) -> None:
-        self.nests: list[Nest] = []
-        self._written: dict[Buffer, int] = {}
+        self.statements: list[Placed] = []
 
     def put(self, loops: Loops, statement: Statement) -> None:
-        """Place a statement in loops over i0, i1, …"""
-        extents = tuple(size for _, size in loops)
+        """Append a statement in loops over i0, i1, …"""
+        self.statements.append((tuple(size for _, size in loops), statement))
+
+
+def fused(statements: Sequence[Placed]) -> list[Nest]:
+    """Nests in order: a statement goes into the first nest of its extents behind everything that it reads."""
+    nests: list[Nest] = []
+    written: dict[Buffer, int] = {}
+    for extents, statement in statements:
         first = 0
         for load in statement.reads():
-            last = self._written.get(load.buffer, -1)
+            last = written.get(load.buffer, -1)
             if last >= 0:
-                beside = statement.kind != "routine" and self._beside(self.nests[last], extents, load)
+                beside = statement.kind != "routine" and _beside(nests[last], extents, load)
                 first = max(first, last if beside else last + 1)
-        for place in range(first, len(self.nests)):
-            if self.nests[place].extents == extents:
+        for place in range(first, len(nests)):
+            if nests[place].extents == extents:
                 break
         else:
-            place = len(self.nests)
-            self.nests.append(Nest(extents, []))
-        self.nests[place].take(statement)
-        self._written[statement.target] = max(place, self._written.get(statement.target, -1))
+            place = len(nests)
+            nests.append(Nest(extents, []))
+        nests[place].take(statement)
+        written[statement.target] = max(place, written.get(statement.target, -1))
+    return nests
 
-    @staticmethod
-    def _beside(nest: Nest, extents: tuple[int, ...], load: Load) -> bool:
-        """Whether the number is there already at the same turn of the nest that makes it."""
-        statement = nest.written[load.buffer]
-        made = statement.kind in ("store", "reduce") and statement.place == load.place
-        alone = sum(other.target is load.buffer for other in nest.statements) == 1
-        return made and alone and nest.extents == extents
+
+def _beside(nest: Nest, extents: tuple[int, ...], load: Load) -> bool:
+    """Whether the number is there already at the same turn of the nest that makes it."""
+    statement = nest.written[load.buffer]
+    made = statement.kind in ("store", "reduce") and statement.place == load.place
+    alone = sum(other.target is load.buffer for other in nest.statements) == 1
+    return made and alone and nest.extents == extents

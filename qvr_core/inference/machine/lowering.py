@@ -34,6 +34,9 @@ MOST_COST = 40
 MOST_PRODUCTS = 2_000_000
 """Multiplications of one matrix product; larger ones are torch's."""
 
+WRITTEN_OUT = tuple(f"folded_{name}" for name in ("new_", "zeros", "ones", "full", "scalar_tensor", "lift_fresh"))
+"""Names of constants that are the program's, not the data's."""
+
 
 class Unknown(Exception):
     """An operation, or a use of one, that has no loops."""
@@ -59,16 +62,20 @@ class Program:
 
     plan: Plan
     value: Expression
-    reals: Tensor
-    wholes: Tensor
+    reals: list[float]
+    wholes: list[int]
     width: int
+    real_buffer: Buffer
+    whole_buffer: Buffer
 
 
 class Lowering:
     """One graph on its way: what each node has become, and the constants met."""
 
-    def __init__(self, module: fx.GraphModule, seen: dict[fx.Node, Any]) -> None:
+    def __init__(self, module: fx.GraphModule, seen: dict[fx.Node, Any], *, repeats: bool = False) -> None:
         self.module, self.seen = module, seen
+        self.repeats = repeats
+        """Steps should become the same statements: all is stored that is made, single numbers are no literals."""
         self.plan = Plan()
         self.values: dict[fx.Node, Any] = {}
         self.reals: list[Tensor] = []
@@ -90,20 +97,16 @@ class Lowering:
             raise Unknown("a density of several chains")
         total = self.stored(value).at((Linear(),) * len(value.shape))
         self.stored(gradient, Buffer("g", gradient.numel))
-        flat = (torch.cat(part) if part else None for part in (self.reals, self.wholes))
-        reals, wholes = flat
-        return Program(
-            self.plan,
-            total,
-            torch.zeros(1, dtype=torch.float64) if reals is None else reals,
-            torch.zeros(1, dtype=torch.int64) if wholes is None else wholes,
-            gradient.numel,
-        )
+        reals = [number for part in self.reals for number in part.tolist()]
+        wholes = [number for part in self.wholes for number in part.tolist()]
+        return Program(self.plan, total, reals, wholes, gradient.numel, self.real_buffer, self.whole_buffer)
 
     def _lower(self, node: fx.Node) -> None:
         if node.op == "placeholder":
             shape = tuple(self.seen[node].shape)
-            self.values[node] = self.lying(self.position, shape, "real")
+            value = self.lying(self.position, shape, "real")
+            # where numbers of the position and made ones take turns, they must lie in one buffer
+            self.values[node] = self.stored(value, Buffer("w", value.numel)) if self.repeats else value
         elif node.op == "get_attr":
             self.fixed.add(node)
             self.values[node] = self.constant(str(node.target), self.seen[node])
@@ -130,9 +133,10 @@ class Lowering:
         if value.shape != shape:
             raise Unknown(f"{node.target}: {value.shape} for {shape}")
         uses = sum(user.all_input_nodes.count(node) + _again(user, node) for user in node.users)
-        if (uses > 1 and (value.cost > 0 or value.pieces)) or value.cost > MOST_COST:
-            return self.stored(value)
-        return value
+        if value.pieces:
+            return self.stored(value) if uses > 1 else value
+        most = 0 if self.repeats or uses > 1 else MOST_COST
+        return self.stored(value) if value.cost > most else value
 
     # ------------------------------------------------------------ values
 
@@ -165,16 +169,17 @@ class Lowering:
     def constant(self, name: str, tensor: Tensor) -> Value:
         """A constant: as a literal where all its numbers are one, without the axes along which it repeats itself."""
         if name not in self._constants:
-            self._constants[name] = self._registered(tensor.detach())
+            self._constants[name] = self._registered(name, tensor.detach())
         return self._constants[name]
 
-    def _registered(self, tensor: Tensor) -> Value:
+    def _registered(self, name: str, tensor: Tensor) -> Value:
         kind = "truth" if tensor.dtype == torch.bool else "real" if tensor.is_floating_point() else "whole"
         if tensor.is_complex():
             raise Unknown("complex numbers")
         shape = tuple(tensor.shape)
         flat = tensor.reshape(-1)
-        if kind == "real" and len(flat) and bool((flat == flat[0]).all()):
+        known = len(flat) > 1 or not self.repeats or name.startswith(WRITTEN_OUT)
+        if kind == "real" and known and len(flat) and bool((flat == flat[0]).all()):
             literal = Literal(float(flat[0]))
             return Value(shape, kind, lambda _: literal)
         small = tensor

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from qvr_core.inference.machine.loops import (
     Buffer,
@@ -19,11 +20,14 @@ from qvr_core.inference.machine.loops import (
     Load,
     Loops,
     Nest,
-    Plan,
+    Placed,
     Statement,
+    fused,
     loads,
 )
+from qvr_core.inference.machine.lowering import Program
 from qvr_core.inference.machine.pointwise import WRITTEN
+from qvr_core.inference.machine.rolling import TURN, Roll, Tables, rolled
 
 NAME = "log_density"
 STARTS = {"+": "0.0", "*": "1.0", "max": "-math.inf", "min": "math.inf"}
@@ -33,10 +37,17 @@ INDENT = "    "
 
 @dataclass(slots=True)
 class Text:
-    """The text of a density, and how many numbers of room it wants."""
+    """The text of a density, how many numbers of room it wants, and the constants that it reads."""
 
     source: str
     room: int
+    reals: list[float]
+    wholes: list[int]
+
+    @property
+    def lines(self) -> int:
+        """How long it is."""
+        return self.source.count("\n")
 
 
 @dataclass(slots=True)
@@ -49,36 +60,58 @@ class Layout:
     size: int = 0
 
 
-def written(plan: Plan, value: Expression, width: int) -> Text:
-    """The function of a plan: `log_density(q, g, w, d, k)` fills the gradient and returns the value."""
-    layout = _laid_out(plan, value)
+def written(program: Program, *, roll: bool = False) -> Text:
+    """The function of a program: `log_density(q, g, w, d, k)` fills the gradient and returns the value.  `roll`: steps
+    that repeat become loops."""
+    statements = program.plan.statements
+    parts = rolled(statements) if roll else [list(statements)]
+    nests = [part.nests() if isinstance(part, Roll) else fused(part) for part in parts]
+    layout = _laid_out(program, parts, nests)
+    tables = Tables(list(program.reals), list(program.wholes), program.real_buffer, program.whole_buffer)
     lines = [f"def {NAME}(q, g, w, d, k):"]
     if layout.zeroed:
         lines += [f"{INDENT}for i in range({layout.zeroed}):", f"{INDENT * 2}w[i] = 0.0"]
-    gradient = [b for nest in plan.nests for b in nest.written if b.kind == "g"]
-    if any(buffer.zeroed for buffer in gradient):
-        lines += [f"{INDENT}for i in range({width}):", f"{INDENT * 2}g[i] = 0.0"]
-    for number, nest in enumerate(plan.nests):
-        lines += [INDENT + line for line in _Writer(layout, nest, number).lines()]
-    writer = _Writer(layout, Nest((), []), len(plan.nests))
-    lines.append(f"{INDENT}return {writer.text(value)}")
-    return Text("\n".join(lines) + "\n", layout.size)
+    if any(statement.target.kind == "g" and statement.target.zeroed for _, statement in statements):
+        lines += [f"{INDENT}for i in range({program.width}):", f"{INDENT * 2}g[i] = 0.0"]
+    number = 0
+    for part, own in zip(parts, nests, strict=True):
+        deep = INDENT
+        if isinstance(part, Roll):
+            lines.append(f"{INDENT}for {TURN} in range({len(part.turns)}):")
+            own, deep = part.form(layout.offsets, set(layout.local), tables), INDENT * 2  # noqa: PLW2901
+        for nest in own:
+            lines += [deep + line for line in _Writer(layout, nest, number).lines()]
+            number += 1
+    writer = _Writer(layout, Nest((), []), number)
+    lines.append(f"{INDENT}return {writer.text(program.value)}")
+    return Text("\n".join(lines) + "\n", layout.size, tables.reals, tables.wholes)
 
 
-def _laid_out(plan: Plan, value: Expression) -> Layout:
+def _laid_out(program: Program, parts: list[list[Placed] | Roll], nests: list[list[Nest]]) -> Layout:
     layout = Layout()
-    elsewhere = {load.buffer for load in loads(value)}
-    for nest in plan.nests:
+    elsewhere = {load.buffer for load in loads(program.value)}
+    for nest in chain.from_iterable(nests):
         own = _own(nest)
         elsewhere |= {b for s in nest.statements for b in _foreign(s, own)}
-    made = [buffer for nest in plan.nests for buffer in nest.written if buffer.kind == "w"]
-    buffers = list(dict.fromkeys(made))
-    for nest in plan.nests:
-        for buffer in _own(nest):
-            if buffer.kind == "w" and buffer not in elsewhere:
-                layout.local[buffer] = f"t{len(layout.local)}"
+    readers: dict[Buffer, list[int]] = {}
+    for number, (_, statement) in enumerate(program.plan.statements):
+        for load in statement.reads():
+            readers.setdefault(load.buffer, []).append(number)
+    start = 0
+    for part, own_nests in zip(parts, nests, strict=True):
+        own = dict.fromkeys(b for nest in own_nests for b in _own(nest) if b.kind == "w" and b not in elsewhere)
+        if isinstance(part, Roll):
+            found = part.locals(readers, set(own))
+            start = part.stop
+        else:
+            stop = start + len(part)
+            found = [[b] for b in own if all(start <= reader < stop for reader in readers.get(b, ()))]
+            start = stop
+        for fellows in found:
+            layout.local |= dict.fromkeys(fellows, f"t{len(layout.local)}")
+    made = dict.fromkeys(statement.target for _, statement in program.plan.statements)
     # zeroed ones stand together in front
-    for buffer in sorted((b for b in buffers if b not in layout.local), key=lambda b: not b.zeroed):
+    for buffer in sorted((b for b in made if b.kind == "w" and b not in layout.local), key=lambda b: not b.zeroed):
         layout.offsets[buffer] = layout.size
         layout.size += buffer.size
         layout.zeroed += buffer.size if buffer.zeroed else 0
@@ -101,24 +134,19 @@ class _Writer:
 
     def __init__(self, layout: Layout, nest: Nest, number: int) -> None:
         self.layout, self.nest, self.number = layout, nest, number
-        self.hoisted: dict[Load, str] = {}
-        self.sums: dict[Buffer, str] = {}
+        self.hoisted: dict[Load, tuple[str, str]] = {}
+        self.sums: dict[tuple[Buffer, Linear], str] = {}
 
     def lines(self) -> list[str]:
         depth = len(self.nest.extents)
         for statement in self.nest.statements:
-            if statement.kind == "add" and depth and statement.place.fixed and not statement.inner:
-                self.sums.setdefault(statement.target, f"s{self.number}_{len(self.sums)}")
+            if statement.kind == "add" and depth and _still(statement.place) and not statement.inner:
+                self.sums.setdefault((statement.target, statement.place), f"s{self.number}_{len(self.sums)}")
         body = [line for statement in self.nest.statements for line in self._statement(statement)]
         loops = [f"{INDENT * at}for i{at} in range({size}):" for at, size in enumerate(self.nest.extents)]
-        before = [f"{name} = {self._place(load.buffer, load.place)}" for load, name in self.hoisted.items()]
+        after = [f"{self._place(*where)} += {name}" for where, name in self.sums.items()]
+        before = [f"{name} = {text}" for name, text in self.hoisted.values()]
         before += [f"{name} = 0.0" for name in self.sums.values()]
-        after: list[str] = []
-        for statement in self.nest.statements:
-            if statement.target in self.sums and statement.kind == "add":
-                name, place = self.sums[statement.target], self._place(statement.target, statement.place)
-                if (line := f"{place} += {name}") not in after:
-                    after.append(line)
         return [*before, *loops, *(INDENT * depth + line for line in body), *after]
 
     def _statement(self, statement: Statement) -> list[str]:
@@ -131,7 +159,7 @@ class _Writer:
             case "store":
                 return [f"{place} = {value}"]
             case "add":
-                name = self.sums.get(statement.target, place)
+                name = self.sums.get((statement.target, statement.place), place)
                 return _looped(statement.inner, [f"{name} += {value}"])
             case "reduce":
                 # the same name in every nest would mix the types and lives of variables
@@ -177,11 +205,20 @@ class _Writer:
             case Load(buffer, place):
                 if buffer in self.layout.local:
                     return self.layout.local[buffer]
-                if place.fixed and self.nest.extents and buffer not in self.nest.written:
-                    return self.hoisted.setdefault(expression, f"h{self.number}_{len(self.hoisted)}")
+                if _still(place) and self.nest.extents and buffer not in self.nest.written:
+                    if expression not in self.hoisted:
+                        # its own place may read numbers that come before it
+                        text = self._place(buffer, place)
+                        self.hoisted[expression] = (f"h{self.number}_{len(self.hoisted)}", text)
+                    return self.hoisted[expression][0]
                 return self._place(buffer, place)
             case Call(name, arguments):
                 return WRITTEN[name].format(*map(self.text, arguments))
+
+
+def _still(place: Linear) -> bool:
+    """Whether no loop of a nest moves it."""
+    return all(_still(atom.place) if isinstance(atom, Load) else atom == TURN for atom, _ in place.terms)
 
 
 def _infinite(value: float) -> str:

@@ -168,7 +168,7 @@ def test_loops_give_what_torch_gives(name: str) -> None:
         q = torch.randn(1, 12, generator=generator, dtype=torch.float64)
         return q.abs() + 0.1 if name in POSITIVE else q
 
-    text, reals, wholes, width = text_of(plain, position())
+    text, width = text_of(plain, position())
     names = {key: getattr(value, "py_func", value) for key, value in (vars(functions) | vars(matrices)).items()}
     space = {**names, "math": math}
     # the same text that is compiled, run by Python
@@ -176,7 +176,7 @@ def test_loops_give_what_torch_gives(name: str) -> None:
     for _ in range(3):
         q = position()
         gradient = np.full(width, np.nan)
-        value = space["log_density"](q[0].numpy(), gradient, np.full(text.room, np.nan), reals.numpy(), wholes.numpy())
+        value = space["log_density"](q[0].numpy(), gradient, np.full(text.room, np.nan), text.reals, text.wholes)
         wanted_value, wanted = plain(q)
         np.testing.assert_allclose(value, float(wanted_value), rtol=1e-11, atol=1e-11)
         np.testing.assert_allclose(gradient, wanted[0].numpy(), rtol=1e-11, atol=1e-11)
