@@ -25,15 +25,13 @@ POINTS = 5
 
 
 @cache
-def prepared(name: str) -> Prepared:
-    """The program `name` of examples/statistics, with the data that qvr.toml names for it."""
-    text = (STATISTICS / f"{name}.qvr").read_text(encoding="utf-8")
-    config = resolve(name, (STATISTICS / "qvr.toml").read_text(encoding="utf-8"), {}).config.placed(STATISTICS)
+def prepared(name: str, folder: str = "", base: Path = STATISTICS) -> Prepared:
+    """The program `name` of a folder of `base`, with the data that the qvr.toml there names for it."""
+    text = (base / folder / f"{name}.qvr").read_text(encoding="utf-8")
+    config = resolve(name, (base / "qvr.toml").read_text(encoding="utf-8"), {}).config.placed(base)
     before = torch.get_default_dtype()
-    with tempfile.TemporaryDirectory() as folder:
-        job = RunStore(Path(folder)).create(
-            path=f"{name}.qvr", text=text, program=name, config=config, base=str(STATISTICS)
-        )
+    with tempfile.TemporaryDirectory() as store:
+        job = RunStore(Path(store)).create(path=f"{name}.qvr", text=text, program=name, config=config, base=str(base))
         try:
             return prepare(job, analyse(text))
         finally:
@@ -41,8 +39,13 @@ def prepared(name: str) -> Prepared:
 
 
 def data_of(name: str) -> dict[str, Any]:
+    """The data of a program of examples/statistics by name."""
+    return given(prepared(name))
+
+
+def given(program: Prepared) -> dict[str, Any]:
     """The data of a program by name."""
-    return dict(prepared(name).train.batch(torch.zeros(1, dtype=torch.int64))[1])
+    return dict(program.train.batch(torch.zeros(1, dtype=torch.int64))[1])
 
 
 def points(name: str) -> Iterator[tuple[SimpleNamespace, float]]:

@@ -25,7 +25,8 @@ import math
 from numba import cfunc, types
 
 from qvr_core.inference.machine.functions import (
-    at_least, at_most, digamma, log_sigmoid, sigmoid, sign, softplus, square
+    at_least, at_most, digamma, floor, i0e, i1e, log_add, log_ndtr, log_sigmoid, sigmoid, sign, softplus, square,
+    trigamma,
 )
 from qvr_core.inference.machine.matrices import cholesky, eliminated, solved, substituted
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import math
 import warnings
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, fx
 
 from qvr_core.inference.density.recorded import ValueAndGrad, node_values, recorded, simplify
 from qvr_core.inference.machine import elementwise, factorisations, gathers, reductions, views
@@ -28,10 +29,12 @@ TOLERANCE = 1e-9
 """Largest difference from the plain density, relative to the larger of 1 and the number."""
 MOST_OPERATIONS = 12_000
 """Of a graph; recording and lowering one takes 2 ms an operation."""
-LONG_GRAPH, LONG_TEXT = 1000, 150
+LONG_GRAPH, LONG_TEXT = 1500, 150
 """Operations, and lines, from which on steps that repeat are looked for."""
+WORTH_ROLLING = 0.6
+"""How long, of the text written out, one with loops over steps may be."""
 MOST_LINES = 1000
-"""Larger graphs, and texts, take the compiler longer than they are worth: 350 lines 10 s, 900 lines 40 s."""
+"""Longer texts take the compiler longer than they are worth: 350 lines 10 s, 900 lines 40 s."""
 
 SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_double, *([ctypes.c_void_p] * 5))
 
@@ -70,22 +73,24 @@ def text_of(function: ValueAndGrad, q: Tensor) -> tuple[Text, int]:
     """The loops of `function` at one chain's position (1, D) as text with its constants, and its width.  Raises
     `Unknown`."""
     graph = recorded(function, q)
-    simplify(graph, q, neutral=len(graph.graph.nodes) < LONG_GRAPH)
-    count = len(graph.graph.nodes)
-    if count > MOST_OPERATIONS:
-        raise Unknown(f"so large a graph ({count} operations)")
-    seen = node_values(graph, q)
+    if len(graph.graph.nodes) > MOST_OPERATIONS:
+        raise Unknown(f"so large a graph ({len(graph.graph.nodes)} operations)")
     texts: list[Text] = []
-    if count < LONG_GRAPH:
-        texts.append(written(Lowering(graph, seen).program()))
+    if len(graph.graph.nodes) < LONG_GRAPH:
+        texts.append(written(_lowering(copy.deepcopy(graph), q, repeats=False).program()))
     if not texts or texts[0].lines > LONG_TEXT:
-        texts.append(written(Lowering(graph, seen, repeats=True).program(), roll=True))
+        texts.append(written(_lowering(graph, q, repeats=True).program(), roll=True))
     # a loop over steps stores what a longer text need not
-    text = texts[-1] if texts[-1].lines < 0.6 * texts[0].lines else texts[0]
-    text = text if len(texts) > 1 else texts[-1]
+    text = texts[-1] if texts[-1].lines < WORTH_ROLLING * texts[0].lines or len(texts) == 1 else texts[0]
     if text.lines > MOST_LINES:
         raise Unknown(f"so long a program ({text.lines} lines of loops)")
     return text, q.shape[1]
+
+
+def _lowering(graph: fx.GraphModule, q: Tensor, *, repeats: bool) -> Lowering:
+    # what changes nothing by chance, as y · 1 at some step does, would make steps differ
+    simplify(graph, q, neutral=not repeats)
+    return Lowering(graph, node_values(graph, q), repeats=repeats)
 
 
 def machine_density(function: ValueAndGrad, q: Tensor) -> MachineDensity:

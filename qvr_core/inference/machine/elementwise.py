@@ -211,6 +211,70 @@ def _isnan(lowering: Lowering, node: fx.Node) -> Value:
     return pointwise(lowering, node, node.args, lambda x: Call("ne", (x, x)), "truth")
 
 
+@lowers("log2")
+def _log2(lowering: Lowering, node: fx.Node) -> Value:
+    return pointwise(lowering, node, node.args, lambda x: call("div", Call("log", (x,)), Literal(math.log(2.0))))
+
+
+@lowers("exp2")
+def _exp2(lowering: Lowering, node: fx.Node) -> Value:
+    return pointwise(lowering, node, node.args, lambda x: Call("pow", (Literal(2.0), x)))
+
+
+@lowers("ceil")
+def _ceil(lowering: Lowering, node: fx.Node) -> Value:
+    return pointwise(lowering, node, node.args, lambda x: call("neg", Call("floor", (call("neg", x),))))
+
+
+@lowers("polygamma")
+def _polygamma(lowering: Lowering, node: fx.Node) -> Value:
+    if node.args[0] != 1:
+        raise Unknown(f"polygamma({node.args[0]})")
+    return pointwise(lowering, node, node.args[1:], lambda x: Call("trigamma", (x,)))
+
+
+@lowers("silu")
+def _silu(lowering: Lowering, node: fx.Node) -> Value:
+    return pointwise(lowering, node, node.args, lambda x: call("mul", x, Call("sigmoid", (x,))))
+
+
+@lowers("silu_backward")
+def _silu_backward(lowering: Lowering, node: fx.Node) -> Value:
+    def made(g: Expression, x: Expression) -> Expression:
+        s = Call("sigmoid", (x,))
+        slope = call("mul", s, call("add", Literal(1.0), call("mul", x, call("sub", Literal(1.0), s))))
+        return call("mul", g, slope)
+
+    return pointwise(lowering, node, node.args, made)
+
+
+@lowers("gelu")
+def _gelu(lowering: Lowering, node: fx.Node) -> Value:
+    _exact(node)
+    return pointwise(lowering, node, node.args[:1], lambda x: call("mul", x, _normal_cdf(x)))
+
+
+@lowers("gelu_backward")
+def _gelu_backward(lowering: Lowering, node: fx.Node) -> Value:
+    _exact(node)
+
+    def made(g: Expression, x: Expression) -> Expression:
+        bell = Call("exp", (call("mul", Literal(-0.5), Call("square", (x,))),))
+        density = call("mul", Literal(1.0 / math.sqrt(2.0 * math.pi)), bell)
+        return call("mul", g, call("add", _normal_cdf(x), call("mul", x, density)))
+
+    return pointwise(lowering, node, node.args[:2], made)
+
+
+def _exact(node: fx.Node) -> None:
+    if node.kwargs.get("approximate", "none") != "none":
+        raise Unknown("gelu by tanh")
+
+
+def _normal_cdf(x: Expression) -> Expression:
+    return call("mul", Literal(0.5), Call("erfc", (call("mul", Literal(-math.sqrt(0.5)), x),)))
+
+
 @lowers("scalar_tensor")
 def _scalar(lowering: Lowering, node: fx.Node) -> Value:
     return lowering.read(node.args[0])

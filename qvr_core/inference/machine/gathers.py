@@ -13,6 +13,7 @@ from torch import Tensor, fx
 from qvr_core.inference.machine.elementwise import broadcast, pointwise
 from qvr_core.inference.machine.loops import Call, Expression, Index, Linear, Literal, Piece, Value
 from qvr_core.inference.machine.lowering import Lowering, Unknown, gathered, lowers, viewed
+from qvr_core.inference.machine.pointwise import call
 from qvr_core.inference.machine.views import bounds, masked, on_diagonal, whole
 
 
@@ -230,6 +231,30 @@ def _index_add(lowering: Lowering, node: fx.Node) -> Value:
     )
 
 
+@lowers("index_copy")
+def _index_copy(lowering: Lowering, node: fx.Node) -> Value:
+    base, source = lowering.read(node.args[0]), lowering.read(node.args[3])
+    axis = whole(node.args[1]) % len(base.shape)
+    tensor = lowering.whole_constant(node.args[2])
+    if len(tensor.unique()) != tensor.numel():
+        raise Unknown("an index that puts twice into one place")
+    kept = torch.ones(base.shape, dtype=torch.bool).index_fill(axis, tensor, False)
+    lookup = _lookup(lowering, tensor, base.shape[axis], tensor.shape)
+    piece = Piece(source, lambda index: (*index[:axis], lookup((index[axis],)), *index[axis + 1 :]))
+    return _with_base(lowering, _cleared(lowering, base, kept), piece)
+
+
+@lowers("index_fill")
+def _index_fill(lowering: Lowering, node: fx.Node) -> Value:
+    axis, tensor = whole(node.args[1]), lowering.whole_constant(node.args[2])
+    shape = lowering.shape(node)
+    mask = torch.zeros(shape, dtype=torch.bool).index_fill(axis, tensor, True)
+    filled = broadcast(lowering.constant(f"mask {len(lowering.wholes)}", mask), shape)
+    value, fill = (lowering.read(argument) for argument in (node.args[0], node.args[3]))
+    number = broadcast(fill, shape)
+    return Value(shape, value.kind, lambda i: Call("where", (filled(i), number(i), value.at(i))), value.cost + 1)
+
+
 @lowers("index_put", "_unsafe_index_put")
 def _index_put(lowering: Lowering, node: fx.Node) -> Value:
     base, values = lowering.read(node.args[0]), lowering.read(node.args[2])
@@ -285,3 +310,31 @@ def _masked_fill(lowering: Lowering, node: fx.Node) -> Value:
     return pointwise(
         lowering, node, (node.args[1], node.args[2], node.args[0]), lambda m, v, x: Call("where", (m, v, x))
     )
+
+
+def _targets(lowering: Lowering, node: fx.Node, place: int, shape: tuple[int, ...]) -> Any:
+    """Where the number of each row's class lies in (rows, classes, …), for an index into (rows, …)."""
+    rest: Any = node.args[place + 1 :]
+    tensor = lowering.whole_constant(node.args[place])
+    if rest[0] is not None or rest[1] != 0 or bool((tensor == rest[2]).any()):
+        raise Unknown("a loss by classes with weights, sums or gaps")
+    axis = max(len(shape) - tensor.ndim, 0) and int(len(shape) > 1)
+    lookup = _lookup(lowering, tensor, shape[axis], tensor.shape)
+    return lambda index: (*index[:axis], lookup(index), *index[axis:])
+
+
+@lowers("nll_loss_forward", "nll_loss2d_forward")
+def _class_loss(lowering: Lowering, node: fx.Node) -> tuple[Value, Value]:
+    value = lowering.cheap(lowering.read(node.args[0]), 2)
+    where = _targets(lowering, node, 1, value.shape)
+    shape = tuple(lowering.seen[node][0].shape)
+    found = Value(shape, "real", lambda index: call("neg", value.at(where(index))), 1)
+    return found, Value((), "real", lambda _: Literal(0.0))
+
+
+@lowers("nll_loss_backward", "nll_loss2d_backward")
+def _class_loss_backward(lowering: Lowering, node: fx.Node) -> Value:
+    gradient, shape = lowering.read(node.args[0]), lowering.shape(node)
+    where = _targets(lowering, node, 2, shape)
+    source = Value(gradient.shape, "real", lambda index: call("neg", gradient.at(index)), gradient.cost + 1)
+    return _assembled(shape, Piece(source, where))

@@ -167,7 +167,7 @@ class Statement:
     """What a nest does at each turn.
 
     'store': target[place] = value.  'add': target[place] += value.  'reduce': the same with all of `inner` joined by
-    `joined_by` first.  'scan': target[place] is the running sum along `inner`.  'routine': `value` names a function of
+    `joined_by` first.  'scan': target[place] is what runs up along `inner`.  'routine': `value` names a function of
     `matrices` that fills the target from `place` on; it takes whole numbers, and places: loads stand for where they
     load from, and for all that lies behind.
     """

@@ -259,8 +259,8 @@ class Lowering:
             self.plan.put(kept_loops, Statement("reduce", target, place, expression, summed_loops, joined_by))
         return found
 
-    def scanned(self, value: Value, axis: int) -> Value:
-        """Running sums along an axis."""
+    def scanned(self, value: Value, axis: int, joined_by: str = "+") -> Value:
+        """Running sums, or products, along an axis."""
         shape = value.shape
         target = Buffer("w", value.numel)
         found = self.lying(target, shape, "real")
@@ -270,7 +270,7 @@ class Lowering:
         inner: Loops = (("j0", shape[axis]),) if shape[axis] != 1 else ()
         step = Linear(0, (("j0", 1),)) if inner else Linear()
         whole = (*index[:axis], step, *index[axis:])
-        self.plan.put(loops, Statement("scan", target, found.strided.place(whole), value.at(whole), inner))
+        self.plan.put(loops, Statement("scan", target, found.strided.place(whole), value.at(whole), inner, joined_by))
         return found
 
     def cheap(self, value: Value, times: int) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import fx
@@ -180,12 +181,56 @@ def _softmax_backward(lowering: Lowering, node: fx.Node) -> Value:
     return Value(output.shape, "real", lambda i: call("mul", output.at(i), call("sub", gradient.at(i), total(i))), 2)
 
 
-@lowers("cumsum")
-def _cumsum(lowering: Lowering, node: fx.Node) -> Value:
+@lowers("prod")
+def _prod(lowering: Lowering, node: fx.Node) -> Value:
+    value = lowering.read(node.args[0])
+    if lowering.seen[node].dtype != torch.float64:
+        raise Unknown("a product of whole numbers")
+    return reduce(lowering, value, _axes(node, len(value.shape)), lowering.shape(node), "*")
+
+
+@lowers("var", "std")
+def _spread(lowering: Lowering, node: fx.Node) -> Value:
+    """Squares about the mean, by `correction` fewer than there are numbers."""
+    value = lowering.cheap(lowering.read(node.args[0]), 2)
+    axes, shape = _axes(node, len(value.shape)), lowering.shape(node)
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(value.shape))
+    count = math.prod(value.shape[axis] for axis in axes)
+    less: Any = node.kwargs.get("correction", 1)
+    total = lowering.stored(reduce(lowering, value, axes, kept))
+    mean = Value(kept, "real", lambda index: call("div", total.at(index), Literal(float(count))), 1)
+    centre = broadcast(lowering.stored(mean), value.shape)
+    squares = Value(
+        value.shape, "real", lambda i: Call("square", (call("sub", value.at(i), centre(i)),)), value.cost + 2
+    )
+    summed = lowering.stored(reduce(lowering, squares, axes, shape))
+    divisor = Literal(float(count) - float(1 if less is None else less))
+    root = "std" in str(node.target)
+
+    def at(index: Index) -> Expression:
+        variance = call("div", summed.at(index), divisor)
+        return Call("sqrt", (variance,)) if root else variance
+
+    return Value(shape, "real", at, 2)
+
+
+@lowers("linalg_vector_norm")
+def _norm(lowering: Lowering, node: fx.Node) -> Value:
+    if (node.args[1] if len(node.args) > 1 else 2) != 2:
+        raise Unknown("a norm other than the Euclidean one")
+    value = lowering.cheap(lowering.read(node.args[0]), 2)
+    squares = Value(value.shape, "real", lambda index: Call("square", (value.at(index),)), value.cost + 1)
+    total = reduce(lowering, squares, _axes(node, len(value.shape), 2), lowering.shape(node))
+    return Value(total.shape, "real", lambda index: Call("sqrt", (total.at(index),)), 1)
+
+
+@lowers("cumsum", "cumprod")
+def _running(lowering: Lowering, node: fx.Node) -> Value:
     value = lowering.read(node.args[0])
     if not value.shape or lowering.seen[node].dtype != torch.float64:
         raise Unknown("a running sum of whole numbers")
-    return lowering.scanned(value, int(node.args[1]) % len(value.shape))  # pyright: ignore[reportArgumentType]
+    (axis,) = _axes(node, len(value.shape))
+    return lowering.scanned(value, axis, "*" if "cumprod" in str(node.target) else "+")
 
 
 @lowers("bmm", "mm", "mv", "dot")

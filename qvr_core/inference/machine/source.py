@@ -7,7 +7,7 @@ moves is read before the loops.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -64,7 +64,7 @@ def written(program: Program, *, roll: bool = False) -> Text:
     """The function of a program: `log_density(q, g, w, d, k)` fills the gradient and returns the value.  `roll`: steps
     that repeat become loops."""
     statements = program.plan.statements
-    parts = rolled(statements) if roll else [list(statements)]
+    parts: Sequence[list[Placed] | Roll] = rolled(statements) if roll else [list(statements)]
     nests = [part.nests() if isinstance(part, Roll) else fused(part) for part in parts]
     layout = _laid_out(program, parts, nests)
     tables = Tables(list(program.reals), list(program.wholes), program.real_buffer, program.whole_buffer)
@@ -78,8 +78,9 @@ def written(program: Program, *, roll: bool = False) -> Text:
         deep = INDENT
         if isinstance(part, Roll):
             lines.append(f"{INDENT}for {TURN} in range({len(part.turns)}):")
-            own, deep = part.form(layout.offsets, set(layout.local), tables), INDENT * 2  # noqa: PLW2901
-        for nest in own:
+            deep = INDENT * 2
+        turn = part.form(layout.offsets, set(layout.local), tables) if isinstance(part, Roll) else own
+        for nest in turn:
             lines += [deep + line for line in _Writer(layout, nest, number).lines()]
             number += 1
     writer = _Writer(layout, Nest((), []), number)
@@ -87,7 +88,7 @@ def written(program: Program, *, roll: bool = False) -> Text:
     return Text("\n".join(lines) + "\n", layout.size, tables.reals, tables.wholes)
 
 
-def _laid_out(program: Program, parts: list[list[Placed] | Roll], nests: list[list[Nest]]) -> Layout:
+def _laid_out(program: Program, parts: Sequence[list[Placed] | Roll], nests: list[list[Nest]]) -> Layout:
     layout = Layout()
     elsewhere = {load.buffer for load in loads(program.value)}
     for nest in chain.from_iterable(nests):
@@ -169,8 +170,9 @@ class _Writer:
                 return lines if local else [*lines, f"{place} = {total}"]
             case _:
                 total = f"r{self.number}_{self.nest.statements.index(statement)}"
-                steps = [f"{total} += {value}", f"{place} = {total}"]
-                return [f"{total} = 0.0", *_looped(statement.inner, steps)]
+                joined = JOINS[statement.joined_by].format(total, value)
+                steps = [f"{total} = {joined}", f"{place} = {total}"]
+                return [f"{total} = {STARTS[statement.joined_by]}", *_looped(statement.inner, steps)]
 
     def _routine(self, expression: Expression) -> str:
         """A call of a function of `matrices`, which takes places and whole numbers."""

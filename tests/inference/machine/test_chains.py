@@ -26,8 +26,7 @@ UNKNOWN = """
 object D : FinSet 3
 program p : D -> D
     sample mu : D <- Normal(0.0, 1.0)
-    sample S : CholeskyFactor 3 <- LKJCholesky(2.0)
-    observe y : D <- MultivariateNormal(mu, S)
+    observe y : D <- Normal(sort(mu), 1.0)
     return mu
 """
 

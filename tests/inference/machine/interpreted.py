@@ -1,0 +1,50 @@
+"""The text of a density run by Python: the same lines that are compiled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qvr_core.inference.machine import functions, matrices
+from qvr_core.inference.machine.source import Text
+
+Array = NDArray[Any]
+
+
+def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `math` that gives what compiled code gives where Python raises."""
+
+    def run(*values: float) -> np.float64:
+        try:
+            return np.float64(function(*values))
+        except OverflowError:
+            return np.float64(math.inf)
+        except ValueError:
+            return np.float64(-math.inf if function is math.log and values[0] == 0.0 else math.nan)
+
+    return run
+
+
+MATH = SimpleNamespace(**{name: _quiet(f) if callable(f) else f for name, f in vars(math).items()})
+
+
+def interpreted(text: Text, width: int) -> Callable[[Array], tuple[float, Array]]:
+    """Value and gradient at a position (width,)."""
+    space: dict[str, Any] = {}
+    for name, value in (vars(functions) | vars(matrices)).items():
+        space[name] = getattr(value, "py_func", value)
+    exec(text.source, space | {"math": MATH}, space)
+    reals, wholes = np.array(text.reals or [0.0]), np.array(text.wholes or [0])
+
+    def density(q: Array) -> tuple[float, Array]:
+        gradient, room = np.full(width, np.nan), np.full(max(text.room, 1), np.nan)
+        with np.errstate(all="ignore"):
+            value = space["log_density"](q.astype(np.float64), gradient, room, reals, wholes)
+        return float(value), gradient
+
+    return density
