@@ -216,7 +216,7 @@ def _spread(lowering: Lowering, node: fx.Node) -> Value:
 
 @lowers("linalg_vector_norm")
 def _norm(lowering: Lowering, node: fx.Node) -> Value:
-    if (node.args[1] if len(node.args) > 1 else 2) != 2:
+    if tuple(node.args[1:2]) not in ((), (2,), (2.0,)):
         raise Unknown("a norm other than the Euclidean one")
     value = lowering.cheap(lowering.read(node.args[0]), 2)
     squares = Value(value.shape, "real", lambda index: Call("square", (value.at(index),)), value.cost + 1)
