@@ -1,4 +1,4 @@
-"""The command line: `qvr check | format | diagram | run | runs | check-fit | calibrate | sample | schema | lsp`.
+"""The command line: `qvr check`, `format`, `diagram`, `run`, `runs`, `check-fit` and the others of `COMMANDS`.
 
 Each command is a module of this folder and is imported when it is called: `qvr check` starts without torch, and without
 what only runs need.  Exit status: 0 success, 1 a problem was found, 2 wrong usage.
@@ -19,7 +19,10 @@ from typer.core import TyperGroup
 from qvr_core import __version__
 from qvr_core.cli.console import say
 
-COMMANDS = ("check", "format", "diagram", "run", "runs", "check-fit", "calibrate", "sample", "schema", "lsp")
+COMMANDS = (
+    *("check", "format", "diagram", "new", "init", "run", "runs", "check-fit", "calibrate", "sample"),
+    *("schema", "lsp"),
+)
 
 
 class LazyGroup(TyperGroup):
