@@ -55,10 +55,16 @@ def available() -> bool:
 
 def address_of(text: Text) -> tuple[int, Any]:
     """The address of a compiled density, and what keeps it alive.  Raises whatever the compiler raises."""
-    source = HEADER.replace("FASTMATH", repr(set(sorted(FASTMATH)))) + text.source
-    module = _module(source)
+    module = _module(whole(text))
     function = getattr(module, NAME)
     return int(function.address), function
+
+
+def whole(text: Text) -> str:
+    """The module that is compiled: the same in every process, since it is the key of what is on disk."""
+    # a set would be written in an order of its own in each
+    flags = ", ".join(f'"{flag}"' for flag in FASTMATH)
+    return HEADER.replace("FASTMATH", f"{{{flags}}}") + text.source
 
 
 def _module(source: str) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from qvr_core.inference.machine.chain import Chain, Settings
 from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
 from qvr_core.inference.mcmc.chains import Progress
 from qvr_core.inference.mcmc.potential import potential_of
+from tests.patience import HANG
 
 SETTINGS = Settings(60, 0, (10, 50), 40, 6, 10, 0.8, 0.1, dense=False, adapt_step=True, adapt_mass=True)
 
@@ -210,6 +214,30 @@ def test_one_build_serves_all_data_of_a_shape(tmp_path: Path, monkeypatch: pytes
     assert found[0].address == found[1].address
     q = np.ones(found[0].width)
     assert found[0](q)[0] != found[1](q)[0]
+
+
+def test_another_process_finds_the_same_build() -> None:
+    code = """
+import torch
+from benchmarks.models import VARYING_SLOPES as MODEL
+from qvr_core.dsl import loads
+from qvr_core.inference.machine import build, density
+from qvr_core.inference.mcmc.potential import potential_of
+from tests.patience import HANG
+potential = potential_of(loads(MODEL.text).morphism, None, MODEL.data())
+q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
+print(build.whole(density.text_of(potential.plain_value_and_grad, q)[0]))
+"""
+    root = Path(__file__).resolve().parents[3]
+    sources = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True, text=True, check=True, cwd=root, env=os.environ | {"PYTHONHASHSEED": seed},
+            timeout=HANG,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }  # fmt: skip
+    assert len(sources) == 1 and "fastmath={" in next(iter(sources))
 
 
 @pytest.mark.statistical
