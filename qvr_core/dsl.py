@@ -26,6 +26,7 @@ from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.file.site_origins import site_origins
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin, Severity
+from qvr_core.semantics.types.shifts import shifted_sets
 from qvr_core.syntax.tree import Statement
 
 __all__ = ["CheckFailed", "Program", "check", "load", "loads", "parse"]
@@ -67,9 +68,11 @@ def _loaded(text: str, source: str, data: Any, known: Mapping[str, KnownSet] | N
     if data is None:
         return Program(snapshot, None, source)
     from qvr_core.data.frames import supplied
+    from qvr_core.data.typed.order import check_ascending
 
     needs = [need for program in snapshot.model.programs.values() for need in needs_of(program).all]
     found, values = supplied(needs, data)
+    check_ascending(found, {name for program in snapshot.model.programs.values() for name in shifted_sets(program)})
     if found:
         snapshot = _checked(analyse(text, {**(known or {}), **found}), source)
     return Program(snapshot, values, source)

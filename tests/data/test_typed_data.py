@@ -307,3 +307,49 @@ program p : Row -> Row
     _, values = run.train.batch(torch.zeros(1, dtype=torch.int64))
     assert run.model.missing_shapes(values) == {"x": (1,)}
     assert torch.isnan(values["n"]).tolist() == [True, False, False]
+
+
+SERIES = """
+object Year : FinSet _
+program p : Year -> Year
+    data y, rain : Year
+    sample b <- Normal(0.0, 1.0)
+    observe y[t : Year] <- Normal(b * y[t - 1] + rain[t], 1.0)
+    return b
+"""
+PANEL = """
+object Person, Year : FinSet _
+program p : Person -> Person
+    data y : Person * Year
+    sample b <- Normal(0.0, 1.0)
+    observe y[i : Person, t : Year] <- Normal(b * y[i, t - 1], 1.0)
+    return b
+"""
+
+
+def test_years_that_do_not_ascend_are_sorted_and_the_run_says_so(tmp_path: Path) -> None:
+    (tmp_path / "years.csv").write_text("Year,y,rain\n2003,3,30\n2001,1,10\n2002,2,20\n")
+    made = prepared(tmp_path, SERIES, tables={"Year": "csv:years.csv"}, data="synthetic")
+    data = dict(made.train.batch(torch.zeros(1, dtype=torch.int64))[1])
+    assert data["y"].tolist() == [1.0, 2.0, 3.0]
+    assert data["rain"].tolist() == [10.0, 20.0, 30.0]
+    assert "(Year 3); rows of " in made.description
+    assert made.description.endswith("years.csv sorted by Year")
+    assert given(SERIES, {"Year": pl.read_csv(tmp_path / "years.csv")})[1]["Year"] == (3, ("2001", "2002", "2003"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [("a,1,0\nb,1,0\na,2,0\nb,2,0\n", False), ("b,2,0\nb,1,0\na,1,0\na,2,0\n", True)],
+)
+def test_rows_ascend_within_each_group(tmp_path: Path, rows: str, told: bool) -> None:
+    (tmp_path / "long.csv").write_text(f"person,year,y\n{rows}")
+    made = prepared(tmp_path, PANEL, data="csv:long.csv")
+    assert ("sorted by Year" in made.description) == told
+
+
+def test_an_array_along_years_that_do_not_ascend_is_refused() -> None:
+    years = xarray.Dataset({name: ("Year", [1.0, 2.0, 3.0]) for name in ("y", "rain")}, {"Year": [2003, 2001, 2002]})
+    with pytest.raises(DataProblem, match=r"the elements of `Year` do not ascend \(`2003` is number 1\)"):
+        dsl.loads(SERIES, data=years)
+    assert dsl.loads(SERIES, data=years.sortby("Year")).morphism.data["y"].tolist() == [2.0, 3.0, 1.0]

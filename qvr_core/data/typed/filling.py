@@ -171,7 +171,8 @@ def _places(
     if rows == axis.name or (column is None and rows is None and not axis.name):
         if table.rows != axis.size and table.whole:
             raise _row_count(need, table, axis)
-        return range(table.rows)
+        if column is None or axis.labels is None or axis.source != table.path:
+            return range(table.rows)
     if column is None:
         over = f"the rows of {table.path} are those of `{rows}`" if rows else "the rows have no set"
         message = f"`{need.name}` runs over `{axis.name}`, and {over}"

@@ -72,7 +72,7 @@ class Sets:
                 raise DataProblem(message, path=table.path, column=column, row=row, site=need.name,
                                   remedy="Keep one of the rows")  # fmt: skip
             seen[label] = row
-        return Elements(name, len(seen), tuple(seen), source=table.path)
+        return Elements(name, len(seen), in_order(seen), source=table.path)
 
     def _of_arrays(self, name: str) -> Elements | None:
         """A set that an array runs over, with the labels that the array gives its axis."""

@@ -161,7 +161,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
         case "synthetic" if typed is None or not typed.sources.named:
             data = _synthetic(job, program, needs, known)
         case _ if typed is not None:
-            data = Source(typed_data.bound(job, written, typed), typed_data.description(typed, known))
+            data = Source(typed_data.bound(job, written, typed), typed_data.description(typed, known, written, program))
         case _:
             data = _table(job, program, needs, room)
     return Prepared(

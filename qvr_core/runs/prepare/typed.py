@@ -17,6 +17,7 @@ from qvr_core.data.json_files import read_json
 from qvr_core.data.needs import Need, Needs, needs_of, open_sets
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables import Columns, read_columns, read_head
+from qvr_core.data.typed.order import check_ascending, sorted_sets
 from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
 from qvr_core.data.typed_binding import has_types, known_sets, typed_tensors, undeclared
 from qvr_core.runs.prepare.failures import Refused
@@ -25,6 +26,7 @@ from qvr_core.runs.record.data_files import path_of, tables_of
 from qvr_core.runs.record.protocol import Job
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.model import Program
+from qvr_core.semantics.types.shifts import shifted_sets
 
 SYNTHETIC_ELEMENTS = 8
 """Elements of an open set where the data are drawn; the rows of the program are as many as `rows` says."""
@@ -84,6 +86,7 @@ def told(job: Job, needs: Needs, program: Program, snapshot: Snapshot, data: Typ
             path="the data",
             remedy=f"Declare what runs over it (`data x : {missing[0]}`), or give it a size",
         )
+    check_ascending(found, shifted_sets(program))
     return found
 
 
@@ -146,8 +149,8 @@ def _dtype(cells: Sequence[Any]) -> torch.dtype:
     return torch.int64 if whole else torch.get_default_dtype()
 
 
-def description(data: TypedData, known: Mapping[str, KnownSet]) -> str:
-    """What was read, and how many elements it gives each open set."""
+def description(data: TypedData, known: Mapping[str, KnownSet], needs: Needs, program: Program) -> str:
+    """What was read, how many elements it gives each open set, and what had to be sorted."""
     main = data.sources.main
     files = [*([main] if main is not None else []), *data.sources.named.values()]
     parts = [
@@ -156,4 +159,6 @@ def description(data: TypedData, known: Mapping[str, KnownSet]) -> str:
         for one in files
     ]  # fmt: skip
     sets = ", ".join(f"{name} {found.size:,}" for name, found in known.items())
-    return "; ".join(parts) + (f" ({sets})" if sets else "")
+    moved = sorted_sets(needs.all, data.sources, shifted_sets(program))
+    parts[-1:] = [f"{parts[-1]} ({sets})" if sets else parts[-1]] if parts else []
+    return "; ".join([*parts, *(f"rows of {path} sorted by {name}" for name, path in moved.items())])
