@@ -17,6 +17,7 @@ from qvr_core.semantics.types.model import Constant, Data, Expr, Index, IndexVal
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Real, Seq, Unknown
 from qvr_core.syntax.immutable import immutable
+from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree import Arith, Binary, Gather, Name, ParenArith, Span, Variable
 
 
@@ -58,11 +59,11 @@ def hidden_state(expr: Gather, hidden: Hidden, ctx: StepContext, check: Check) -
     back = places[-1].shift.most if places[-1].shift is not None else 0
     values = tuple(place.picked or _as_value(place, ctx) for place in places)
     if hidden.states is None:
-        ctx.hidden_reads.append((_place_text(places, ctx), values))
+        ctx.hidden_reads.append((_place_text(places), values))
         return _unknown_state(hidden, origin)
     if back > 1 or any(one.shift is not None and one.shift.most for one in places[:-1]):
         return _unknown_state(hidden, origin)
-    return _all_states(hidden, hidden.states, back, (_place_text(places, ctx), values), origin, ctx)
+    return _all_states(hidden, hidden.states, back, (_place_text(places), values), origin, ctx)
 
 
 def bare_state(name: Name, hidden: Hidden, ctx: StepContext) -> Expr:
@@ -100,12 +101,9 @@ def _all_states(
     return IndexValue(type=kind, origin=origin, name=axis, first=0, size=states.size)
 
 
-def _place_text(places: Sequence[Place], ctx: StepContext) -> str:
+def _place_text(places: Sequence[Place]) -> str:
     """A place of a chain as text: what is shifted stands at its index."""
-    return ", ".join(
-        place.shift.index if place.shift is not None else ctx.text[place.tree.span.start : place.tree.span.end]
-        for place in places
-    )
+    return ", ".join(place.shift.index if place.shift is not None else to_text(place.tree) for place in places)
 
 
 def _place(tree: Arith, label: Expr | None, expr: Gather, ctx: StepContext, check: Check) -> Place:

@@ -18,6 +18,7 @@ from qvr_core.semantics.arithmetic.own_reads import reads_itself
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
+from qvr_core.semantics.programs.hidden.lets import Lets, check_let, with_lets
 from qvr_core.semantics.programs.indexed_steps import (
     Along,
     along_of,
@@ -48,7 +49,7 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, INDEX_MISMATCH, STEP_OPTION, UNSIZED_DRAW
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown
-from qvr_core.syntax.tree import Item, MarginalizeStep, Name, ObserveStep, Options, Placed, PredictStep, Span
+from qvr_core.syntax.tree import Item, LetStep, MarginalizeStep, Name, ObserveStep, Options, Placed, PredictStep, Span
 
 Bindings = list[tuple[str, Binding]]
 
@@ -74,16 +75,20 @@ def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) 
     ctx.bindings = {**ctx.bindings, step.name.text: binding}
     body: list[StepModel] = []
     reads: list[tuple[Expr, ...]] = []
+    lets: Lets = {}
     for child in placed.children:
         ctx.scope.unit, ctx.text = child.uid, child.unit.text
         node = child.unit.node
-        kind = "observe" if isinstance(node, ObserveStep) else "damaged"
+        kind = "observe" if isinstance(node, ObserveStep) else "let" if isinstance(node, LetStep) else "damaged"
         nested += [(name.text, _unseen(kind, name, ctx)) for name in child.unit.declares]
         if isinstance(node, ObserveStep):
-            found = _observed(node, step.name, states, ctx)
+            read = with_lets(node, lets, ctx)
+            found = None if read is None else _observed(read, step.name, states, ctx)
             if found is not None:
                 body.append(found[0])
                 reads.append(found[1])
+        elif isinstance(node, LetStep):
+            lets = {**lets, **check_let(node, lets, ctx)}
         elif isinstance(node, PredictStep):
             report_predict_inside(node, ctx)
         elif node is not None:

@@ -10,9 +10,10 @@ from qvr_core.semantics.types.codes import UNSUPPORTED
 from qvr_core.syntax.tree import Span
 
 NOT_YET: dict[str, str] = {
-    "hidden chain body": "anything but `observe` below a hidden chain",
+    "hidden chain body": "anything but `observe` and a `let` of numbers that is no recursion below a hidden chain",
     "hidden chain observation": "anything but `observe y[i : I] <- Family(…)` of numbers below a hidden chain",
     "indices in marginalize": "index notation below a `marginalize` without indices of its own",
+    "chain of vectors": "a chain whose elements are vectors (one with an index for their entries is)",
     "arrow with indices": "an arrow drawn with indices",
     "arrow over axes": "a draw from an arrow for each element of a set (one from a family is)",
     "tuple": "a tuple in arithmetic",

@@ -1,0 +1,1 @@
+"""What stands below a hidden chain beside what is observed."""
