@@ -53,6 +53,10 @@ IN_ORDER = {
         "sample h[t : Time, g : Group] <- Gumbel(b[g] + t * sin(h[t - 1, g]), s) from Normal(a, s) {option}"
     ),
     "another place": "sample h[g : Group, t : Time] <- Normal(h[0, t - 1] + h[g, t - 1], s) from Normal(a, s) {option}",
+    "entries of a vector": (
+        "sample h[t : Time, k : Group] <- Normal(sum(0.3 * b[j] * h[t - 1, j] for j : Group), s) "
+        "from Normal(b[k], s) {option}"
+    ),
     "positive": "sample h[t : Time] <- LogNormal(log(h[t - 1]), s) from HalfNormal(s) {option}",
     "scales": "sample h[g : Group, t : Time] <- HalfStudentT(4.0, 0.5 + 0.5 * h[g, t - 1]) from HalfCauchy(s) {option}",
     "rates": "sample h[t : Time] <- Exponential(s + h[t - 1]) {option} from 0.5",

@@ -15,6 +15,7 @@ from qvr_core.semantics.arithmetic.own_reads import reads_itself
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.declared_families import facts_of_draw
+from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.programs.ascriptions import ascribe, plates_over
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.observed.limits import check_limits, check_option_axes
@@ -22,6 +23,7 @@ from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import check_noncentred, read_step_options
 from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
 from qvr_core.semantics.scope.environment import Binding, Running, StepContext
+from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.display import structure
@@ -43,7 +45,7 @@ from qvr_core.semantics.types.program_codes import (
     PATTERN_MISMATCH,
     STEP_OPTION,
 )
-from qvr_core.semantics.types.spaces import REAL_LINE, Named, Space, Unknown, product
+from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Space, Unknown, product
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     Arith,
@@ -288,6 +290,10 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     behind = _behind(trees, step, ctx)
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
     circle = reads_itself(trees, {name.text}, step.binders, next(iter(behind), None), ctx)
+    if behind and _of_vectors(family, space):
+        place = step.draw.name.span if step.space is None else step.space.span
+        circle = refuse("chain of vectors", place, ctx.scope)
+        space = None
     with running(step.binders, behind, ctx) as indices:
         along = along_of(indices)
         options = read_step_options(kind, step.options, ctx)
@@ -328,6 +334,12 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     if along.chain is not None:
         site = replace(site, chain=Chain(indices=along.model, at=along.indices.index(along.chain), start=start))
     return TypedSite(site, decided.type, named_type(decided.type, decided.ascription, decided.space), drawn)
+
+
+def _of_vectors(family: Family, space: Named | None) -> bool:
+    """Whether one element of a site is more than a number."""
+    single = space is None or space.space == REAL_LINE or isinstance(space.space, Finite | Unknown)
+    return family.event > 0 or not single
 
 
 def product_of(indices: Sequence[Running]) -> Named:
