@@ -44,6 +44,7 @@ def assert_finite(last: dict[str, Any]) -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.timeout(10 * HANG)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_program_is_fitted(name: str, tmp_path: Path) -> None:
     last = finished(name, tmp_path, LENGTHS[algorithm(name)])
