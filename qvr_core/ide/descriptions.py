@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from qvr_core.ide import arrows
 from qvr_core.ide.axes import plate_of, site_type, type_text
 from qvr_core.ide.indices import chain_note
-from qvr_core.ide.language import sentence, support_text
+from qvr_core.ide.language import sentence
 from qvr_core.ide.prose import Code, Comment, Prose, prose
 from qvr_core.ide.symbols import Symbol, lookup, references
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.arrows.parameters import UnknownSize, parameter_shapes
 from qvr_core.semantics.deductions.rule_instances import weight_count
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import support_words
 from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import space_text, structure
@@ -245,7 +247,7 @@ def site_text(site: m.Site, name: str, role: str) -> Prose:
     match site.draw:
         case m.FamilyDraw(family=family):
             drawn = f"from `{family}`"
-            support = f"Support: {support_text(family)}" if family in FAMILIES else ""
+            support = f"Support: {support_words(facts_of_draw(site.draw)).removeprefix('from ')}"
         case m.ArrowDraw(arrow=arrow):
             drawn = f"from `{arrow.name}`" if isinstance(arrow, m.Ref) else "from an arrow"
             support = ""

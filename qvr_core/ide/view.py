@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.scope.scope import DistributionEntry
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.model import Model
 from qvr_core.syntax.source import Cursor
@@ -91,3 +93,9 @@ def model_of(snapshot: Snapshot) -> Model:
         exports=(),
         order=(),
     )
+
+
+def declared_facts(snapshot: Snapshot, name: str) -> Family | None:
+    """What is known of a family that the file declares; None of anything else."""
+    entry = snapshot.entries.get(name)
+    return entry.facts if isinstance(entry, DistributionEntry) else None

@@ -193,7 +193,7 @@ def _header(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Item
 def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Items:
     role = _role(place)
     if bracket is not None and bracket.kind == "LPAR":
-        yield from parameters_offered(bracket)
+        yield from parameters_offered(snapshot, bracket)
         return
     if role == "observed":
         yield from arrows_offered(snapshot, arrow_names(snapshot, place), None)
@@ -373,14 +373,14 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
             yield from _options(snapshot, place, bracket)
         case _ if bracket is not None and drawn:
             if not bracket.since:
-                yield from parameters_offered(bracket)
+                yield from parameters_offered(snapshot, bracket)
             yield from _arithmetic(snapshot, place)
         case _ if place.last is not None and place.last.kind == "FROM":
-            yield from families_offered()
+            yield from families_offered(snapshot, place)
             yield from _arithmetic(snapshot, place)
         case _ if place.last is not None and place.last.kind == "DRAW":
             yield from draws_offered(snapshot, place)
-            yield from families_offered()
+            yield from families_offered(snapshot, place)
         case _ if _seen(place, "COLON") and not drawn:
             yield from objects_offered(snapshot, place)
             yield from spaces_offered()

@@ -17,7 +17,7 @@ from qvr_core.ide.language import builtin_text, combinator_text, family_text, ke
 from qvr_core.ide.outline import declaration_detail
 from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import Declared, Symbol, binding_kind, bindings, lookup
-from qvr_core.ide.view import arrow_of, model_of
+from qvr_core.ide.view import arrow_of, declared_facts, model_of
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
@@ -115,7 +115,13 @@ def combinators_offered() -> Items:
         )
 
 
-def families_offered() -> Items:
+def families_offered(snapshot: Snapshot, place: Context) -> Items:
+    """The families of the file, then those of the language."""
+    for name, held in _names(snapshot, place):
+        facts = declared_facts(snapshot, name) if held.kind == "distribution" else None
+        if facts is not None:
+            described, text = function_text(snapshot, Symbol("distribution", name)), f"{name}({_placeholders(facts)})"
+            yield Completion(name, "class", facts.summary, described, text, snippet=True, rank=BEST)
     for family in FAMILIES.values():
         yield Completion(
             family.name,
@@ -135,9 +141,10 @@ def _placeholders(family: Family) -> str:
     return ", ".join(f"${{{number}:{item.name}}}" for number, item in enumerate(wanted, 1))
 
 
-def parameters_offered(bracket: Bracket) -> Items:
+def parameters_offered(snapshot: Snapshot, bracket: Bracket) -> Items:
     """The parameters of the family that is being called."""
-    family = FAMILIES.get(bracket.before.text) if bracket.before is not None else None
+    name = bracket.before.text if bracket.before is not None else ""
+    family = FAMILIES.get(name) or declared_facts(snapshot, name)
     for parameter in family.parameters if family is not None else ():
         yield Completion(parameter.name, "property", parameter.constraint, insert=f"{parameter.name}=", rank=GOOD)
 

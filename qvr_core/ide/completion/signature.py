@@ -10,10 +10,11 @@ from qvr_core.ide.completion.indexing import NO_AXES, axes_at, axes_of_first, bi
 from qvr_core.ide.prose import prose
 from qvr_core.ide.symbols import Symbol, lookup
 from qvr_core.ide.target import called
-from qvr_core.ide.view import model_of
+from qvr_core.ide.view import declared_facts, model_of
 from qvr_core.semantics.language.builtins import BUILTINS, BuiltinFunction
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
 from qvr_core.semantics.language.options import FLAGS, MEANINGS, STEP_KEYS
 from qvr_core.semantics.language.roles import ROLES
@@ -83,6 +84,9 @@ def _call(snapshot: Snapshot, place: Context, symbol: Symbol, bracket: Bracket) 
         case "morphism" | "let" | "program":
             arrow = arrow_named(model_of(snapshot), name)
             return None if arrow is None else _arrow(name, arrow, bracket)
+        case "distribution":
+            facts = declared_facts(snapshot, name)
+            return None if facts is None else _of_family(name, facts, place, bracket)
         case "function":
             return _function(snapshot, name, bracket)
         case "builtin":
@@ -134,7 +138,10 @@ def _family(name: str, place: Context, bracket: Bracket) -> Signature:
     if name == MIXTURE:
         parts = (("weights", "simplex"), ("A(…)", "a family with its arguments"), ("B(…)", "another, and so on"))
         return _made(name, SUMMARY, parts, bracket)
-    family = FAMILIES[name]
+    return _of_family(name, FAMILIES[name], place, bracket)
+
+
+def _of_family(name: str, family: Family, place: Context, bracket: Bracket) -> Signature:
     parameters = tuple(
         (
             item.name if item.default is None else f"{item.name}={item.default:g}",
