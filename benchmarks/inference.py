@@ -22,7 +22,7 @@ import torch
 
 from qvr_core.dsl import load, loads
 from qvr_core.inference import ELBO, MCMC, SVI, AutoPriorGuide, NUTSKernel
-from qvr_core.inference.mcmc.mixing import statistic
+from qvr_core.inference.mcmc.warnings import statistic
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 

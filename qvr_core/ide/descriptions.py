@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide import arrows
 from qvr_core.ide.axes import plate_of, site_type, type_text
 from qvr_core.ide.indices import chain_note
-from qvr_core.ide.language import sentence
+from qvr_core.ide.language_words import sentence
 from qvr_core.ide.prose import Code, Comment, Prose, prose
 from qvr_core.ide.symbols import Symbol, lookup, references
 from qvr_core.ide.view import model_of

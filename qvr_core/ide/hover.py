@@ -22,7 +22,7 @@ from qvr_core.ide.descriptions import (
 )
 from qvr_core.ide.indices import index_text, order_note
 from qvr_core.ide.keywords import KEYWORDS
-from qvr_core.ide.language import (
+from qvr_core.ide.language_words import (
     builtin_text,
     combinator_text,
     family_text,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.typed.elements import Wrong, reader
+from qvr_core.data.typed.cell_values import Wrong, reader
 from qvr_core.data.typed.filling import fill
 from qvr_core.data.typed.labels import Elements, missing
 from qvr_core.data.typed.layout import Layout, no_column

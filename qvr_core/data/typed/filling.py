@@ -10,7 +10,7 @@ from typing import Any
 
 from qvr_core.data.needs import Axis, Need
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.typed.elements import Number, Wrong, reader
+from qvr_core.data.typed.cell_values import Number, Wrong, reader
 from qvr_core.data.typed.labels import Elements, missing
 from qvr_core.data.typed.layout import Columns, Layout
 from qvr_core.data.typed.sets import Sets, dim_place

@@ -36,7 +36,7 @@ from qvr_core.ide.completion.snippets import (
 )
 from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of, space_of_text
 from qvr_core.ide.keywords import KEYWORDS
-from qvr_core.ide.language import family_text, keyword_text, option_text
+from qvr_core.ide.language_words import family_text, keyword_text, option_text
 from qvr_core.ide.names import VALUE_OPTIONS
 from qvr_core.ide.prose import prose
 from qvr_core.ide.view import model_of

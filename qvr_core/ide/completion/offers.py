@@ -13,7 +13,7 @@ from qvr_core.ide.completion.snippets import SPACE_SNIPPETS
 from qvr_core.ide.completion.typing import fits
 from qvr_core.ide.descriptions import function_text
 from qvr_core.ide.keywords import KEYWORDS
-from qvr_core.ide.language import builtin_text, combinator_text, family_text, keyword_text
+from qvr_core.ide.language_words import builtin_text, combinator_text, family_text, keyword_text
 from qvr_core.ide.outline import declaration_detail
 from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import Declared, Symbol, binding_kind, bindings, lookup

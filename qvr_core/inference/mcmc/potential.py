@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates, measured, standard_normal
 from qvr_core.inference.density.recorded import Recorded
 from qvr_core.inference.lifting import LiftedModel, parameters_set
-from qvr_core.inference.mcmc.advice import advice
+from qvr_core.inference.mcmc.centred_sites import advice
 from qvr_core.inference.nonfinite import blamed, blamed_data
 from qvr_core.runtime.families.bijectors import unconstrained_shape
 from qvr_core.runtime.families.soundness import sound_arguments

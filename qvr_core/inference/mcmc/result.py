@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from qvr_core.inference.inference_data import PRIOR_DRAWS, Fit, Groups, inference_data
-from qvr_core.inference.mcmc.mixing import DIAGNOSED, label, mixing_warnings, statistic
+from qvr_core.inference.mcmc.warnings import DIAGNOSED, divergence_warnings, label, mixing_warnings, statistic
 from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.values.errors import InputProblem
 
@@ -52,11 +52,8 @@ class MCMCResult:
 
     def warnings_of(self, diagnosed: int = DIAGNOSED) -> list[str]:
         """The same; R-hat and effective sample sizes of about so many numbers."""
-        found = list(self.remarks)
-        if bool(self.diverging.any()):
-            count, every = int(self.diverging.sum()), self.diverging.numel()
-            found.append(f"{count} of {every} transitions diverged: {self.advice}")
-        return found + mixing_warnings(self.samples, diagnosed)
+        diverged = divergence_warnings(self.diverging, self.advice)
+        return [*self.remarks, *diverged, *mixing_warnings(self.samples, diagnosed)]
 
     @cached_property
     def r_hat(self) -> dict[str, Tensor]:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.analysis import Snapshot, analyse
-from qvr_core.inference.mcmc.advice import advice, hard_site
-from qvr_core.inference.mcmc.mixing import DIAGNOSED, SHORTEST, statistic
+from qvr_core.inference.mcmc.centred_sites import advice, hard_site
+from qvr_core.inference.mcmc.warnings import DIAGNOSED, SHORTEST, statistic
 from qvr_core.runs.figures.loo import called, good_k, loo_of
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared

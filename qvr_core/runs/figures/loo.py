@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.inference.mcmc.mixing import statistic
+from qvr_core.inference.mcmc.warnings import statistic
 
 Array = NDArray[np.float64]
 

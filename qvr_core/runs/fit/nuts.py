@@ -23,6 +23,7 @@ from qvr_core.runs.figures.fit_checks import fit_checks, source_of
 from qvr_core.runs.figures.posterior import HURRIED, chain_table, left_out, table, write_netcdf
 from qvr_core.runs.fit import chains
 from qvr_core.runs.fit.distributed import Team
+from qvr_core.runs.fit.eta import eta
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
@@ -74,7 +75,7 @@ class Watched:
                 steps=total,
                 seconds=seconds,
                 step_time=seconds / done,
-                eta=seconds / done * (total - done),
+                eta=eta(seconds, done, total),
                 phase="warmup" if now.warmup else "sampling",
                 chain=group if groups > 1 else None,
                 acceptance=self._acceptance,

@@ -27,6 +27,7 @@ from qvr_core.runs.figures.warnings import ended_badly
 from qvr_core.runs.fit.convergence import not_converged
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.distributed_loss import Bound, SharedBound
+from qvr_core.runs.fit.eta import eta
 from qvr_core.runs.fit.guide_posterior import guide_posterior
 from qvr_core.runs.fit.minibatches import RowOrder
 from qvr_core.runs.fit.optimizers import FUSED, OPTIMIZERS, learning_rate
@@ -326,13 +327,12 @@ class SviFit:
         return *guide_posterior(self.prepared, guide, store=self.team.leads), remark
 
     def _progress(self, value: float, norm: float, step_time: float) -> Progress:
-        left = self.config.steps - self.step
         return Progress(
             step=self.step,
             steps=self.config.steps,
             seconds=self.seconds,
             step_time=step_time,
-            eta=left * self.seconds / self.step,
+            eta=eta(self.seconds, self.step, self.config.steps),
             loss=value,
             smoothed_loss=recent(self.losses),
             gradient_norm=norm,

@@ -13,8 +13,8 @@ from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, log1
 from qvr_core.runtime.families.densities import clamped_unit, inside
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import FLOOR, HeadPlan, Params, positive
-from qvr_core.runtime.families.noise import Shape, log_gamma_draw, open_uniforms
 from qvr_core.runtime.families.parameters import HIGH, LOC, LOW, PROBS, REAL, UNIT, positive_parameter
+from qvr_core.runtime.families.random_draws import Shape, log_gamma_draw, open_uniforms
 from qvr_core.semantics.language.family import Family, Support
 
 

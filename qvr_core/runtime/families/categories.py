@@ -10,8 +10,8 @@ from qvr_core.runtime.families.cumulative.tails import Tails
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
-from qvr_core.runtime.families.noise import Shape, open_uniforms
 from qvr_core.runtime.families.parameters import CATEGORIES, CLASS_PROBS, COUNT, TRIALS
+from qvr_core.runtime.families.random_draws import Shape, open_uniforms
 from qvr_core.semantics.language.family import Family, Parameter
 
 

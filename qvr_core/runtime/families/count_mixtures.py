@@ -21,8 +21,8 @@ from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, zero
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
-from qvr_core.runtime.families.noise import Shape, standard_gamma
 from qvr_core.runtime.families.parameters import COUNT, PROBS, RATE, TRIALS, positive_parameter
+from qvr_core.runtime.families.random_draws import Shape, standard_gamma
 from qvr_core.semantics.language.family import Family, Parameter
 
 TOTAL = replace(

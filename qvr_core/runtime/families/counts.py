@@ -13,8 +13,8 @@ from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, uppe
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params
-from qvr_core.runtime.families.noise import Shape, open_uniforms
 from qvr_core.runtime.families.parameters import COUNT, HIGH, LOW, PROBS, RATE, TRIALS
+from qvr_core.runtime.families.random_draws import Shape, open_uniforms
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.semantics.language.family import Family, Support
 

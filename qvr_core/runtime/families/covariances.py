@@ -12,8 +12,8 @@ from qvr_core.runtime.families.bounded import beta_draw
 from qvr_core.runtime.families.densities import LOG_PI, inside
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive, triangular
-from qvr_core.runtime.families.noise import Shape, log_gamma_draw
 from qvr_core.runtime.families.parameters import DF, SCALE_TRIL
+from qvr_core.runtime.families.random_draws import Shape, log_gamma_draw
 from qvr_core.runtime.families.triangular import log_diagonal
 from qvr_core.semantics.language.family import Family, Parameter, Support
 

@@ -12,8 +12,8 @@ from torch import Generator, Tensor
 from qvr_core.runtime.families.bijectors import Standardised, Support
 from qvr_core.runtime.families.cumulative.tails import Tails, log_between
 from qvr_core.runtime.families.links import Link, Params, elementwise
-from qvr_core.runtime.families.noise import Shape, standard_noise
 from qvr_core.runtime.families.parametrisations import Conversion, canonical
+from qvr_core.runtime.families.random_draws import Shape, standard_noise
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.language.family import Family
 

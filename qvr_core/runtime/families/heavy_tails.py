@@ -15,8 +15,8 @@ from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, lowe
 from qvr_core.runtime.families.densities import LOG_2, LOG_PI, inside
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
-from qvr_core.runtime.families.noise import Shape, log_gamma_draw, normals
 from qvr_core.runtime.families.parameters import DF, LOC, POSITIVE, REAL, SCALE
+from qvr_core.runtime.families.random_draws import Shape, log_gamma_draw, normals
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.semantics.language.family import Family
 

@@ -13,9 +13,9 @@ from qvr_core.runtime.families.cumulative.tails import Tails, mixed, normal_tail
 from qvr_core.runtime.families.densities import LOG_PI, LOG_SQRT_2PI, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
-from qvr_core.runtime.families.noise import Shape, normals, open_uniforms
 from qvr_core.runtime.families.parameters import CLASS_PROBS, REAL, SCALE
 from qvr_core.runtime.families.parametrisations import canonical
+from qvr_core.runtime.families.random_draws import Shape, normals, open_uniforms
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.semantics.language.family import Family, Parameter, Support
 from qvr_core.semantics.language.mixtures import MIXTURE, WEIGHTS, mixture_of

@@ -9,8 +9,8 @@ from qvr_core.runtime.families.bijectors import TRIANGULAR
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive, triangular
-from qvr_core.runtime.families.noise import Shape
 from qvr_core.runtime.families.parameters import LOC_VECTOR, REAL, SCALE_TRIL
+from qvr_core.runtime.families.random_draws import Shape
 from qvr_core.runtime.families.triangular import log_diagonal, solve
 from qvr_core.runtime.values.decompositions import cholesky
 from qvr_core.semantics.language.family import Family, Parameter

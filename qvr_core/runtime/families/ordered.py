@@ -11,7 +11,7 @@ from qvr_core.runtime.families.bijectors import Support
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import Params
-from qvr_core.runtime.families.noise import Shape
+from qvr_core.runtime.families.random_draws import Shape
 
 
 class OrderedFamily(RuntimeFamily):

@@ -10,8 +10,8 @@ from qvr_core.runtime.families.cumulative.incomplete import gamma_tails
 from qvr_core.runtime.families.cumulative.tails import Tails, upper_first
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
-from qvr_core.runtime.families.noise import Shape, log_gamma_draw, standard_gamma
 from qvr_core.runtime.families.parameters import DF, POSITIVE, RATE, SCALE, positive_parameter
+from qvr_core.runtime.families.random_draws import Shape, log_gamma_draw, standard_gamma
 from qvr_core.semantics.language.family import Family
 
 

@@ -10,8 +10,8 @@ from torch import Generator, Tensor
 from qvr_core.runtime.families.densities import inside, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import Params
-from qvr_core.runtime.families.noise import Shape, log_gamma_draw
 from qvr_core.runtime.families.parameters import LOC_VECTOR
+from qvr_core.runtime.families.random_draws import Shape, log_gamma_draw
 from qvr_core.semantics.language.family import Family, Parameter, Support
 
 SIMPLEX = Support("Simplex")

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from qvr_core.runtime.families.bijectors import Support, constrain, restored
-from qvr_core.runtime.families.noise import open_uniforms
 from qvr_core.runtime.families.ordered import ordered
+from qvr_core.runtime.families.random_draws import open_uniforms
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs.arguments import Aligned, Arguments, joint_shape
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from qvr_core.semantics.file.declarations import COMPOSITION, Checked, bare_name
-from qvr_core.semantics.file.strangers import Strangers
+from qvr_core.semantics.file.unknown_names import UnknownNames
 from qvr_core.semantics.scope.scope import Entry, FamilyEntry
 from qvr_core.semantics.types.codes import DUPLICATE_EXPORT, DUPLICATE_NAME, UNFANNED_REPLICA, UNUSED
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Related
@@ -56,7 +56,7 @@ class FileRules:
         self._unfanned: set[str] = set()
         self._shown: dict[str, tuple[Placed[Any], Diagnostic]] = {}
         self._exported: defaultdict[str, set[int]] = defaultdict(set)
-        self._strangers = Strangers(file)
+        self._unknown_names = UnknownNames(file)
 
     def register(self, statement: Statement) -> None:
         node = statement.header.unit.node
@@ -77,7 +77,7 @@ class FileRules:
 
     def forget(self, uid: int) -> None:
         self.broken.pop(uid, None)
-        self._strangers.forget(uid)
+        self._unknown_names.forget(uid)
         self._exported[self.exports.pop(uid, "")].discard(uid)
         for group in (self.compositions, self.lets):
             group.discard(uid)
@@ -103,7 +103,7 @@ class FileRules:
                 name,
                 bool(owners) and self._can_be_unused(name, owners[0]) and not (own_use or copy_use),
             )
-            self._strangers.put(name, keyword, name in self._unused)
+            self._unknown_names.put(name, keyword, name in self._unused)
             _put(self._unfanned, name, bool(owners) and copy_use and not own_use)
 
     def _can_be_unused(self, name: str, owner: int) -> bool:
@@ -119,7 +119,7 @@ class FileRules:
 
     def diagnostics(self, flagged: Iterable[int]) -> Iterator[Diagnostic]:
         broken = "\n".join(chain.from_iterable(self.broken.values()))
-        misspelt = self._strangers.find(flagged, self._unused, broken)
+        misspelt = self._unknown_names.find(flagged, self._unused, broken)
         yield from misspelt.diagnostics
         yield from self._duplicates()
         yield from self._unused_names(misspelt.declarations, broken)

@@ -18,7 +18,7 @@ from qvr_core.runtime.families import RUNTIME_FAMILIES, RuntimeFamily
 from qvr_core.runtime.families.cumulative.tails import Tails, log1mexp, upper_first
 from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.families.mixtures import mixed_family
-from qvr_core.runtime.families.noise import Shape
+from qvr_core.runtime.families.random_draws import Shape
 from qvr_core.runtime.families.soundness import TOLERANCE, beyond
 from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.declared.formulas import Formulas, Values

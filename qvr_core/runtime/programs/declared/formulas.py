@@ -14,7 +14,7 @@ import torch
 from torch import Generator, Tensor
 
 from qvr_core.runtime.families import RuntimeFamily
-from qvr_core.runtime.families.noise import Shape
+from qvr_core.runtime.families.random_draws import Shape
 from qvr_core.runtime.programs.arguments import Aligned, joint_shape
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
 from qvr_core.runtime.programs.execution import Request

@@ -24,6 +24,12 @@ def statistic(name: str, method: str, draws: NDArray[np.float64]) -> NDArray[np.
         return np.asarray(getattr(array_stats, name)(draws, chain_axis=0, draw_axis=1, method=method, **options))
 
 
+def divergence_warnings(diverging: Tensor, advice: str) -> list[str]:
+    """At most one sentence: how many transitions diverged, and what to do."""
+    count = int(diverging.sum())
+    return [f"{count} of {diverging.numel()} transitions diverged: {advice}"] if count else []
+
+
 def mixing_warnings(samples: Mapping[str, Tensor], diagnosed: int = DIAGNOSED) -> list[str]:
     """At most one sentence: chains that disagree, else too few effective draws."""
     if not samples:

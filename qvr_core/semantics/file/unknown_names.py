@@ -56,7 +56,7 @@ class Misspelt:
 
 
 @immutable
-class _Stranger:
+class _Unknown:
     """An unknown name with the likely spelling and the error at it."""
 
     name: UnknownName
@@ -64,12 +64,12 @@ class _Stranger:
     error: Diagnostic
 
 
-class Strangers:
+class UnknownNames:
     """Finds the likely spellings of unknown names; remembers what was said of each statement."""
 
     def __init__(self, file: File) -> None:
         self.file = file
-        self._cached: dict[int, tuple[Sequence[UnknownName], int, list[_Stranger]]] = {}
+        self._cached: dict[int, tuple[Sequence[UnknownName], int, list[_Unknown]]] = {}
         """By statement: the names, the version of the spellings, what was said."""
         self._renamed: dict[str, tuple[str, tuple[Place, ...], Diagnostic]] = {}
         """The error at each misspelt declaration: what it is called elsewhere, and where."""
@@ -92,21 +92,21 @@ class Strangers:
         wrong = [(uid, names) for uid in flagged if (names := self.file.records[uid].checked.unknown_names)]
         distinct = len({one.name for _, names in wrong for one in names})
         spelled = distinct * len(self.file.entries) <= MOST_COMPARED
-        unknown = [one for uid, names in wrong for one in self._strangers(uid, names, spelled)]
-        strangers = [one for one in unknown if one.name.name not in broken and not self._is_copy(one.name.name)]
-        renamed = _renamed(strangers, unused)
+        unknown = [one for uid, names in wrong for one in self._unknown_names(uid, names, spelled)]
+        unknown_ones = [one for one in unknown if one.name.name not in broken and not self._is_copy(one.name.name)]
+        renamed = _renamed(unknown_ones, unused)
         covered = {name for name, _ in renamed.values()}
-        found = [one.error for one in strangers if one.name.name not in covered]
+        found = [one.error for one in unknown_ones if one.name.name not in covered]
         found += [self._at_declaration(declared, *meant) for declared, meant in renamed.items()]
         return Misspelt(found, renamed.keys())
 
-    def _strangers(self, uid: int, names: Sequence[UnknownName], spelled: bool) -> list[_Stranger]:
+    def _unknown_names(self, uid: int, names: Sequence[UnknownName], spelled: bool) -> list[_Unknown]:
         indices = chain(self._spellings.values(), self._idle.values())
         version = sum(index.version for index in indices) if spelled else -1
         known = self._cached.get(uid)
         if known is None or known[0] is not names or known[1] != version:
             near = [self._near(one) if spelled else None for one in names]
-            made = [_Stranger(one, at, self._error(one, at)) for one, at in zip(names, near, strict=True)]
+            made = [_Unknown(one, at, self._error(one, at)) for one, at in zip(names, near, strict=True)]
             known = self._cached[uid] = (names, version, made)
         return known[2]
 
@@ -164,10 +164,10 @@ def _edits(name: str, other: str) -> int:
     return distance(name.lower(), other.lower(), len(name))
 
 
-def _renamed(strangers: Sequence[_Stranger], unused: Set[str]) -> dict[str, tuple[str, list[UnknownName]]]:
+def _renamed(unknown_ones: Sequence[_Unknown], unused: Set[str]) -> dict[str, tuple[str, list[UnknownName]]]:
     """Unused declarations that are meant by several uses of one unknown name, with those uses."""
     uses: defaultdict[tuple[str, str], list[UnknownName]] = defaultdict(list)
-    for one in strangers:
+    for one in unknown_ones:
         if one.near is not None and one.near in unused and one.near not in one.name.candidates:
             uses[one.near, one.name.name].append(one.name)
     found: dict[str, tuple[str, list[UnknownName]]] = {}
