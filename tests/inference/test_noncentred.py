@@ -1,7 +1,7 @@
 """`[noncentred]`: the sampler moves the standardised value, and everything else stays as it is."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 import torch
@@ -137,14 +137,21 @@ def nuts(text: str, given: Mapping[str, Tensor], draws: int, seed: int = 0) -> M
     )
 
 
+def diverged(runs: Sequence[MCMCResult]) -> int:
+    """Transitions that diverged in all runs together."""
+    return sum(int(run.divergence_counts.sum()) for run in runs)
+
+
 @pytest.mark.statistical
 def test_funnel() -> None:
-    centred = nuts(FUNNEL.format(option=""), {}, 500)
+    # how many transitions diverge depends on whether a chain has found the neck
+    centred = [nuts(FUNNEL.format(option=""), {}, 500, seed) for seed in range(8)]
     result = nuts(FUNNEL.format(option="[noncentred]"), {}, 1000)
-    assert int(centred.divergence_counts.sum()) > 0
-    assert any("non-centred" in warning for warning in centred.warnings)
-    assert any("not mixed" in warning for warning in centred.warnings)
-    assert int(result.divergence_counts.sum()) == 0
+    necks = [run for run in centred if diverged([run])]
+    assert diverged(centred) > 10 and len(necks) > 3
+    assert all(any("non-centred" in warning for warning in run.warnings) for run in necks)
+    assert all(any("not mixed" in warning for warning in run.warnings) for run in centred)
+    assert diverged([result]) == 0
     v, z = result.samples["v"].flatten(), result.samples["z"].flatten(0, 1)
     assert float(v.mean()) == pytest.approx(0.0, abs=0.3)
     assert float(v.std()) == pytest.approx(3.0, rel=0.07)
@@ -154,15 +161,16 @@ def test_funnel() -> None:
 
 @pytest.mark.statistical
 def test_eight_schools() -> None:
-    centred = nuts(EIGHT_SCHOOLS.format(option=""), SCHOOLS, 1000)
-    result = nuts(EIGHT_SCHOOLS.format(option="[noncentred]"), SCHOOLS, 1000)
+    centred = [nuts(EIGHT_SCHOOLS.format(option=""), SCHOOLS, 1000, seed) for seed in range(3)]
+    noncentred = [nuts(EIGHT_SCHOOLS.format(option="[noncentred]"), SCHOOLS, 1000, seed) for seed in range(3)]
+    result = noncentred[0]
     mu, tau = result.samples["mu"].flatten(), result.samples["tau"].flatten()
     # posteriordb, eight_schools_noncentered
     assert float(mu.mean()) == pytest.approx(4.4, abs=0.4)
     assert float(mu.std()) == pytest.approx(3.3, abs=0.35)
     assert float(tau.mean()) == pytest.approx(3.6, abs=0.45)
     assert float(tau.std()) == pytest.approx(3.2, abs=0.6)
-    assert 4 * int(result.divergence_counts.sum()) < int(centred.divergence_counts.sum())
+    assert diverged(noncentred) <= 3 * 4 < diverged(centred)
     theta = result.samples["theta"].flatten(0, 1).mean(0)
     published = [6.2, 4.9, 3.9, 4.8, 3.6, 4.0, 6.3, 4.9]
     torch.testing.assert_close(theta, torch.tensor(published, dtype=theta.dtype), atol=0.6, rtol=0.0)
