@@ -32,6 +32,8 @@ from qvr_core.semantics.types.deterministic import deterministic
 
 AT_ONCE = 2_000
 """Rows of one execution: draws times rows of the input."""
+NUMBERS_AT_ONCE = 20_000_000
+"""Numbers observed times draws of one execution."""
 CPU = torch.device("cpu")
 MOST_KEPT = 10_000
 """A let of more numbers a draw is kept only where the program says so."""
@@ -160,7 +162,8 @@ class Given:
         rest = {name: draws for name, draws in samples.items() if name not in names}
         value = model.input(self.x)
         rows = 1 if value is None else parts(value)[0].shape[0]
-        step = 1 if lifted else max(1, AT_ONCE // rows)
+        numbers = max(1, sum(value.numel() for value in self.observations.values() if isinstance(value, Tensor)))
+        step = 1 if lifted else max(1, min(AT_ONCE // rows, NUMBERS_AT_ONCE // numbers))
         found: dict[str, list[Tensor]] = {}
         for start in range(0, count, step):
             part = {name: draws[start : start + step] for name, draws in rest.items()}

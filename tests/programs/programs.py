@@ -28,7 +28,9 @@ POINTS = 5
 def prepared(name: str, folder: str = "", base: Path = STATISTICS) -> Prepared:
     """The program `name` of a folder of `base`, with the data that the qvr.toml there names for it."""
     text = (base / folder / f"{name}.qvr").read_text(encoding="utf-8")
-    config = resolve(name, (base / "qvr.toml").read_text(encoding="utf-8"), {}).config.placed(base)
+    # chains have their data in double precision
+    flags = {"algorithm": "nuts"}
+    config = resolve(name, (base / "qvr.toml").read_text(encoding="utf-8"), flags).config.placed(base)
     before = torch.get_default_dtype()
     with tempfile.TemporaryDirectory() as store:
         job = RunStore(Path(store)).create(path=f"{name}.qvr", text=text, program=name, config=config, base=str(base))

@@ -175,13 +175,13 @@ def survival(v: SimpleNamespace) -> float:
 def mrp(v: SimpleNamespace) -> float:
     t = Table("mrp")
     state, age = t.appearing("state"), t.appearing("age")
-    p = special.expit(v.mu + v.u[state] + v.a[age])
+    logits = v.mu + v.u[state] + v.a[age]
     return (
         normal(v.mu)
         + half_normal([v.tau, v.omega]).sum()
         + normal(v.u, 0, v.tau).sum()
         + normal(v.a, 0, v.omega).sum()
-        + stats.bernoulli.logpmf(t.yes, p).sum()
+        - np.logaddexp(0, np.where(t.yes, -logits, logits)).sum()  # exact where a probability is all but 1
     )
 
 

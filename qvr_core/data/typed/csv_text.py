@@ -24,9 +24,12 @@ def read_csv(path: str, most_rows: int) -> Table:
         if not os.path.exists(path):
             raise no_file(path)
         check_regular(path)
-        csv.field_size_limit(LINE)
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            return _table(path, file, most_rows)
+        before = csv.field_size_limit(LINE)
+        try:
+            with open(path, newline="", encoding="utf-8-sig") as file:
+                return _table(path, file, most_rows)
+        finally:
+            csv.field_size_limit(before)  # it is one for the whole process
     except PermissionError as error:
         raise not_readable(path) from error
     except UnicodeDecodeError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,10 @@ from qvr_core.runtime.programs.handlers import by_rows, condition, densities, ke
 from qvr_core.runtime.programs.program import ProgramModule
 
 POSTERIOR_DRAWS = 1000
+MOST_WEIGHED = 1_000_000_000
+"""Numbers observed times draws: with more the draws are not weighed, which takes seconds for so many."""
+AT_ONCE = 20_000_000
+"""The same, of one execution."""
 
 
 def guide_posterior(
@@ -63,26 +67,43 @@ def _draws(
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor | None]:
     """Draws of the latents, missing cells among them, and of what is only known after the fit: (draws, …); and of each
     draw log p − log q (draws,), where the guide has a density and all data are in sight."""
+    numbers = max(1, sum(value.numel() for value in observations.values() if isinstance(value, Tensor)))
+    weighed = weighed and not isinstance(guide, AutoDeltaGuide) and numbers * POSTERIOR_DRAWS <= MOST_WEIGHED
+    most = max(1, AT_ONCE // numbers) if weighed else POSTERIOR_DRAWS
+    counts = [min(most, POSTERIOR_DRAWS - start) for start in range(0, POSTERIOR_DRAWS, most)]
+    parts = [_some_draws(model, guide, observations, count, weighed=weighed) for count in counts]
+    found, predicted, weights = zip(*parts, strict=True)
+    return _joined(found), _joined(predicted), torch.cat(weights) if weighed else None
+
+
+def _some_draws(
+    model: ProgramModule, guide: Guide, observations: Mapping[str, Any], count: int, *, weighed: bool
+) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
+    """The same for some of the draws; without weights where they are not `weighed`."""
     after = [predicting, keep(model.predicted)] if model.predicted else []
-    weights: Tensor | None = None
-    if weighed and not isinstance(guide, AutoDeltaGuide):
-        run, weights = weigh(model, guide, None, observations, POSTERIOR_DRAWS, handlers=after)
+    weights = torch.empty(0)
+    if weighed:
+        run, weights = weigh(model, guide, None, observations, count, handlers=after)
     else:
-        asked = (condition(observations), guide.propose(POSTERIOR_DRAWS), densities(False), by_rows(POSTERIOR_DRAWS))
+        asked = (condition(observations), guide.propose(count), densities(False), by_rows(count))
         run = model.run(None, *asked, *after)
     found = {name: run.sites[name].value for name, site in model.sites.items() if not site.info.observed}
     found |= {name: run.sites[name].imputed for name in model.missing(observations)}
     later = {**{name: site.value for name, site in run.sites.items()}, **run.kept}
     predicted = {name: later[name] for name in model.predicted if name in later}
-    return _tensors(found), _tensors(predicted), weights
+    return _by_draw(found, count), _by_draw(predicted, count), weights
 
 
-def _tensors(values: Mapping[str, object]) -> dict[str, Tensor]:
+def _by_draw(values: Mapping[str, object], count: int) -> dict[str, Tensor]:
     return {
         name: value.detach()
         for name, value in values.items()
-        if isinstance(value, Tensor) and value.shape[:1] == (POSTERIOR_DRAWS,)
+        if isinstance(value, Tensor) and value.shape[:1] == (count,)
     }
+
+
+def _joined(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
 
 def _store(prepared: Prepared, fit: Fit) -> tuple[list[Message], tuple[Check, ...]]:
