@@ -56,6 +56,8 @@ class FileRules:
         self._unfanned: set[str] = set()
         self._shown: dict[str, tuple[Placed[Any], Diagnostic]] = {}
         self._exported: defaultdict[str, set[int]] = defaultdict(set)
+        self._repeated: set[str] = set()
+        """The names that several exports name."""
         self._unknown_names = UnknownNames(file)
 
     def register(self, statement: Statement) -> None:
@@ -78,13 +80,18 @@ class FileRules:
     def forget(self, uid: int) -> None:
         self.broken.pop(uid, None)
         self._unknown_names.forget(uid)
-        self._exported[self.exports.pop(uid, "")].discard(uid)
+        self._count_export(self.exports.pop(uid, ""), uid, False)
         for group in (self.compositions, self.lets):
             group.discard(uid)
 
     def _export(self, uid: int, name: Name | None) -> None:
         self.exports[uid] = "" if name is None else name.text
-        self._exported[self.exports[uid]].add(uid)
+        self._count_export(self.exports[uid], uid, True)
+
+    def _count_export(self, name: str, uid: int, stands: bool) -> None:
+        uids = self._exported[name]
+        (uids.add if stands else uids.discard)(uid)
+        _put(self._repeated, name, len(uids) > 1 and name != "")
 
     def update(self, touched: Iterable[str]) -> None:
         """Look again at the names that an edit declared, dropped, or began or ceased to use."""
@@ -171,13 +178,13 @@ class FileRules:
         return Diagnostic(UNUSED, f"`{name}` is never used", Origin(header.uid, span), fixes=fixes)
 
     def _last_let(self) -> int | None:
-        return max(self.lets, key=self.file.layout.start_line, default=None)
+        if not self.lets:
+            return None
+        return next(one.uid for one in reversed(self.file.layout.statements) if one.uid in self.lets)
 
     def _repeated_exports(self) -> Iterator[Diagnostic]:
-        for name, uids in self._exported.items():
-            if len(uids) < 2 or not name:
-                continue
-            for uid in sorted(uids, key=self.file.layout.start_line)[1:]:
+        for name in self._repeated:
+            for uid in sorted(self._exported[name], key=self.file.layout.start_line)[1:]:
                 node = self.file.records[uid].statement.header.unit.node
                 assert isinstance(node, ExportDecl)
                 yield Diagnostic(DUPLICATE_EXPORT, f"`{name}` is exported already", Origin(uid, node.span))
