@@ -20,6 +20,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 
 import torch
 
+from benchmarks.models import SCHOOLS
 from qvr_core.dsl import load, loads
 from qvr_core.inference import ELBO, MCMC, SVI, AutoPriorGuide, NUTSKernel
 from qvr_core.inference.mcmc.warnings import statistic
@@ -32,16 +33,6 @@ program logistic : Row -> Row
     sample w : Real 10 <- Normal(0.0, 1.0)
     observe y : Row <- Bernoulli(logits=mv(X, w))
     return w
-"""
-
-SCHOOLS = """
-object School : FinSet 8
-program eight_schools : School -> School
-    sample mu <- Normal(0.0, 5.0)
-    sample tau <- HalfCauchy(5.0)
-    sample raw : School <- Normal(0.0, 1.0)
-    observe y : School <- Normal(mu + tau * raw, sigma)
-    return mu
 """
 
 
@@ -229,7 +220,7 @@ def data() -> dict[str, tuple[str, dict[str, torch.Tensor]]]:
     errors = torch.tensor([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
     return {
         "logistic 1,000 x 10": (LOGISTIC, {"X": x, "y": y}),
-        "eight schools": (SCHOOLS, {"y": effects, "sigma": errors}),
+        "eight schools": (SCHOOLS.text, {"y": effects, "sigma": errors}),
     }
 
 

@@ -7,8 +7,8 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from qvr_core.syntax.comments import comment_run
 from qvr_core.syntax.cutter import Block, Extent, block_tree, extent, unit_text
+from qvr_core.syntax.doc_comments import comment_run
 from qvr_core.syntax.layout import next_code
 from qvr_core.syntax.placing import (
     SERIAL_BITS,

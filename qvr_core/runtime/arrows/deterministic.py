@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from qvr_core.runtime.arrows.network import EMBED_SPREAD, linear_layer
+from qvr_core.runtime.arrows.kernel_networks import EMBED_SPREAD, linear_layer
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Value
 from qvr_core.runtime.values.errors import SequenceTooLong

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
-from qvr_core.runtime.arrows.network import Network
+from qvr_core.runtime.arrows.kernel_networks import Network
 from qvr_core.runtime.families.heads import Head
 from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.values import layout

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from qvr_core.runtime.arrows.kernel import KernelArrow
-from qvr_core.runtime.arrows.network import Network
+from qvr_core.runtime.arrows.kernel_networks import Network
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
 from qvr_core.runtime.loops.chain import ChainShape, StageShape, run_chain
 from qvr_core.runtime.values.arrow import ArrowModule, Noise

@@ -12,13 +12,13 @@ from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.chain_site import ChainSite
+from qvr_core.runtime.programs.chains.linear_recursion import linear_recursion
 from qvr_core.runtime.programs.chains.noncentred import NoncentredChain
 from qvr_core.runtime.programs.chains.taped_recursion import taped_recursion
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
-from qvr_core.runtime.programs.linear_recursion import linear_recursion
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.missing_site import MissingChain, MissingSite
 from qvr_core.runtime.programs.missing.summed_site import SummedSite

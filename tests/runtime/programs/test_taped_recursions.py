@@ -10,19 +10,9 @@ from torch import Tensor
 
 from qvr_core import dsl
 from qvr_core.inference.mcmc.potential import ProgramPotential
-from qvr_core.runtime.programs.handlers import condition, densities, substitute
-from qvr_core.runtime.programs.program import ProgramModule
-from qvr_core.runtime.programs.steps import IndexedLet
+from qvr_core.runtime.programs.handlers import densities, substitute
+from tests.runtime.programs.recursions import data_and_latents, let_of, model_of, run
 
-PROGRAM = """
-object Time : FinSet {time}
-object Group : FinSet {group}
-program p : Time -> Real 1
-    sample a <- Uniform(0.0, 1.0)
-    sample b[g : Group] <- Uniform(0.0, 1.0)
-    {line}
-    return {name}
-"""
 LINES = {
     "a product": ("let v[t : Time] = a * v[t - 1] * v[t - 1] / 9 + y[t] from 0.1", "v"),
     "a number": ("let v[t : Time] = maximum(v[t - 1] + y[t], 0.0) - minimum(0.3, a * v[t - 1]) from a", "v"),
@@ -52,45 +42,15 @@ LEFT = {
 }
 
 
-def _model(line: str, name: str, time: int = 11, group: int = 3) -> ProgramModule:
-    return dsl.loads(PROGRAM.format(line=line, name=name, time=time, group=group)).programs["p"]
-
-
-def _let(model: ProgramModule) -> IndexedLet:
-    return next(step for step in model.steps if isinstance(step, IndexedLet))
-
-
-def _given(rows: int, time: int, group: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    generator = torch.Generator().manual_seed(time + rows)
-    data = {
-        "y": torch.randn(time, generator=generator, dtype=torch.float64),
-        "w": torch.randn(group, time, generator=generator, dtype=torch.float64),
-    }
-    latents = {
-        "a": torch.rand(rows, generator=generator, dtype=torch.float64).requires_grad_(),
-        "b": torch.rand(rows, group, generator=generator, dtype=torch.float64).requires_grad_(),
-    }
-    return data, latents
-
-
-def _run(model: ProgramModule, data: dict[str, Tensor], latents: dict[str, Tensor]) -> tuple[list[Tensor], list[Any]]:
-    read = {name: value for name, value in data.items() if name in model.wanted_data}
-    output = model.execute(None, condition(read), substitute(latents), densities(False)).output
-    parts = list(output) if isinstance(output, tuple) else [output]
-    weight = [torch.linspace(0.5, 2.0, part.numel(), dtype=torch.float64).reshape(part.shape) for part in parts]
-    total = torch.stack([(part * by).sum() for part, by in zip(parts, weight, strict=True)]).sum()
-    return parts, list(torch.autograd.grad(total, list(latents.values()), allow_unused=True))
-
-
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize(("rows", "time", "group"), [(1, 7, 1), (1, 11, 3), (4, 16, 2), (2, 65, 3)])
 def test_values_and_gradients_are_those_of_each_element(name: str, rows: int, time: int, group: int) -> None:
-    model = _model(*LINES[name], time, group)
-    given = _given(rows, time, group)
-    assert _let(model).taped is not None
-    values, gradients = _run(model, *given)
-    _let(model).taped = None
-    looped, slopes = _run(model, *given)
+    model = model_of(*LINES[name], time, group)
+    given = data_and_latents(rows, time, group)
+    assert let_of(model).taped is not None
+    values, gradients = run(model, *given)
+    let_of(model).taped = None
+    looped, slopes = run(model, *given)
     for found, wanted in zip((*values, *gradients), (*looped, *slopes), strict=True):
         if wanted is not None:
             torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
@@ -98,17 +58,17 @@ def test_values_and_gradients_are_those_of_each_element(name: str, rows: int, ti
 
 @pytest.mark.parametrize("name", LEFT)
 def test_what_is_no_pointwise_function_runs_element_by_element(name: str) -> None:
-    model = _model(*LEFT[name])
-    assert _let(model).linear is None
-    assert _let(model).taped is None
-    values, _ = _run(model, *_given(2, 11, 3))
+    model = model_of(*LEFT[name])
+    assert let_of(model).linear is None
+    assert let_of(model).taped is None
+    values, _ = run(model, *data_and_latents(2, 11, 3))
     assert all(bool(value.isfinite().all()) for value in values)
 
 
 def test_vectors_run_element_by_element() -> None:
-    model = _model("let v[t : Time] = tanh(v[t - 1]) * [0.5, a] from [1.0, a]", "v")
-    found = _run(model, *_given(2, 11, 3))[0][0]
-    a = _given(2, 11, 3)[1]["a"]
+    model = model_of("let v[t : Time] = tanh(v[t - 1]) * [0.5, a] from [1.0, a]", "v")
+    found = run(model, *data_and_latents(2, 11, 3))[0][0]
+    a = data_and_latents(2, 11, 3)[1]["a"]
     wanted = [torch.stack([torch.ones_like(a), a], -1)]
     for _ in range(10):
         wanted.append(wanted[-1].tanh() * torch.stack([torch.full_like(a, 0.5), a], -1))
@@ -116,13 +76,13 @@ def test_vectors_run_element_by_element() -> None:
 
 
 def test_what_overflows_is_still_what_each_element_says() -> None:
-    model = _model("let v[t : Time] = v[t - 1] * v[t - 1] * 1e200 + a from 2.0", "v", time=9)
-    values, _ = _run(model, *_given(1, 9, 3))
+    model = model_of("let v[t : Time] = v[t - 1] * v[t - 1] * 1e200 + a from 2.0", "v", time=9)
+    values, _ = run(model, *data_and_latents(1, 9, 3))
     assert bool(values[0][..., 3:].isinf().all())
 
 
 def test_second_derivatives() -> None:
-    model = _model(*LINES["ricker"])
+    model = model_of(*LINES["ricker"])
     a = torch.tensor([0.4], dtype=torch.float64)
     b = torch.zeros(1, 3, dtype=torch.float64)
 
@@ -132,7 +92,7 @@ def test_second_derivatives() -> None:
         return output.sum()
 
     found = torch.autograd.functional.hessian(last, a)
-    _let(model).taped = None
+    let_of(model).taped = None
     torch.testing.assert_close(found, torch.autograd.functional.hessian(last, a), rtol=1e-9, atol=1e-9)
 
 
@@ -157,8 +117,8 @@ def test_a_recorded_density_is_the_plain_one(time: int) -> None:
 def test_a_thousand_elements_leave_a_graph_of_few_operations() -> None:
     counts: list[int] = []
     for time in (16, 1024):
-        model = _model(*LINES["ricker"], time)
-        _, latents = _given(1, time, 3)
+        model = model_of(*LINES["ricker"], time)
+        _, latents = data_and_latents(1, time, 3)
         output = model.execute(None, substitute(latents), densities(False)).output
         assert isinstance(output, Tensor)
         seen, pending = set[Any](), [output.grad_fn]

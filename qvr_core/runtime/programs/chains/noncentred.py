@@ -17,10 +17,10 @@ from torch import Tensor
 from qvr_core.runtime.families.bijectors import Restored, Standardised, restored
 from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.chain_site import ChainSite, Draws, Elements, resting
+from qvr_core.runtime.programs.chains.linear_recursion import LinearRecursion, affine_in
 from qvr_core.runtime.programs.chains.taped_recursion import TapedRecursion, taped
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame
-from qvr_core.runtime.programs.linear_recursion import LinearRecursion, affine_in
 from qvr_core.runtime.programs.site_terms import Terms
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.semantics.types.axes import axis_of

@@ -16,6 +16,7 @@ from qvr_core.runtime.loops.loop import Loop, loop_of
 from qvr_core.runtime.loops.primitives import BINARY, UNARY
 from qvr_core.runtime.loops.tape import BinaryOp, Operand, Tape, UnaryOp, shortened
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
+from qvr_core.runtime.programs.chains.elements import State, element_read
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.indexed import full, size_of
 from qvr_core.runtime.values.cells import Cell, as_one
@@ -31,8 +32,6 @@ FEW = 40
 LONGEST = 400
 """Operations of the longest tape."""
 MOST_POWER = 8
-State = tuple[str, int]
-"""An earlier element: the name, and how many elements back."""
 
 
 @dataclass(frozen=True)
@@ -208,16 +207,10 @@ class _Writer:
 
     def _read(self, expr: Window) -> int:
         """An element of a name at its own place, or earlier."""
-        inner: Expr = expr
-        back = 0
-        while isinstance(inner, Window):
-            back += inner.shift
-            inner = inner.base
-        if not isinstance(inner, Bound) or tuple(expr.type.indexed) != self.axes:
+        name, back = element_read(expr, self.axes) or ("", 0)
+        if not back and name not in self.now:
             raise _Unsupported
-        if not back and inner.name not in self.now:
-            raise _Unsupported
-        return self._state(inner.name, back) if back else self.now[inner.name]
+        return self._state(name, back) if back else self.now[name]
 
     def _pointwise(self, name: str, args: Sequence[Expr], axes: tuple[str | None, ...]) -> int:
         values = [self.operand(arg, axes) for arg in args]

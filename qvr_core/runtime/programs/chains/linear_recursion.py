@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
+from qvr_core.runtime.programs.chains.elements import State, element_read
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.indexed import Growing, full
 from qvr_core.runtime.values.cells import Cell
@@ -24,9 +25,6 @@ from qvr_core.semantics.types.walk import operands, walk
 
 MOST_STATES = 4
 """Numbers of the recursion's state; composing two maps of m numbers takes m³ products."""
-
-State = tuple[str, int]
-"""An earlier element: the name, and how many elements back."""
 
 
 class Probe(Growing):
@@ -284,12 +282,8 @@ class _Reads:
 
     def _read(self, expr: Window) -> Expr:
         """An element of a name at its own place, or earlier."""
-        inner: Expr = expr
-        back = 0
-        while isinstance(inner, Window):
-            back += inner.shift
-            inner = inner.base
-        if not isinstance(inner, Bound) or tuple(expr.type.indexed) != self.axes:
+        element = element_read(expr, self.axes)
+        if element is None:
             raise _NotAffine
-        self.found.append((inner.name, back))
+        self.found.append(element)
         return expr
