@@ -23,6 +23,7 @@ from qvr_core.runtime.programs.execution import SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_terms import Terms
+from qvr_core.runtime.tensors.logsumexp import logsumexp
 from qvr_core.runtime.values.cells import Cell, as_one, with_rows
 from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import Where
@@ -112,13 +113,13 @@ class HiddenChain:
         first, later = self._tables(frame)
         seen = self._seen(frame)
         if not self.lagging:
-            return Terms(_logsumexp(later.squeeze(-2) + seen.squeeze(-2), -1), True).per_row(frame.rows)
+            return Terms(logsumexp(later.squeeze(-2) + seen.squeeze(-2), -1), True).per_row(frame.rows)
         # nothing comes before the first element, so nothing there depends on a state before it
         at = first + seen[..., 0, 0, :]
         for element in range(1, self.sizes[-1]):
             step = later[..., element - 1, :, :] + seen[..., element, :, :]
-            at = _logsumexp(at.unsqueeze(-1) + step, -2)
-        return Terms(_logsumexp(at, -1), True).per_row(frame.rows)
+            at = logsumexp(at.unsqueeze(-1) + step, -2)
+        return Terms(logsumexp(at, -1), True).per_row(frame.rows)
 
     def _tables(self, frame: Frame) -> tuple[Tensor, Tensor]:
         """log p of the first states (B, …, K), and of each state given the one before it (B, …, T − 1, K, K)."""
@@ -259,13 +260,3 @@ def _reader(step: ObserveModel, places: Sequence[Any], program: str, parts: Part
     at = 0 if chain is None else chain.at
     lag = 0 if chain is None else chain.indices[chain.at].lag
     return Reader(made, [compile_expr(place, parts) for place in places], made.plate, at, lag)
-
-
-def _logsumexp(value: Tensor, axis: int) -> Tensor:
-    """log Σ exp along an axis; where every term is impossible −inf, with gradient zero."""
-    most = value.detach().amax(axis, keepdim=True)
-    most = torch.where(most.isfinite(), most, torch.zeros_like(most))
-    total = (value - most).exp().sum(axis)
-    positive = total > 0
-    log = torch.where(positive, total, torch.ones_like(total)).log()
-    return torch.where(positive, log, torch.full_like(log, -math.inf)) + most.squeeze(axis)

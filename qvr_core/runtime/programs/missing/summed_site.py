@@ -21,6 +21,7 @@ from qvr_core.runtime.programs.family_site import FamilySite, Terms
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.missing.gaps import Filling, Gaps
 from qvr_core.runtime.programs.missing.missing_site import MissingSite
+from qvr_core.runtime.tensors.logsumexp import logsumexp
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem
 from qvr_core.runtime.values.padding import each_repeated
@@ -147,7 +148,7 @@ class SummedCells:
         """log p(element | what is above, and the elements before it): (B, *axes, R) of terms (B, K, *axes, R)."""
         after = before.unsqueeze(-1) + terms.cumsum(-1)
         joint = torch.cat([before.unsqueeze(-1), after], -1)
-        summed = _logsumexp(joint, 1)
+        summed = logsumexp(joint, 1)
         ratio = summed[..., 1:] - summed[..., :-1]
         impossible = summed[..., 1:].isneginf()
         ratio = torch.where(impossible, torch.full_like(ratio, -math.inf), ratio)
@@ -211,16 +212,6 @@ def _elements(step: FamilySite, frame: Frame) -> Terms:
         step.arguments.check(aligned)
     frame.bound[step.name] = value = step.fitted(frame, given, aligned, None)
     return step.terms(frame, value, aligned, None)
-
-
-def _logsumexp(value: Tensor, axis: int) -> Tensor:
-    """log Σ exp along an axis; where every term is impossible −inf, with gradient zero."""
-    most = value.detach().amax(axis, keepdim=True)
-    most = torch.where(most.isfinite(), most, torch.zeros_like(most))
-    total = (value - most).exp().sum(axis)
-    positive = total > 0
-    log = torch.where(positive, total, torch.ones_like(total)).log()
-    return torch.where(positive, log, torch.full_like(log, -math.inf)) + most.squeeze(axis)
 
 
 def summed_cells(program: Program, steps: Sequence[object]) -> list[SummedCells]:
