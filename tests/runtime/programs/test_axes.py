@@ -153,6 +153,8 @@ WORDS: dict[str, Any] = {
     "mixed": lambda x, y: _pointwise(np.add)(_pointwise(np.multiply)(x, y), x),
 }
 AXES = {"a": "I", "b": "J", "c": "I", "m": "IJ", "s": ""}
+# A function of the user is refused at its call, a sum over an axis that is not there at the sum.
+REFUSALS = {"axes-mismatch", "function-arguments", "arithmetic-mismatch"}
 
 
 @settings(deadline=None, max_examples=150)
@@ -181,7 +183,7 @@ export p
     try:
         wanted = eval(f"1.0 * {expression}", {**WORDS, **{name: Named(value) for name, value in given.items()}})
     except Mismatch:
-        assert codes, expression
+        assert codes and set(codes) <= REFUSALS, (expression, codes)
         return
     assert not codes, expression
     value = wanted.value if isinstance(wanted, Named) else xarray.DataArray(wanted)
