@@ -25,6 +25,7 @@ COLOURS = {
     "tensor": ("#e6f4ea", "#2f7d4f", "#0f2e1c"),
     "latent": ("#ffffff", "#7a4fb5", "#2b1750"),
     "observed": ("#7a4fb5", "#4d2d7d", "#ffffff"),
+    "data": ("#d5d8dd", "#6b7280", "#22252a"),
     "plain": ("#f7f7f8", "#8a8f98", "#22252a"),
     "damaged": ("#fde7e7", "#c62828", "#7f1010"),
 }
@@ -79,7 +80,7 @@ def attributes(node: Node) -> dict[str, str]:
     filling, line, text = COLOURS[names[0]]
     found = {
         "id": literal(f"node:{node.id}"),
-        "class": " ".join([node.kind, *names]),
+        "class": " ".join(dict.fromkeys([node.kind, *names])),
         "label": label(node),
         "tooltip": literal(node.detail or node.label),
         "shape": SHAPES[node.kind],

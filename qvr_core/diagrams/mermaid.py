@@ -34,6 +34,7 @@ STYLES = {
     "tensor": "fill:#e6f4ea,stroke:#2f7d4f,color:#0f2e1c",
     "latent": "fill:#ffffff,stroke:#7a4fb5,color:#2b1750",
     "observed": "fill:#7a4fb5,stroke:#4d2d7d,color:#ffffff",
+    "data": "fill:#d5d8dd,stroke:#6b7280,color:#22252a",
     "plain": "fill:#f7f7f8,stroke:#8a8f98,color:#22252a",
     "shared": "stroke-width:3px",
     "damaged": "fill:#fde7e7,stroke:#c62828,color:#7f1010",
@@ -101,8 +102,8 @@ def classes(node: Node) -> list[str]:
             return [style, "shared"] if node.shared else [style]
         case "site":
             return ["observed" if node.role == "observed" else "latent"]
-        case "damaged":
-            return ["damaged"]
+        case "damaged" | "data" as style:
+            return [style]
         case _:
             return ["plain"]
 

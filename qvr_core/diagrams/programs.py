@@ -152,8 +152,8 @@ def family_site(scope: Scope, site: m.Site, role: str) -> str:
     given += [value for _, value in start.args] if isinstance(start, m.FamilyDraw) else start or ()
     if given:
         scope.drawing.wire(tuple(end for end in values(scope, *given) if end.node != node), node)
-    if chain is not None:
-        looks_back(scope, node, chain.indices[chain.at].lag)
+    if chain is not None and (lag := chain.indices[chain.at].lag):
+        looks_back(scope, node, lag)
     return node
 
 
@@ -224,7 +224,8 @@ def plate(scope: Scope, site: m.Site) -> Generator[None]:
 
 def along(scope: Scope, binders: Sequence[Binder], origin: Origin) -> str | None:
     """The innermost of the frames of some indices, one in the other: `Person · p`, and in it `Effect · e`."""
-    path, box = "", scope.drawing.box
+    box = scope.drawing.box
+    path = box or ""  # inside a sum the same indices have frames of their own
     for binder in binders:
         label = f"{to_text(binder.space)} · {binder.name.text}"
         path = f"{path} / {label}"
@@ -247,9 +248,21 @@ def marginalize(scope: Scope, step: m.MarginalizeModel) -> None:
             node = site_node(scope, step.site, "marginalized", detail="")
             scope.drawing.wire(ends, node)
         else:
-            node = family_site(scope, step.site, "marginalized")
+            with plate(scope, step.site):
+                node = family_site(scope, step.site, "marginalized")
         scope.bound[step.site.name] = (End(node, site_space(step.site), step.site.name),)
         steps(scope, step.body)
+        places_read(scope, step)
+
+
+def places_read(scope: Scope, step: m.MarginalizeModel) -> None:
+    """Wires from what says which of the summed-out values each observed element reads."""
+    observed = [inner.site.name for inner in step.body if isinstance(inner, m.ObserveModel)]
+    for name, places in zip(observed, step.reads or (), strict=False):
+        for place in places:
+            for end in values(scope, place):
+                target = scope.bound[name][0].node
+                connect(scope.drawing.graph, end.node, target, Wire(label=expression(place), kind="index"))
 
 
 def let(scope: Scope, step: m.LetModel) -> None:
@@ -325,8 +338,13 @@ def read(scope: Scope, expr: m.Expr, hidden: frozenset[str]) -> Iterator[End]:
         case m.Bound(name=name):
             if name not in hidden:
                 yield from scope.bound.get(name, ())
+        case m.Data(name=name) if name in drawing.model.objects:
+            return  # the number of elements of a set
         case m.Data(name=name, origin=origin):
             yield data(scope, name, origin)
+        case m.IndexValue(name=name) if "#" in name:
+            # all the values of what is summed out, along an axis of its own
+            yield from scope.bound.get(name.partition("#")[2], ())
         case m.Apply(arrow=arrow, args=args):
             given = tuple(end for arg in args for end in argument(scope, arg, hidden))
             yield from expand(drawing, arrow, given, expr.origin)

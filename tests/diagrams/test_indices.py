@@ -61,3 +61,50 @@ def test_every_format_shows_them() -> None:
 def test_a_model_without_its_text_is_drawn_as_well() -> None:
     graph = build(Analyzer(TEXT).snapshot().model, "p")
     assert next(node.note for node in nodes(graph) if node.label == "v").startswith("0.1 + 0.2 * z[t - 1] ^ 2")
+
+
+HIDDEN = """\
+object Elk, Hour, Fix : FinSet _
+object State : {resting, roaming}
+program p : Fix -> Fix
+    data elk : Fix -> Elk
+    data hour : Fix -> Hour
+    sample P[s : State] <- Dirichlet(ones(State)) [over=State]
+    let near[e : Elk, t : Hour] = 0.1 * t
+    marginalize z[e : Elk, t : Hour] : State <- Categorical(P[z[e, t - 1]]) from Categorical([0.5, 0.5])
+        observe step[i : Fix] <- Normal(z[elk[i], hour[i]] + near[elk[i], hour[i]], 1.0)
+    marginalize k[t : Hour] : State <- Categorical([0.5, 0.5])
+        observe y[t : Hour] <- Normal(k[t], 1.0)
+    return P
+"""
+
+
+def test_what_is_summed_out_stands_in_its_plates_and_is_wired_to_what_reads_it() -> None:
+    graph = build(Analyzer(HIDDEN).snapshot(), "p")
+    boxes = {box.id: box for box in sheet(graph).boxes}
+    found = {node.label: node for node in nodes(graph) if node.kind != "output"}
+
+    def frames(label: str) -> list[str]:
+        box = found[label].box
+        path = list[str]()
+        while box is not None:
+            path.append(boxes[box].label)
+            box = boxes[box].parent
+        return path
+
+    assert frames("near") == ["Hour · t", "Elk · e"]
+    assert frames("z") == ["Hour · t", "Elk · e", "Σ over z"]
+    assert frames("step") == ["Fix · i", "Σ over z"]
+    assert frames("k") == frames("y") == ["Hour · t", "Σ over k"]
+    made = {(graph.nodes[a]["node"].label, graph.nodes[b]["node"].label): wire for a, b, wire in wires(graph)}
+    assert {("z", "step"), ("elk", "step"), ("hour", "step"), ("k", "y")} <= set(made)
+    assert made["elk", "step"].kind == "index"
+    assert made["z", "z"].label == "1 back"
+    assert ("k", "k") not in made
+
+
+def test_a_set_is_no_data_and_data_are_grey() -> None:
+    graph = build(Analyzer(HIDDEN).snapshot(), "p")
+    assert {node.label for node in nodes(graph) if node.kind == "data"} == {"elk", "hour"}
+    assert "class elk,hour data" in to_mermaid(graph)
+    assert to_dot(graph).count('fillcolor="#d5d8dd"') == 2

@@ -10,7 +10,7 @@ from qvr_core.semantics.arithmetic.function_calls import check_call, check_metho
 from qvr_core.semantics.arithmetic.gathers import check_gather
 from qvr_core.semantics.arithmetic.indexing import bare_state
 from qvr_core.semantics.arithmetic.indices import index_value
-from qvr_core.semantics.arithmetic.labels import labelled
+from qvr_core.semantics.arithmetic.labels import label_at, may_be_label
 from qvr_core.semantics.arrows.combinators import arrow_of
 from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, OPERATORS
 from qvr_core.semantics.language.families import FAMILIES
@@ -192,10 +192,19 @@ def _size(name: Name, entry: ObjectEntry, ctx: StepContext) -> Expr:
 def _binary(expr: Binary, ctx: StepContext) -> Expr:
     function = OPERATORS[expr.operator]
     left, right = _labelled(expr, ctx) if function in COMPARISONS else _both(expr, ctx)
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, Constant) and isinstance(side.value, str) and _is_number(other, function):
+            ctx.scope.report(NOT_A_VALUE, f"`{side.value}` is text in quotes, not a number", side.origin)
+            return Constant(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), value=0)
     where = ctx.scope.origin(expr.operator_span)
     texts = [words(expr.left, "the left side"), words(expr.right, "the right side")]
     (left, right), kind = elementwise([left, right], texts, where, ctx)
     return Builtin(type=kind, origin=ctx.scope.origin(expr.span), function=function, args=(left, right))
+
+
+def _is_number(other: Expr, function: str) -> bool:
+    """Whether what stands beside a text can have no labels."""
+    return function not in COMPARISONS or isinstance(other.type.space, Real)
 
 
 def _both(expr: Binary, ctx: StepContext) -> tuple[Expr, Expr]:
@@ -204,12 +213,12 @@ def _both(expr: Binary, ctx: StepContext) -> tuple[Expr, Expr]:
 
 def _labelled(expr: Binary, ctx: StepContext) -> tuple[Expr, Expr]:
     """Both sides of a comparison, of which one may name an element of the other's set (`colour == red`)."""
-    if isinstance(expr.right, Variable) and expr.right.name.text not in ctx.bindings:
+    if may_be_label(expr.right, ctx):
         left = check_arith(expr.left, ctx)
-        return left, labelled(expr.right.name, left.type.space, ctx) or check_arith(expr.right, ctx)
-    if isinstance(expr.left, Variable) and expr.left.name.text not in ctx.bindings:
+        return left, label_at(expr.right, left.type.space, ctx) or check_arith(expr.right, ctx)
+    if may_be_label(expr.left, ctx):
         right = check_arith(expr.right, ctx)
-        return labelled(expr.left.name, right.type.space, ctx) or check_arith(expr.left, ctx), right
+        return label_at(expr.left, right.type.space, ctx) or check_arith(expr.left, ctx), right
     return _both(expr, ctx)
 
 

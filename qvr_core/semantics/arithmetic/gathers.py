@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, plate_axes, with_axes
+from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, is_data, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.data_uses import check_uses
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.arithmetic.indexing import gather, hidden_state
-from qvr_core.semantics.arithmetic.labels import labelled
+from qvr_core.semantics.arithmetic.labels import label_at
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.axes import indexed
@@ -44,15 +44,8 @@ def _running(expr: Gather, base: Expr, ctx: StepContext, check: Check) -> Expr:
 
 def _label(tree: Arith, over: str | None, ctx: StepContext) -> Expr | None:
     """An index that names an element of the set that the axis runs over (`u[dog]`); bound names hide labels."""
-    text = tree.name.text if isinstance(tree, Variable) else tree.value if isinstance(tree, Literal) else None
-    entry = ctx.scope.lookup(over) if over is not None and isinstance(text, str) else None
-    space = entry.space.space if isinstance(entry, ObjectEntry) else None
-    if isinstance(tree, Variable):
-        hidden = text in ctx.bindings or text in ctx.aliases or text in ctx.locals
-        return None if hidden else labelled(tree.name, space, ctx)
-    if not isinstance(space, Finite) or space.labels is None or text not in space.labels:
-        return None
-    return Constant(type=SCALAR, origin=ctx.scope.origin(tree.span), value=space.labels.index(text))
+    entry = ctx.scope.lookup(over) if over is not None and isinstance(tree, Variable | Literal) else None
+    return label_at(tree, entry.space.space if isinstance(entry, ObjectEntry) else None, ctx)
 
 
 def check_index(index: Expr, tree: Arith, ctx: StepContext) -> None:

@@ -352,7 +352,10 @@ class ExprBase:
 
 @immutable_by_name
 class Constant(ExprBase):
+    """A number or a text.  `element_of` is the set that a label names an element of, '' of one without a name."""
+
     value: int | float | str
+    element_of: str | None = None
 
 
 @immutable_by_name

@@ -182,3 +182,21 @@ def test_a_chain_is_sampled_by_nuts() -> None:
     )
     assert result.samples["h"].shape == (1, 150, 3, 12)
     assert abs(float(result.samples["h"].mean())) < 0.2
+
+
+LABELS = """
+object Kind : {k, "town house"}
+object Row : FinSet 3
+program p : Row -> Row
+    data kind : Row -> Kind
+    let same[k : Kind, l : Kind] = where(k == l, 1.0, 0.0)
+    let town[i : Row] = ("town house" == kind[i]) + 2.0 * (kind[i] == "k") + 4.0 * (kind[i] == k)
+    observe y[i : Row] <- Normal(town[i], 1.0)
+    return (same, town)
+"""
+
+
+def test_an_index_hides_a_label_and_one_in_quotes_is_the_element_it_names() -> None:
+    same, town = _run(LABELS, {"kind": torch.tensor([0, 1, 1]), "y": torch.zeros(3)}).output
+    torch.testing.assert_close(same.reshape(2, 2), torch.eye(2))
+    torch.testing.assert_close(town.flatten(), torch.tensor([6.0, 1.0, 1.0]))
