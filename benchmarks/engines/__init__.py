@@ -1,0 +1,1 @@
+"""Other samplers beside ours: their environment, the processes they run in, and what each is asked."""

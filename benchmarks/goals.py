@@ -1,0 +1,19 @@
+"""A printed table whose rows have goals."""
+
+from __future__ import annotations
+
+
+class Table:
+    """Rows of measure, figure and goal; knows whether one was missed."""
+
+    def __init__(self) -> None:
+        self.missed = False
+
+    def row(self, name: str, figures: str, ratio: float, goal: float, *, at_most: bool = False) -> None:
+        good = ratio <= goal if at_most else ratio >= goal
+        self.missed |= not good
+        word = "at most" if at_most else "at least"
+        print(f"{name:44} {figures:34} ratio {ratio:6.2f}  ({word} {goal:g}) {'' if good else 'MISSED'}", flush=True)
+
+    def skip(self, name: str, package: str) -> None:
+        print(f"{name:44} skipped: {package} is not installed (pip install -e '.[bench]')", flush=True)
