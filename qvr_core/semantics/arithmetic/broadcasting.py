@@ -61,7 +61,7 @@ def event_axes(value: ValueType) -> list[Axis] | None:
         size = width(space)
         return [] if size == 1 else [(size, value.event)]
     if isinstance(space, Constrained):
-        return [(space.size, value.event)] if space.vector else [(space.size, None), (space.size, None)]
+        return [(space.size, value.event)] * (1 if space.vector else 2)
     if isinstance(space, Product) and is_real(space):
         return [(width(space), None)]
     return None
