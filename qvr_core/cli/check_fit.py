@@ -13,7 +13,7 @@ app = typer.Typer()
 
 @app.command()
 def check_fit(
-    run_id: str = typer.Argument("last", help="An id, its beginning, or `last`."),
+    run_id: str = typer.Argument("last", help="An id, its beginning, a program (its newest run), or `last`."),
     as_json: bool = typer.Option(False, "--json", help="As JSON: one object a check."),
 ) -> None:
     """Is a fit to be trusted?  Divergences, tree depth, E-BFMI, R-hat, bulk and tail ESS, MCSE, Pareto k; each with

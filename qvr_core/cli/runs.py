@@ -79,7 +79,10 @@ def listing(
 
 
 @app.command()
-def show(run_id: str = typer.Argument(help="An id, its beginning, or `last`."), as_json: bool = JSON) -> None:
+def show(
+    run_id: str = typer.Argument(help="An id, its beginning, a program (its newest run), or `last`."),
+    as_json: bool = JSON,
+) -> None:
     """Show one run: what was asked, how it went, what came out."""
     run = opened(run_id)
     try:
@@ -128,7 +131,9 @@ def _sparkline(out: PlainConsole, events: list[Event]) -> None:
 
 @app.command()
 def compare(
-    run_ids: list[str] = typer.Argument(help="Two runs or more: ids, their beginnings, or `last`."),
+    run_ids: list[str] = typer.Argument(
+        help="Two runs or more: ids, their beginnings, programs (the newest run of each), or `last`."
+    ),
     as_json: bool = JSON,
     plot: Path | None = typer.Option(None, "--plot", help="Draw the losses into this image."),
 ) -> None:
@@ -167,7 +172,7 @@ def delete(
 
 @app.command()
 def export(
-    run_id: str = typer.Argument(help="An id, its beginning, or `last`."),
+    run_id: str = typer.Argument(help="An id, its beginning, a program (its newest run), or `last`."),
     output: Path = typer.Option(..., "--output", "-o", help="A .csv file, or .nc for a posterior."),
 ) -> None:
     """Write losses or posterior draws for other programs: CSV, or NetCDF."""

@@ -27,7 +27,9 @@ FIGURES = ("mean", "sd", "q05", "median", "q95")
 
 @app.command()
 def sample(
-    run_id: str = typer.Argument(metavar="RUN", help="A run: its id, a beginning of it, or `last`; or a FILE.qvr."),
+    run_id: str = typer.Argument(
+        metavar="RUN", help="A run: its id, a beginning of it, its program, or `last`; or a FILE.qvr."
+    ),
     prior: bool = typer.Option(False, "--prior", help="From the prior alone: needs no fit, so a file will do."),
     data: str | None = typer.Option(
         None, "--data", metavar="SOURCE:PATH", help="Predict for these rows, as csv:new.csv; observed columns may lack."

@@ -113,3 +113,15 @@ def test_latents_of_rows_without_labels_are_no_guess(folder: Path) -> None:
     refused = qvr("sample", "last", "--data", "csv:t.csv")
     assert refused.exit_code == 1
     assert "the new data have 2 rows, and `Row`, which latents run over, has 3 elements" in refused.output
+
+
+def test_a_let_over_rows_is_no_latent_that_new_rows_must_be_elements_of(folder: Path) -> None:
+    kept = MODEL.replace(
+        "    observe y[i : Row] <- Normal(u[g[i]] + x[i], 1.0)",
+        "    let eta[i : Row] = u[g[i]] + x[i]\n    observe y[i : Row] <- Normal(eta[i], 1.0)",
+    )
+    (folder / "m.qvr").write_text(kept)
+    done = qvr("run", "nuts", "m.qvr", "--data", "csv:d.csv", *FITS["nuts"])
+    assert done.exit_code == 0, done.output
+    found = figures("p", "--data", "csv:new.csv", "--draws", "1000")
+    assert found["y[2]"]["mean"] == pytest.approx(1.0 + sum(GROUPS["b"]) / 3.25, abs=0.3)

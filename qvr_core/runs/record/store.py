@@ -256,14 +256,16 @@ class RunStore:
         return job.model_copy(update={"resume": True, "parent": parent})
 
     def open(self, run_id: str) -> RunDirectory:
-        """The run of that id, of an unambiguous beginning of it, or `last`: the newest that was not refused.
+        """The run of that id, of an unambiguous beginning of it, the newest of a program of that name, or of all
+        (`last`): the newest that was not refused.
 
         Raises `NoSuchRun`.
         """
         names = self.names()
-        if run_id == "last" and names:
-            newest = (RunDirectory(self.folder / name) for name in reversed(names))
-            return next((run for run in newest if not _refused(run)), RunDirectory(self.folder / names[-1]))
+        called = names if run_id == "last" else [name for name in names if _label(name) == run_id]
+        if called:
+            newest = (RunDirectory(self.folder / name) for name in reversed(called))
+            return next((run for run in newest if not _refused(run)), RunDirectory(self.folder / called[-1]))
         found = [run_id] if run_id in names else [name for name in names if name.startswith(run_id)]
         if len(found) == 1:
             return RunDirectory(self.folder / found[0])
@@ -292,6 +294,11 @@ class RunStore:
     def overviews(self) -> list[Overview]:
         """All runs, newest first.  A damaged one is listed with its problem."""
         return [overview(RunDirectory(self.folder / name)) for name in reversed(self.names())]
+
+
+def _label(run_id: str) -> str:
+    """The program in an id, which is `20261122-213108-radon`, or `…-radon-2` for the second of one second."""
+    return re.sub(r"^\d+-\d+-|-\d+$", "", run_id)
 
 
 def _refused(run: RunDirectory) -> bool:

@@ -33,6 +33,7 @@ from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runs.worker.sampling import predictive, restored
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.semantics.file.open_sets import KnownSet
+from qvr_core.semantics.types.model import LetModel
 
 ENOUGH = 3
 """Levels that were not seen before, by name in a sentence."""
@@ -117,7 +118,8 @@ def _axes(model: ProgramModule, observations: Mapping[str, Any]) -> Axes:
 
 @dataclass(frozen=True)
 class _Posterior:
-    """The stored draws of a run, (draws, …) by the name in the file, and the elements of the sets they run over."""
+    """The stored draws of a run, (draws, …) by the name in the file, and the elements of the sets under its latents:
+    lets are computed anew for new rows."""
 
     stored: dict[str, Tensor]
     sets: dict[str, KnownSet]
@@ -137,9 +139,9 @@ class _Posterior:
                 str(name): torch.from_numpy(value.to_numpy().reshape(have, *value.shape[2:])[rows])
                 for name, value in dataset.data_vars.items()
             }
-            sets = {
-                str(dim): _known(dataset.coords[dim].to_numpy()) for dim in dataset.dims if dim not in ("chain", "draw")
-            }
+            lets = _lets(run)
+            over = {dim for name, value in dataset.data_vars.items() if name not in lets for dim in value.dims[2:]}
+            sets = {str(dim): _known(dataset.coords[dim].to_numpy()) for dim in dataset.dims if dim in over}
         few = (f"the run has {have:,} draws: all of them are used",) if draws > have else ()
         return cls(stored, sets, any(v.dtype == torch.float64 for v in stored.values()), few)
 
@@ -155,6 +157,13 @@ class _Posterior:
             elif dot and site in model.sites:
                 found[f"{site}/{path}"] = value
         return found
+
+
+def _lets(run: RunDirectory) -> set[str]:
+    """Names of the values that a run has stored beside its latents."""
+    job = run.job()
+    steps = chosen(job, Analyzer(job.text).snapshot().model).steps
+    return {name for step in steps if isinstance(step, LetModel) for name in step.names}
 
 
 def _known(coordinates: Any) -> KnownSet:

@@ -36,6 +36,9 @@ class Filled:
 def restored(run: RunDirectory) -> SviFit:
     """The fit of a run at its newest whole checkpoint.  Raises `Refused` where there is none."""
     job = run.job()
+    if job.config.algorithm != "svi" and not run.posterior.exists():
+        shown = f"see `qvr runs show {run.run_id}`"
+        raise Refused("no-draws", f"run {run.run_id} is {run.status()} and has no draws: {shown}")
     if job.config.algorithm != "svi":
         raise Refused("no-checkpoint", f"run {run.run_id} kept draws, not a fit: see `qvr runs export`")
     # Before anything else: what made a run fail would only be said again.

@@ -109,6 +109,18 @@ def test_runs_are_found_by_the_beginning_of_their_id(tmp_path: Path) -> None:
         store.open("nonsense")
 
 
+def test_a_program_names_its_newest_run(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    ids = [
+        store.create(path="p.qvr", text="", program=name, config=RunConfig(), base=".").run_id
+        for name in ("wide", "wide_2", "wide", "narrow")
+    ]
+    assert store.open("wide").run_id == ids[2]
+    assert [store.open(name).run_id for name in ("wide_2", "narrow")] == [ids[1], ids[3]]
+    with pytest.raises(NoSuchRun, match="no run `wid`"):
+        store.open("wid")
+
+
 def test_kill_while_writing_leaves_old_or_new(tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     write_json(file, {"n": 0, "fill": "x" * 200_000})
