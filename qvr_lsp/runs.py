@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.runs.client.pool import PooledRun, WorkerPool
 from qvr_core.runs.record.files import DamagedFile
-from qvr_core.runs.record.protocol import ENDINGS, Event, Failed, Job
+from qvr_core.runs.record.protocol import ENDINGS, Event, Failed, Finished, Job
 from qvr_core.runs.record.protocol import Progress as Step
 from qvr_core.runs.record.store import NoSuchRun, NotResumable, Overview, RunStore, overview
 from qvr_lsp.progress import Progress, ProgressTokens
@@ -23,6 +23,7 @@ from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 if TYPE_CHECKING:
     from qvr_lsp.client import Client
     from qvr_lsp.documents import Documents
+    from qvr_lsp.fits import Fits
     from qvr_lsp.workspace import Workspace
 
 # Runs that work at the same time, and ended ones that are remembered.
@@ -50,11 +51,14 @@ class Run:
 class Runs:
     """The runs of one session, by id."""
 
-    def __init__(self, client: Client, documents: Documents, workspace: Workspace, progress: ProgressTokens) -> None:
+    def __init__(
+        self, client: Client, documents: Documents, workspace: Workspace, progress: ProgressTokens, fits: Fits
+    ) -> None:
         self._client = client
         self._documents = documents
         self._workspace = workspace
         self._progress = progress
+        self._fits = fits
         self._runs: dict[str, Run] = {}
         self._refreshed = 0.0
         self._pool = WorkerPool(limit=AT_ONCE)
@@ -97,6 +101,7 @@ class Runs:
         run = Run(job, uri, progress)
         self._runs[job.run_id] = run
         self._documents.failures.pop(uri, None)
+        self._fits.run_began(uri, job.program)
         title = f"{job.config.algorithm.upper()} {job.program or Path(job.path).stem}"
         progress.begin(title, message="starting", cancellable=True)
         python = self._client.settings.python or sys.executable
@@ -130,7 +135,8 @@ class Runs:
             run.status, run.ending = event.event, event
             run.pooled = None
             self._forget()
-            run.progress.end(event.event)
+            run.progress.end(event.verdict() if isinstance(event, Finished) else event.event)
+            self._fits.run_ended(run.uri)
             if isinstance(event, Failed) and event.range is not None:
                 self._documents.failures[run.uri] = (run.job.text, event)
                 self._documents.republish(run.uri)

@@ -11,6 +11,7 @@ from qvr_lsp.client import Client
 if TYPE_CHECKING:
     from qvr_lsp.data_checks import DataChecks
     from qvr_lsp.documents import Document, Documents
+    from qvr_lsp.fits import Fits
     from qvr_lsp.progress import ProgressTokens
     from qvr_lsp.runs import Runs
     from qvr_lsp.workspace import SettingsDocument, Workspace
@@ -49,6 +50,12 @@ class Session:
         return DataChecks(self.client, self.documents, self.workspace)
 
     @cached_property
+    def fits(self) -> Fits:
+        from qvr_lsp.fits import Fits
+
+        return Fits(self.client, self.documents, self.workspace)
+
+    @cached_property
     def progress(self) -> ProgressTokens:
         from qvr_lsp.progress import ProgressTokens
 
@@ -58,7 +65,7 @@ class Session:
     def runs(self) -> Runs:
         from qvr_lsp.runs import Runs
 
-        return Runs(self.client, self.documents, self.workspace, self.progress)
+        return Runs(self.client, self.documents, self.workspace, self.progress, self.fits)
 
     def stop(self) -> None:
         """The editor is gone: end what was started for it."""

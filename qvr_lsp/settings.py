@@ -14,6 +14,8 @@ KEYS = {
     "inlayHints.pipelines": "inlay_pipelines",
     "inlayHints.direction": "inlay_direction",
     "inlayHints.parameterNames": "inlay_parameter_names",
+    "inlayHints.posterior": "inlay_posterior",
+    "diagnostics.fits": "diagnostics_fits",
     "codeLens.enable": "code_lens",
     "run.python": "python",
     "log.level": "log_level",
@@ -43,6 +45,8 @@ class Settings:
     inlay_pipelines: bool = True
     inlay_direction: bool = True
     inlay_parameter_names: bool = True
+    inlay_posterior: bool = True
+    diagnostics_fits: bool = True
     code_lens: bool = True
     python: str = ""
     log_level: str = "warning"

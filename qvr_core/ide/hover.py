@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -50,16 +50,19 @@ if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
 
-def hover(snapshot: Snapshot, cursor: Cursor, held: Mapping[str, Mapping[str, str]] | None = None) -> Hover | None:
-    """What stands at the cursor; None where there is nothing to say.  `held` is what files hold, by program and name of
-    the data."""
+Known = Mapping[str, Mapping[str, str | Prose]]
+
+
+def hover(snapshot: Snapshot, cursor: Cursor, held: Sequence[Known] = ()) -> Hover | None:
+    """What stands at the cursor; None where there is nothing to say.  `held` is what files hold and runs have found, by
+    program and name."""
     target = target_at(snapshot, cursor)
     content = _content(snapshot, target) if target is not None else ()
     if held and content and isinstance(target, Found) and target.symbol.kind in ("data", "site", "binding"):
         header = snapshot.statement_at(cursor)
         node = None if header is None else header.header.unit.node
         program = node.name.text if isinstance(node, ProgramHeader) else ""
-        content = prose(content, held.get(program, {}).get(target.symbol.name, ""))
+        content = prose(content, *(known.get(program, {}).get(target.symbol.name, "") for known in held))
     return Hover(content, range_of(snapshot, target)) if target is not None and content else None
 
 

@@ -30,7 +30,7 @@ MOST_OFFERED = 50
 async def code_actions(session: Session, document: Document, params: Json) -> Encoded:
     """Found and tried in a thread; they only fit the text that they were found in."""
     edits, view = document.edits, document.frozen()
-    more = data_fixes(session, document, params)
+    more = [*data_fixes(session, document, params), *fit_fixes(session, document, params)]
     found = await document.trials().use(
         lambda attempt: encoded_in_chunks([*answer(session, view, params, attempt), *more])
     )
@@ -53,6 +53,25 @@ def data_fixes(session: Session, document: Document, params: Json) -> list[Json]
         if found.range.start <= stretch.end and stretch.start <= found.range.end
         for fix in found.fixes
     ]
+
+
+def fit_fixes(session: Session, document: Document, params: Json) -> list[Json]:
+    """What may mend an unreliable fit: another way to write the step, another run."""
+    if not kind_requested((params.get("context") or {}).get("only"), "quickfix"):
+        return []
+    stretch = document.stretch(params["range"])
+    found: list[Json] = []
+    for problem, fixes, rerun in session.fits.mends(document):
+        if problem.range.start <= stretch.end and stretch.start <= problem.range.end:
+            told = {"diagnostics": [convert_one(session.client, document.uri, document.lines, problem)]}
+            for fix in fixes:
+                edits = tuple(TextEdit(edit.range, edit.text) for edit in fix.edits)
+                found.append({**action_json(session, document, Action(fix.title, "quickfix", edits)), **told})
+            if rerun is not None:
+                title, argument = rerun
+                command = {"title": title, "command": "qvr.run", "arguments": [argument]}
+                found.append({"title": title, "kind": "quickfix", "command": command, **told})
+    return found
 
 
 def answer(session: Session, document: View, params: Json, attempt: Try) -> list[Json]:

@@ -80,7 +80,9 @@ def last_run(session: Session, path: Path, name: str) -> list[str]:
         loss = f"{overview.ending.held_out.bits_per_byte:.4g} bits per byte held out"
     if overview.algorithm == "nuts":
         loss = overview.status
-    return [f"last run: {loss} ({age_text(overview.created)})"]
+    bad = [one.name for one in overview.ending.checks if one.grave] if isinstance(overview.ending, Finished) else []
+    warned = f" · ⚠ not to be trusted: {', '.join(bad)}" if bad else ""
+    return [f"last run: {loss}{warned} ({age_text(overview.created)})"]
 
 
 def age_text(moment: datetime) -> str:

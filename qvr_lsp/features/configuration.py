@@ -82,6 +82,11 @@ def did_change_files(session: Session, params: Json) -> None:
     changed = [path_of(change["uri"]) for change in params["changes"]]
     if any(path is not None and path.name == "qvr.toml" for path in changed):
         session.workspace.settings_changed()
+    of_runs = [path is not None and ".qvr" in path.parts for path in changed]
+    if any(of_runs):
+        session.fits.ask_all()
+    if all(of_runs):
+        return
     session.data_checks.ask_all()
     for feature in ("codeLens", "diagnostics"):
         if session.client.has(f"workspace.{feature}.refreshSupport"):

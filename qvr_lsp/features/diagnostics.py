@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 def publish(session: Session, document: Document) -> None:
     """Send the diagnostics of a document's current text, unless the editor pulls them."""
     session.data_checks.follow(document)
+    session.fits.follow(document)
     if pull_only(session.client.capabilities, session.client.settings):
         return
     converted = document.conversions.of(session.client, document.uri, document.snapshot)
-    more = [*session.data_checks.items(document), *failures(session, document)]
+    more = [*session.data_checks.items(document), *session.fits.items(document), *failures(session, document)]
     shown = [*(item.encoded for item in converted), *map(encoded, more)]
     version = f',"version":{document.version}' if document.version is not None else ""
     params = f'{{"uri":{encoded(document.uri)},"diagnostics":[{",".join(shown)}]{version}}}'
@@ -35,8 +36,10 @@ def publish(session: Session, document: Document) -> None:
 def items(session: Session, document: Document) -> list[Json]:
     """The diagnostics of an open document, those of its data and failures of runs included."""
     session.data_checks.follow(document)
+    session.fits.follow(document)
     found = document.conversions.of(session.client, document.uri, document.snapshot)
-    return [*(item.item for item in found), *session.data_checks.items(document), *failures(session, document)]
+    more = [*session.data_checks.items(document), *session.fits.items(document), *failures(session, document)]
+    return [*(item.item for item in found), *more]
 
 
 def failures(session: Session, document: Document) -> list[Json]:

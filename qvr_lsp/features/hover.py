@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @on_part
 def hover(session: Session, document: View, params: Json) -> Json | None:
-    held = session.data_checks.about(document.uri)
+    held = (session.data_checks.about(document.uri), session.fits.about(document.uri))
     answer = ask(document.snapshot, document.cursor(params["position"]), held)
     if answer is None:
         return None

@@ -27,8 +27,16 @@ SETTINGS = {
 @in_thread_if_large
 def inlay_hints(session: Session, document: View, params: Json) -> list[Json]:
     shown = {kind for kind, setting in SETTINGS.items() if getattr(session.client.settings, setting)}
-    found = inlays(document.snapshot, document.stretch(params["range"]))
-    return [hint_json(document, hint) for hint in found if hint.kind in shown]
+    stretch = document.stretch(params["range"])
+    found = inlays(document.snapshot, stretch)
+    hints = [hint_json(document, hint) for hint in found if hint.kind in shown]
+    if session.client.settings.inlay_posterior:
+        hints += [
+            {"position": document.position(one.cursor), "label": one.text, "paddingLeft": True, "tooltip": one.tooltip}
+            for one in session.fits.beside(document.uri, document.snapshot)
+            if stretch.start <= one.cursor <= stretch.end
+        ]
+    return hints
 
 
 def hint_json(document: View, hint: InlayHint) -> Json:

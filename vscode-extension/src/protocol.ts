@@ -109,6 +109,17 @@ export interface PosteriorRow {
 }
 
 /** One event of a run, as `qvr_core.runs.record.protocol` writes it; keys without a value are left out. */
+/** One thing that tells whether a fit is to be trusted; `grave` where the result is not. */
+export interface Check {
+  name: string;
+  passed: boolean;
+  grave: boolean;
+  text: string;
+  site?: string;
+  advice?: string;
+  range?: Range;
+}
+
 export type RunEvent =
   | {
       event: "started";
@@ -159,6 +170,7 @@ export type RunEvent =
       accuracies?: Accuracies;
       divergences?: number;
       acceptance?: number;
+      checks?: Check[];
       warnings?: string[];
       reason?: string;
     }

@@ -21,6 +21,14 @@ describe("a run folded from its events", () => {
     expect(summary(run)).toBe("2/100 · −ELBO 4.900");
   });
 
+  it("never calls a fit finished whose chains disagree", () => {
+    const bad = { name: "R-hat", passed: false, grave: true, text: "largest 1.070, of tau" };
+    const rough = { name: "bulk ESS", passed: false, grave: false, text: "least 90" };
+    const run = take(fresh(), { event: "finished", step: 100, seconds: 1, checks: [bad, rough] });
+    expect(summary(run)).toBe("not to be trusted: R-hat: largest 1.070, of tau");
+    expect(summary(take(fresh(), { event: "finished", step: 100, seconds: 1, checks: [rough] }))).toBe("finished");
+  });
+
   it("drops what came after the checkpoint it is resumed from", () => {
     const run = [step(1, 5.5), step(2, 5), step(3, 4)].reduce(take, fresh());
     take(run, { event: "crashed", signal: "SIGKILL" });

@@ -23,7 +23,7 @@ from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.prepare.runnable import chosen
 from qvr_core.runs.record.config import RunConfig
-from qvr_core.runs.record.protocol import Check, Job, TextRange
+from qvr_core.runs.record.protocol import Check, Finished, Job, TextRange
 from qvr_core.runs.record.ranges import utf16
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.semantics.file.site_origins import site_origins
@@ -36,6 +36,9 @@ PER_CHAIN = 100
 """Effective draws that each chain should give."""
 COARSE = 0.1
 """Monte Carlo standard errors above this part of the posterior's sd are told."""
+HIGHEST_ACCEPT = 0.99
+MOST_STILL = 0.5
+"""The part of a chain's transitions that may leave it where it is."""
 MOST_SCORED = 2_000
 """Observed elements whose Pareto k is looked at by the way, at the end of a run."""
 
@@ -68,8 +71,13 @@ def source_of(prepared: Prepared) -> Source:
 
 
 def checks_of(run: RunDirectory, job: Job) -> tuple[Check, ...]:
-    """The checks of a run that is over.  Raises `DamagedFile`, and OSError where it left no posterior."""
+    """The checks of a run that is over.  Raises `DamagedFile`, and OSError where it left nothing to check."""
     import xarray
+
+    ending = run.ending()
+    told = tuple(one for one in ending.checks if one.name == "loss") if isinstance(ending, Finished) else ()
+    if told and not run.posterior.exists():
+        return told
 
     run.check_posterior()
     snapshot = analyse(job.text)
@@ -77,7 +85,7 @@ def checks_of(run: RunDirectory, job: Job) -> tuple[Check, ...]:
     with contextlib.suppress(Refused):
         program = chosen(job, snapshot.model)
     with xarray.open_datatree(run.posterior, engine="h5netcdf") as tree:
-        return fit_checks(tree, job.config, Source(program, snapshot, job.text))
+        return (*fit_checks(tree, job.config, Source(program, snapshot, job.text)), *told)
 
 
 def fit_checks(tree: Any, config: RunConfig, source: Source, *, hurry: bool = False) -> tuple[Check, ...]:
@@ -104,7 +112,8 @@ def _trajectories(tree: Any, config: RunConfig, source: Source) -> Iterator[Chec
     count, every = int(diverging.sum()), diverging.size
     remedy = f"raise target_accept (it is {config.target_accept:g})" + (f", or {how}" if how else "")
     text = f"{count:,} of {every:,} transitions diverged" if count else f"none in {every:,} transitions"
-    yield _check("divergences", not count, text, count / every, remedy, site)
+    higher = {"target_accept": min(HIGHEST_ACCEPT, round((1 + config.target_accept) / 2, 3))}
+    yield _check("divergences", not count, text, count / every, remedy, site, higher)
     depth = stats["tree_depth"].to_numpy()
     most = config.max_tree_depth
     full = int((depth >= most).sum())
@@ -116,16 +125,15 @@ def _trajectories(tree: Any, config: RunConfig, source: Source) -> Iterator[Chec
     remedy = f"raise max_tree_depth (it is {most}); better, bring all latents to one scale: standardise predictors" + (
         f", {how}" if how else ""
     )
-    yield _check("tree depth", not full, text, full / every, remedy, site)
+    yield _check("tree depth", not full, text, full / every, remedy, site, {"max_tree_depth": most + 2})
     if "energy" not in stats.data_vars or depth.shape[1] < SHORTEST:
         return
     energy = stats["energy"].to_numpy()
     each = np.square(np.diff(energy, axis=1)).mean(1) / energy.var(1)
     least = float(each.min())
     remedy = "the tails are heavier than the chains can follow: take more warm-up" + (f", or {how}" if how else "")
-    yield _check(
-        "E-BFMI", least >= LOW_ENERGY, f"least {least:.2f}, of chain {int(each.argmin())}", least, remedy, site
-    )
+    text = f"least {least:.2f}, of chain {int(each.argmin())}"
+    yield _check("E-BFMI", least >= LOW_ENERGY, text, least, remedy, site, {"warmup": 2 * config.warmup})
 
 
 def _mixing(tree: Any, config: RunConfig) -> Iterator[Check]:
@@ -137,15 +145,18 @@ def _mixing(tree: Any, config: RunConfig) -> Iterator[Check]:
         )
         return
     chains, length = draws.shape[:2]
+    yield from _still(draws, config)
+    twice = {"warmup": 2 * config.warmup, "samples": 2 * config.samples}
     longer = f"take more warm-up and more draws (warmup = {2 * config.warmup}, samples = {2 * config.samples})"
     if chains > 1:
         r_hat = np.nan_to_num(statistic("rhat", "rank", draws), nan=1.0, posinf=math.inf)
         worst, bad = int(r_hat.argmax()), int((r_hat > LARGE_R_HAT).sum())
         text = f"largest {r_hat[worst]:.3f}, of {names[worst]}" + (f"; {bad:,} above {LARGE_R_HAT}" if bad else "")
         several = f"{longer}; if it stays, the posterior may have several modes: look for labels that can be swapped"
-        yield _check("R-hat", not bad, text, float(r_hat[worst]), several, names[worst])
+        yield _check("R-hat", not bad, text, float(r_hat[worst]), several, names[worst], twice)
     else:
-        yield _check("R-hat", False, "one chain cannot disagree with another", None, "take chains = 4", None)
+        text = "one chain cannot disagree with another"
+        yield _check("R-hat", False, text, None, "take chains = 4", None, {"chains": 4})
     wanted = PER_CHAIN * chains
     for kind in ("bulk", "tail"):
         size = np.nan_to_num(statistic("ess", kind, draws), nan=math.inf)
@@ -158,14 +169,31 @@ def _mixing(tree: Any, config: RunConfig) -> Iterator[Check]:
         )
         text = least + (f"; {few:,} below {wanted}" if few else "")
         need = math.ceil(length * wanted / max(float(size[worst]), 1.0) / 100) * 100
-        yield _check(
-            f"{kind} ESS", not few, text, float(size[worst]), f"take more draws (samples = {need})", names[worst]
-        )
+        more = f"take more draws (samples = {need})"
+        yield _check(f"{kind} ESS", not few, text, float(size[worst]), more, names[worst], {"samples": need})
     with np.errstate(all="ignore"):
         ratio = np.nan_to_num(statistic("mcse", "mean", draws) / draws.std((0, 1)), nan=0.0)
     worst = int(ratio.argmax())
     text = f"largest {ratio[worst]:.1%} of the sd, of {names[worst]}"
-    yield _check("MCSE", bool(ratio[worst] <= COARSE), text, float(ratio[worst]), "take more draws", names[worst])
+    larger = math.ceil(length * (min(float(ratio[worst]), 1.0) / COARSE) ** 2 / 100) * 100
+    good, more = bool(ratio[worst] <= COARSE), f"take more draws (samples = {larger})"
+    yield _check("MCSE", good, text, float(ratio[worst]), more, names[worst], {"samples": larger})
+
+
+def _still(draws: NDArray[np.float64], config: RunConfig) -> Iterator[Check]:
+    """Chains that stay where they are: draws (chains, draws, numbers)."""
+    still = (draws[:, 1:] == draws[:, :-1]).all(2)
+    share, worst = still.mean(1), int(still.sum(1).argmax())
+    stuck = [str(chain) for chain in np.flatnonzero(share > MOST_STILL)]
+    if not stuck or not draws.shape[2]:
+        return
+    count = f"{int(still[worst].sum()):,} of {still.shape[1]:,} transitions"
+    text = f"chain {', '.join(stuck)} stands still: {count} moved nothing"
+    remedy = (
+        f"take more warm-up (warmup = {2 * config.warmup}) or another seed; if it stays, the density has a cliff or an "
+        "infinite peak: look at priors that reach 0, and at scales that the data allow to be 0"
+    )
+    yield _check("chains", False, text, float(share.max()), remedy, None, {"warmup": 2 * config.warmup})
 
 
 def _guide(tree: Any, config: RunConfig) -> Iterator[Check]:
@@ -178,7 +206,8 @@ def _guide(tree: Any, config: RunConfig) -> Iterator[Check]:
     other = "" if config.guide == "multivariate_normal" else ", or guide = multivariate_normal"
     remedy = f"the posterior is wider than the guide, or of another shape: take more steps{other}, or sample by NUTS"
     text = f"Pareto k of its importance weights is {k:.2f} (below {limit:.2f} is good)"
-    yield _check("guide", k <= limit, text, k, remedy, None)
+    settings = {"steps": 3 * config.steps} if not other else {"guide": "multivariate_normal"}
+    yield _check("guide", k <= limit, text, k, remedy, None, settings)
 
 
 def _shape(weights: NDArray[np.float64]) -> float:
@@ -213,12 +242,20 @@ def _pareto(tree: Any) -> list[Check]:
     return [_check("Pareto k", False, text, float(found.k[largest]), remedy, found.names[largest])]
 
 
-def _check(name: str, passed: bool, text: str, value: float | None, remedy: str | None, worst: str | None) -> Check:
+def _check(
+    name: str,
+    passed: bool,
+    text: str,
+    value: float | None,
+    remedy: str | None,
+    worst: str | None,
+    settings: dict[str, Any] | None = None,
+) -> Check:
     site = None if worst is None else worst.partition("[")[0]
     number = value if value is not None and math.isfinite(value) else None
     return Check(
         name=name, passed=bool(passed), text=text, value=number,
-        site=None if passed else site, advice=None if passed else remedy,
+        site=None if passed else site, advice=None if passed else remedy, settings={} if passed else settings or {},
     )  # fmt: skip
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean, median
+from typing import Any
 
 from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.protocol import Check
 
 FEWEST = 20
 """Steps below which noise alone decides."""
@@ -19,7 +22,23 @@ DIFFERENCE = 0.954
 """Median of |a − b| for two standard normals."""
 
 
-def ended_badly(losses: Sequence[float], config: RunConfig) -> str | None:
+@dataclass(frozen=True)
+class Complaint:
+    """What is bad about a fit, what to do, and the settings of another run that does it."""
+
+    text: str
+    advice: str
+    settings: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.advice}"
+
+    def check(self) -> Check:
+        """As a check that failed."""
+        return Check(name="loss", passed=False, text=self.text, advice=self.advice, settings=self.settings)
+
+
+def ended_badly(losses: Sequence[float], config: RunConfig) -> Complaint | None:
     """What to say of losses that rose, with advice; None where the fit came down or has stayed."""
     finite = [loss for loss in losses if math.isfinite(loss)]
     if len(finite) < FEWEST:
@@ -40,7 +59,9 @@ def ended_badly(losses: Sequence[float], config: RunConfig) -> str | None:
     else:
         return None
     clip = "" if config.clip_gradient is not None else ", or set clip_gradient = 10.0"
-    return f"{what}: lower learning_rate (it is {config.learning_rate:g}){clip}"
+    rate = config.learning_rate
+    lower = {} if rate is None else {"learning_rate": float(f"{rate / 5:.2g}")}
+    return Complaint(what, f"lower learning_rate (it is {config.learning_rate:g}){clip}", lower)
 
 
 def _above(one: Sequence[float], other: Sequence[float], noise: float) -> bool:

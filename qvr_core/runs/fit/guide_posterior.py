@@ -18,6 +18,7 @@ from qvr_core.inference.objectives import weigh
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.fit_checks import fit_checks, source_of
 from qvr_core.runs.figures.posterior import table, write_netcdf
+from qvr_core.runs.figures.summaries import keep_summary
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.record.protocol import Check, Message, PosteriorRow
 from qvr_core.runs.record.store import RunDirectory
@@ -117,6 +118,7 @@ def _store(prepared: Prepared, fit: Fit) -> tuple[list[Message], tuple[Check, ..
         directory.seal_posterior()
     except OSError as error:
         told.append(Message(level="warning", text=f"the draws could not be stored: {error}"))
+    told += keep_summary(directory, tree)
     return told, fit_checks(tree, prepared.job.config, source_of(prepared), hurry=True)
 
 

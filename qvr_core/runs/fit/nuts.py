@@ -21,6 +21,7 @@ from qvr_core.inference.mcmc.potential import Potential, potential_of
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.fit_checks import fit_checks, source_of
 from qvr_core.runs.figures.posterior import HURRIED, chain_table, left_out, table, write_netcdf
+from qvr_core.runs.figures.summaries import keep_summary
 from qvr_core.runs.fit import chains
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.eta import eta
@@ -211,6 +212,8 @@ def _stored(
         directory.seal_posterior()
     except OSError as error:
         emit(Message(level="warning", text=f"the draws could not be stored: {error}"))
+    for problem in keep_summary(directory, tree) if "posterior" in tree.children else ():
+        emit(problem)
     if omitted := left_out(result, sites):
         names = ", ".join(omitted[:6]) + (f" and {len(omitted) - 6} more" if len(omitted) > 6 else "")
         emit(Message(level="info", text=f"not in the table, but among the stored draws: {names}"))

@@ -23,7 +23,7 @@ from qvr_core.runs.figures.accuracy import accuracies
 from qvr_core.runs.figures.checkpoint import Checkpoint
 from qvr_core.runs.figures.curvature import approximated
 from qvr_core.runs.figures.held_out import held_out_figure
-from qvr_core.runs.figures.warnings import ended_badly
+from qvr_core.runs.figures.warnings import Complaint, ended_badly
 from qvr_core.runs.fit.convergence import not_converged
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.distributed_loss import Bound, SharedBound
@@ -282,7 +282,10 @@ class SviFit:
             yield figure
         posterior, told, checks, remark = self._posterior()
         yield from told
-        warnings = tuple(text for text in (self._came_down(), remark) if text is not None)
+        complaint = self._came_down()
+        if complaint is not None:
+            checks = (*checks, complaint.check())
+        warnings = tuple(str(text) for text in (complaint, remark) if text is not None)
         for text in warnings:
             yield Message(level="warning", text=text)
         yield Finished(
@@ -297,7 +300,7 @@ class SviFit:
             reason=reason,
         )
 
-    def _came_down(self) -> str | None:
+    def _came_down(self) -> Complaint | None:
         """What to say where the loss has risen, or the guide has not come to rest."""
         bad = ended_badly(self.losses, self.config)
         if bad is not None or not self.prepared.needs.statistical or not self.team.leads or self.config.steps < FEWEST:
@@ -309,9 +312,11 @@ class SviFit:
         if left is None:
             return None
         falling = "" if self.schedule != "constant" else ' that falls (schedule = "cosine")'
-        return (
-            f"the fit has not come to rest: {left}; take more steps (steps = {5 * self.config.steps}), "
-            f"or another learning_rate (it is {self.learning_rate:g}){falling}"
+        return Complaint(
+            f"the fit has not come to rest: {left}",
+            f"take more steps (steps = {5 * self.config.steps}), or another learning_rate "
+            f"(it is {self.learning_rate:g}){falling}",
+            {"steps": 5 * self.config.steps},
         )
 
     def _batch_after(self, step: int, number: int) -> Batch:

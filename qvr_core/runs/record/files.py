@@ -52,11 +52,11 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON object with a checksum of itself under `checksum`."""
+def write_json(path: Path, content: dict[str, Any], indent: int | None = 1) -> None:
+    """Write a JSON object with a checksum of itself under `checksum`; without `indent` on one line."""
     body = json.dumps(content, ensure_ascii=False, sort_keys=True, allow_nan=False)
     checked = {**content, "checksum": digest(body.encode())}
-    write_bytes(path, (json.dumps(checked, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode())
+    write_bytes(path, (json.dumps(checked, ensure_ascii=False, indent=indent, allow_nan=False) + "\n").encode())
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, computed_field
 
 from qvr_core.runs.record.config import RunConfig
 
@@ -225,7 +225,20 @@ class Check(Frozen):
     """The figure that decides: a share, or that of the number that is worst off."""
     site: str | None = None
     advice: str | None = None
+    settings: dict[str, bool | int | float | str] = {}
+    """Those of another run that might mend it, where settings can."""
     range: TextRange | None = None
+
+    @computed_field
+    @property
+    def grave(self) -> bool:
+        """Whether the result is not to be trusted, rather than rough or not known well."""
+        alone = self.name == "R-hat" and self.site is None
+        return not self.passed and self.name not in ROUGH and not alone
+
+
+ROUGH = frozenset(("bulk ESS", "tail ESS", "MCSE", "mixing"))
+"""Checks that ask for more draws."""
 
 
 class Finished(Frozen):
@@ -241,10 +254,15 @@ class Finished(Frozen):
     divergences: int | None = None
     acceptance: float | None = None
     checks: tuple[Check, ...] = ()
-    """Whether the draws are to be trusted, thing by thing."""
+    """Whether the draws are to be trusted, thing by thing; the loss where it says no."""
     warnings: tuple[str, ...] = ()
     """Why the result may not be what was wanted; each was a message as well."""
     reason: str | None = None
+
+    def verdict(self) -> str:
+        """`finished`, or which grave checks failed."""
+        bad = [f"{one.name} ({one.text})" for one in self.checks if one.grave]
+        return f"finished, not to be trusted: {'; '.join(bad)}" if bad else "finished"
 
 
 class Cancelled(Frozen):

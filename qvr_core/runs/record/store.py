@@ -11,6 +11,7 @@
     checkpoints/       one folder each, see `checkpoint.py`
     vocabulary.json    sentence pairs: the words or byte pairs of the training part
     posterior.nc       NUTS: draws (NetCDF); posterior.json holds their digest
+    summary.json       mean, spread, density, ranks of every number of the posterior, see `summary.py`
     ending.json        the last event
 
 Everything is written whole or not at all, and checked when read.  Nothing here imports torch.
@@ -77,6 +78,10 @@ class RunDirectory:
     @property
     def posterior(self) -> Path:
         return self.path / "posterior.nc"
+
+    @property
+    def summary(self) -> Path:
+        return self.path / "summary.json"
 
     def seal_posterior(self) -> None:
         """Note the digest of the posterior's file, once it is written."""

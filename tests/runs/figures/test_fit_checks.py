@@ -47,6 +47,13 @@ def fitted(generator: np.random.Generator, **changed: NDArray) -> xarray.DataTre
     return xarray.DataTree.from_dict(groups)
 
 
+def still() -> NDArray:
+    """Three chains that move, and one that stands still."""
+    drawn = np.random.default_rng(6).normal(size=(4, 200))
+    drawn[3] = drawn[3, 0]
+    return drawn
+
+
 def checked(tree: xarray.DataTree, config: RunConfig = NUTS) -> dict[str, Check]:
     snapshot = analyse(FUNNEL)
     found = fit_checks(tree, config, Source(snapshot.model.programs["funnel"], snapshot, FUNNEL))
@@ -65,6 +72,7 @@ def test_good_chains_pass_every_check() -> None:
         ("divergences", {"diverging": np.eye(4, 200, dtype=bool)}, 4 / 800, 4, "`[noncentred]`"),
         ("tree depth", {"tree_depth": np.full((4, 200), 10)}, 1.0, 4, "max_tree_depth (it is 10)"),
         ("R-hat", {"tau": np.random.default_rng(2).normal(np.arange(4)[:, None], size=(4, 200))}, None, 3, "warmup ="),
+        ("chains", {"mu": still(), "tau": still()}, 199 / 199, 1, "another seed"),
         ("bulk ESS", {"mu": np.random.default_rng(3).normal(size=(4, 200)).cumsum(1)}, None, 2, "samples ="),
     ],
 )  # fmt: skip
@@ -72,7 +80,8 @@ def test_what_is_bad_says_what_to_do_and_where(
     name: str, changed: dict[str, NDArray], value: float | None, line: int, advice: str
 ) -> None:
     one = checked(fitted(np.random.default_rng(1), **changed))[name]
-    assert not one.passed and one.range is not None and one.range.start.line == line
+    assert not one.passed and one.grave is (name != "bulk ESS") and (one.range is None or one.range.start.line == line)
+    assert (one.range is None) is (name == "chains")
     assert one.advice is not None and advice in one.advice
     assert value is None or one.value == pytest.approx(value)
 

@@ -6,7 +6,7 @@ import { RUN_EVENT, RUNS, type RunEvent, type RunEventParams, type RunOverview, 
 import { withData } from "./ask";
 import { readEvents } from "./history";
 import { sample } from "./sample";
-import { emptyRun, isOver, summary, take, type RunState } from "./state";
+import { emptyRun, gravePoints, isOver, summary, take, type RunState } from "./state";
 
 interface Active {
   runId: string;
@@ -200,7 +200,8 @@ export class Runs implements vscode.Disposable {
       return;
     }
     const text = `QVR: ${run.program} ${run.status}. ${summary(run)}`;
-    const show = run.status === "finished" ? vscode.window.showInformationMessage : vscode.window.showWarningMessage;
+    const good = run.status === "finished" && gravePoints(run.ending).length === 0;
+    const show = good ? vscode.window.showInformationMessage : vscode.window.showWarningMessage;
     if (await show(text, "Open Run")) {
       this.opened.fire(run);
     }

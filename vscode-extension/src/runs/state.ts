@@ -2,7 +2,7 @@
  * A run as its events tell it. The extension and the panel's webview fold the same events by the same function, so that
  * a panel that comes late, or comes back after a reload, shows what one that was there shows.
  */
-import type { Accuracy, HeldOut, PosteriorRow, RunEvent } from "../protocol";
+import type { Accuracy, Check, HeldOut, PosteriorRow, RunEvent } from "../protocol";
 
 export interface Series {
   steps: number[];
@@ -188,10 +188,19 @@ function accuracyText(one: Accuracy): string {
   return `${one.site}: ${percent(one.accuracy)} right (${interval}); always “${one.commonest}”: ${percent(one.baseline)}`;
 }
 
+/** The checks of a run's end that say that its result is not to be trusted. */
+export function gravePoints(ending: RunEvent | null): Check[] {
+  return ending?.event === "finished" ? (ending.checks ?? []).filter((check) => check.grave) : [];
+}
+
 /** One line: what a tree item or a notification says of a run. */
 export function summary(run: RunState): string {
   const ending = run.ending;
   if (ending?.event === "finished") {
+    const grave = gravePoints(ending);
+    if (grave.length > 0) {
+      return `not to be trusted: ${grave.map((check) => `${check.name}: ${check.text}`).join("; ")}`;
+    }
     if (ending.held_out) {
       return `${ending.held_out.bits_per_byte.toFixed(3)} bits per byte held out`;
     }

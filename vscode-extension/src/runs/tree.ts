@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import type { Server } from "../client";
 import type { RunOverview } from "../protocol";
 import type { Runs } from "./runs";
-import { canResume, summary } from "./state";
+import { canResume, gravePoints, summary } from "./state";
 import { ago } from "./words";
 
 const ICONS: Record<string, [string, string?]> = {
@@ -16,6 +16,8 @@ const ICONS: Record<string, [string, string?]> = {
   failed: ["error", "charts.red"],
   crashed: ["warning", "charts.orange"],
 };
+/** A run that has finished, whose result is not to be trusted. */
+const DOUBTFUL: [string, string] = ["warning", "charts.yellow"];
 
 /** Events come up to ten times a second; the tree follows at this pace. */
 const PACE_MS = 1000;
@@ -57,14 +59,16 @@ export class RunsTree implements vscode.TreeDataProvider<RunOverview>, vscode.Di
     const live = this.runs.get(overview.runId);
     const status = live?.status ?? overview.status;
     const item = new vscode.TreeItem(`${overview.program || overview.runId} · ${overview.algorithm.toUpperCase()}`);
-    const [icon, colour] = ICONS[status] ?? ["question"];
+    const grave = gravePoints(live?.ending ?? overview.ending).length > 0;
+    const [icon, colour] = grave ? DOUBTFUL : (ICONS[status] ?? ["question"]);
     item.id = overview.runId;
     item.iconPath = new vscode.ThemeIcon(icon, colour ? new vscode.ThemeColor(colour) : undefined);
     const ending = overview.ending;
     const heldOut = ending?.event === "finished" ? ending.held_out : undefined;
     const loss = overview.lastLoss === null ? "" : `−ELBO ${overview.lastLoss.toFixed(3)}`;
     const figure = heldOut ? `${heldOut.bits_per_byte.toFixed(3)} bits per byte held out` : loss;
-    item.description = [live ? summary(live) : figure, ago(overview.created)].filter(Boolean).join(" · ");
+    const doubt = grave && !live ? "not to be trusted" : "";
+    item.description = [live ? summary(live) : figure, doubt, ago(overview.created)].filter(Boolean).join(" · ");
     item.tooltip = overview.problem ?? `${overview.runId}\n${status}`;
     item.contextValue = ["running", "starting", "queued"].includes(status)
       ? "run.active"
