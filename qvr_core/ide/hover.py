@@ -121,7 +121,9 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
         case "local":
             return index_text(snapshot, found) or prose(f"`{symbol.name}`: bound here")
         case "label":
-            return prose(f"`{symbol.name}`: an element, or the name of a factor")
+            return prose(
+                f"`{symbol.name}`: " + (f"an element of `{symbol.of}`" if symbol.of else "the name of a factor")
+            )
         case "atom" | "rule":
             return prose(f"`{symbol.name}`: {symbol.kind} of this deduction")
         case "kind" if symbol.name in KEYWORDS:

@@ -31,9 +31,10 @@ class Occurrence:
 
     part: 'declare' (a top-level name), 'bind' (a name of a program; `of` is the step's keyword), 'parameter' (an input
     or typed parameter), 'object', 'size', 'arrow', 'value', 'callee', 'family', 'combinator', 'option', 'word',
-    'keyword' (of an argument), 'attribute' (after a dot), 'space' (`Real`), 'label', 'returned', 'local' / 'local-bind'
-    (a lambda's or a factor's name, an index; `scope` is where it holds), 'data' (in quotes), 'kind', 'operation',
-    'rule', 'atom', 'term'.  `of` is what the name belongs to: the call of a keyword, the option of a word.
+    'keyword' (of an argument), 'attribute' (after a dot), 'space' (`Real`), 'label', 'element' (a label in quotes),
+    'returned', 'local' / 'local-bind' (a lambda's or a factor's name, an index; `scope` is where it holds), 'data' (in
+    quotes), 'kind', 'operation', 'rule', 'atom', 'term'.  `of` is what the name belongs to: the call of a keyword, the
+    option of a word.
     """
 
     text: str
@@ -340,6 +341,8 @@ def _arith(expr: t.Arith, local: dict[str, Span]) -> Found:
     match expr:
         case t.Variable(name=name):
             yield _use(name, "value", local)
+        case t.Literal(value=str(text), span=span):
+            yield Occurrence(text, Span(span.start + 1, span.end - 1), "element")
         case t.Unary(operand=inner) | t.ParenArith(inner=inner):
             yield from _arith(inner, local)
         case t.Binary(left=left, right=right):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from qvr_core.ide.elements import set_of_label
 from qvr_core.ide.names import Occurrence, names_of
 from qvr_core.ide.view import model_of, statement_named
 from qvr_core.semantics.language.builtins import BUILTINS
@@ -41,7 +42,8 @@ class Symbol:
 
     kind: one of `GLOBAL_KINDS`; 'input' (also the parameter of a function), 'template' (typed parameter), 'site',
     'binding' (of a let step), 'data' that is declared, all with the uid of their program in `owner`; 'local' (the name
-    of a lambda, a factor or an index), 'atom', 'rule', 'label' and 'operation', with the uid that they belong to; other
+    of a lambda, a factor or an index), 'atom', 'rule', 'label' (an element, of the set `of`, or the name of a factor)
+    and 'operation', with the uid that they belong to; other
     'data', 'size' of the whole file; and what belongs to the language: 'family', 'builtin', 'combinator', 'option',
     'keyword', 'word', 'attribute', 'space', 'kind'; else 'unknown'.
     """
@@ -139,7 +141,9 @@ def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occ
         case "arrow":
             return _of_file_or_template(snapshot, statement, name, "unknown")
         case "value" | "callee" | "returned":
-            return _value(snapshot, statement, occurrence)
+            return _value(snapshot, statement, placed, occurrence)
+        case "element":
+            return _element(snapshot, statement, placed, occurrence) or Symbol("unknown", name)
         case "data":
             return Symbol("data", name)
         case "term":
@@ -147,7 +151,7 @@ def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occ
         case "atom" | "rule":
             return Symbol(occurrence.part, name, statement.uid)
         case "label":
-            return _label(snapshot, statement, placed, name)
+            return _label(statement, placed, name)
         case "operation":
             return Symbol("operation", name, statement.uid)
         case part:
@@ -178,13 +182,13 @@ def _of_file(snapshot: Snapshot, name: str) -> Symbol | None:
     return None
 
 
-def _value(snapshot: Snapshot, statement: Statement, occurrence: Occurrence) -> Symbol:
+def _value(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occurrence: Occurrence) -> Symbol:
     name = occurrence.text
     if statement.header.unit.keyword in ("program", "def", "family"):
         bound = _bound(statement, name)
         if bound is not None:
             return bound
-    symbol = _of_file(snapshot, name)
+    symbol = _element(snapshot, statement, placed, occurrence) or _of_file(snapshot, name)
     if symbol is not None:
         return symbol
     if name in BUILTINS and (occurrence.part == "callee" or BUILTINS[name].reserved):
@@ -203,8 +207,23 @@ def _term(statement: Statement, placed: Placed[Any], occurrence: Occurrence) -> 
     return Symbol("local", occurrence.text, placed.uid, "term")
 
 
-def _label(snapshot: Snapshot, statement: Statement, placed: Placed[Any], name: str) -> Symbol:
-    del snapshot
+def _element(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occurrence: Occurrence) -> Symbol | None:
+    """The label that a name in arithmetic stands for."""
+    if occurrence.part == "callee" or statement.header.unit.keyword != "program":
+        return None
+    start = occurrence.span.start - (occurrence.part == "element")
+    owner = set_of_label(snapshot, statement, placed.uid, Span(start, occurrence.span.end))
+    if owner is None:
+        return None
+    declared = lookup(snapshot, owner)
+    for place in (declared.statement if declared is not None else statement, *snapshot.statements):
+        for unit in units_of(place):
+            if any(one.part == "label" and one.text == occurrence.text for one in names_of(unit.unit)):
+                return _label(place, unit, occurrence.text)
+    return None
+
+
+def _label(statement: Statement, placed: Placed[Any], name: str) -> Symbol:
     owner = placed.unit.declares[0].text if placed.unit.declares else ""
     return Symbol("label", name, statement.uid, owner)
 
@@ -230,14 +249,14 @@ def references(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
         for statement in _scope(snapshot, symbol)
         for placed in units_of(statement)
         # a name in quotes may be written with escapes
-        if symbol.name in placed.unit.text or symbol.kind == "data"
+        if symbol.name in placed.unit.text or symbol.kind in ("data", "label")
         for occurrence in names_of(placed.unit)
         if _may_name(occurrence.text, symbol) and symbol_of(snapshot, statement, placed, occurrence) == symbol
     ]
 
 
 def _scope(snapshot: Snapshot, symbol: Symbol) -> list[Statement]:
-    if symbol.owner < 0:
+    if symbol.owner < 0 or symbol.kind == "label":
         return list(snapshot.statements)
     return [
         statement

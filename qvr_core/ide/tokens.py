@@ -51,6 +51,8 @@ TOKEN_TYPES = {
     "kind": "type",
 }
 SORT_MODIFIERS = {Sort.DETERMINISTIC: "deterministic", Sort.SAMPLED: "sampled", Sort.TENSOR: "tensor"}
+_ROLES = {"sample": ("latent",), "marginalize": ("latent",), "observe": ("observed",)}
+"""What the site of a step is; a value that is predicted is neither, nor is a score."""
 OF_LANGUAGE = frozenset(("family", "builtin", "combinator", "space", "kind"))
 
 
@@ -86,7 +88,7 @@ def _modifiers(model: Model, statement: Statement, symbol: Symbol, occurrence: O
         if arrow is not None:
             found.append(SORT_MODIFIERS[arrow.sort])
     elif symbol.kind == "site":
-        found.append("observed" if _observed(statement, symbol.name) else "latent")
+        found += _ROLES.get(_keyword_of(statement, symbol.name), ())
     elif symbol.kind in ("object", "input", "template", "size"):
         found.append("readonly")
     elif symbol.kind in OF_LANGUAGE:
@@ -99,6 +101,7 @@ def _first_copy(model: Model, name: str) -> Arrow | Program | None:
     return arrow_named(model, held.copies[0]) if held is not None and held.copies else None
 
 
-def _observed(statement: Statement, name: str) -> bool:
+def _keyword_of(statement: Statement, name: str) -> str:
+    """The keyword of the step that binds a name."""
     bound = bindings(statement).get(name)
-    return bound is not None and bound[1].of == "observe"
+    return bound[1].of if bound is not None else ""

@@ -228,3 +228,54 @@ def test_the_sets_of_the_argument_come_first_behind_over() -> None:
 def test_names_are_offered_with_their_axes() -> None:
     found = {item.label: item.detail for item in complete(*at(f"{INDEXED}    let eta = $0\n    return a\n"))}
     assert (found["a"], found["beta"]) == ("sample · County", "sample · County * Feature")
+
+
+LABELLED = """\
+object Row, Person : FinSet _
+object Effect : {intercept, "the slope"}
+object Kind : {intercept, other}
+program p : Row -> Row
+    data person : Row -> Person
+    data kind : Row -> Kind
+    sample u[p : Person, e : Effect] <- Normal(0.0, 1.0)
+    let eta[i : Row] = u[person[i], intercept] + u[person[i], "the slope"] * days[i] + (kind[i] == intercept)
+    observe y[i : Row] <- Normal(eta[i], 1.0)
+    return u
+"""
+
+
+def test_a_label_is_renamed_with_its_uses_and_told_from_that_of_another_set() -> None:
+    edits = rename(*at(LABELLED.replace("person[i], intercept]", "person[i], inter$0cept]")), "level")
+    assert not isinstance(edits, Refusal)
+    found = applied(LABELLED, edits)
+    assert 'object Effect : {level, "the slope"}' in found
+    assert "object Kind : {intercept, other}" in found
+    assert "u[person[i], level] +" in found and "(kind[i] == intercept)" in found
+    edits = rename(*at(LABELLED.replace('"the slope"}', '"the $0slope"}')), "slope")
+    assert not isinstance(edits, Refusal)
+    found = applied(LABELLED, edits)
+    assert '{intercept, "slope"}' in found and 'u[person[i], "slope"] * days' in found
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "why"),
+    [
+        ("{$0intercept, other}", "other", "is an element of the same set"),
+        ("{$0intercept, other}", "person", "`person` is already bound in the program"),
+        ("sample $0u[p", "days", "`days` on line 8 is data; it would then be what `u` is now"),
+        ("sample $0u[p", "intercept", "`intercept` on line 8 is the element; it would then be what `u` is now"),
+        ("object Row, $0Person", "days", "`days` on line 8 is data"),
+    ],
+)
+def test_a_name_that_would_catch_data_or_a_label_is_refused(place: str, name: str, why: str) -> None:
+    plain = place.replace("$0", "")
+    found = rename(*at(LABELLED.replace(plain, place, 1)), name)
+    assert isinstance(found, Refusal)
+    assert why in found.message
+
+
+def test_a_label_is_told_with_its_set() -> None:
+    answer = hover(*at(LABELLED.replace("== intercept", "== inter$0cept")))
+    assert answer is not None and "an element of `Kind`" in markdown(answer.content)
+    snapshot, cursor = at(LABELLED.replace("== intercept", "== inter$0cept"))
+    assert slices(definition(snapshot, cursor)) == [(2, LABELLED.split("\n")[2].index("intercept"))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,17 +18,22 @@ from qvr_core.ide.symbols import (
     lookup,
     place_of,
     references,
+    symbol_of,
 )
 from qvr_core.ide.target import symbol_at
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
+from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree import Span, Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
+WIDE = GLOBAL_KINDS | {"data", "size", "label"}
+"""What any statement of the file may name."""
+BINDING = GLOBAL_KINDS | {"input", "template", "site", "binding", "data", "label"}
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -84,14 +89,35 @@ def _taken(snapshot: Snapshot, found: Found, name: str) -> Refusal | None:
         return Refusal(
             f"`{name}` is already {'an' if held.kind == 'object' else 'a'} {held.kind}, declared on line {line}."
         )
-    statements = snapshot.statements if symbol.kind in GLOBAL_KINDS | {"data", "size"} else (found.statement,)
-    users = {place.statement.uid for place in references(snapshot, symbol)}
+    statements = snapshot.statements if symbol.kind in WIDE else (found.statement,)
+    # a label in quotes is no name: nothing hides it
+    users = {place.statement.uid for place in references(snapshot, symbol) if place.occurrence.part != "element"}
     for statement in statements:
         if statement.uid in users and name in bindings(statement):
             placed, _ = bindings(statement)[name]
             line = snapshot_line(snapshot, placed.uid)
             return Refusal(f"`{name}` is already bound in the program that would use it, on line {line}.")
-    return _caught(snapshot, symbol, name)
+    return _caught(snapshot, symbol, name) or _captured(snapshot, found, name, statements)
+
+
+def _captured(snapshot: Snapshot, found: Found, name: str, statements: Sequence[Statement]) -> Refusal | None:
+    """Why a name cannot be given that means data, a label or another element of the set elsewhere."""
+    symbol = found.symbol
+    if symbol.kind not in BINDING:
+        return None
+    for statement in statements:
+        for placed in units_of(statement):
+            for other in names_of(placed.unit) if name in placed.unit.text else ():
+                if other.text != name or other.part not in ("value", "label", "element"):
+                    continue
+                meant = symbol_of(snapshot, statement, placed, other)
+                twin = meant.kind == symbol.kind == "label" and (meant.owner, meant.of) == (symbol.owner, symbol.of)
+                hides = other.part == "value" and meant.kind in ("data", "label") and symbol.kind != "label"
+                if twin or hides:
+                    line = place_of(snapshot, Found(meant, other, placed, statement)).start.line + 1
+                    what = "an element of the same set" if twin else "the element" if meant.kind == "label" else "data"
+                    return Refusal(f"`{name}` on line {line} is {what}; it would then be what `{symbol.name}` is now.")
+    return None
 
 
 def _caught(snapshot: Snapshot, symbol: Symbol, name: str) -> Refusal | None:

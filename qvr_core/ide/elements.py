@@ -1,0 +1,46 @@
+"""Labels in arithmetic: which element of which set each stands for, as the checker has decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.view import model_of
+from qvr_core.semantics.types.model import Constant, StepModel
+from qvr_core.semantics.types.walk import all_steps, operands, values, walk
+from qvr_core.syntax.tree import Span, Statement
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+Places = dict[tuple[int, int], str]
+"""By unit and start of a label: the set that it is an element of, '' where that has no name."""
+
+_kept: dict[int, tuple[StepModel, Places]] = {}
+MOST_KEPT = 10_000
+
+
+def set_of_label(snapshot: Snapshot, statement: Statement, unit: int, span: Span) -> str | None:
+    """The set that the label at a place of a program is an element of; None where no label stands there."""
+    names = statement.header.unit.declares
+    program = model_of(snapshot).programs.get(names[0].text) if names else None
+    for step in all_steps(program.steps) if program is not None else ():
+        found = _labels(step).get((unit, span.start))
+        if found is not None:
+            return found
+    return None
+
+
+def _labels(step: StepModel) -> Places:
+    """The labels of one step.  Kept: after an edit, most steps are the same objects."""
+    held = _kept.get(id(step))
+    if held is not None and held[0] is step:
+        return held[1]
+    found: Places = {}
+    for value in values(step):
+        for expr in walk(value, operands):
+            if isinstance(expr, Constant) and expr.element_of is not None:
+                found[expr.origin.unit, expr.origin.span.start] = expr.element_of
+    if len(_kept) > MOST_KEPT:
+        _kept.clear()
+    _kept[id(step)] = (step, found)
+    return found
