@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.axes import CONTRACTED
 from qvr_core.semantics.types.spaces import Finite, Linear, Named, Space, is_unknown, item_of, width
 
 OPERATORS = {
@@ -61,6 +62,8 @@ def expression(expr: m.Expr, tightness: int = 0) -> str:
             return name
         case m.Window(base=base, index=index, shift=shift):
             return f"{expression(base, 9)}[{index} - {shift}]" if shift else f"{expression(base, 9)}[{index}]"
+        case m.Contract(factors=factors, axes=axes) if any(CONTRACTED in names for names in axes):
+            return f"matmul({listed(factors)})"
         case m.Contract(factors=factors):
             return f"sum({' * '.join(expression(factor, 4) for factor in factors)})"
         case m.Scatter(body=body):

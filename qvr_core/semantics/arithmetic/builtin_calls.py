@@ -14,21 +14,27 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     data_like,
     drop_last,
     from_axes,
-    is_data,
     tail,
     with_axes,
     with_last,
 )
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, elementwise, words
 from qvr_core.semantics.arithmetic.function_domains import LEAST, check_argument
-from qvr_core.semantics.arithmetic.reductions import check_over, over_of, sized_by_sets, unbound_set
+from qvr_core.semantics.arithmetic.reductions import (
+    check_over,
+    for_each_element,
+    multiplied,
+    over_of,
+    sized_by_sets,
+    unbound_set,
+)
 from qvr_core.semantics.language.builtins import BuiltinFunction, arity_words, canonical
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.bounds import MOST_FACTORS, bounded_product
 from qvr_core.semantics.scope.environment import StepContext
-from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
+from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Builtin, Constant, Data, DeductionRef, Expr, ListOf, ValueType
-from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, AXES_MISMATCH, FUNCTION_ARGUMENTS
+from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, FUNCTION_ARGUMENTS
 from qvr_core.semantics.types.spaces import (
     Constrained,
     Dim,
@@ -79,6 +85,11 @@ def check_builtin(
         return Builtin(type=data_like([a.type for a in args]), origin=origin, function=function.name, args=args)
     if over is not None:
         return check_over(function, args, over, expr, partial(_kept, canonical(function.name)), ctx)
+    if function.rule == "matmul":
+        where = ctx.scope.origin(expr.func.span)
+        each = for_each_element(function.name, args, texts, where, origin, ctx)
+        if each is not None:
+            return each
     if function.rule == "pointwise":
         arranged, kind = elementwise(args, texts, ctx.scope.origin(expr.func.span), ctx)
         args, kind = tuple(arranged), _bounded(canonical(function.name), kind)
@@ -154,7 +165,7 @@ def _shape(
         case "chunk":
             return _chunks(args, keywords, expr, ctx)
         case "matmul":
-            return _multiplied(function.name, args, texts, where, ctx)
+            return multiplied(function.name, args, texts, where, ctx)
         case "parse":
             _check_parse(args, expr, ctx)
             return data_like(types)
@@ -253,29 +264,6 @@ def _piece(size: Dim, count: int, expr: ArithCall, ctx: StepContext) -> Dim | No
         "it makes",
     )
     return piece
-
-
-def _multiplied(name: str, args: tuple[Expr, ...], texts: list[str], where: Origin, ctx: StepContext) -> ValueType:
-    left, right = args[0].type, args[1].type
-    a, b = axes(left), axes(right)
-    if is_data(left) or is_data(right) or not a or not b:
-        return with_last(data_like([left, right]), b[-1:] if b is not None and len(b) > 1 else [])
-    inner = b[-1] if len(b) == 1 else b[-2]
-    if None not in (a[-1][1], inner[1]) and a[-1][1] != inner[1]:
-        message = f"`{name}` sums over the last axis of {texts[0]}, {a[-1][1]}, and {texts[1]} has {inner[1]} there"
-        ctx.scope.report(AXES_MISMATCH, message, where)
-        return ValueType(Unknown(), rows=left.rows or right.rows)
-    if a[-1][0] is not None and inner[0] is not None:
-        ctx.scope.require_fit(
-            Named(Real((a[-1][0],)), a[-1][1] or f"{a[-1][0]} columns"),
-            Named(Real((inner[0],)), inner[1] or f"{inner[0]} rows"),
-            where,
-            ARITHMETIC_MISMATCH,
-            f"{texts[0]} has",
-            f"{texts[1]} has",
-        )
-    rest = [*a[:-1], *(b[-1:] if len(b) > 1 else [])]
-    return from_axes(rest, max(0, len(rest) - 1) if len(b) > 1 else len(rest), like=[left, right])
 
 
 def _check_parse(args: tuple[Expr, ...], expr: ArithCall, ctx: StepContext) -> None:

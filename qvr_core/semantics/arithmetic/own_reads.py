@@ -1,14 +1,16 @@
-"""What a step with indices reads of its own name: only earlier elements, `v[t - 1]`, are there to be read."""
+"""What a step with indices reads of its own name: only earlier elements, `v[t - 1]`, which are like the first ones."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, is_data
 from qvr_core.semantics.arithmetic.indices import set_size, shift_of
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.program_codes import USED_BEFORE_BOUND
-from qvr_core.syntax.tree import Arith, Binary, Binder, Comprehension, Gather, ParenArith, Variable
+from qvr_core.semantics.types.model import Constant, Expr
+from qvr_core.semantics.types.program_codes import AXES_MISMATCH, USED_BEFORE_BOUND
+from qvr_core.syntax.tree import Arith, Binary, Binder, Comprehension, Gather, Name, ParenArith, Variable
 from qvr_core.syntax.walk import walk
 
 
@@ -62,3 +64,59 @@ def _one_earlier(node: Gather, back: str, ctx: StepContext) -> str | None:
         if isinstance(first, Variable) and first.name.text == back:
             return f"{ctx.text[node.span.start : first.span.end]} - 1{ctx.text[first.span.end : node.span.end]}"
     return None
+
+
+def check_alike(
+    name: Name, starts: Sequence[Expr], value: Expr, indices: int, recursive: bool, ctx: StepContext
+) -> None:
+    """Report first elements that have other axes than the later ones; both have those of `indices` in front, first
+    elements one fewer.
+
+    What does not read itself may start from one number for all entries.
+    """
+    later = _own_axes(value, indices)
+    for start in starts:
+        first = _own_axes(start, indices - 1)
+        if first is None or later is None or _alike(first, later) or (not recursive and not first):
+            continue
+        message = f"`{name.text}` starts as {_like(first)}, but each later element is {_like(later)}"
+        sets = [own for _, own in later if own is not None]
+        fixes: tuple[Fix, ...] = ()
+        if not first and len(later) == len(sets) == 1:
+            put = _repeated(start, sets[0], ctx)
+            message += f"; did you mean `from {put}`?"
+            fixes = (Fix(f"Change to `{put}`", (Edit(start.origin, put),), True),)
+        ctx.scope.report(AXES_MISMATCH, message, start.origin, fixes=fixes)
+        return
+
+
+def _own_axes(value: Expr, indices: int) -> list[Axis] | None:
+    found = axes(value.type)
+    return None if found is None or is_data(value.type) else found[indices:]
+
+
+def _alike(first: Sequence[Axis], later: Sequence[Axis]) -> bool:
+    return len(first) == len(later) and all(map(_same, first, later))
+
+
+def _same(left: Axis, right: Axis) -> bool:
+    if left[1] is not None and right[1] is not None:
+        return left[1] == right[1]
+    return not (isinstance(left[0], int) and isinstance(right[0], int)) or int(left[0]) == int(right[0])
+
+
+def _like(own: Sequence[Axis]) -> str:
+    """`a single number`, `a vector over State`, `a vector of 3 numbers`."""
+    if not own:
+        return "a single number"
+    kind = "a vector" if len(own) == 1 else "values"
+    if all(name is not None for _, name in own):
+        return f"{kind} over {' * '.join(str(name) for _, name in own)}"
+    return f"{kind} of {' * '.join(str(int(size)) if isinstance(size, int) else '_' for size, _ in own)} numbers"
+
+
+def _repeated(start: Expr, name: str, ctx: StepContext) -> str:
+    """The text of a vector of one number."""
+    if isinstance(start, Constant) and start.value == 0:
+        return f"zeros({name})"
+    return f"{ctx.text[start.origin.span.start : start.origin.span.end]} * ones({name})"

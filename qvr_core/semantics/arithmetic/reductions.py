@@ -1,23 +1,39 @@
-"""`over=Set` in calls that work along one axis (`sum(x, over=Feature)`), and sets where sizes are wanted (`zeros(S)`).
+"""`over=Set` in calls that work along one axis (`sum(x, over=Feature)`), sets where sizes are wanted (`zeros(S)`), and
+which axes of a matrix product meet.
 
-The axis is brought to the end, where the function works; what keeps its shape goes back to its place.
+The axis of `over` is brought to the end, where the function works; what keeps its shape goes back to its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.alignment import arrange
-from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, data_like, drop_last, is_data, with_axes
+from qvr_core.semantics.arithmetic.broadcasting import (
+    Axis,
+    axes,
+    data_like,
+    drop_last,
+    from_axes,
+    is_data,
+    with_axes,
+    with_last,
+)
 from qvr_core.semantics.arithmetic.elementwise import words
 from qvr_core.semantics.language.builtins import BuiltinFunction
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry, Scope
-from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Builtin, Constant, Expr, ValueType
-from qvr_core.semantics.types.program_codes import AXES_MISMATCH, DUPLICATE_AXIS, FUNCTION_ARGUMENTS
-from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Unknown
+from qvr_core.semantics.types.axes import CONTRACTED, indexed, set_of
+from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
+from qvr_core.semantics.types.model import Builtin, Constant, Contract, Expr, ValueType
+from qvr_core.semantics.types.program_codes import (
+    ARITHMETIC_MISMATCH,
+    AXES_MISMATCH,
+    DUPLICATE_AXIS,
+    FUNCTION_ARGUMENTS,
+)
+from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Real, Unknown
 from qvr_core.syntax.tree import Arith, ArithArg, ArithCall, ParenArith, TupleArith, Variable
 
 IN_TURN = frozenset(("sum", "mean", "prod", "max", "min", "amax", "amin", "logsumexp", "nansum", "any", "all", "norm"))
@@ -146,3 +162,82 @@ def _axis(space: Finite | None, ctx: StepContext) -> Axis:
         return None, None
     ctx.plates.update(name for name in (space.nominal,) if name is not None)
     return space.size, space.nominal
+
+
+# ---------------------------------------------------------------- matrix products
+
+
+def multiplied(name: str, args: Sequence[Expr], texts: Sequence[str], where: Origin, ctx: StepContext) -> ValueType:
+    """The shape of a product of values whose leading axes broadcast as torch's do."""
+    left, right = args[0].type, args[1].type
+    a, b = axes(left), axes(right)
+    if is_data(left) or is_data(right) or not a or not b:
+        return with_last(data_like([left, right]), b[-1:] if b is not None and len(b) > 1 else [])
+    if not _meet(name, a[-1], b[-1] if len(b) == 1 else b[-2], texts, where, ctx):
+        return ValueType(Unknown(), rows=left.rows or right.rows)
+    rest = [*a[:-1], *(b[-1:] if len(b) > 1 else [])]
+    return from_axes(rest, max(0, len(rest) - 1) if len(b) > 1 else len(rest), like=[left, right])
+
+
+def for_each_element(
+    name: str, args: Sequence[Expr], texts: Sequence[str], where: Origin, origin: Origin, ctx: StepContext
+) -> Expr | None:
+    """A product whose right side has an element for each index of the step: one product for each element.
+
+    None where the axes of both stand as torch multiplies them.
+    """
+    a, b = (axes(arg.type) or [] for arg in args)
+    if not any(indexed(own or "") for _, own in b) or any(is_data(arg.type) for arg in args):
+        return None
+    one, two = ([axis for axis in found if not indexed(axis[1] or "")] for found in (a, b))
+    unknown = ValueType(Unknown(), rows=any(arg.type.rows for arg in args))
+    for own, text in ((one, texts[0]), (two, texts[1])):
+        if not own:
+            message = f"`{name}` multiplies vectors and matrices, and {text} is a single number for each index"
+            ctx.scope.report(AXES_MISMATCH, message, where)
+            return replace(args[0], type=unknown)
+    if not _meet(name, one[-1], two[max(0, len(two) - 2)], texts, where, ctx):
+        return replace(args[0], type=unknown)
+    left = _called(a, len(one) - 1, "left")
+    right = _called(b, max(0, len(two) - 2), "right")
+    sizes = {**dict(zip(left, a, strict=True)), **dict(zip(right, b, strict=True))}
+    each = list(dict.fromkeys(called for called in (*left, *right) if indexed(called)))
+    own = [called for called in (*left, *right) if not indexed(called) and called != CONTRACTED]
+    result = [*each, *own]
+    plates = len(result) - (1 if len(two) > 1 else 0)
+    kind = from_axes([sizes[called] for called in result], plates, like=[arg.type for arg in args])
+    return Contract(type=kind, origin=origin, factors=tuple(args), axes=(left, right), result=tuple(result))
+
+
+def _called(found: Sequence[Axis], summed: int, side: str) -> tuple[str, ...]:
+    """Names for the axes of one side: an index's own, and others that no axis of the other side has.
+
+    `summed` is the place of the axis that is summed over, among those that no index runs along.
+    """
+    names: list[str] = []
+    own = 0
+    for _, name in found:
+        if name is not None and indexed(name):
+            names.append(name)
+            continue
+        names.append(CONTRACTED if own == summed else f"{side} {own}")
+        own += 1
+    return tuple(names)
+
+
+def _meet(name: str, last: Axis, inner: Axis, texts: Sequence[str], where: Origin, ctx: StepContext) -> bool:
+    """Whether the axes that are summed over together are the same; reports those that are not."""
+    if None not in (last[1], inner[1]) and last[1] != inner[1]:
+        message = f"`{name}` sums over the last axis of {texts[0]}, {last[1]}, and {texts[1]} has {inner[1]} there"
+        ctx.scope.report(AXES_MISMATCH, message, where)
+        return False
+    if last[0] is not None and inner[0] is not None:
+        ctx.scope.require_fit(
+            Named(Real((last[0],)), last[1] or f"{last[0]} columns"),
+            Named(Real((inner[0],)), inner[1] or f"{inner[0]} rows"),
+            where,
+            ARITHMETIC_MISMATCH,
+            f"{texts[0]} has",
+            f"{texts[1]} has",
+        )
+    return True

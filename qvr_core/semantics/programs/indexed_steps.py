@@ -8,10 +8,10 @@ from dataclasses import replace
 from qvr_core.semantics.arithmetic.alignment import arrange
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.bare import report_bare
-from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, with_axes
+from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.indices import Lag, lags, length, mentions, running, without
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
-from qvr_core.semantics.arithmetic.own_reads import reads_itself
+from qvr_core.semantics.arithmetic.own_reads import check_alike, reads_itself
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.declared_families import facts_of_draw
@@ -152,6 +152,8 @@ def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
         for name, tree in zip(names, trees, strict=True):
             value = laid_out(check_arith(tree, ctx), along, ctx)
             values.append(value)
+            if starts:
+                check_alike(name, starts[len(values) - 1], value, len(along.indices), recursive, ctx)
             ctx.locals[name.text] = Binding(
                 "let", outside(value.type, along), _named(value.type), ctx.scope.origin(name.span)
             )
@@ -199,8 +201,8 @@ def _unknown(name: Name, ctx: StepContext) -> Binding:
 def _own(start: Sequence[Expr], along: Along, name: Name, ctx: StepContext) -> Binding:
     """What a name stands for inside its own recursion: elements like those that it starts from."""
     element = start[0].type if start else SCALAR
-    further = (axes(element) or [])[len(along.indices) - 1 :]
-    kind = with_axes([*along.plates, *further[: len(element.indexed)]], element.space or REAL_LINE, like=())
+    plates = plate_axes(element)[len(along.indices) - 1 :]
+    kind = with_axes([*along.plates, *plates], element.space or REAL_LINE, like=(), event=element.event)
     return Binding("let", kind, _named(kind), ctx.scope.origin(name.span))
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+CONTRACTED = "="
+"""What the axis is called that a matrix product sums over; no set is called so."""
+
 
 def axis_of(name: str | None, index: str) -> str:
     """The axis along which `index` runs over the set `name`."""

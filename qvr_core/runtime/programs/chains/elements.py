@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qvr_core.semantics.arithmetic.broadcasting import axes as all_axes
 from qvr_core.semantics.types.model import Bound, Expr, Window
 
 State = tuple[str, int]
@@ -15,6 +16,6 @@ def element_read(expr: Window, axes: tuple[str | None, ...]) -> State | None:
     while isinstance(inner, Window):
         back += inner.shift
         inner = inner.base
-    if not isinstance(inner, Bound) or tuple(expr.type.indexed) != axes:
+    if not isinstance(inner, Bound) or [name for _, name in all_axes(expr.type) or ()] != list(axes):
         return None
     return inner.name, back
