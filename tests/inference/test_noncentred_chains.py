@@ -59,6 +59,14 @@ IN_ORDER = {
     ),
     "positive": "sample h[t : Time] <- LogNormal(log(h[t - 1]), s) from HalfNormal(s) {option}",
     "scales": "sample h[g : Group, t : Time] <- HalfStudentT(4.0, 0.5 + 0.5 * h[g, t - 1]) from HalfCauchy(s) {option}",
+    "vectors": (
+        "sample h[t : Time] <- MultivariateNormal(a * h[t - 1] + b, scale_tril=s * eye(Group)) "
+        "from MultivariateNormal(b, scale_tril=eye(Group)) {option}"
+    ),
+    "vectors of groups": (
+        "sample h[g : Group, t : Time] <- MultivariateNormal(tanh(h[g, t - 1]) + b[g], scale_tril=exp(s) * eye(2)) "
+        "{option} from [a, 1.0]"
+    ),
     "rates": "sample h[t : Time] <- Exponential(s + h[t - 1]) {option} from 0.5",
 }
 TAPED = ("a function", "its scale", "positive", "groups of a function", "a function of groups")
@@ -68,7 +76,7 @@ DATA = {"y": torch.tensor(0.7, dtype=torch.float64)}
 
 def program(line: str, option: str = "[noncentred]") -> ProgramModule:
     binders = line[line.index("[") + 1 : line.index("]")]
-    places = ", ".join(binder.split()[0] for binder in binders.split(", "))
+    places = ", ".join(binder.split()[0] for binder in binders.split(", ")) + (", 0" if "Multi" in line else "")
     return loads(PROGRAM.format(line=line.format(option=option), binders=binders, places=places)).morphism
 
 

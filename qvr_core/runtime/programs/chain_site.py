@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import torch
@@ -76,7 +77,7 @@ def resting(unused: Tensor) -> Tensor:
 
 
 class ChainSite(FamilySite):
-    """A site with a lag: values (B, *sizes), one axis for each index of the step."""
+    """A site with a lag: values (B, *sizes, …), one axis for each index of the step, then those of one element."""
 
     def __init__(self, site: Site, kind: SiteKind, program: str, parts: Parts) -> None:
         assert site.chain is not None
@@ -125,7 +126,7 @@ class ChainSite(FamilySite):
         return torch.cat([*self.first_values(frame), value], self.axis + 1), log_jacobian + resting(unused)
 
     def given_value(self, frame: Frame) -> Tensor | None:
-        """The value that the site has before any of its elements is made, (B, *sizes)."""
+        """The value that the site has before any of its elements is made, (B, *sizes, …)."""
         given = self._given(frame)
         if given is not None:
             return self._fit(given, frame)
@@ -162,10 +163,12 @@ class ChainSite(FamilySite):
         if not self.discrete and not value.is_floating_point():
             value = value.to(precision())
         own = tuple(value.shape[int(given.rows) :])
-        if not given.rows and len(own) == len(self.sizes) + 1 and own[0] == 1:
+        event = self.facts.event
+        if not given.rows and len(own) == len(self.sizes) + event + 1 and own[0] == 1:
             value, own = value[0], own[1:]
-        if own != self.sizes:
-            raise self.where.misfit(f"values of shape {self.sizes}, as its indices have", f"shape {own}")
+        if own[: max(0, len(own) - event)] != self.sizes or (self.event and own[len(own) - event :] != self.event):
+            wanted = (*self.sizes, *(self.event or ("…",) * event))
+            raise self.where.misfit(f"values of shape {wanted}, as its indices have", f"shape {own}")
         return value if given.rows else value.expand(frame.rows, *value.shape)
 
     # ------------------------------------------------------------ densities
@@ -186,20 +189,30 @@ class ChainSite(FamilySite):
         rest = value.narrow(axis, self.lag, self.sizes[self.axis] - self.lag)
         later = self.family.log_prob(rest, *self.arguments.canonical(aligned, rank))
         first = self._first_terms(value.narrow(axis, 0, self.lag), frame)
-        return Terms(torch.cat([first, later.expand(rest.shape)], axis), True)
+        return Terms(torch.cat([first, later.expand(rest.shape[: rank + 1])], axis), True)
 
     def _first_terms(self, first: Tensor, frame: Frame) -> Tensor:
         if self.start is None or self.start_family is None:
-            return torch.zeros_like(first, dtype=precision() if not first.is_floating_point() else first.dtype)
-        found = self.start_family.log_prob(first.movedim(self.axis + 1, -1), *self.start_parameters(frame))
-        return found.movedim(-1, self.axis + 1)
+            batch = first.shape[: len(self.sizes) + 1]
+            return first.new_zeros(batch, dtype=first.dtype if first.is_floating_point() else precision())
+        found = self.start_family.log_prob(self.along_last(first), *self.start_parameters(frame))
+        return self.in_place(found)
+
+    def along_last(self, value: Tensor) -> Tensor:
+        """(B, *sizes, …) with the axis of the chain behind those of the other indices."""
+        return value.movedim(self.axis + 1, len(self.sizes))
+
+    def in_place(self, value: Tensor) -> Tensor:
+        """The inverse of `along_last`."""
+        return value.movedim(len(self.sizes), self.axis + 1)
 
     def start_parameters(self, frame: Frame) -> tuple[Tensor, ...]:
         """The parameters of the first elements, with an axis of length 1 for them behind the others."""
         assert self.start is not None
-        aligned = self.start.align(frame, (), None)
-        parameters = self.start.canonical(aligned, len(self.sizes) - 1)
-        return tuple(value.unsqueeze(-1) for value in parameters)
+        aligned = self.start.align(frame, self.event, None)
+        cells = {name: (Cell(cell.value.unsqueeze(-1 - own), cell.rows), own)
+                 for name, (cell, own) in aligned.cells.items()}  # fmt: skip
+        return replace(aligned, cells=cells).canonical(len(self.sizes))
 
     # ------------------------------------------------------------ draws
 
@@ -225,9 +238,9 @@ class ChainSite(FamilySite):
         if self.start_family is not None:
             first = torch.cat([drawn for drawn, _ in self.first_draws(frame, None)], axis)
         parameters = self.arguments.canonical(self.arguments.align(frame, self.event, None), rank)
-        shape = list(value.shape)
+        shape = list(value.shape[: rank + 1])
         shape[axis] -= self.lag
-        noise = self.family.fresh_noise(tuple(shape), frame.request.generator, parameters)
+        noise = self.family.fresh_noise((*shape, *self._noise_event(parameters)), frame.request.generator, parameters)
         later = self.family.value_of(noise, parameters)
         found = torch.cat([first.to(later.dtype), later], axis)
         return found.long() if self.discrete else found
@@ -241,7 +254,8 @@ class ChainSite(FamilySite):
         aligned = self.arguments.align(frame, self.event, None)
         parameters = self.arguments.canonical(aligned, len(self.sizes))
         if noise is None:
-            noise = self.family.fresh_noise(self._one(frame), frame.request.generator, parameters)
+            shape = (*self._one(frame), *self._noise_event(parameters))
+            noise = self.family.fresh_noise(shape, frame.request.generator, parameters)
         return self.family.value_of(noise, parameters), noise
 
     def first_draws(self, frame: Frame, noise: Tensor | None) -> Sequence[tuple[Tensor, Tensor]]:
@@ -255,12 +269,12 @@ class ChainSite(FamilySite):
         found: list[tuple[Tensor, Tensor]] = []
         others = tuple(size for at, size in enumerate(self.sizes) if at != self.axis)
         for at in range(self.lag):
-            used = None if noise is None else noise.narrow(axis, at, 1).movedim(axis, -1)
+            used = None if noise is None else self.along_last(noise.narrow(axis, at, 1))
             if used is None:
-                shape = (frame.rows, *others, 1)
+                shape = (frame.rows, *others, 1, *(self.start_family.noise_event(parameters, self.event) or ()))
                 used = self.start_family.fresh_noise(shape, frame.request.generator, parameters)
             value = self.start_family.value_of(used, parameters)
-            found.append((value.movedim(-1, axis), used.movedim(-1, axis)))
+            found.append((self.in_place(value), self.in_place(used)))
         return found
 
     def first_values(self, frame: Frame) -> list[Tensor]:

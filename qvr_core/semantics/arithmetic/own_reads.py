@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, is_data
 from qvr_core.semantics.arithmetic.indices import set_size, shift_of
 from qvr_core.semantics.scope.environment import StepContext
-from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.model import Constant, Expr
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, USED_BEFORE_BOUND
 from qvr_core.syntax.tree import Arith, Binary, Binder, Comprehension, Gather, Name, ParenArith, Variable
@@ -77,26 +77,32 @@ def check_alike(
     later = _own_axes(value, indices)
     for start in starts:
         first = _own_axes(start, indices - 1)
-        if first is None or later is None or _alike(first, later) or (not recursive and not first):
+        if first is None or later is None or (not recursive and not first):
             continue
-        message = f"`{name.text}` starts as {_like(first)}, but each later element is {_like(later)}"
         sets = [own for _, own in later if own is not None]
-        fixes: tuple[Fix, ...] = ()
-        if not first and len(later) == len(sets) == 1:
-            put = _repeated(start, sets[0], ctx)
-            message += f"; did you mean `from {put}`?"
-            fixes = (Fix(f"Change to `{put}`", (Edit(start.origin, put),), True),)
-        ctx.scope.report(AXES_MISMATCH, message, start.origin, fixes=fixes)
-        return
+        put = _repeated(start, sets[0], ctx) if not first and len(later) == len(sets) == 1 else None
+        if not check_elements(name, first, later, start.origin, ctx, put):
+            return
+
+
+def check_elements(
+    name: Name, first: Sequence[Axis], later: Sequence[Axis], where: Origin, ctx: StepContext, put: str | None = None
+) -> bool:
+    """Whether the first element has the axes of later ones; `put` is what may stand in its place."""
+    if len(first) == len(later) and all(map(_same, first, later)):
+        return True
+    message = f"`{name.text}` starts as {_like(first)}, but each later element is {_like(later)}"
+    fixes: tuple[Fix, ...] = ()
+    if put is not None:
+        message += f"; did you mean `from {put}`?"
+        fixes = (Fix(f"Change to `{put}`", (Edit(where, put),), True),)
+    ctx.scope.report(AXES_MISMATCH, message, where, fixes=fixes)
+    return False
 
 
 def _own_axes(value: Expr, indices: int) -> list[Axis] | None:
     found = axes(value.type)
     return None if found is None or is_data(value.type) else found[indices:]
-
-
-def _alike(first: Sequence[Axis], later: Sequence[Axis]) -> bool:
-    return len(first) == len(later) and all(map(_same, first, later))
 
 
 def _same(left: Axis, right: Axis) -> bool:

@@ -16,19 +16,12 @@ from qvr_core.semantics.arithmetic.indices import Lag, lags, running
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arithmetic.own_reads import reads_itself
 from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.programs.chains.along import Along, along_of, laid_out, outside_of
+from qvr_core.semantics.programs.chains.first_elements import check_start, first_draw, report_missing_start
 from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.lets import Lets, check_let, with_lets
-from qvr_core.semantics.programs.indexed_steps import (
-    Along,
-    along_of,
-    check_start,
-    first_draw,
-    laid_out,
-    outside_of,
-    product_of,
-    report_missing_start,
-)
+from qvr_core.semantics.programs.indexed_steps import product_of
 from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.programs.typed_sites import TypedSite, made_site
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext

@@ -7,8 +7,9 @@ from dataclasses import replace
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.ascribed_values import ascribed_value
 from qvr_core.semantics.arithmetic.ranges import range_of
+from qvr_core.semantics.programs.chains.first_elements import report_idle_start
 from qvr_core.semantics.programs.data_agreement import agreed
-from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site, report_idle_start
+from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site
 from qvr_core.semantics.programs.inlining import inlined
 from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
 from qvr_core.semantics.programs.sites import check_site

@@ -120,14 +120,13 @@ def test_vectors_of_a_recursion_are_those_of_a_loop(name: str) -> None:
         return
     slopes = torch.autograd.grad((found * weight).sum(), every, allow_unused=True)
     for one, two in zip(slopes, torch.autograd.grad((wanted * weight).sum(), every, allow_unused=True), strict=True):
-        if two is not None:
+        if isinstance(two, Tensor):
             torch.testing.assert_close(one, two, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("shape", [(), ("i",), ("i", "k")])
-def test_a_product_for_each_index(shape: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("right", ["z", "h[t]", "m[t]"])
+def test_a_product_for_each_index(right: str) -> None:
     """`matmul(A, h[t])`: one product for each t, not one with the axis of t."""
-    right = {(): "z", ("i",): "h[t]", ("i", "k"): "m[t]"}[shape]
     text = f"""
 object Time : FinSet 4
 object State : FinSet 3

@@ -48,7 +48,7 @@ class NoncentredChain(ChainSite):
         return None if given is None else self._fit(given, frame)
 
     def moved(self, free: Tensor, frame: Frame) -> SiteRecord:
-        if tuple(free.shape[1:]) != self.sizes:
+        if tuple(free.shape[1 : 1 + len(self.sizes)]) != self.sizes:
             raise self.where.misfit(f"standardised values {self.sizes}", f"shape {tuple(free.shape[1:])}")
         made = Innovations(self, free)
         value = self._solved(made, frame)
@@ -102,24 +102,26 @@ class Innovations:
         axis = site.axis + 1
         if site.start is None or site.start_family is None:
             value = torch.cat(site.first_values(frame), axis) if site.lag else free
-            nothing = torch.zeros_like(free)
+            nothing = free.new_zeros(free.shape[: len(site.sizes) + 1])
             return Restored(value, nothing, nothing)
         how = site.start_family.standardised
         assert how is not None
-        found = restored(free.movedim(axis, -1), how, site.start_family.log_prob, site.start_parameters(frame))
-        parts = (found.value, found.log_density, found.log_jacobian)
-        return Restored(*(part.expand(found.value.shape).movedim(-1, axis) for part in parts))
+        found = restored(site.along_last(free), how, site.start_family.log_prob, site.start_parameters(frame))
+        batch = found.value.shape[: len(site.sizes) + 1]
+        densities = (part.expand(batch) for part in (found.log_density, found.log_jacobian))
+        return Restored(*map(site.in_place, (found.value, *densities)))
 
     def record(self, value: Tensor, frame: Frame) -> SiteRecord:
         site = self.site
         frame.bound[site.name] = Cell(value, True)
         first, later = self._first(frame), self.restored(frame, self.later_free, len(site.sizes))
         record = SiteRecord(site.name, site.kind, False, value, None, None, {}, site.site.density)
-        record.log_jacobian = _total(first.log_jacobian) + _total(later.log_jacobian.expand(later.value.shape))
+        batch = later.value.shape[: len(site.sizes) + 1]
+        record.log_jacobian = _total(first.log_jacobian) + _total(later.log_jacobian.expand(batch))
         if site.first:
             record.log_jacobian = record.log_jacobian + resting(site.split(self.free)[0])
         if frame.request.wants(site.name) or frame.request.wanted:
-            density = torch.cat([first.log_density, later.log_density.expand(later.value.shape)], site.axis + 1)
+            density = torch.cat([first.log_density, later.log_density.expand(batch)], site.axis + 1)
             record.log_prob = site.weighted(Terms(density, True), frame, None).per_row(frame.rows)
         return record
 

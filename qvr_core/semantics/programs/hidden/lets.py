@@ -14,7 +14,7 @@ from typing import Any, cast
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import axes, with_axes
 from qvr_core.semantics.arithmetic.indices import lags, running
-from qvr_core.semantics.programs.indexed_steps import along_of, laid_out
+from qvr_core.semantics.programs.chains.along import along_of, laid_out
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.axes import indexed

@@ -1,0 +1,206 @@
+"""What `from` says: the first elements of a recursion or a chain, and what an element is like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from qvr_core.semantics.arithmetic.arithmetic import check_arith
+from qvr_core.semantics.arithmetic.broadcasting import (
+    SCALAR,
+    Axis,
+    axes,
+    event_axes,
+    from_axes,
+    plate_axes,
+    with_axes,
+)
+from qvr_core.semantics.arithmetic.indices import Lag, length, without
+from qvr_core.semantics.arithmetic.mixture_draws import family_of
+from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.programs.chains.along import Along, laid_out, outside_of
+from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
+from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.types.axes import indexed
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.model import (
+    Constant,
+    Expr,
+    FamilyDraw,
+    Index,
+    ValueType,
+)
+from qvr_core.semantics.types.program_codes import (
+    AXES_MISMATCH,
+    INDEX_MISMATCH,
+    MISSING_FROM,
+    PATTERN_MISMATCH,
+    UNSIZED_DRAW,
+)
+from qvr_core.semantics.types.spaces import REAL_LINE, Named, Space, Unknown
+from qvr_core.syntax.tree import (
+    Arith,
+    ArithCall,
+    Draw,
+    DrawStep,
+    LetStep,
+    MarginalizeStep,
+    Name,
+    ObserveStep,
+    PredictStep,
+    SampleStep,
+    Span,
+    TupleArith,
+)
+
+Indexed = SampleStep | ObserveStep | PredictStep
+
+
+def report_missing_start(lag: Lag, ctx: StepContext) -> None:
+    """A shift without `from`."""
+    elements = "the first element is" if lag.count == 1 else f"the first {lag.count} elements are"
+    message = f"nothing says what {elements}: end the step with `from …`"
+    ctx.scope.report(MISSING_FROM, message, lag.place)
+
+
+def check_start(step: LetStep | DrawStep, behind: Mapping[str, Lag], told: int, ctx: StepContext) -> None:
+    """Report a `from` in a step that looks back at nothing, where that is no consequence of another mistake.
+
+    `told` is how many mistakes had been told before the step.
+    """
+    if step.start is not None and not behind and len(ctx.scope.diagnostics) == told:
+        report_idle_start(step.start.span, ctx)
+
+
+def report_idle_start(place: Span, ctx: StepContext) -> None:
+    """A `from` in a step that looks back at nothing."""
+    message = "no element of this step reads an earlier one, so `from` starts nothing"
+    ctx.scope.report(INDEX_MISMATCH, message, place)
+
+
+def entries_of(tree: Arith, names: Sequence[Name], ctx: StepContext) -> Sequence[Arith]:
+    """One expression for each name of a pattern."""
+    entries: Sequence[Arith] = tree.items if isinstance(tree, TupleArith) else (tree,)
+    if len(entries) == len(names):
+        return entries
+    counted = f"{len(entries)} {'value' if len(entries) == 1 else 'values'}"
+    message = f"there are {len(names)} names here and {counted}: write `(…, …)` with one for each"
+    ctx.scope.report(PATTERN_MISMATCH, message, tree.span)
+    return [entries[min(at, len(entries) - 1)] for at in range(len(names))]
+
+
+def named(kind: ValueType) -> Named:
+    space: Space = Unknown() if kind.space is None else kind.space
+    return Named(space, structure(space))
+
+
+def unknown_binding(name: Name, ctx: StepContext) -> Binding:
+    """A name of which a mistake was told already."""
+    kind = ValueType(Unknown())
+    return Binding("let", kind, named(kind), ctx.scope.origin(name.span))
+
+
+def own_binding(start: Sequence[Expr], along: Along, name: Name, ctx: StepContext) -> Binding:
+    """What a name stands for inside its own recursion: elements like those that it starts from."""
+    element = start[0].type if start else SCALAR
+    plates = plate_axes(element)[len(along.indices) - 1 :]
+    kind = with_axes([*along.plates, *plates], element.space or REAL_LINE, like=(), event=element.event)
+    return Binding("let", kind, named(kind), ctx.scope.origin(name.span))
+
+
+def starts_of(step: LetStep, trees: Sequence[Arith], along: Along, ctx: StepContext) -> list[list[Expr]]:
+    """The first elements of each name."""
+    if step.start is None or along.chain is None:
+        return []
+    names = step.pattern.names
+    entries = [step.start] if len(names) == 1 else entries_of(step.start, names, ctx)
+    with without(along.chain, ctx):
+        return [first_values(entry, along, ctx) for entry in entries]
+
+
+def first_values(tree: Arith, along: Along, ctx: StepContext) -> list[Expr]:
+    """One value for each of the first elements, or one for all of them."""
+    if isinstance(tree, TupleArith):
+        if len(tree.items) != along.count:
+            message = f"the step reads {_elements(along.count)} back, and `from` gives {len(tree.items)}"
+            ctx.scope.report(MISSING_FROM, message, tree.span)
+        return [laid_out(check_arith(item, ctx), along, ctx, leave=along.chain) for item in tree.items]
+    value = check_arith(tree, ctx)
+    found = axes(value.type) or []
+    if along.count > 1 and found and found[0][0] == along.count and not indexed(found[0][1] or ""):
+        return [laid_out(_element(value, at), along, ctx, leave=along.chain) for at in range(along.count)]
+    return [laid_out(value, along, ctx, leave=along.chain)]
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"
+
+
+def _element(value: Expr, at: int) -> Expr:
+    shape = axes(value.type) or []
+    rest = shape[1:]
+    plates = max(0, len(value.type.indexed) - 1)
+    kind = with_axes(rest[:plates], value.type.space or REAL_LINE, like=[value.type])
+    if not value.type.indexed:
+        kind = from_axes(rest, 0, like=[value.type])
+    index = Constant(type=SCALAR, origin=value.origin, value=at)
+    return Index(type=kind, origin=value.origin, base=value, indices=(index,))
+
+
+def first_vector(
+    name: Name, step: Indexed, family: Family, space: Named | None, along: Along, ctx: StepContext
+) -> tuple[FamilyDraw | tuple[Expr, ...] | None, ValueType]:
+    """What the first elements of a chain of vectors are drawn from, or their values, and the type of an element."""
+    drawn: list[TypedFamily] = []
+    start = first_draw(step, along, ctx, check=lambda one, _: drawn.append(outside_of(one)))
+    if space is not None:
+        return start, ValueType(space.space)
+    own, place = None, name.span if step.start is None else step.start.span
+    declared = ctx.bindings.get(name.text)
+    if drawn:
+        own = event_axes(drawn[0].type)
+        own = [(drawn[0].size, None)] if own is None and drawn[0].size is not None else own
+    elif isinstance(start, tuple):
+        found = axes(start[0].type)
+        own = None if found is None else found[len(along.indices) - 1 :]
+    elif declared is not None:
+        found = axes(declared.type)
+        own = None if found is None else found[len(along.indices) :]
+    if own:
+        return start, from_axes(own, 0, like=())
+    if own is None:
+        message = f"nothing says how many numbers an element of `{name.text}` is: write `: Real …` behind its indices"
+        ctx.scope.report(UNSIZED_DRAW, message, name.span)
+    else:
+        message = f"`{name.text}` starts as a single number, but {family.name} draws vectors"
+        ctx.scope.report(AXES_MISMATCH, message, place)
+    return start, ValueType(Unknown())
+
+
+def first_draw(
+    step: Indexed | MarginalizeStep,
+    along: Along,
+    ctx: StepContext,
+    behind: Sequence[Axis] = (),
+    check: Callable[[TypedFamily, Span], None] | None = None,
+) -> FamilyDraw | tuple[Expr, ...] | None:
+    """What the first elements are drawn from, or their values; `behind` are further axes of a draw.
+
+    `check` sees the draw and where its family stands.
+    """
+    tree = step.start
+    if tree is None or along.chain is None:
+        return None
+    with without(along.chain, ctx):
+        draw = Draw(tree.func, tree.args, None, tree.span) if isinstance(tree, ArithCall) else None
+        family = None if draw is None else family_of(draw, ctx)
+        if draw is not None and family is not None:
+            drawn = check_family(draw, family, None, ctx, [*_other_axes(along), *behind])
+            if check is not None:
+                check(drawn, draw.name.span)
+            return drawn.model
+        return tuple(first_values(tree, along, ctx))
+
+
+def _other_axes(along: Along) -> list[Axis]:
+    """The axes of one element of a chain: the first ones come last."""
+    return [(length(one), one.axis) for one in along.indices if one is not along.chain]
