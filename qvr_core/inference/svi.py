@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from qvr_core.inference.compiled_loss import CompiledLoss
+from qvr_core.inference.compiled_steps import Choice, Engine, Fitted, Steps, choose
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.nonfinite import finite, first_non_finite
 from qvr_core.runtime.programs.program import ProgramModule
@@ -27,6 +29,11 @@ def _unread(model: ProgramModule) -> str:
     return f"program `{model.name}`: there is nothing to fit, for {stand}"
 
 
+def _told(made: tuple[float, float]) -> tuple[float, bool]:
+    loss, norm = made
+    return loss, math.isfinite(loss) and math.isfinite(norm)
+
+
 class SVI:
     """Minimises `objective` (−ELBO per row, by default of `ELBO`) over the optimiser's parameters.
 
@@ -34,6 +41,12 @@ class SVI:
     each shape of the data (a few seconds where the cache on disk knows it), then a fraction of the time.  The numbers
     drawn are the same.  Without a C++ compiler, or for a program that looks at values, a warning says so and steps run
     as they do otherwise.
+
+    `engine` is for programs without parameters, whose latents all rows share, with a guide of Normals or a point:
+    'compiled' evaluates their log density, and with Adam makes the whole step, as machine code, up to rounding the same
+    one; 'replay' repeats recorded operations of torch; 'auto' is 'compiled' where that can be.  Seconds of compiling
+    come before the first step of a program; later runs find it on disk.  Steps with other data than the first one's
+    run plainly.
     """
 
     def __init__(
@@ -44,6 +57,7 @@ class SVI:
         objective: Objective,
         *,
         compile: bool = False,
+        engine: Engine = "plain",
     ) -> None:
         self.model = model
         self.guide = guide
@@ -51,6 +65,10 @@ class SVI:
         self.objective = objective
         self.steps = 0
         self._compiled = CompiledLoss(model, guide, objective) if compile else None
+        self._asked: Engine = engine
+        self._data: list[tuple[str, object, int]] | None = None
+        self.choice = Choice("plain")
+        """The engine of the steps, once there was one."""
 
     def step(self, x: object = None, observations: Mapping[str, Any] | None = None) -> float:
         """One gradient step; the loss before it.
@@ -59,18 +77,46 @@ class SVI:
         parameters are then as they were.
         """
         self.steps += 1
-        self.optim.zero_grad(set_to_none=True)
+        fast = self._fast(x, observations)
         state = torch.get_rng_state()
-        value = float(self._backward(x, observations).detach())
-        if not (math.isfinite(value) and self._gradients_are_finite()):
+        value, good = self._slow(x, observations) if fast is None else _told(fast.advance())
+        if not good:
             with torch.random.fork_rng(devices=[]):
                 torch.set_rng_state(state)
                 problem = first_non_finite(self.model, self.guide, x, observations)
             raise self.model.placed(
                 NonFinite(f"step {self.steps}: {problem}", site=problem.site, origin=problem.origin)
             )
-        self.optim.step()
+        if fast is None:
+            self.optim.step()
         return value
+
+    def _slow(self, x: object, observations: Mapping[str, Any] | None) -> tuple[float, bool]:
+        """The loss, with the gradients set, and whether all is finite."""
+        self.optim.zero_grad(set_to_none=True)
+        value = float(self._backward(x, observations).detach())
+        return value, math.isfinite(value) and self._gradients_are_finite()
+
+    def _fast(self, x: object, observations: Mapping[str, Any] | None) -> Steps | None:
+        """The engine's steps, which are made for the data of the first one."""
+        if self._asked == "plain":
+            return None
+        given = observations or {}
+        if not all(isinstance(value, Tensor) for value in given.values()):
+            return None
+        data = [(name, value, value._version) for name, value in given.items()]
+        if self._data is None:
+            self._data = data
+            state = torch.get_rng_state()
+            self.choice = choose(Fitted(self.model, self.guide, self.objective, self.optim), x, given, self._asked)
+            torch.set_rng_state(state)
+            if self.choice.note is not None:
+                warnings.warn(self.choice.note, stacklevel=3)
+        same = len(data) == len(self._data) and all(
+            (name, version) == (before, then) and value is held
+            for (name, value, version), (before, held, then) in zip(data, self._data, strict=True)
+        )
+        return self.choice.steps if same else None
 
     def _backward(self, x: object, observations: Mapping[str, Any] | None) -> Tensor:
         """The loss, with the gradients set."""

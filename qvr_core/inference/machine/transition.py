@@ -39,7 +39,7 @@ REPORTED = 7
 
 
 @intrinsic
-def _call(context: Any, address: Any, q: Any, g: Any, w: Any, d: Any, k: Any) -> Any:
+def call_density(context: Any, address: Any, q: Any, g: Any, w: Any, d: Any, k: Any) -> Any:
     """The density at an address: value of q, gradient into g."""
 
     def code(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -119,7 +119,7 @@ def _leapfrog(address, w, d, k, inverse, dense, q, p, g, step, velocity):
     _velocity(inverse, dense, p, velocity)
     for i in range(q.shape[0]):
         q[i] += step * velocity[i]
-    value = _call(address, q, g, w, d, k)
+    value = call_density(address, q, g, w, d, k)
     for i in range(q.shape[0]):
         p[i] += 0.5 * step * g[i]
     return -math.inf if math.isnan(value) else value

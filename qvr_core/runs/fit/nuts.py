@@ -25,6 +25,7 @@ from qvr_core.runs.figures.summaries import keep_summary
 from qvr_core.runs.fit import chains
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.eta import eta
+from qvr_core.runs.fit.preparing import told_if_long
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
@@ -90,10 +91,6 @@ class Watched:
 def _load_writers() -> None:
     for name in ("xarray", "h5netcdf", "arviz_stats"):
         importlib.import_module(name)
-
-
-LONG_COMPILE = 1.0
-"""Seconds of compiling after which it is said that it goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +161,8 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
 
 def chosen_engine(asked: Asked, emit: Emit) -> Choice:
     """What evaluates the density, compiled where that is to be; what takes long is told."""
-    text = "preparing the program's machine code: it is compiled once, then kept on disk"
-    timer = threading.Timer(LONG_COMPILE, lambda: emit(Message(level="info", text=text)))
-    timer.start()
-    try:
+    with told_if_long(emit):
         return asked.chains.choose(asked.potential)
-    finally:
-        timer.cancel()
-        timer.join()
 
 
 def asked_of(prepared: Prepared) -> Asked:

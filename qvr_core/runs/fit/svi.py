@@ -16,6 +16,7 @@ from torch import nn
 from qvr_core import inference
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.data.records import Records
+from qvr_core.inference.compiled_steps import Choice
 from qvr_core.inference.guides.base import CoordinateGuide, Guide
 from qvr_core.inference.nonfinite import first_non_finite
 from qvr_core.runs.figures import checkpoint as checkpoints
@@ -108,6 +109,8 @@ class SviFit:
         self.shared = SharedBound(self.bound) if self.team.size > 1 else None
         making = isinstance(prepared.train, SentencePairs)
         self.ahead = Ahead(self._made, self.config.steps) if making else None
+        self.fast = Choice("plain")
+        """What makes the steps; decided once a run goes on from where it was."""
         self.step = 0
         self.skipped = 0
         self.seconds = 0.0
@@ -190,6 +193,12 @@ class SviFit:
         """One optimiser step; loss and gradient norm.  A step whose gradient is not finite changes nothing."""
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.schedule, self.learning_rate, self.step, self.config.steps)
+        if self.fast.steps is not None:
+            self._seed_noise(self.step)
+            self.cancelled, self.late = self.stop.cancelled.is_set(), self._late()
+            made = self.fast.steps.advance()
+            self.step += 1
+            return made
         self.optimizer.zero_grad(set_to_none=self.shared is None)
         value = self.differentiate(self.step)
         norm = math.nan

@@ -104,7 +104,8 @@ class RunConfig(BaseModel):
     engine: Literal["auto", "compiled", "replay", "plain"] = Field(
         default="auto",
         description="What evaluates the density: machine code (`compiled`), recorded operations (`replay`), or the "
-        "program itself (`plain`). `auto` compiles for 500 draws a chain or more, where the program allows.",
+        "program itself (`plain`). `auto` compiles for 500 draws a chain or 1,000 optimiser steps and more, where the "
+        "program allows.",
     )
     step_size: Positive | None = Field(
         default=None, description="Leapfrog step at the start; found by search by default."

@@ -7,10 +7,12 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 from qvr_core.analysis import Analyzer, Snapshot
 from qvr_core.runs.fit.distributed import Team, broken, join
 from qvr_core.runs.fit.nuts import fit_nuts
+from qvr_core.runs.fit.preparing import chosen_steps
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.failures import Refused, check_failure, failure
@@ -19,7 +21,7 @@ from qvr_core.runs.prepare.runnable import chosen
 from qvr_core.runs.record.data_files import changes, note, noted, stats
 from qvr_core.runs.record.files import DamagedFile, write_json
 from qvr_core.runs.record.lock import Held, Lock
-from qvr_core.runs.record.protocol import Event, Job, Started
+from qvr_core.runs.record.protocol import Event, Job, Message, Started
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runs.worker.emitter import Emitter
 from qvr_core.runs.worker.environment import environment
@@ -126,7 +128,15 @@ def fit(prepared: Prepared, stop: Stop, team: Team, emit: Callable[[Event], None
     engine = SviFit(prepared, stop, team)
     notes = list(engine.restore()) if prepared.job.resume else []
     begun = started(prepared, config.steps, engine.step or None)
-    emit(begun.model_copy(update={"guide_parameters": sum(p.numel() for p in engine.guide.parameters())}))
+    has: dict[str, Any] = {"guide_parameters": sum(p.numel() for p in engine.guide.parameters())}
+    try:
+        engine.fast = chosen_steps(engine, emit)
+        has["engine"] = engine.fast.engine
+    finally:
+        # whatever ends the run here, it has begun
+        emit(begun.model_copy(update=has))
+    if engine.fast.note is not None:
+        emit(Message(level="info", text=engine.fast.note))
     for event in notes:
         emit(event)
     for event in engine.run():

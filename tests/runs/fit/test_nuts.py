@@ -13,7 +13,7 @@ import torch
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.runs.figures.posterior import chain_table
-from qvr_core.runs.fit import nuts
+from qvr_core.runs.fit import nuts, preparing
 from qvr_core.runs.fit.chains import together
 from qvr_core.runs.record.exports import export_csv
 from qvr_core.runs.record.protocol import (
@@ -103,7 +103,7 @@ def test_compiling_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         events.append(event)
         told.set()
 
-    monkeypatch.setattr(nuts, "LONG_COMPILE", 0.0)
+    monkeypatch.setattr(preparing, "LONG", 0.0)
     assert nuts.chosen_engine(nuts.Asked(Slow(), None, None), take).engine == "replay"  # pyright: ignore
     (message,) = events
     assert isinstance(message, Message) and message.text.startswith("preparing the program's machine code")
