@@ -69,13 +69,16 @@ def _command(algorithm: str) -> Callable[..., None]:
             flag = "--" + key.replace("_", "-")
             panel = "Settings, which qvr.toml may hold as well"
             kind, word = (list[str] | None, REPEATED[key]) if key in REPEATED else (str | None, "VALUE")
-            shown = option(None, flag, help=info.description, rich_help_panel=panel, metavar=word)
+            hidden = algorithm not in ONLY_OF.get(key, (algorithm,))
+            shown = option(None, flag, help=info.description, rich_help_panel=panel, metavar=word, hidden=hidden)
             parameters.append(_parameter(key, kind, shown))
     command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
+ONLY_OF = {"init": ("nuts",)}
+"""Settings that the help of other algorithms does not show."""
 REPEATED = {"param": "NAME=VALUE", "data": "[NAME=]VALUE"}
 """Flags that may be given several times."""
 

@@ -183,7 +183,9 @@ def asked_of(prepared: Prepared) -> Asked:
         potential = potential_of(lifted, x, observations)
     else:
         potential = potential_of(model, x, observations)
-    asked = inference.MCMC(kernel, config.warmup, config.samples, config.chains, seed=config.seed, engine=config.engine)
+    asked = inference.MCMC(
+        kernel, config.warmup, config.samples, config.chains, seed=config.seed, engine=config.engine, init=config.init
+    )
     return Asked(asked, potential, Given(lifted or model, x, observations))
 
 

@@ -107,6 +107,11 @@ class RunConfig(BaseModel):
         "program itself (`plain`). `auto` compiles for 500 draws a chain or 1,000 optimiser steps and more, where the "
         "program allows.",
     )
+    init: Literal["random", "pathfinder"] = Field(
+        default="random",
+        description="Where chains start: at `random`, or at draws of Normals that an optimiser meets on its way up the "
+        "density (`pathfinder`), worth it where the posterior is far from zero; not for network parameters.",
+    )
     step_size: Positive | None = Field(
         default=None, description="Leapfrog step at the start; found by search by default."
     )
