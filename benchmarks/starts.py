@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.inference import smallest_ess
+from benchmarks.engines.table import smallest_ess
 from benchmarks.models import MODELS, Data, Model
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, NUTSKernel

@@ -158,7 +158,7 @@ class MCMC:
         with np.errstate(all="ignore"):
             found = pathfinder.starts(counted, list(begins), generators)
         self.start_gradients = counted.calls
-        self.starts = found and dict(zip(seeds, found, strict=True))
+        self.starts = None if found is None else dict(zip(seeds, found, strict=True))
         if found is None and self.choice is not None:
             why = "no path of pathfinder has found a Normal near the posterior: chains start at random"
             self.choice = replace(self.choice, note=self.choice.note or why)
