@@ -81,9 +81,9 @@ def starts(density: Density, begins: Sequence[Array], generators: Sequence[np.ra
     if good.sum() < len(begins):
         return None
     drawn, log_weights = drawn[good], truncated(log_weights[good])
-    # the largest of log weight + Gumbel noise: drawn without replacement
-    noisy = log_weights + generators[0].gumbel(size=len(log_weights))
-    return [drawn[number] for number in np.argsort(-noisy)[: len(begins)]]
+    # exponential waiting times at rates that are the weights: the first come are drawn without replacement
+    waits = np.log(generators[0].standard_exponential(len(log_weights))) - log_weights
+    return [drawn[number] for number in np.argsort(waits)[: len(begins)]]
 
 
 def truncated(log_weights: Array) -> Array:
