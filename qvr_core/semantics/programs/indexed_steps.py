@@ -154,7 +154,8 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
             ctx.locals[name.text] = unknown_binding(name, ctx)
         elif along.chain is not None:
             if vectors:
-                start, element = first_vector(name, step, family, space, along, ctx)
+                reads = any(mentions(tree, {name.text: name}) for tree in trees)
+                start, element = first_vector(name, step, family, space, along, ctx, reads=reads)
             own = with_axes(along.plates, element.space or Unknown(), like=(), event=element.event)
             ctx.locals[name.text] = Binding(kind, own, named(own), ctx.scope.origin(name.span))
         elif step.start is not None:

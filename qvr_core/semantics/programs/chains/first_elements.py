@@ -147,9 +147,10 @@ def _element(value: Expr, at: int) -> Expr:
 
 
 def first_vector(
-    name: Name, step: Indexed, family: Family, space: Named | None, along: Along, ctx: StepContext
+    name: Name, step: Indexed, family: Family, space: Named | None, along: Along, ctx: StepContext, *, reads: bool
 ) -> tuple[FamilyDraw | tuple[Expr, ...] | None, ValueType]:
-    """What the first elements of a chain of vectors are drawn from, or their values, and the type of an element."""
+    """What the first elements of a chain of vectors are drawn from, or their values, and the type of an element, which
+    must be known where later ones read it (`reads`)."""
     drawn: list[TypedFamily] = []
     start = first_draw(step, along, ctx, check=lambda one, _: drawn.append(outside_of(one)))
     if space is not None:
@@ -167,10 +168,10 @@ def first_vector(
         own = None if found is None else found[len(along.indices) :]
     if own:
         return start, from_axes(own, 0, like=())
-    if own is None:
+    if own is None and reads:
         message = f"nothing says how many numbers an element of `{name.text}` is: write `: Real …` behind its indices"
         ctx.scope.report(UNSIZED_DRAW, message, name.span)
-    else:
+    elif own is not None:
         message = f"`{name.text}` starts as a single number, but {family.name} draws vectors"
         ctx.scope.report(AXES_MISMATCH, message, place)
     return start, ValueType(Unknown())
