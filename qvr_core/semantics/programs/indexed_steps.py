@@ -164,7 +164,8 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
         if not vectors:
             start = first_draw(step, along, ctx)
         elif is_data(drawn.type) and not is_data(element):
-            drawn = replace(drawn, type=with_axes(along.plates, element.space or Unknown(), like=[drawn.type]))
+            whole = with_axes(along.plates, element.space or Unknown(), like=[drawn.type], event=element.event)
+            drawn = replace(drawn, type=whole)
         elif (first := event_axes(element)) is not None and (later := event_axes(drawn.type)) is not None:
             where = step.draw.span if step.start is None else step.start.span
             check_elements(name, first, later, ctx.scope.origin(where), ctx)
