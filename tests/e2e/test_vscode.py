@@ -16,11 +16,12 @@ pytestmark = [
 HERE = Path(__file__).parent
 
 
-def test_vscode() -> None:
+@pytest.mark.parametrize("script", ["drive.mjs", "posterior.mjs"])
+def test_vscode(script: str) -> None:
     fetch.chromium()
     folder = fetch.code_server()
     done = subprocess.run(
-        [folder / "node_modules" / ".bin" / "node", HERE / "vscode" / "drive.mjs"],
+        [folder / "node_modules" / ".bin" / "node", HERE / "vscode" / script],
         env=fetch.environment(folder),
         capture_output=True,
         text=True,

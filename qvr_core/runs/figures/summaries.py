@@ -5,6 +5,8 @@ Vehtari et al. (2021) for R-hat, effective sample sizes and rank plots.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,16 @@ from qvr_core.inference.mcmc.warnings import SHORTEST, statistic
 from qvr_core.runs.figures.loo import called
 from qvr_core.runs.record.protocol import Message
 from qvr_core.runs.record.store import RunDirectory
-from qvr_core.runs.record.summary import Density, Element, SiteSummary, Summary, write_summary
+from qvr_core.runs.record.summary import (
+    Band,
+    ChainDraws,
+    Density,
+    Element,
+    Predictive,
+    SiteSummary,
+    Summary,
+    write_summary,
+)
 
 Draws = NDArray[np.float64]
 
@@ -23,6 +34,10 @@ MOST_OF_SITE, MOST_IN_ALL = 64, 400
 LOOKED_AT = 1_000
 """Numbers of a site whose R-hat is looked at: of a larger one evenly spread ones."""
 BINS, RANK_BINS = 32, 20
+MOST_DRAWN, MOST_TRACED, MOST_DIVERGED = 12, 200, 200
+"""Numbers with draws; draws of a chain, and those of them that diverged."""
+MOST_PREDICTED, PREDICTED_BINS, MOST_BINS = 8, 24, 40
+"""Observed steps, most bins of each, and bins of whole numbers."""
 TAILS = (0.001, 0.999)
 """What lies between the ends of a density."""
 
@@ -48,7 +63,102 @@ def summary_of(tree: Any) -> Summary:
         sites.append(_site(str(name), value, before, min(room, MOST_OF_SITE), chained=chained))
         room -= len(sites[-1].elements)
     chains, draws = posterior.sizes.get("chain", 0), posterior.sizes.get("draw", 0)
-    return Summary(chains=chains, draws=draws, sites=tuple(sites))
+    drawn = _worth_drawing(sites)
+    return Summary(
+        chains=chains,
+        draws=draws,
+        sites=tuple(sites),
+        drawn=drawn,
+        traces=tuple(_traces(tree, drawn)),
+        predictive=tuple(predictive(tree)),
+    )
+
+
+def _worth_drawing(sites: list[SiteSummary]) -> tuple[str, ...]:
+    """Single numbers first, then elements whose chains disagree most; `MOST_DRAWN` at most."""
+    single = [one for site in sites if site.size == 1 for one in site.elements]
+    others = [one for site in sites if site.size > 1 for one in site.elements]
+    others.sort(key=lambda one: -(one.r_hat or 0.0))
+    return tuple(one.name for one in [*single, *others] if one.density is not None)[:MOST_DRAWN]
+
+
+def _traces(tree: Any, drawn: tuple[str, ...]) -> Iterator[ChainDraws]:
+    """Evenly spread draws of each chain, and those at which it diverged."""
+    columns: dict[str, Draws] = {}
+    for name, value in tree["posterior"].data_vars.items():
+        wanted = [(at, label) for at, label in enumerate(called(str(name), value)) if label in drawn]
+        if wanted:
+            flat = _flat(value.to_numpy())
+            columns |= {label: flat[:, :, at] for at, label in wanted}
+    if not columns:
+        return
+    chains, draws = next(iter(columns.values())).shape
+    stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
+    bad = stats["diverging"].to_numpy() if "diverging" in stats else np.zeros((chains, draws), dtype=bool)
+    spread = np.unique(np.linspace(0, draws - 1, min(draws, MOST_TRACED)).astype(int))
+    for chain in range(chains):
+        diverged = np.flatnonzero(bad[chain])[:MOST_DIVERGED]
+        kept = np.union1d(spread, diverged)
+        yield ChainDraws(
+            draws=tuple(kept.tolist()),
+            diverging=tuple(np.flatnonzero(bad[chain][kept]).tolist()),
+            values=tuple(tuple(map(_rounded, columns[label][chain, kept])) for label in drawn),
+        )
+
+
+def _rounded(value: Any) -> float | None:
+    return float(f"{value:.5g}") if np.isfinite(value) else None
+
+
+# ---------------------------------------------------------------- predictions
+
+
+def predictive(tree: Any) -> Iterator[Predictive]:
+    """The data of each observed step beside draws of it from the posterior and the prior, where these are stored."""
+    observed = tree["observed_data"].data_vars if "observed_data" in tree.children else {}
+    for name, value in list(observed.items())[:MOST_PREDICTED]:
+        data = np.asarray(value.to_numpy(), dtype=np.float64).ravel()
+        data = data[np.isfinite(data)]
+        groups = {one: _drawn_again(tree, f"{one}_predictive", name) for one in ("posterior", "prior")}
+        if not data.size or groups["posterior"] is None:
+            continue
+        edges = _edges(data, groups["posterior"])
+        bands = {one: None if drawn is None else _band(drawn, edges) for one, drawn in groups.items()}
+        shares = np.histogram(data, edges)[0] / data.size
+        low, high = float(edges[0]), float(edges[-1])
+        yield Predictive(name=str(name), low=low, high=high, observed=tuple(shares.tolist()), **bands)
+
+
+def _drawn_again(tree: Any, group: str, name: str) -> Draws | None:
+    """Draws of an observed step, (draws, elements): `MOST_TRACED` of them, evenly spread."""
+    if group not in tree.children or name not in tree[group].data_vars:
+        return None
+    flat = _flat(tree[group][name].to_numpy())
+    flat = flat.reshape(-1, flat.shape[2])
+    return flat[np.unique(np.linspace(0, len(flat) - 1, min(len(flat), MOST_TRACED)).astype(int))]
+
+
+def _edges(data: Draws, drawn: Draws) -> Draws:
+    """Of bins over the data and nearly all that the posterior predicts; of few whole numbers one for each."""
+    finite = drawn[np.isfinite(drawn)]
+    low, high = (float(one) for one in np.quantile(finite, (0.005, 0.995))) if finite.size else (0.0, 0.0)
+    low, high = min(low, float(data.min())), max(high, float(data.max()))
+    whole = bool((data == data.round()).all() and (finite == finite.round()).all())
+    if whole and high - low < MOST_BINS:
+        return np.arange(np.floor(low), np.ceil(high) + 2) - 0.5
+    bins = min(PREDICTED_BINS, 2 * (1 + math.ceil(math.log2(data.size))))
+    return np.linspace(low, high if high > low else low + 1.0, bins + 1)
+
+
+def _band(drawn: Draws, edges: Draws) -> Band:
+    each = np.array([np.histogram(one[np.isfinite(one)], edges)[0] / max(1, one.size) for one in drawn])
+    low, high = np.quantile(each, (0.05, 0.95), axis=0)
+    return Band(
+        mean=tuple(each.mean(0).tolist()),
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        outside=float(1 - each.sum(1).mean()),
+    )
 
 
 def _site(name: str, value: Any, prior: Any, room: int, *, chained: bool) -> SiteSummary:

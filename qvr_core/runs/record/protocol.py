@@ -237,8 +237,8 @@ class Check(Frozen):
         return not self.passed and self.name not in ROUGH and not alone
 
 
-ROUGH = frozenset(("bulk ESS", "tail ESS", "MCSE", "mixing"))
-"""Checks that ask for more draws."""
+ROUGH = frozenset(("bulk ESS", "tail ESS", "MCSE", "mixing", "Pareto k"))
+"""Checks that ask for more draws, or say that only a leave-one-out figure is rough."""
 
 
 class Finished(Frozen):

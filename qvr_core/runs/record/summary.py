@@ -50,12 +50,45 @@ class SiteSummary(Frozen):
     elements: tuple[Element, ...]
 
 
+class ChainDraws(Frozen):
+    """Some draws of one chain: their numbers, the places in `draws` of those at which it diverged, and the values of
+    each of the summary's `drawn` at them."""
+
+    draws: tuple[int, ...]
+    diverging: tuple[int, ...] = ()
+    values: tuple[tuple[float | None, ...], ...]
+
+
+class Band(Frozen):
+    """Shares of drawn values in bins: their mean over the draws, their 5 % and 95 % quantiles, and the share of all
+    values that lies in no bin."""
+
+    mean: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    outside: float
+
+
+class Predictive(Frozen):
+    """An observed step: shares of its data in bins of equal width between `low` and `high`, and of what is drawn."""
+
+    name: str
+    low: float
+    high: float
+    observed: tuple[float, ...]
+    posterior: Band | None = None
+    prior: Band | None = None
+
+
 class Summary(Frozen):
-    """Of a whole run."""
+    """Of a whole run.  `drawn` names the numbers of which some draws stand in `traces`."""
 
     chains: int
     draws: int
     sites: tuple[SiteSummary, ...]
+    drawn: tuple[str, ...] = ()
+    traces: tuple[ChainDraws, ...] = ()
+    predictive: tuple[Predictive, ...] = ()
 
 
 def write_summary(run: RunDirectory, summary: Summary) -> None:

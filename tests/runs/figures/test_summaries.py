@@ -74,3 +74,37 @@ def test_a_summary_is_read_as_it_was_written_and_damage_is_told(tmp_path: Path) 
     run.summary.write_bytes(b" " * (MOST_BYTES + 1))
     with pytest.raises(DamagedFile, match="larger"):
         read_summary(run)
+
+
+def test_traces_hold_the_draws_that_diverged() -> None:
+    tree = fit()
+    bad = np.zeros((4, 200), dtype=bool)
+    bad[2, 77] = True
+    tree["/sample_stats"] = xarray.Dataset({"diverging": (BOTH, bad)})
+    summary = summary_of(tree)
+    drawn = tree["posterior"]["theta"].to_numpy()
+    chain = summary.traces[2]
+    assert [chain.draws[at] for at in chain.diverging] == [77]
+    at = chain.diverging[0]
+    for label, values in zip(summary.drawn, chain.values, strict=True):
+        assert values[at] == pytest.approx(drawn[2, 77, ["s0", "s1", "s2"].index(label[6:8])], rel=1e-4)
+
+
+def test_predictions_stand_beside_the_data_in_the_same_bins() -> None:
+    tree, generator = fit(), np.random.default_rng(4)
+    data = generator.poisson(3.0, size=400)
+    again = generator.poisson(3.0, size=(4, 200, 400))
+    prior = generator.poisson(90.0, size=(1, 500, 400))
+    tree["/observed_data"] = xarray.Dataset({"y": (("row",), data)})
+    tree["/posterior_predictive"] = xarray.Dataset({"y": ((*BOTH, "row"), again)})
+    tree["/prior_predictive"] = xarray.Dataset({"y": ((*BOTH, "row"), prior)})
+    (one,) = summary_of(tree).predictive
+    assert one.name == "y" and sum(one.observed) == pytest.approx(1.0)
+    assert one.observed[0] == pytest.approx((data == 0).mean())
+    assert one.posterior is not None and one.prior is not None
+    assert one.posterior.mean[0] == pytest.approx(float(np.exp(-3.0)), abs=0.01)
+    assert all(
+        low <= middle <= high
+        for low, middle, high in zip(one.posterior.low, one.posterior.mean, one.posterior.high, strict=True)
+    )
+    assert one.prior.outside > 0.99

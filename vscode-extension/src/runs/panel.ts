@@ -1,10 +1,11 @@
 /** The run panel: one webview per run, fed with the run's events. */
 import * as vscode from "vscode";
-import type { RunEvent } from "../protocol";
+import type { RunEvent, RunOverview } from "../protocol";
 import { html, icons } from "../webview";
 import type { FromRun, ToRun } from "./messages";
 import type { Runs } from "./runs";
-import type { RunState } from "./state";
+import { isOver, type RunState } from "./state";
+import { differences, readSummary } from "./summary";
 
 /** Events wait this long for one another before they go to the page. */
 const PACE_MS = 100;
@@ -35,6 +36,9 @@ class RunPanel {
       this.send({ type: "status", status: run.status });
       return;
     }
+    if (isOver(run)) {
+      void this.sendSummary(run);
+    }
     this.waiting.push(event);
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
@@ -51,6 +55,7 @@ class RunPanel {
         if (run) {
           this.panel.title = run.program || run.runId;
           this.send({ type: "run", run });
+          await this.sendSummary(run);
         }
         break;
       }
@@ -73,6 +78,17 @@ class RunPanel {
           this.send({ type: "sample", text: error instanceof Error ? error.message : String(error), failed: true });
         }
         break;
+      case "site":
+        await reveal(this.runs.get(this.runId), message.site);
+        break;
+      case "compare": {
+        const [mine, other] = [this.runs.get(this.runId), await this.runs.load(message.runId)];
+        if (mine && other) {
+          const differing = await differences(mine.directory, other.directory);
+          this.send({ type: "compared", run: other, summary: await readSummary(other.directory), differences: differing });
+        }
+        break;
+      }
       case "source": {
         const uri = this.runs.get(this.runId)?.uri;
         if (uri) {
@@ -83,6 +99,15 @@ class RunPanel {
     }
   }
 
+  /** What the fit says of every number, where it has ended, and the runs that it can be compared with. */
+  private async sendSummary(run: RunState): Promise<void> {
+    const summary = isOver(run) ? await readSummary(run.directory) : undefined;
+    const known = await this.runs.list().catch(() => []);
+    const others = known.filter((one) => one.program === run.program && one.runId !== run.runId);
+    const label = (one: RunOverview) => `${one.runId} · ${one.algorithm} · ${one.status}`;
+    this.send({ type: "summary", summary, others: others.map((one) => ({ runId: one.runId, label: label(one) })) });
+  }
+
   private send(message: ToRun): void {
     void this.panel.webview.postMessage(message);
   }
@@ -90,6 +115,18 @@ class RunPanel {
   dispose(): void {
     clearTimeout(this.timer);
   }
+}
+
+/** Put the cursor on the step of a run's program that binds a name: the diagram follows it. */
+async function reveal(run: RunState | undefined, site: string): Promise<void> {
+  if (!run?.uri) {
+    return;
+  }
+  const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(run.uri));
+  const symbols = await vscode.commands.executeCommand<vscode.DocumentSymbol[] | undefined>("vscode.executeDocumentSymbolProvider", document.uri);
+  const step = (symbols ?? []).find((symbol) => symbol.name === run.program)?.children.find((child) => child.name === site);
+  const selection = step && new vscode.Range(step.selectionRange.start, step.selectionRange.start);
+  await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.One, ...(selection ? { selection } : {}) });
 }
 
 export class RunPanels implements vscode.Disposable, vscode.WebviewPanelSerializer<{ runId: string }> {

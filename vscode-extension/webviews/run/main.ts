@@ -1,25 +1,33 @@
 /** The page of the run panel. */
 import uplotCss from "uplot/dist/uPlot.min.css";
 import type { FromRun, ToRun } from "../../src/runs/messages";
-import { canResume, isOver, summary, take, type RunState } from "../../src/runs/state";
+import type { Summary } from "../../src/runs/figures";
+import { canResume, gravePoints, isOver, summary, take, type RunState } from "../../src/runs/state";
 import { count, duration } from "../../src/runs/words";
 import { el, style } from "../dom";
 import { Chart, type Line } from "./chart";
 import { posteriorTable } from "./posterior";
+import { compareView, type Other } from "./compare";
+import { chainsView, pairsView, posteriorView, predictiveView } from "./views";
 import css from "./run.css";
 
 interface Kept {
   runId: string;
   log: boolean;
   smoothed: boolean;
+  tab: Tab;
 }
 
+/** `first` is the loss of a fit, or the acceptance and the chains of a sampler. */
+type Tab = "first" | "posterior" | "pairs" | "predictive" | "compare";
+
 const vscode = acquireVsCodeApi<Kept>();
-const send = (type: FromRun["type"]): void => vscode.postMessage({ type });
+type Plain = Exclude<FromRun, { type: "site" } | { type: "compare" }>["type"];
+const send = (type: Plain): void => vscode.postMessage({ type });
 
 style(uplotCss);
 style(css);
-const button = (type: FromRun["type"], label: string, kind = "secondary") => el("button", { class: kind, click: () => send(type) }, label);
+const button = (type: Plain, label: string, kind = "secondary") => el("button", { class: kind, click: () => send(type) }, label);
 const toggle = (label: string, name: "log" | "smoothed") =>
   el("label", {}, el("input", { type: "checkbox", "data-name": name, change: (event) => keep({ [name]: (event.target as HTMLInputElement).checked }) }), ` ${label}`);
 
@@ -31,6 +39,8 @@ const line = el("p", { class: "line", "aria-live": "polite" });
 const cancel = button("cancel", "Cancel", "primary");
 const resume = button("resume", "Resume", "primary");
 const charts = el("div", { class: "chart" });
+const tabs = el("nav", { class: "tabs", role: "tablist" });
+const pages = el("section", { class: "page", role: "tabpanel" });
 const controls = el("div", { class: "controls" }, toggle("log scale", "log"), toggle("smoothed only", "smoothed"));
 const figures = el("section", { class: "figures" });
 const table = el("section", {});
@@ -42,9 +52,11 @@ document.getElementById("root")?.append(
   facts,
   bar,
   line,
+  tabs,
   controls,
   charts,
   figures,
+  pages,
   table,
   el("p", {}, write),
   written,
@@ -53,6 +65,9 @@ document.getElementById("root")?.append(
 
 const chart = new Chart(charts);
 let run: RunState | undefined;
+let summarised: Summary | undefined;
+let others: { runId: string; label: string }[] = [];
+let other: Other | undefined;
 
 window.addEventListener("message", ({ data }: MessageEvent<ToRun>) => {
   switch (data.type) {
@@ -62,6 +77,14 @@ window.addEventListener("message", ({ data }: MessageEvent<ToRun>) => {
       break;
     case "events":
       data.events.forEach((event) => run && take(run, event));
+      break;
+    case "summary":
+      ({ summary: summarised, others } = data);
+      drawnPage = "";
+      break;
+    case "compared":
+      other = data;
+      drawnPage = "";
       break;
     case "sample":
       write.disabled = false;
@@ -99,8 +122,9 @@ function requestDraw(): void {
 
 function draw(shown: RunState): void {
   title.textContent = `${shown.program || shown.runId} · ${shown.algorithm.toUpperCase()}`;
-  status.textContent = shown.status;
-  status.className = `status ${shown.status}`;
+  const doubtful = gravePoints(shown.ending).length > 0;
+  status.textContent = doubtful ? "finished, not to be trusted" : shown.status;
+  status.className = `status ${doubtful ? "doubtful" : shown.status}`;
   cancel.hidden = isOver(shown);
   cancel.disabled = shown.status === "cancelling";
   resume.hidden = !canResume(shown.status);
@@ -113,12 +137,89 @@ function draw(shown: RunState): void {
   bar.max = Math.max(1, shown.steps);
   bar.value = shown.step;
   line.textContent = progressLine(shown);
-  drawChart(shown);
+  drawTabs(shown);
+  const first = currentTab(shown) === "first";
+  if (first) {
+    drawChart(shown);
+  } else {
+    charts.hidden = controls.hidden = true;
+  }
+  figures.hidden = table.hidden = !first;
+  drawPage(shown);
   figures.replaceChildren(...figureTiles(shown));
   // Only text runs know the entropies of their text.
   write.hidden = shown.baselines === null || !["finished", "cancelled"].includes(shown.status);
   table.replaceChildren(...posteriorTable(shown.posterior));
   notes.replaceChildren(...shown.notes.map((note) => el("li", { class: note.level }, note.text)), ...log(shown));
+}
+
+function tabsOf(shown: RunState): [Tab, string][] {
+  const found: [Tab, string][] = [["first", shown.algorithm === "nuts" ? "Chains" : "Loss"]];
+  if (summarised && summarised.sites.length > 0) {
+    found.push(["posterior", "Posterior"]);
+  }
+  if ((summarised?.drawn?.length ?? 0) > 1) {
+    found.push(["pairs", "Pairs"]);
+  }
+  if ((summarised?.predictive?.length ?? 0) > 0) {
+    found.push(["predictive", "Predictive"]);
+  }
+  if (others.length > 0 && isOver(shown)) {
+    found.push(["compare", "Compare"]);
+  }
+  return found;
+}
+
+function currentTab(shown: RunState): Tab {
+  const { tab } = state();
+  return tabsOf(shown).some(([name]) => name === tab) ? tab : "first";
+}
+
+function drawTabs(shown: RunState): void {
+  const found = tabsOf(shown);
+  const current = currentTab(shown);
+  tabs.hidden = found.length < 2;
+  tabs.replaceChildren(
+    ...found.map(([name, label]) => el("button", { role: "tab", "aria-selected": String(name === current), class: name === current ? "tab current" : "tab", click: () => keep({ tab: name }) }, label)),
+  );
+}
+
+/** What stands on the page, so that events of a run do not draw it again. */
+let drawnPage = "";
+
+function drawPage(shown: RunState): void {
+  const tab = currentTab(shown);
+  if (drawnPage === tab) {
+    return;
+  }
+  drawnPage = tab;
+  const choose = (site: string): void => vscode.postMessage({ type: "site", site });
+  pages.replaceChildren(...page(shown, tab, choose));
+}
+
+function page(shown: RunState, tab: Tab, choose: (site: string) => void): HTMLElement[] {
+  if (tab === "compare") {
+    return [picker(), ...(other ? compareView(shown, summarised, other) : [])];
+  }
+  if (!summarised) {
+    return [];
+  }
+  switch (tab) {
+    case "first":
+      return chainsView(summarised, choose);
+    case "posterior":
+      return posteriorView(summarised, choose);
+    case "pairs":
+      return pairsView(summarised, [], choose);
+    case "predictive":
+      return predictiveView(summarised, choose);
+  }
+}
+
+function picker(): HTMLElement {
+  const options = others.map((one) => el("option", { value: one.runId, selected: one.runId === other?.run.runId }, one.label));
+  const change = (event: Event): void => vscode.postMessage({ type: "compare", runId: (event.target as HTMLSelectElement).value });
+  return el("label", {}, "Compare with ", el("select", { change, "aria-label": "Compare with" }, el("option", { value: "" }, "…"), ...options));
 }
 
 function generate(): void {
@@ -165,10 +266,10 @@ function figureTiles(shown: RunState): HTMLElement[] {
   const tile = (label: string, value: string, hint = "") =>
     tiles.push(el("div", { class: "tile", title: hint }, el("b", {}, value), el("span", {}, label)));
   const last = shown.series.smoothed.at(-1) ?? shown.series.loss.at(-1);
-  if (last !== null && last !== undefined) {
+  const heldOut = shown.heldOut.at(-1) ?? (shown.ending?.event === "finished" ? shown.ending.held_out : undefined);
+  if (last !== null && last !== undefined && !heldOut) {
     tile("−ELBO per row", last.toFixed(3), "smoothed; nats");
   }
-  const heldOut = shown.heldOut.at(-1) ?? (shown.ending?.event === "finished" ? shown.ending.held_out : undefined);
   if (heldOut) {
     tile("bits per byte, held out", heldOut.bits_per_byte.toFixed(3), `${heldOut.rows} rows, ${heldOut.draws} draws each`);
     tile("one-sample bound", heldOut.bound.toFixed(3));
@@ -200,7 +301,7 @@ function log(shown: RunState): HTMLElement[] {
 }
 
 function state(): Kept {
-  return { ...{ runId: "", log: false, smoothed: false }, ...vscode.getState() };
+  return { ...{ runId: "", log: false, smoothed: false, tab: "first" as Tab }, ...vscode.getState() };
 }
 
 function keep(more: Partial<Kept>): void {

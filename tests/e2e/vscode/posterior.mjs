@@ -1,0 +1,126 @@
+/** A fit that is not to be trusted, as VS Code shows it: figures, squiggles, tabs, and the way to a good one. */
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { Session, eventually } from "./session.mjs";
+
+const SCHOOLS = `object School : FinSet 8
+program schools : School -> School
+    data sigma : School
+    sample mu <- Normal(0.0, 5.0)
+    sample tau <- HalfCauchy(5.0)
+    sample theta : School <- Normal(mu, tau)
+    observe y : School <- Normal(theta, sigma)
+    return theta
+`;
+const DATA = "y,sigma\n28,15\n8,10\n-3,16\n7,11\n-1,9\n1,11\n18,10\n12,18\n";
+const TOML = '[run.schools]\nalgorithm = "nuts"\ndata = "csv:d.csv"\nwarmup = 400\nsamples = 400\nchains = 4\ntarget_accept = 0.95\nengine = "replay"\n';
+
+const session = await Session.start({
+  files: { "schools.qvr": SCHOOLS, "d.csv": DATA, "qvr.toml": TOML.replace("0.95", "0.6") },
+  size: { width: 1600, height: 1000 },
+});
+const { page } = session;
+let count = 0;
+
+async function step(name, act) {
+  count += 1;
+  const label = `fit ${String(count).padStart(2, "0")} ${name}`;
+  try {
+    await act();
+    console.log(`ok ${label}`);
+    await session.screenshot(label.replace(/\W+/g, "-"));
+  } catch (error) {
+    console.log(`FAILED ${label}`);
+    await session.screenshot(`${label.replace(/\W+/g, "-")}-FAILED`).catch(() => undefined);
+    throw error;
+  }
+}
+
+const tab = (frame, name) => frame.getByRole("tab", { name }).click();
+
+try {
+  let frame;
+
+  await step("sample by chains that diverge: no green end", async () => {
+    await session.open("schools.qvr");
+    await eventually("lenses", async () => (await page.locator(".codelens-decoration").count()) > 0, 120_000);
+    await session.command("QVR: Sample by NUTS");
+    frame = await session.webview(".status.doubtful", 240_000);
+    assert.match(await frame.locator(".line").innerText(), /not to be trusted/);
+    assert.ok((await page.locator(".notification-toast", { hasText: "not to be trusted" }).count()) > 0);
+  });
+
+  await step("figures beside the steps, a squiggle at the step to blame", async () => {
+    await session.focusEditor();
+    await eventually("figures", async () => /± .*R̂/.test(await session.shown()), 60_000);
+    await page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
+    await page.keyboard.press("Control+Shift+M");
+    const told = page.locator(".markers-panel .monaco-tl-contents", { hasText: "transitions diverged" });
+    await told.first().waitFor();
+    await page.keyboard.press("Control+J");
+  });
+
+  await step("traces and ranks", async () => {
+    await tab(frame, "Chains");
+    await eventually("traces", async () => (await frame.locator(".trace svg polyline").count()) >= 8);
+  });
+
+  await step("densities; a click leads to the line", async () => {
+    await tab(frame, "Posterior");
+    await eventually("all numbers", async () => (await frame.locator(".densities tbody tr").count()) === 10);
+    assert.ok((await frame.locator("path.prior").count()) >= 10);
+    await frame.getByRole("button", { name: "tau", exact: true }).click();
+    await eventually("the cursor", async () => (await page.locator(".statusbar-item", { hasText: "Ln 5," }).count()) > 0);
+  });
+
+  await step("pairs with divergences in red", async () => {
+    await tab(frame, "Pairs");
+    await frame.locator(".dot.diverging").first().waitFor();
+  });
+
+  await step("predictions beside the data", async () => {
+    await tab(frame, "Predictive");
+    await eventually("posterior and prior", async () => (await frame.locator("polygon.band").count()) === 2);
+  });
+
+  await step("the action writes it non-centred, and the next run has no divergences", async () => {
+    await session.focusEditor();
+    const line = SCHOOLS.split("\n").findIndex((one) => one.includes("theta :"));
+    await session.goTo(line + 1, SCHOOLS.split("\n")[line].indexOf("theta") + 2);
+    await eventually("the fix is taken", async () => {
+      await page.keyboard.press("Control+.");
+      const fix = page.locator(".action-widget .monaco-list-row", { hasText: "non-centred" }).first();
+      try {
+        await fix.click({ timeout: 4000 });
+        return true;
+      } catch {
+        await page.keyboard.press("Escape");
+        return false;
+      }
+    }, 60_000); // prettier-ignore
+    await eventually("the text", async () => (await session.shown()).includes("[noncentred]"));
+    await page.keyboard.press("Control+S");
+    writeFileSync(session.file("qvr.toml"), TOML);
+    await session.command("QVR: Sample by NUTS");
+    frame = await session.webview('.status.finished', 240_000);
+    assert.match(await frame.locator(".line").innerText(), /0 divergences/);
+    await page.keyboard.press("Control+Shift+M");
+    await eventually("no divergence is told", async () => !(await page.locator(".markers-panel .monaco-tl-contents").allInnerTexts()).some((one) => one.includes("diverged")));
+    await page.keyboard.press("Control+J");
+  });
+
+  await step("two runs compared", async () => {
+    await tab(frame, "Compare");
+    await frame.getByLabel("Compare with").selectOption({ index: 1 });
+    await frame.locator(".forest tbody tr").first().waitFor();
+    const words = await frame.locator(".page").innerText();
+    assert.match(words, /only here: sample theta : School <- Normal\(mu, tau\) \[noncentred\]/);
+    assert.match(words, /target_accept: 0\.95 here, 0\.6 there/);
+  });
+
+  assert.deepEqual(session.violations, []);
+  assert.match(readFileSync(session.file("schools.qvr"), "utf8"), /\[noncentred\]/);
+  console.log("ok all steps");
+} finally {
+  await session.stop();
+}
