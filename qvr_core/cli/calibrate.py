@@ -60,7 +60,7 @@ def calibrate(
             task = bar.add_task(f"{replicates} replicates", total=None)
             ranks = calibration.calibrate(
                 prepared.model, fixed, observed, replicates, fitted=fitted, seed=seed,
-                watch=lambda now: bar.update(task, completed=now.draw + 1, total=now.total),
+                watch=lambda done, total: bar.update(task, completed=done, total=total),
             )  # fmt: skip
     except DataProblem as problem:
         stop(str(problem), 2 if problem.usage else 1)

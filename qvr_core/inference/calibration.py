@@ -6,6 +6,8 @@ rank of the latents among thinned draws of their posterior is uniform where prog
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +20,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from qvr_core.inference.axes import Axis, axes_of
-from qvr_core.inference.mcmc import MCMC, NUTSKernel, Progress
+from qvr_core.inference.density.recorded import recorded, with_data
+from qvr_core.inference.machine.density import NotCompiled, machine_density
+from qvr_core.inference.mcmc import MCMC, NUTSKernel
+from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.programs.program import ProgramModule
@@ -39,6 +44,8 @@ SIMULATED = 20_000
 """Uniform samples that the envelope of their distribution function is read off."""
 
 Array = NDArray[Any]
+Watch = Callable[[int, int], None]
+"""Is told how much is done, and of how much."""
 
 
 class ReplicatePotential(ProgramPotential):
@@ -48,6 +55,13 @@ class ReplicatePotential(ProgramPotential):
         super().__init__(model, None, {**data, **{name: value[0] for name, value in observed.items()}})
         self.replicates = {name: Cell(_real(value, self.dtype), True) for name, value in observed.items()}
         self.count = len(next(iter(observed.values())))
+
+    def one(self, observed: Mapping[str, Tensor]) -> ReplicatePotential:
+        """The density of a single chain given other values of what is observed."""
+        found = copy.copy(self)
+        found.observations, found.count, found.record = {**self.observations, **observed}, 0, False
+        found._expanded = {}
+        return found
 
     def _inputs(self, chains: int) -> tuple[Any, Mapping[str, Any]]:
         value, given = super()._inputs(chains)
@@ -100,12 +114,13 @@ def calibrate(
     *,
     fitted: ProgramModule | None = None,
     seed: int = 0,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Watch | None = None,
 ) -> list[Rank]:
     """The ranks of all latents of a program without an input, each element by its place.
 
     `observed` are values of the observed steps, of which only the shapes count.  `fitted` is the program whose
-    posterior is asked for, the same one by default.  All replicates are chains of one execution.  Raises
+    posterior is asked for, the same one by default.  The density is recorded once, and each replicate is a chain of
+    machine code; where there is none for it, all replicates are chains of one execution.  Raises
     `InputProblem` where a latent has no prior to draw from or cannot be moved.
     """
     if model.program.uses_input or any(True for _ in model.parameters()):
@@ -114,13 +129,46 @@ def calibrate(
     other = fitted or model
     potential = ReplicatePotential(other, data, {name: drawn[name] for name in observed})
     chains = MCMC(NUTSKernel(max_tree_depth=MOST_DEPTH), WARMUP, DRAWS * THIN, replicates, seed=seed, engine="replay")
-    result = chains.chains_of(potential, chains.seeds(), watch)
-    names = [name for name in result.samples if name in latents]
-    found = [(name, at, ranks) for name in names for at, ranks in _ranks(latents[name], result.samples[name])]
+    told = watch or (lambda done, total: None)
+    try:
+        samples = _compiled(chains, potential, {name: drawn[name] for name in observed}, told)
+    except NotCompiled:
+        together = chains.chains_of(potential, chains.seeds(), lambda now: told(now.draw + 1, now.total))
+        samples = together.samples
+    names = [name for name in samples if name in latents]
+    found = [(name, at, ranks) for name in names for at, ranks in _ranks(latents[name], samples[name])]
     limit = envelope(replicates, DRAWS, SURE / max(len(found), 1))
     axes = axes_of(model, data)
     called = {name: _elements(name, latents[name], axes.get(name, ())) for name in names}
     return [Rank(called[n][at], tuple(r.tolist()), DRAWS, distance(r, DRAWS), limit) for n, at, r in found]
+
+
+def _compiled(
+    chains: MCMC, potential: ReplicatePotential, observed: Mapping[str, Tensor], watch: Watch
+) -> dict[str, Tensor]:
+    """The draws of a chain a replicate, (replicates, draws, …).  Raises `NotCompiled`."""
+    names = list(observed)
+    data = [tuple(_real(observed[name][at], potential.dtype) for name in names) for at in range(potential.count)]
+    q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
+
+    def density(position: Tensor, *given: Tensor) -> tuple[Tensor, Tensor]:
+        return potential.one(dict(zip(names, given, strict=True))).plain_value_and_grad(position)
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            graph = recorded(density, q, *data[0])
+    except Exception as error:
+        raise NotCompiled(f"it cannot be recorded ({type(error).__name__})") from error
+    found: list[dict[str, Tensor]] = []
+    for seed, given in zip(chains.seeds(), data, strict=True):
+        one = potential.one(dict(zip(names, given, strict=True)))
+        made = machine_density(one.plain_value_and_grad, q, with_data(graph, given))
+        run = MCMC(chains.kernel, chains.num_warmup, chains.num_samples, 1, engine="compiled")
+        run.choice = Choice("compiled", made)
+        found.append(run.chains_of(one, [seed], None).samples)
+        watch(len(found), len(data))
+    return {name: torch.cat([each[name] for each in found]) for name in found[0]}
 
 
 def _elements(name: str, value: Tensor, axes: Sequence[Axis]) -> list[str]:

@@ -6,8 +6,9 @@ is taken only where it gives what the plain function gives at other positions, t
 
 from __future__ import annotations
 
+import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -94,13 +95,26 @@ def traced(function: ValueAndGrad, q: Tensor, *, compile: bool = False) -> Value
         return None
 
 
-def recorded(function: ValueAndGrad, q: Tensor) -> fx.GraphModule:
-    """The operations of `function` at positions like `q`; what works in place is written as what gives a new tensor,
-    since only such a graph can be simplified.  Raises where values decide what is done."""
+def recorded(function: Callable[..., tuple[Tensor, Tensor]], q: Tensor, *data: Tensor) -> fx.GraphModule:
+    """The operations of `function` at positions like `q`, and of `data` that it takes beside; what works in place is
+    written as what gives a new tensor, since only such a graph can be simplified.  Raises where values decide what is
+    done."""
     # a bound method would be counted with its self
-    graph = make_fx(lambda position: function(position))(q)  # noqa: PLW0108
+    graph = make_fx(lambda *given: function(*given))(q, *data)  # noqa: PLW0108
     # autograd has its say first: functionalize allows none inside
-    return make_fx(functionalize(graph, remove="mutations"))(q) if _mutates(graph) else graph
+    return make_fx(functionalize(graph, remove="mutations"))(q, *data) if _mutates(graph) else graph
+
+
+def with_data(graph: fx.GraphModule, data: Sequence[Tensor]) -> fx.GraphModule:
+    """A recorded graph whose arguments behind the position have become constants."""
+    made = copy.deepcopy(graph)
+    for number, (node, value) in enumerate(zip(made.graph.find_nodes(op="placeholder")[1:], data, strict=True)):
+        made.register_buffer(f"data_{number}", value)
+        with made.graph.inserting_before(node):
+            node.replace_all_uses_with(made.graph.get_attr(f"data_{number}"))
+        made.graph.erase_node(node)
+    made.recompile()
+    return made
 
 
 def _agrees(function: ValueAndGrad, replay: ValueAndGrad, q: Tensor) -> bool:

@@ -69,10 +69,10 @@ class NotCompiled(Exception):
         self.surprising = surprising
 
 
-def text_of(function: ValueAndGrad, q: Tensor) -> tuple[Text, int]:
-    """The loops of `function` at one chain's position (1, D) as text with its constants, and its width.  Raises
-    `Unknown`."""
-    graph = recorded(function, q)
+def text_of(function: ValueAndGrad, q: Tensor, graph: fx.GraphModule | None = None) -> tuple[Text, int]:
+    """The loops of `function` at one chain's position (1, D) as text with its constants, and its width; `graph` where
+    it is recorded already.  Raises `Unknown`."""
+    graph = recorded(function, q) if graph is None else graph
     if len(graph.graph.nodes) > MOST_OPERATIONS:
         raise Unknown(f"so large a graph ({len(graph.graph.nodes)} operations)")
     texts: list[Text] = []
@@ -93,9 +93,9 @@ def _lowering(graph: fx.GraphModule, q: Tensor, *, repeats: bool) -> Lowering:
     return Lowering(graph, node_values(graph, q), repeats=repeats)
 
 
-def machine_density(function: ValueAndGrad, q: Tensor) -> MachineDensity:
-    """`function` compiled at positions like `q` (1, D).  Raises `NotCompiled` where it has no loops, where there is no
-    compiler, or where the two differ."""
+def machine_density(function: ValueAndGrad, q: Tensor, graph: fx.GraphModule | None = None) -> MachineDensity:
+    """`function` compiled at positions like `q` (1, D), from its `graph` where it is recorded already.  Raises
+    `NotCompiled` where it has no loops, where there is no compiler, or where the two differ."""
     if not available():
         raise NotCompiled("numba is not installed (pip install numba)")
     if q.dtype != torch.float64:
@@ -105,7 +105,7 @@ def machine_density(function: ValueAndGrad, q: Tensor) -> MachineDensity:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            text, width = text_of(function, q)
+            text, width = text_of(function, q, graph)
         except Unknown as unknown:
             raise NotCompiled(f"there are no loops for {unknown}") from None
         except Exception as error:

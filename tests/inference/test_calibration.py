@@ -1,0 +1,107 @@
+"""Simulation-based calibration of the compiled sampler: ranks are uniform, and those of a wrong program are not."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from qvr_core.dsl import loads
+from qvr_core.inference import calibration
+from qvr_core.inference.calibration import calibrate, verdict
+
+Observed = dict[str, Tensor]
+
+
+def reals(*shape: int) -> Observed:
+    return {"y": torch.zeros(shape, dtype=torch.float64)}
+
+
+def wholes(*shape: int) -> Observed:
+    return {"y": torch.zeros(shape, dtype=torch.int64)}
+
+
+NORMAL = """
+object Row : FinSet 10
+program normal : Row -> Row
+    sample mu <- Normal(0.0, 1.0)
+    sample sigma <- HalfNormal(1.0)
+    observe y : Row <- Normal(mu, sigma)
+    return mu
+"""
+SIMPLEX = """
+object Row : FinSet 20
+object Kind : FinSet 3
+program simplex : Row -> Row
+    sample p <- Dirichlet([1.0, 2.0, 3.0])
+    observe y : Row <- Categorical(p)
+    return p
+"""
+MIXTURE = """
+object Row : FinSet 20
+object Kind : FinSet 2
+program mixture : Row -> Row
+    sample share <- Beta(2.0, 2.0)
+    sample c : Ordered 2 <- Normal(0.0, 2.0)
+    marginalize z : Row <- Categorical([share, 1 - share])
+        observe y : Row <- Normal(c[z], 0.7)
+    return c
+"""
+HIERARCHICAL = """
+object Group : FinSet 8
+program hierarchical : Group -> Group
+    sample mu <- Normal(0.0, 2.0)
+    sample tau <- HalfNormal(1.0)
+    sample theta : Group <- Normal(mu, tau) [noncentred]
+    observe y : Group <- Normal(theta, 1.0)
+    return theta
+"""
+ORDERED = """
+object Row : FinSet 30
+object Rating : FinSet 4
+program ordered : Row -> Row
+    sample b <- Normal(0.0, 1.0)
+    sample cuts : Ordered 3 <- Normal(0.0, 2.0)
+    observe y : Row <- OrderedLogistic(b, cuts)
+    return cuts
+"""
+PROGRAMS = {
+    "normal": (NORMAL, reals(10)),
+    "simplex": (SIMPLEX, wholes(20)),
+    "mixture": (MIXTURE, reals(20)),
+    "hierarchical": (HIERARCHICAL, reals(8)),
+    "ordered": (ORDERED, wholes(30)),
+}
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing falls back to chains of one execution unnoticed."""
+
+    def refused(*_: object) -> None:
+        raise AssertionError("chains of torch")
+
+    monkeypatch.setattr(calibration.MCMC, "_chains", refused)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", ["hierarchical"])
+def test_five_hundred_replicates_are_uniform(name: str) -> None:
+    text, observed = PROGRAMS[name]
+    ranks = calibrate(loads(text).morphism, {}, observed, 500, seed=3)
+    assert ranks
+    assert {rank.name: verdict(rank) for rank in ranks} == {rank.name: "uniform" for rank in ranks}
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_replicate_is_the_chain_that_it_would_be_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recording once for all changes no rank."""
+    monkeypatch.setattr(calibration, "WARMUP", 50)
+    monkeypatch.setattr(calibration, "THIN", 1)
+    text, observed = PROGRAMS[name]
+    model = loads(text).morphism
+    once = calibrate(model, {}, observed, 12, seed=1)
+    monkeypatch.setattr(calibration, "with_data", lambda graph, data: None)
+    assert once == calibrate(model, {}, observed, 12, seed=1)
