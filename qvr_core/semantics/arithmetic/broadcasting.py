@@ -61,7 +61,8 @@ def event_axes(value: ValueType) -> list[Axis] | None:
         size = width(space)
         return [] if size == 1 else [(size, value.event)]
     if isinstance(space, Constrained):
-        return [(space.size, value.event)] * (1 if space.vector else 2)
+        axis: Axis = (space.size, value.event)
+        return [axis] if space.vector else [axis, axis]
     if isinstance(space, Product) and is_real(space):
         return [(width(space), None)]
     return None
