@@ -74,6 +74,7 @@ def test_a_program_shown_is_the_example(name: str) -> None:
         "README.md",
         "examples/README.md",
         "examples/statistics/README.md",
+        *sorted(f"examples/analyses/{page.name}" for page in (ROOT / "examples" / "analyses").glob("*.md")),
         *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
     ],
 )

@@ -1,0 +1,103 @@
+"""Writes the tables of these analyses from the packages that carry them: `python examples/analyses/make.py`.
+
+Needs what QVR does not: `pip install statsmodels palmerpenguins lifelines libpysal dbfread`. Each function says where
+its numbers come from and under which licence; README.md repeats it beside the tables.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+HERE = Path(__file__).parent
+
+
+def save(name: str, table: pd.DataFrame) -> None:
+    """Numbers have six digits; an unknown one is an empty cell."""
+    table.to_csv(HERE / f"{name}.csv", index=False, float_format="%.6g", lineterminator="\n")
+
+
+def public_domain(name: str) -> pd.DataFrame:
+    """A table of statsmodels.datasets of which its COPYRIGHT says "public domain"."""
+    from statsmodels import datasets
+
+    module = getattr(datasets, name)
+    assert "public domain" in module.COPYRIGHT
+    return module.load_pandas().data
+
+
+def penguins() -> pd.DataFrame:
+    """Gorman, Williams and Fraser (2014), PLoS ONE 9(3); palmerpenguins, CC0."""
+    from palmerpenguins import load_penguins
+
+    return load_penguins()
+
+
+def lifelines_table(name: str) -> pd.DataFrame:
+    """A table that lifelines carries; MIT."""
+    from lifelines import datasets
+
+    return getattr(datasets, f"load_{name}")()
+
+
+def north_carolina() -> pd.DataFrame:
+    """Cressie (1993), Statistics for Spatial Data, pp. 386-389; libpysal, BSD-3-Clause."""
+    from dbfread import DBF
+    from libpysal import examples
+
+    return pd.DataFrame(DBF(examples.get_path("sids2.dbf")))
+
+
+def investment() -> None:
+    table = public_domain("grunfeld").astype({"year": int})
+    save("investment", table[["firm", "year", "invest", "value"]])
+    firms = ["General Motors", "Chrysler", "Unseen Motors"]
+    save("investment_new", pd.DataFrame({"firm": np.repeat(firms, 2), "value": [2000.0, 4000.0] * 3}))
+
+
+def penguin_sex() -> None:
+    table = penguins().dropna(subset=["sex"])
+    mass, male = table["body_mass_g"] / 1000, (table["sex"] == "male").astype(int)
+    save("penguin_sex", pd.DataFrame({"species": table["species"], "mass": mass, "male": male}))
+    kinds = ["Adelie", "Chinstrap", "Gentoo"]
+    save("penguin_sex_new", pd.DataFrame({"species": np.repeat(kinds, 2), "mass": [3.5, 4.5, 3.5, 4.5, 4.5, 5.5]}))
+
+
+def infant_deaths() -> None:
+    table = north_carolina().sort_values("NAME")
+    for name, year in (("infant_deaths", "74"), ("infant_deaths_new", "79")):
+        births = table[f"BIR{year}"].astype(int)
+        share = table[f"NWBIR{year}"] / births
+        deaths = table[f"SID{year}"].astype(int)
+        save(name, pd.DataFrame({"county": table["NAME"], "births": births, "nonwhite": share, "deaths": deaths}))
+
+
+def breast_cancer() -> None:
+    """Schumacher et al. (1994), Journal of Clinical Oncology 12: 686 patients in Germany."""
+    table = lifelines_table("gbsg2")
+    save(
+        "breast_cancer",
+        pd.DataFrame(
+            {
+                "years": table["time"] / 365.25,
+                "censored": 1 - table["cens"],
+                "hormone": (table["horTh"] == "yes").astype(int),
+                "log_nodes": np.log2(table["pnodes"]),
+                "size": (table["tsize"] - 30) / 10,
+                "age": (table["age"] - 50) / 10,
+                "grade": table["tgrade"],
+            }
+        ),
+    )
+    row = {"censored": [0] * 4, "size": [0.0] * 4, "age": [0.0] * 4, "grade": ["II"] * 4}
+    save("breast_cancer_new", pd.DataFrame({"hormone": [0, 1, 0, 1], "log_nodes": [0.0, 0.0, 3.0, 3.0], **row}))
+
+
+TABLES: tuple[Callable[[], None], ...] = (
+    investment, penguin_sex, infant_deaths, breast_cancer
+)  # fmt: skip
+
+if __name__ == "__main__":
+    for write in TABLES:
+        write()

@@ -1,0 +1,142 @@
+"""The pictures of these analyses, each from the newest run of its program: `python pictures.py investment`.
+
+Run it where the runs are (in this folder); it writes NAME.svg.  Needs no more than QVR itself does.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("agg")
+import numpy as np
+import xarray
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+
+from qvr_core.runs.record.store import RunStore
+
+HERE = Path.cwd()
+INK, LIGHT, SEEN = "C0", 0.25, {"color": "black", "marker": ".", "linestyle": "none", "markersize": 4}
+
+
+class Run:
+    """A stored run: `run["posterior", "beta"]` is (draws, …) with its labels; of the observed data (…)."""
+
+    def __init__(self, program: str) -> None:
+        self.path = RunStore(HERE).open(program).posterior
+
+    def __getitem__(self, at: tuple[str, str]) -> xarray.DataArray:
+        group, name = at
+        with xarray.open_dataset(self.path, group=group, engine="h5netcdf") as data:
+            value = data[name].load()
+        return value.stack(sample=("chain", "draw")).transpose("sample", ...) if "chain" in value.dims else value
+
+
+def band(axes: Axes, x: np.ndarray, draws: np.ndarray, colour: str = INK, label: str | None = None) -> None:
+    """The median of draws along x, with its 90 % interval."""
+    low, middle, high = np.quantile(draws, (0.05, 0.5, 0.95), axis=0)
+    axes.fill_between(x, low, high, color=colour, alpha=LIGHT, linewidth=0)
+    axes.plot(x, middle, color=colour, label=label)
+
+
+def forest(axes: Axes, draws: xarray.DataArray, colour: str = INK, shift: float = 0.0, label: str = "") -> None:
+    """Median and 90 % interval of each element, one line an element."""
+    low, middle, high = np.quantile(draws, (0.05, 0.5, 0.95), axis=0)
+    names = draws[draws.dims[-1]].to_numpy()
+    places = np.arange(len(names)) + shift
+    axes.hlines(places, low, high, color=colour)
+    axes.plot(middle, places, "o", color=colour, markersize=4, label=label or None)
+    axes.set_yticks(np.arange(len(names)), [str(name).replace("_", " ") for name in names])
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def investment(run: Run, axes: Axes) -> None:
+    forest(axes, run["posterior", "elasticity"])
+    band_low, middle, band_high = np.quantile(run["posterior", "beta_elasticity"], (0.05, 0.5, 0.95))
+    axes.axvspan(band_low, band_high, color="C1", alpha=LIGHT, linewidth=0)
+    axes.axvline(middle, color="C1", label="mean of the firms")
+    axes.set_xlabel("elasticity of investment in the market value, with 90 % intervals")
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0))
+
+
+def penguin_sex(run: Run, axes: Axes) -> None:
+    even, slope = run["posterior", "even"], run["posterior", "slope"]
+    species = run["constant_data", "species"].to_numpy()
+    mass, male = run["constant_data", "mass"].to_numpy(), run["observed_data", "male"].to_numpy()
+    for k, name in enumerate(even[even.dims[-1]].to_numpy()):
+        own = mass[species == (k if species.dtype.kind in "iuf" else name)]
+        x = np.linspace(own.min(), own.max(), 40)
+        draws = sigmoid(slope.to_numpy()[:, [k]] * (x - even.to_numpy()[:, [k]]))
+        band(axes, x, draws, f"C{k}", str(name))
+    axes.plot(mass, male + 0.02 * np.sin(np.arange(len(mass))), **SEEN, alpha=0.3)
+    axes.set_xlabel("body mass in kg")
+    axes.set_ylabel("probability of being male")
+    axes.legend()
+
+
+def infant_deaths(run: Run, axes: Axes) -> None:
+    deaths = run["observed_data", "deaths"].to_numpy()
+    counts = np.arange(0, 26)
+    for name, colour in (("infant_deaths", "C0"), ("infant_deaths_poisson", "C1")):
+        drawn = Run(name)["posterior_predictive", "deaths"].to_numpy()[::4]
+        shares = np.stack([(drawn >= count).sum(1) for count in counts], 1)
+        label = "Poisson" if name.endswith("poisson") else "negative binomial"
+        band(axes, counts, shares, colour, f"predicted, {label}")
+    axes.plot(counts, [(deaths >= count).sum() for count in counts], **SEEN, label="observed")
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_xlabel("deaths")
+    axes.set_ylabel("counties with so many or more")
+    axes.legend()
+
+
+def breast_cancer(run: Run, axes: Axes) -> None:
+    years, censored = run["observed_data", "years"].to_numpy(), run["constant_data", "censored"].to_numpy()
+    hormone = run["constant_data", "x"].to_numpy()[:, 0]
+    t = np.linspace(0.01, 7, 60)
+    level, sigma = run["posterior", "expected"].to_numpy()[::20], run["posterior", "sigma"].to_numpy()[::20]
+    for treated, colour in ((0, "C1"), (1, "C0")):
+        z = (np.log(t) - level[:, hormone == treated, None]) / sigma[:, None, None]
+        band(axes, t, _above(z).mean(1), colour, "hormonal treatment" if treated else "none")
+        axes.step(
+            *kaplan_meier(years[hormone == treated], censored[hormone == treated]), where="post", color="black", lw=1
+        )
+    axes.set_xlabel("years")
+    axes.set_ylabel("without a relapse")
+    axes.set_ylim(0, 1)
+    axes.legend()
+
+
+def _above(z: np.ndarray) -> np.ndarray:
+    from scipy.special import ndtr
+
+    return ndtr(-z)
+
+
+def kaplan_meier(times: np.ndarray, censored: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The estimate that knows of no model: times of events, and the share that is left."""
+    events = np.unique(times[censored == 0])
+    left = np.cumprod([1 - ((times == t) & (censored == 0)).sum() / (times >= t).sum() for t in events])
+    return np.concatenate([[0], events]), np.concatenate([[1], left])
+
+
+PICTURES: dict[str, Callable[[Run, Axes], None]] = {
+    drawn.__name__: drawn for drawn in (investment, penguin_sex, infant_deaths, breast_cancer)
+}
+
+
+def draw(name: str) -> None:
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.5}):
+        figure, axes = pyplot.subplots(figsize=(6.4, 4), layout="constrained")
+        PICTURES[name](Run(name), axes)
+        figure.savefig(HERE / f"{name}.svg", metadata={"Date": None})
+        pyplot.close(figure)
+
+
+if __name__ == "__main__":
+    for each in sys.argv[1:] or PICTURES:
+        draw(each)

@@ -1,0 +1,117 @@
+"""The posteriors of these analyses by NumPyro, an independent implementation: `python examples/analyses/reference.py`.
+
+Needs `pip install numpyro pandas`; writes reference.json, {analysis: {name: [mean, sd, Monte Carlo error]}}, with which
+tests/examples/test_analyses.py compares what QVR samples.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pandas as pd
+from numpyro import deterministic, sample
+from numpyro.diagnostics import effective_sample_size
+from numpyro.infer import MCMC, NUTS
+
+HERE = Path(__file__).parent
+numpyro.enable_x64()
+
+
+def table(name: str) -> pd.DataFrame:
+    return pd.read_csv(HERE / f"{name}.csv")
+
+
+def codes(column: pd.Series, labels: list[str] | None = None) -> tuple[np.ndarray, int]:
+    """Positions of labels: in order of appearance, or in the order given."""
+    labels = labels or list(column.unique())
+    return np.array([labels.index(cell) for cell in column]), len(labels)
+
+
+def investment() -> None:
+    data = table("investment")
+    firm, firms = codes(data["firm"])
+    level, slope = sample("beta_level", dist.Normal(4, 1)), sample("beta_elasticity", dist.Normal(1, 0.5))
+    tau_level, tau_slope = sample("tau_level", dist.HalfNormal(1)), sample("tau_elasticity", dist.HalfNormal(0.5))
+    L = sample("L", dist.LKJCholesky(2, concentration=2.0))
+    z = sample("z", dist.Normal(0, 1).expand([firms, 2]))
+    sigma = sample("sigma", dist.HalfNormal(0.5))
+    levels = deterministic("level", level + tau_level * z[:, 0])
+    slopes = deterministic("elasticity", slope + tau_slope * z @ L[1])
+    deterministic("correlation", L[1, 0])
+    expected = levels[firm] + slopes[firm] * np.log(data["value"].to_numpy() / 500)
+    sample("invest", dist.LogNormal(expected, sigma), obs=data["invest"].to_numpy())
+
+
+def penguin_sex() -> None:
+    data = table("penguin_sex")
+    species, kinds = codes(data["species"], ["Adelie", "Chinstrap", "Gentoo"])
+    even = sample("even", dist.Normal(4.2, 1).expand([kinds]))
+    slope = sample("slope", dist.Normal(0, 4).expand([kinds]))
+    logits = slope[species] * (data["mass"].to_numpy() - even[species])
+    sample("male", dist.Bernoulli(logits=logits), obs=data["male"].to_numpy())
+
+
+def infant_deaths() -> None:
+    data = table("infant_deaths")
+    rate, race = sample("rate", dist.Normal(np.log(0.002), 1)), sample("race", dist.Normal(0, 1))
+    dispersion = sample("dispersion", dist.HalfNormal(0.5))
+    expected = data["births"].to_numpy() * jnp.exp(rate + race * (data["nonwhite"].to_numpy() - 0.3))
+    sample("deaths", dist.NegativeBinomial2(expected, 1 / dispersion), obs=data["deaths"].to_numpy())
+
+
+def breast_cancer() -> None:
+    data = table("breast_cancer")
+    grade, grades = codes(data["grade"], ["I", "II", "III"])
+    x = data[["hormone", "log_nodes", "size", "age"]].to_numpy()
+    level = sample("level", dist.Normal(2, 1).expand([grades]))
+    beta = sample("beta", dist.Normal(0, 0.7).expand([4]))
+    sigma = sample("sigma", dist.HalfNormal(1.5))
+    deterministic("times_longer", jnp.exp(beta[0]))
+    z = (np.log(data["years"].to_numpy()) - level[grade] - x @ beta) / sigma
+    seen = dist.Normal(0, 1).log_prob(z) - jnp.log(sigma)
+    numpyro.factor("years", jnp.where(data["censored"].to_numpy() == 1, jax.scipy.stats.norm.logsf(z), seen).sum())
+
+
+MODELS: tuple[Callable[[], None], ...] = (
+    investment, penguin_sex, infant_deaths, breast_cancer
+)  # fmt: skip
+AUXILIARY = {"z_income", "z_schooling", "z_age"}
+"""Latents that stand for others, and have no name in QVR."""
+
+
+def posterior(model: Callable[[], None], draws: int = 4000, chains: int = 4) -> dict[str, Any]:
+    """{name: [mean, sd, Monte Carlo error of the mean]}, each with the shape of the value."""
+    # Small steps: these shall be better than what they are compared with.
+    sampler = MCMC(
+        NUTS(model, target_accept_prob=0.95),
+        num_warmup=1000,
+        num_samples=draws,
+        num_chains=chains,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+    sampler.run(jax.random.PRNGKey(0))
+    found = {}
+    for name, value in sampler.get_samples(group_by_chain=True).items():
+        if name not in AUXILIARY:
+            flat = np.asarray(value).reshape(-1, *value.shape[2:])
+            sd = flat.std(0)
+            error = sd / np.sqrt(np.maximum(effective_sample_size(np.asarray(value)), 1))
+            found[name] = [np.round(np.asarray(one, float), 6).tolist() for one in (flat.mean(0), sd, error)]
+    return found
+
+
+if __name__ == "__main__":
+    path = HERE / "reference.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for model in MODELS:
+        if model.__name__ in sys.argv[1:] or not sys.argv[1:]:
+            known[model.__name__] = posterior(model)
+            path.write_text(json.dumps(known, sort_keys=True) + "\n", encoding="utf-8")
