@@ -82,14 +82,14 @@ class Runs:
             raise RpcError(REQUEST_FAILED, f"runs cannot be stored in {store.folder}: {error.strerror}") from error
         return await self._launch(job, uri)
 
-    async def resume(self, run_id: str, root: Path) -> Json:
-        """Go on with a run from its last checkpoint, in a fresh worker."""
+    async def resume(self, run_id: str, root: Path, more: int = 0) -> Json:
+        """Go on with a run from its last checkpoint, in a fresh worker; with `more` draws of each chain."""
         store = RunStore(root)
         try:
             previous = self._runs.get(store.open(run_id).run_id)
             if previous is not None and previous.pooled is not None:
                 await previous.pooled.cancel()
-            job = store.resume(run_id, parent=os.getpid())
+            job = store.resume(run_id, parent=os.getpid(), more=more)
         except (NoSuchRun, NotResumable) as error:
             raise RpcError(INVALID_PARAMS, str(error)) from error
         except (DamagedFile, OSError) as error:

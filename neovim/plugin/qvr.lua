@@ -38,8 +38,8 @@ end, {
 })
 
 command("QvrResume", function(given)
-  require("qvr.runs").resume(given.args)
-end, { nargs = 1, desc = "Go on with a run from its last checkpoint" })
+  require("qvr.runs").resume(given.fargs[1], tonumber(given.fargs[2]))
+end, { nargs = "+", desc = "Go on with a run from its last checkpoint, chains with so many more draws" })
 
 command("QvrRuns", function()
   require("qvr.runs").list()

@@ -39,14 +39,14 @@ class Algorithms(TyperGroup):
 
 app = typer.Typer(cls=Algorithms, help="Fit a program.", no_args_is_help=True)
 
-FIXED = ("file", "program", "settings", "as_json", "plot", "resume", "changed_data", "explain", "nproc")
+FIXED = ("file", "program", "settings", "as_json", "plot", "resume", "more", "changed_data", "explain", "nproc")
 
 
 def _command(algorithm: str) -> Callable[..., None]:
     """The command of one algorithm: its own flags, and one for every key of a run's configuration."""
 
     def command(**given: Any) -> None:
-        fixed = {name: given.pop(name) for name in FIXED}
+        fixed = {name: given.pop(name, None) for name in FIXED}
         given["param"] = ",".join(given["param"] or ()) or None
         given.update(source_flags(given["data"] or (), given["tables"]))
         flags = {"algorithm": algorithm, **{key: raw for key, raw in given.items() if raw is not None}}
@@ -60,6 +60,7 @@ def _command(algorithm: str) -> Callable[..., None]:
         _parameter("as_json", bool, option(False, "--json", help="One event per line, as JSON.")),
         _parameter("plot", Path | None, option(None, "--plot", help="Draw the loss into this image at the end.")),
         _parameter("resume", str | None, option(None, "--resume", help="Go on with this run (`last`: the newest).")),
+        *([_parameter("more", int | None, option(None, "--more", min=1, help=MORE))] if algorithm == "nuts" else []),
         _parameter("changed_data", bool, option(False, "--changed-data", help="Resume although data have changed.")),
         _parameter("explain", bool, option(False, "--explain", help="Show every setting and where it comes from.")),
         _parameter("nproc", int, option(1, "--nproc", min=1, help="Processes on this machine that share each step.")),
@@ -79,6 +80,7 @@ def _command(algorithm: str) -> Callable[..., None]:
 
 ONLY_OF = {"init": ("nuts",)}
 """Settings that the help of other algorithms does not show."""
+MORE = "With --resume: so many draws of each chain on top of those that were asked for."
 REPEATED = {"param": "NAME=VALUE", "data": "[NAME=]VALUE"}
 """Flags that may be given several times."""
 
@@ -100,6 +102,7 @@ def execute(
     as_json: bool,
     plot: Path | None,
     resume: str | None,
+    more: int | None,
     changed_data: bool,
     explain: bool,
     nproc: int,
@@ -107,12 +110,14 @@ def execute(
     """Run a program to its end; exit status 1 where it failed or crashed, 2 where what was asked cannot be."""
     if (file is None) == (resume is None):
         stop("name a file to run, or a run to --resume")
+    if more is not None and resume is None:
+        stop("--more draws go on with a run: name it with --resume")
     if nproc > 1 and not explain:
         raise typer.Exit(_under_torchrun(nproc))
 
     def make_job() -> Job:
         if resume is not None:
-            return _resumed(resume, flags, explain).model_copy(update={"changed_data": changed_data})
+            return _resumed(resume, flags, explain, more or 0).model_copy(update={"changed_data": changed_data})
         assert file is not None
         return _fresh(file, program, settings, flags, explain)
 
@@ -236,19 +241,26 @@ def _warn_of_misnamed(settings: Path, toml: str, file: str, program: str) -> Non
         typer.secho(f"{settings.name}:{line}: {problem} The table does not count.", err=True, fg="yellow")
 
 
-def _resumed(run_id: str, flags: dict[str, str], explain: bool) -> Job:
-    """The job that goes on with a run; only limits may be changed on the way."""
-    changeable = {"steps", "time_limit", "checkpoint_seconds", "checkpoint_steps", "threads", "memory_limit", "nan"}
+LIMITS = {"time_limit", "checkpoint_seconds", "checkpoint_steps", "threads", "memory_limit"}
+CHANGEABLE = {"svi": LIMITS | {"steps", "nan"}, "nuts": LIMITS}
+"""What a resumed run may have another value of."""
+
+
+def _resumed(run_id: str, flags: dict[str, str], explain: bool, more: int) -> Job:
+    """The job that goes on with a run, with `more` draws; only limits may be changed on the way."""
     changed = {key: raw for key, raw in flags.items() if key != "algorithm"}
-    wrong = sorted(set(changed) - changeable)
+    algorithm = flags["algorithm"]
+    wrong = sorted(set(changed) - CHANGEABLE[algorithm])
     if wrong:
-        stop(f"a resumed run keeps its settings: {', '.join(wrong)} cannot change")
+        instead = "; --more draws on" if "samples" in wrong else ""
+        stop(f"a resumed run keeps its settings: {', '.join(wrong)} cannot change{instead}")
     try:
-        job = store().resume(run_id, parent=os.getpid())
-        if job.config.algorithm != flags["algorithm"]:
-            stop(f"run {job.run_id} is {job.config.algorithm}, not {flags['algorithm']}")
+        begun = store().open(run_id).job()
+        if begun.config.algorithm != algorithm:
+            stop(f"run {begun.run_id} is {begun.config.algorithm}, not {algorithm}")
+        job = store().resume(run_id, parent=os.getpid(), more=more)
         values = job.config.model_dump() | {key: getattr(resolve("", None, changed).config, key) for key in changed}
-        at = RunDirectory.of(job).step()
+        at, places = RunDirectory.of(job).step(), RunDirectory.of(job).draws()
     except (NoSuchRun, NotResumable, UsageProblem) as problem:
         stop(str(problem))
     except (DamagedFile, OSError) as problem:
@@ -259,7 +271,8 @@ def _resumed(run_id: str, flags: dict[str, str], explain: bool) -> Job:
     if explain:
         kept = job.config.model_dump(exclude_defaults=True)
         origins = {key: "the run" if key in kept else "default" for key in RunConfig.model_fields}
-        say(f"run {job.run_id} goes on from step {at:,}")
+        at_draws = ", ".join(f"{places.get(chain, 0):,}" for chain in range(config.chains))
+        say(f"run {job.run_id} goes on from " + (f"step {at:,}" if algorithm == "svi" else f"draws {at_draws}"))
         _explain(config, {**origins, **dict.fromkeys(changed, "flag")})
     return job.model_copy(update={"config": config})
 

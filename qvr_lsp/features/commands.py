@@ -87,8 +87,12 @@ def run_folder(session: Session, argument: Json) -> Path:
 
 
 async def restart_worker(session: Session, argument: Json) -> Json:
-    """`qvr.restartWorker {runId, uri?}`: go on with a run from its last checkpoint, in a fresh worker."""
-    return await session.runs.resume(required(argument, "runId"), run_folder(session, argument))
+    """`qvr.restartWorker {runId, uri?, more?}`: go on with a run from its last checkpoint, in a fresh worker,
+    with so many more draws of each chain than it was asked for."""
+    more = argument.get("more", 0)
+    if not isinstance(more, int) or more < 0:
+        raise RpcError(INVALID_PARAMS, "`more` must be a number of draws")
+    return await session.runs.resume(required(argument, "runId"), run_folder(session, argument), more)
 
 
 def show_diagram(session: Session, argument: Json) -> Any:

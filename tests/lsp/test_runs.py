@@ -196,6 +196,26 @@ async def test_run_goes_on_in_a_fresh_worker(session: Editor, folder: Path) -> N
     await command(session, "qvr.cancelRun", {"runId": started["runId"]})
 
 
+async def test_finished_chains_go_on_with_more_draws(session: Editor, folder: Path) -> None:
+    uri = (folder / "mean.qvr").as_uri()
+    text = "program p : FinSet 2 -> FinSet 2\n    sample mu <- Normal(0.0, 1.0)\n    observe y <- Normal(mu, 1.0)\n"
+    session.open(uri, text + "    return mu\n")
+    short = {"data": "synthetic", "warmup": 5, "samples": 5, "chains": 1}
+    started = await command(session, "qvr.run", {"uri": uri, "algorithm": "nuts", "options": short})
+    again = {"runId": started["runId"], "uri": uri}
+    assert (await event(session, started["runId"], *ENDINGS))["event"] == "finished"
+    with pytest.raises(ResponseError, match="its chains have all of their 5 draws"):
+        await command(session, "qvr.restartWorker", again)
+    with pytest.raises(ResponseError, match="`more` must be a number of draws"):
+        await command(session, "qvr.restartWorker", {**again, "more": "5"})
+    await command(session, "qvr.restartWorker", {**again, "more": 7})
+    resumed = await session.until(
+        lambda: [e for e in events(session, started["runId"]) if e["event"] == "started" and e.get("resumed_from")], 60
+    )
+    assert (resumed[0]["resumed_from"], resumed[0]["steps"]) == (10, 17)
+    await session.until(lambda: len([e for e in events(session, started["runId"]) if e["event"] == "finished"]) == 2)
+
+
 async def gone(pid: int) -> None:
     """Wait for the end of a process."""
     async with asyncio.timeout(HANG):

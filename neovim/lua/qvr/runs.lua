@@ -71,8 +71,9 @@ function M.cancel(id)
   client.execute(nil, "qvr.cancelRun", { runId = id })
 end
 
-function M.resume(id)
-  client.execute(nil, "qvr.restartWorker", { runId = id, uri = vim.uri_from_bufnr(0) }, function(started)
+function M.resume(id, more)
+  local asked = { runId = id, uri = vim.uri_from_bufnr(0), more = more }
+  client.execute(nil, "qvr.restartWorker", asked, function(started)
     M.note(started.runId, { status = "running" })
   end)
 end

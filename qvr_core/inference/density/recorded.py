@@ -36,21 +36,48 @@ chains gain in any case, since a replay batches them in plain operations."""
 
 
 class Recorded:
-    """A function that is recorded once for each number of chains, after some evaluations; at once where compiled."""
+    """A function that is recorded once for each number of chains, after some evaluations; at once where compiled.
+
+    A replay may round in another way, so chains that go on later (`state`, `restore`) go over to it where they did.
+    """
 
     def __init__(self, plain: ValueAndGrad, *, compiled: bool = False) -> None:
         self.plain = plain
         self.compiled = compiled
+        self._after = 1 if compiled else TRACE_AFTER
         self._evaluations: dict[int, int] = {}
         self._replay: dict[int, ValueAndGrad | None] = {}
+        self._decided_at: dict[int, Tensor] = {}
 
     def __call__(self, q: Tensor) -> tuple[Tensor, Tensor]:
         chains = q.shape[0]
         count = self._evaluations[chains] = self._evaluations.get(chains, 0) + 1
-        if count == (1 if self.compiled else TRACE_AFTER) and (self.compiled or self._gains(q)):
-            self._replay[chains] = traced(self.plain, q, compile=self.compiled)
-        replay = self._replay.get(chains)
+        if count == self._after:
+            self._decide(chains, q)
+        replay = self._replay.get(chains) if count >= self._after else None
         return self.plain(q) if replay is None else replay(q)
+
+    def _decide(self, chains: int, q: Tensor) -> None:
+        self._decided_at[chains] = q.detach().clone()
+        # one graph serves all that come after: it does not depend on where it was recorded
+        if chains not in self._replay:
+            gains = self.compiled or self._gains(q)
+            self._replay[chains] = traced(self.plain, q, compile=self.compiled) if gains else None
+
+    def restart(self, chains: int) -> None:
+        """Count the evaluations anew."""
+        self._evaluations[chains] = 0
+
+    def state(self, chains: int) -> tuple[int, Tensor | None]:
+        """Evaluations so far, and the position where it was recorded, or found not worth it."""
+        count = self._evaluations.get(chains, 0)
+        return count, self._decided_at.get(chains) if count >= self._after else None
+
+    def restore(self, chains: int, count: int, decided_at: Tensor | None) -> None:
+        """Undo `state`."""
+        self._evaluations[chains] = count
+        if decided_at is not None:
+            self._decide(chains, decided_at)
 
     def _gains(self, q: Tensor) -> bool:
         if q.shape[0] > 1:

@@ -93,6 +93,11 @@ class Chain:
         self.draw += count
         return positions, reports
 
+    @property
+    def step_size(self) -> float:
+        """The leapfrog step of the next transition."""
+        return float(self.numbers[transition.STEP])
+
     def state(self) -> dict[str, Any]:
         """All that the chain is, to go on from later: arrays, and the generator's state."""
         arrays = {name: getattr(self, name).copy() for name in _KEPT}

@@ -6,6 +6,8 @@ the steps.  While it does not know them, in the first 100 draws, long trees are 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from qvr_core.inference.mcmc.mass import Array
@@ -46,6 +48,16 @@ class DualAveraging:
     def final(self) -> Array:
         """The averaged step size (C,), for sampling."""
         return np.exp(self.log_average) if self.count else self.step_size
+
+    def arrays(self) -> dict[str, Array]:
+        """What each chain has learned, (C,); `count` is common to them."""
+        kept = {"tried": self.step_size, "centre": self.centre}
+        return kept | {"log_average": self.log_average, "error": self.error}
+
+    def restore(self, arrays: Mapping[str, Array], count: int) -> None:
+        """Undo `arrays`."""
+        self.step_size, self.centre = arrays["tried"], arrays["centre"]
+        self.log_average, self.error, self.count = arrays["log_average"], arrays["error"], count
 
 
 def window_ends(warmup: int) -> tuple[int, list[int]]:

@@ -15,25 +15,25 @@ import torch
 from torch import Generator, Tensor
 
 from qvr_core.inference.lifting import LiftedModel
-from qvr_core.inference.machine.density import MachineDensity
 from qvr_core.inference.mcmc import pathfinder
-from qvr_core.inference.mcmc.adaptation import DualAveraging, is_early, window_ends
+from qvr_core.inference.mcmc.draws import Draws, Keeper
 from qvr_core.inference.mcmc.engines import Choice, Compiled, Engine, choose, reported
-from qvr_core.inference.mcmc.hamiltonian import State, Transition, first_step_size, state_at
+from qvr_core.inference.mcmc.hamiltonian import Transition, state_at
 from qvr_core.inference.mcmc.hmc import HMCKernel
-from qvr_core.inference.mcmc.mass import Array, DenseMass, DiagonalMass
+from qvr_core.inference.mcmc.interruptible import Enough
+from qvr_core.inference.mcmc.mass import Array
 from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import LiftedPotential, Potential, potential_of
 from qvr_core.inference.mcmc.processes import in_processes
 from qvr_core.inference.mcmc.result import MCMCResult
+from qvr_core.inference.mcmc.stepwise import Stepwise, start
 from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.programs.program import ProgramModule
-from qvr_core.runtime.values.errors import InputProblem, NonFinite
+from qvr_core.runtime.values.errors import InputProblem
 
 Kernel = HMCKernel | NUTSKernel
 Schedule = Literal["together", "processes", "sequential"]
 Init = Literal["random", "pathfinder"]
-START_ATTEMPTS = 100
 PATHS = 1
 """Set in front of a chain's seed: the numbers of its path are not those of its transitions."""
 STUCK = 0.01
@@ -55,10 +55,6 @@ class Progress:
 
 
 Watch = Callable[[Progress], None]
-
-
-class Enough(Exception):
-    """Raised by a watch, or inside a density, to end the chains with the draws made so far."""
 
 
 class MCMC:
@@ -163,12 +159,12 @@ class MCMC:
             why = "no path of pathfinder has found a Normal near the posterior: chains start at random"
             self.choice = replace(self.choice, note=self.choice.note or why)
 
-    def _state(self, potential: Potential, seeds: Sequence[int]) -> State:
-        """Where chains start."""
+    def _begins(self, potential: Potential, seeds: Sequence[int]) -> Array | None:
+        """Where chains start, where that was found beforehand."""
         if self.starts is None:
-            return start(potential, [Generator().manual_seed(seed) for seed in seeds])
+            return None
         q = np.stack([self.starts[seed] for seed in seeds])
-        return state_at(potential, torch.from_numpy(q).to(potential.dtype).numpy())
+        return torch.from_numpy(q).to(potential.dtype).numpy()
 
     def chains_of(
         self,
@@ -176,86 +172,55 @@ class MCMC:
         seeds: Sequence[int],
         watch: Watch | None,
         ended: Callable[[], bool] = lambda: False,
+        keeper: Keeper | None = None,
     ) -> MCMCResult:
         """The chains of these seeds, all in one execution, on the engine that was chosen.  `ended` is asked between
-        slices of transitions.  Raises `Enough` where it was enough before any draw."""
+        slices of transitions; chains that `keeper` has kept go on from there.  Raises `Enough` where it was enough
+        before any draw."""
         choice = self.choice or self.choose(potential)
         # a trajectory that runs away meets infinities on its way to being called divergent
         with np.errstate(all="ignore"):
-            if choice.density is not None:
-                result = self._compiled(choice.density, potential, seeds, watch, ended)
-            else:
-                result = self._chains(potential, seeds, watch)
+            result = self._chains(choice, potential, seeds, watch, ended, keeper)
         return replace(result, engine=choice.engine)
 
-    def _compiled(
+    def _chains(
         self,
-        density: MachineDensity,
+        choice: Choice,
         potential: Potential,
         seeds: Sequence[int],
         watch: Watch | None,
         ended: Callable[[], bool],
+        keeper: Keeper | None,
     ) -> MCMCResult:
-        state = self._state(potential, seeds)
-        running = Compiled(self, density, state, [np.random.default_rng(seed) for seed in seeds], ended)
-        kept = _Kept(potential)
-        step_size, last, total = np.full(len(seeds), self.kernel.step_size), state.q, running.total
+        begun = keeper.begun() if keeper is not None else None
+        state = begun and begun[0]
+        every = keeper.every if keeper is not None else None
+        starts = self._begins(potential, seeds) if begun is None else None
+        running: Compiled | Stepwise
+        if choice.density is not None:
+            running, report = Compiled(self, choice.density, potential, seeds, ended, state, starts, every=every), None
+        else:
+            running, report = Stepwise(self, potential, seeds, state, starts), potential.report
+        draws, draw, last = Draws(report), running.done, running.whole().arrays["q"]
+        if begun is not None and begun[1]:
+            draws.extend(begun[1])
         with contextlib.suppress(Enough):
-            for draw, (transition, step_size) in enumerate(running.transitions()):
+            for transition, step_size in running.transitions():
                 last = transition.state.q
                 if draw >= self.num_warmup:
-                    kept.transitions.append(transition)
+                    draws.add(transition)
+                draw += 1
                 if watch is not None:
-                    watch(_progress(draw, total, draw < self.num_warmup, transition, step_size))
-        if not kept.transitions:
+                    watch(_progress(draw - 1, running.total, draw <= self.num_warmup, transition, step_size))
+                # compiled chains are ahead of what they have given out until a slice is over
+                if keeper is not None and running.done == draw and draw < running.total and keeper.due(draw):
+                    keeper.keep(running.whole(), draws)
+        if keeper is not None and running.done == draw:
+            keeper.keep(running.whole(), draws)
+        if not draws.count:
             raise Enough
-        kept.report_all()
-        return kept.result(step_size, _stuck(state.q, last))
-
-    def _chains(self, potential: Potential, seeds: Sequence[int], watch: Watch | None) -> MCMCResult:
-        kernel, chains = self.kernel, len(seeds)
-        generators = [np.random.default_rng(seed) for seed in seeds]
-        state = self._state(potential, seeds)
-        if self.num_warmup > 0 and self.starts is None:
-            found = [potential.find_initial_position(q).numpy() for q in torch.from_numpy(state.q)]
-            state = state_at(potential, np.stack(found))
-        first = state.q
-        mass = (DenseMass if kernel.dense_mass else DiagonalMass)(chains, potential.width, state.q.dtype)
-        step_size = np.full(chains, kernel.step_size)
-        averaging = DualAveraging(step_size, kernel.target_accept)
-        if kernel.adapt_step_size and self.num_warmup > 0:
-            step_size = first_step_size(potential, mass, state, step_size, generators, kernel.target_accept)
-            averaging.restart(step_size)
-        window_start, ends = window_ends(self.num_warmup)
-        kept = _Kept(potential)
-        total = self.num_warmup + self.num_samples
-        with contextlib.suppress(Enough):
-            for draw in range(total):
-                warmup = draw < self.num_warmup
-                early = is_early(draw, self.num_warmup)
-                transition = kernel.transition(potential, mass, state, step_size, generators, early=early)
-                state = transition.state
-                if warmup and kernel.adapt_step_size:
-                    averaging.update(transition.acceptance)
-                    step_size = averaging.step_size
-                if warmup and kernel.adapt_mass_matrix and ends and window_start <= draw < ends[-1]:
-                    mass.observe(state.q)
-                    if draw + 1 in ends:
-                        mass.update()
-                        if kernel.adapt_step_size:
-                            step_size = first_step_size(
-                                potential, mass, state, step_size, generators, kernel.target_accept
-                            )
-                            averaging.restart(step_size)
-                if draw + 1 == self.num_warmup and kernel.adapt_step_size:
-                    step_size = averaging.final
-                if not warmup:
-                    kept.add(transition)
-                if watch is not None:
-                    watch(_progress(draw, total, warmup, transition, step_size))
-        if not kept.transitions:
-            raise Enough
-        return kept.result(step_size, _stuck(first, state.q))
+        remarks = _stuck(running.first, last)
+        return draws.result(lambda q: reported(potential, q), running.step_size, remarks, potential.advice)
 
 
 def _progress(draw: int, total: int, warmup: bool, transition: Transition, step_size: Array) -> Progress:
@@ -275,65 +240,6 @@ def _alone(potential: Potential, q: Array) -> tuple[float, Array]:
     """Log density and gradient at one position (D,)."""
     state = state_at(potential, torch.from_numpy(q).to(potential.dtype).unsqueeze(0).numpy())
     return float(state.log_density[0]), state.gradient[0].astype(np.float64)
-
-
-def start(potential: Potential, generators: Sequence[Generator]) -> State:
-    """A position of finite density and gradient for each chain."""
-    q = np.stack([potential.initial(g).numpy() for g in generators])
-    good = np.zeros(len(generators), dtype=bool)
-    for _ in range(START_ATTEMPTS):
-        state = state_at(potential, q)
-        good = np.isfinite(state.log_density) & np.isfinite(state.gradient).all(-1)
-        if good.all():
-            return state
-        q = np.stack([q[i] if good[i] else potential.initial(g).numpy() for i, g in enumerate(generators)])
-    problem = potential.blame(torch.from_numpy(q[int(np.argmin(good))]))
-    reason = problem or "an observed value lies outside its support, or a scale is zero or negative"
-    message = f"no start with a finite log density in {START_ATTEMPTS} attempts: {reason}"
-    if problem is None:
-        raise NonFinite(message)
-    raise NonFinite(message, site=problem.site, origin=problem.origin).at(problem.place)
-
-
-class _Kept:
-    """Draws and statistics while they come."""
-
-    def __init__(self, potential: Potential) -> None:
-        self.potential = potential
-        self.samples: dict[str, list[Tensor]] = {}
-        self.reported: dict[str, Tensor] = {}
-        self.transitions: list[Transition] = []
-
-    def add(self, transition: Transition) -> None:
-        for name, value in self.potential.report(torch.from_numpy(transition.state.q)).items():
-            self.samples.setdefault(name, []).append(value)
-        self.transitions.append(transition)
-
-    def report_all(self) -> None:
-        """The values at all draws at once, chain by chain: no chain's depend on which others run beside it."""
-        positions = np.stack([transition.state.q for transition in self.transitions], 1)
-        each = [reported(self.potential, of_chain) for of_chain in positions]
-        self.reported = {name: torch.stack([values[name] for values in each]) for name in each[0]}
-
-    def result(self, step_size: Array, remarks: list[str]) -> MCMCResult:
-        def stacked(attribute: str) -> Tensor:
-            return torch.from_numpy(np.stack([getattr(t, attribute) for t in self.transitions], 1))
-
-        diverging, acceptance = stacked("diverging"), stacked("acceptance")
-        return MCMCResult(
-            self.reported or {name: torch.stack(values, 1) for name, values in self.samples.items()},
-            acceptance.mean(1),
-            diverging.sum(1),
-            torch.tensor(step_size),
-            stacked("depth"),
-            stacked("steps").long(),
-            diverging,
-            torch.from_numpy(np.stack([t.state.log_density for t in self.transitions], 1)),
-            acceptance,
-            remarks,
-            "raise target_accept" + (f", or {self.potential.advice}" if self.potential.advice else ""),
-            energy=stacked("energy"),
-        )
 
 
 def _stuck(first: Array, last: Array) -> list[str]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -19,11 +19,13 @@ from torch import Tensor
 
 from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
 from qvr_core.inference.mcmc.adaptation import EARLY_DEPTH, EARLY_DRAWS, is_early, window_ends
+from qvr_core.inference.mcmc.draws import ChainsState
 from qvr_core.inference.mcmc.hamiltonian import State, Transition
-from qvr_core.inference.mcmc.hmc import HMCKernel
+from qvr_core.inference.mcmc.interruptible import uninterrupted
 from qvr_core.inference.mcmc.mass import Array
 from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import LiftedPotential, Potential, ProgramPotential
+from qvr_core.inference.mcmc.stepwise import Asked, start
 
 if TYPE_CHECKING:
     from qvr_core.inference.machine.chain import Chain
@@ -46,14 +48,8 @@ class Choice:
     engine: Literal["compiled", "replay", "plain"]
     density: MachineDensity | None = None
     note: str | None = None
-
-
-class Asked(Protocol):
-    """What is asked of the chains."""
-
-    kernel: HMCKernel | NUTSKernel
-    num_warmup: int
-    num_samples: int
+    why: str | None = None
+    """Why it is not the compiled one, whether to be expected or not."""
 
 
 def choose(asked: Asked, potential: Potential, engine: Engine) -> Choice:
@@ -69,7 +65,7 @@ def choose(asked: Asked, potential: Potential, engine: Engine) -> Choice:
     except NotCompiled as why:
         expected = engine == "compiled" or why.surprising
         note = f"the density runs as torch operations, not as machine code: {why}" if expected else None
-        return Choice("replay", note=note)
+        return Choice("replay", note=note, why=str(why))
 
 
 def _compiled(asked: Asked, potential: Potential, *, wanted: bool) -> MachineDensity:
@@ -98,9 +94,13 @@ class Compiled:
         self,
         asked: Asked,
         density: MachineDensity,
-        state: State,
-        generators: Sequence[np.random.Generator],
+        potential: Potential,
+        seeds: Sequence[int],
         ended: Callable[[], bool],
+        begun: ChainsState | None = None,
+        starts: Array | None = None,
+        *,
+        every: int | None = None,
     ) -> None:
         from qvr_core.inference.machine.chain import Chain, Settings
 
@@ -119,21 +119,35 @@ class Compiled:
             kernel.adapt_step_size,
             kernel.adapt_mass_matrix,
         )
+        if begun is not None:
+            self.first: Array = begun.arrays["first"]
+        elif starts is not None:
+            self.first = starts
+        else:
+            self.first = start(potential, [torch.Generator().manual_seed(seed) for seed in seeds]).q
         self.chains: list[Chain] = []
-        for q, generator in zip(state.q, generators, strict=True):
+        for q, seed in zip(self.first, seeds, strict=True):
             value, gradient = density(q)
-            self.chains.append(Chain(density, settings, q, value, gradient, generator))
+            self.chains.append(Chain(density, settings, q, value, gradient, np.random.default_rng(seed)))
+        if begun is not None:
+            for number, chain in enumerate(self.chains):
+                own = {name: array[number] for name, array in begun.arrays.items()}
+                chain.restore({**own, "draw": begun.draw, "generator": begun.generators[number]})
         self.total = warmup + asked.num_samples
+        self.done = 0 if begun is None else begun.draw
+        """Transitions of each chain; those that are given out follow."""
         self.ended = ended
+        self.every = every or self.total
 
     def transitions(self) -> Iterator[tuple[Transition, Array]]:
-        """Each transition of all chains, with the step sizes after it; fewer where `ended` says that it is enough."""
+        """Each transition of all chains that is still to be made, with the step sizes after it; fewer where `ended`
+        says that it is enough.  Slices end at multiples of `every`, too."""
         threads = max(1, min(len(self.chains), torch.get_num_threads()))
         with ThreadPoolExecutor(threads) if threads > 1 else contextlib.nullcontext() as pool:
             run: Callable[..., Any] = map if pool is None else pool.map
-            size, done = 1, 0
-            while done < self.total and not self.ended():
-                count = min(size, self.total - done)
+            size = 1
+            while self.done < self.total and not self.ended():
+                count = min(size, self.total - self.done, self.every - self.done % self.every)
                 began = time.perf_counter()
                 parts = list(run(lambda chain, count=count: chain.advance(count), self.chains))
                 seconds = time.perf_counter() - began
@@ -141,9 +155,21 @@ class Compiled:
                 size = max(1, size // 2) if seconds > LONG_SLICE else min(SLICE, size * 2)
                 positions = np.stack([part[0] for part in parts])
                 reports = np.stack([part[1] for part in parts])
+                self.done += count
                 for at in range(count):
                     yield _transition(positions[:, at], reports[:, at])
-                done += count
+
+    @property
+    def step_size(self) -> Array:
+        """That of each chain."""
+        return np.array([chain.step_size for chain in self.chains])
+
+    def whole(self) -> ChainsState:
+        """The chains after the last whole transition."""
+        states = [chain.state() for chain in self.chains]
+        names = [name for name in states[0] if name not in ("draw", "generator")]
+        arrays = {name: np.stack([state[name] for state in states]) for name in names}
+        return ChainsState(self.done, {"first": self.first, **arrays}, {}, [state["generator"] for state in states])
 
 
 def _transition(q: Array, report: Array) -> tuple[Transition, Array]:
@@ -159,8 +185,9 @@ def _transition(q: Array, report: Array) -> tuple[Transition, Array]:
 def reported(potential: Potential, positions: Array) -> dict[str, Tensor]:
     """Every latent by name at the draws (N, D) of one chain: (N, …), many draws in one execution."""
     at_once = MOST_AT_ONCE
-    if isinstance(potential, ProgramPotential):
-        data = max((math.prod(v.shape) for v in potential.observations.values() if isinstance(v, Tensor)), default=1)
+    own = uninterrupted(potential)
+    if isinstance(own, ProgramPotential):
+        data = max((math.prod(v.shape) for v in own.observations.values() if isinstance(v, Tensor)), default=1)
         at_once = max(1, min(MOST_AT_ONCE, MOST_NUMBERS // max(data, positions.shape[1], 1)))
     parts = [potential.report(part) for part in torch.from_numpy(positions).split(at_once)]
     return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}

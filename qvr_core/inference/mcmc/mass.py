@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,15 @@ class DiagonalMass:
             self.root = 1.0 / np.sqrt(self.inverse)
         self.reset()
 
+    def arrays(self) -> dict[str, Array]:
+        """What each chain has learned, (C, …); `count` is common to them."""
+        return {"inverse": self.inverse, "root": self.root, "mean": self.mean, "squares": self.squares}
+
+    def restore(self, arrays: Mapping[str, Array], count: int) -> None:
+        """Undo `arrays`."""
+        self.inverse, self.root = arrays["inverse"], arrays["root"]
+        self.mean, self.squares, self.count = arrays["mean"], arrays["squares"], count
+
 
 class DenseMass:
     """The inverse mass (C, D, D), a covariance."""
@@ -103,6 +112,15 @@ class DenseMass:
             self.inverse = (weight * covariance + (1.0 - weight) * small).astype(self.inverse.dtype)
             self._factor()
         self.reset()
+
+    def arrays(self) -> dict[str, Array]:
+        """What each chain has learned, (C, …); `count` is common to them."""
+        return {"inverse": self.inverse, "root": self.root, "mean": self.mean, "squares": self.products}
+
+    def restore(self, arrays: Mapping[str, Array], count: int) -> None:
+        """Undo `arrays`."""
+        self.inverse, self.root = arrays["inverse"], arrays["root"]
+        self.mean, self.products, self.count = arrays["mean"], arrays["squares"], count
 
 
 Mass = DiagonalMass | DenseMass

@@ -82,7 +82,7 @@ class ProgramPotential:
         self.advice = advice(model.program)
         self.record = True
         """Whether the density is recorded after some evaluations and replayed."""
-        self._recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
+        self.recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
         self.observations = dict(observations)
         model.note_unobserved(observations)
         self.value = model.input(x)
@@ -167,7 +167,7 @@ class ProgramPotential:
         return run, total
 
     def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
-        return self._recorded(q) if self.record else self.plain_value_and_grad(q)
+        return self.recorded(q) if self.record else self.plain_value_and_grad(q)
 
     def plain_value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
         """As `value_and_grad`, step by step and with autograd."""
@@ -235,7 +235,7 @@ class LiftedPotential:
     ) -> None:
         self.lifted = lifted
         self.record = True
-        self._recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
+        self.recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
         self._one_by_one = False
         model = lifted.model
         try:
@@ -274,7 +274,7 @@ class LiftedPotential:
         return rest.double().sum() - 0.5 * theta.square().sum() - HALF_LOG_2PI * self.own
 
     def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
-        return self._recorded(q) if self.record else self.plain_value_and_grad(q)
+        return self.recorded(q) if self.record else self.plain_value_and_grad(q)
 
     def plain_value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
         """As `value_and_grad`, with autograd: all chains at once where the model allows."""

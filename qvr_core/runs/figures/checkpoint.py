@@ -35,7 +35,15 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint beside the others, then remove all but the newest ones.  Raises OSError on a full disk; the
     older checkpoints then stand."""
     target = folder / f"step-{checkpoint.step:012d}"
-    partial = folder / f".{target.name}.{os.getpid()}.part"
+    write(target, checkpoint)
+    for old in _folders(folder)[KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
+    return target
+
+
+def write(target: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint as this folder, whole or not at all.  Raises OSError."""
+    partial = target.parent / f".{target.name}.{os.getpid()}.part"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
@@ -55,10 +63,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
         os.replace(partial, target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    sync_folder(folder)
-    for old in _folders(folder)[KEPT:]:
-        shutil.rmtree(old, ignore_errors=True)
-    return target
+    sync_folder(target.parent)
 
 
 def read(folder: Path) -> Checkpoint:

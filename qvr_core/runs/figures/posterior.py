@@ -82,6 +82,8 @@ def write_netcdf(path: Path, data: Any) -> None:
     try:
         # Compressed, draws would be a sixth smaller and take ten times as long.
         data.to_netcdf(str(partial), engine="h5netcdf")
+        with open(partial, "rb") as written:
+            os.fsync(written.fileno())
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

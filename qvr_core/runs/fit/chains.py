@@ -8,42 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import torch
-from torch import Generator, Tensor, distributed
+from torch import Generator, distributed
 
 from qvr_core.inference.mcmc import MCMC, Enough, MCMCResult, Progress, joined
+from qvr_core.inference.mcmc.interruptible import Interruptible
 from qvr_core.inference.mcmc.potential import Potential, ProgramPotential
+from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints
 from qvr_core.runs.fit.distributed import Team
-from qvr_core.runtime.values.errors import NonFinite
-
-
-class Interruptible:
-    """A potential that raises `Enough` once `ended` says so, in the midst of a trajectory too."""
-
-    def __init__(self, inner: Potential, ended: Callable[[], bool]) -> None:
-        self.inner = inner
-        self.ended = ended
-        self.width, self.dtype, self.vectorised = inner.width, inner.dtype, inner.vectorised
-        self.advice = inner.advice
-
-    def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
-        if self.ended():
-            raise Enough
-        return self.inner.value_and_grad(q)
-
-    def initial(self, generator: Generator) -> Tensor:
-        return self.inner.initial(generator)
-
-    def find_initial_position(self, q: Tensor) -> Tensor:
-        return self.inner.find_initial_position(q)
-
-    def report(self, q: Tensor) -> dict[str, Tensor]:
-        return self.inner.report(q)
-
-    def blame(self, q: Tensor) -> NonFinite | None:
-        return self.inner.blame(q)
 
 
 def rows_are_independent(potential: Potential, seeds: Sequence[int]) -> bool:
@@ -67,17 +42,20 @@ def sample(
     *,
     ended: Callable[[], bool],
     watch: Callable[[int, int, Progress], None],
+    checkpoints: ChainCheckpoints,
 ) -> MCMCResult | None:
     """The chains of all processes, on each of them; None where there is no draw at all.
 
-    `watch(group, groups, progress)` sees the transitions of this process.
+    `watch(group, groups, progress)` sees the transitions of this process.  Chains that `checkpoints` knows go on.
     """
     choice = chains.choice or chains.choose(potential)
     seeds = chains.seeds()
-    numbers = list(range(len(seeds)))[len(seeds) * team.rank // team.size : len(seeds) * (team.rank + 1) // team.size]
+    numbers = own(team, len(seeds))
     # compiled chains share nothing, wherever they run
     alone = choice.engine != "compiled" and len(seeds) > 1 and not rows_are_independent(potential, seeds)
-    groups = [[number] for number in numbers] if alone else [numbers]
+    # neighbours that stand at the same draw move together
+    together_by = (lambda number: number) if alone else checkpoints.draw_of
+    groups = [list(group) for _, group in groupby(numbers, together_by)]
     interruptible = Interruptible(potential, ended)
     found: list[MCMCResult] = []
     for place, group in enumerate(groups):
@@ -88,11 +66,17 @@ def sample(
                     [seeds[number] for number in group],
                     lambda now, place=place: watch(place, len(groups), now),
                     ended,
+                    checkpoints.keeper(place, group),
                 )
             )
         except Enough:
-            break
+            continue
     return together(gathered(found, team))
+
+
+def own(team: Team, chains: int) -> range:
+    """The chains of this process."""
+    return range(chains * team.rank // team.size, chains * (team.rank + 1) // team.size)
 
 
 def gathered(found: list[MCMCResult], team: Team) -> list[MCMCResult]:

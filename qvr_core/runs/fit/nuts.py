@@ -22,7 +22,8 @@ from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.fit_checks import fit_checks, source_of
 from qvr_core.runs.figures.posterior import HURRIED, chain_table, left_out, table, write_netcdf
 from qvr_core.runs.figures.summaries import keep_summary
-from qvr_core.runs.fit import chains
+from qvr_core.runs.fit import chain_checkpoints, chains
+from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints, Saved
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.eta import eta
 from qvr_core.runs.fit.preparing import told_if_long
@@ -46,13 +47,24 @@ class Watched:
         self._stop = stop
         self._emit = emit
         self._began = time.perf_counter()
+        self._before = 0.0
         self._acceptance = 0.0
         self._diverged = 0
         self.done = 0
 
+    def go_on(self, saved: Saved) -> None:
+        """Count what was done before the run was broken off."""
+        self._before = saved.seconds
+        once = {id(kept): kept.columns for kept in saved.chains.values() if kept.columns}
+        self._diverged = sum(int(one["diverging"].sum()) for one in once.values())
+
+    def seconds_so_far(self) -> float:
+        """Time in the run, what was before it was broken off included."""
+        return self._before + time.perf_counter() - self._began
+
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self._began
+        return self.seconds_so_far()
 
     @property
     def late(self) -> bool:
@@ -104,12 +116,16 @@ class Asked:
 
 def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Started) -> None:
     """Run the chains and emit every event, `begun` first."""
-    config = prepared.job.config
-    asked: Asked | None = None
+    config, directory = prepared.job.config, RunDirectory.of(prepared.job)
+    saved = Saved()
     try:
-        asked = asked_of(prepared)
+        if prepared.job.resume:
+            saved = chain_checkpoints.read(directory)
+        asked = asked_of(prepared, saved)
         choice = chosen_engine(asked, emit)
-        begun = begun.model_copy(update={"engine": choice.engine})
+        own = {id(kept): kept for number, kept in saved.chains.items() if number in chains.own(team, config.chains)}
+        at = sum(kept.state.draw for kept in own.values())
+        begun = begun.model_copy(update={"engine": choice.engine, "resumed_from": at or None})
     finally:
         # whatever ends the run here, it has begun
         emit(begun)
@@ -121,29 +137,33 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
             f"there is nothing for {team.size} processes to share: the run has {config.chains} chains",
             fixes=(f"Use at most {config.chains} processes", f"Set chains = {team.size}"),
         )
-    if prepared.job.resume:
-        emit(Message(level="info", text="chains are not resumed: they start again, with the same seeds"))
     watched = Watched(prepared, stop, emit)
-    found = chains.sample(asked.chains, asked.potential, team, ended=watched.ended, watch=watched.transition)
+    if prepared.job.resume:
+        go_on(saved, asked, choice, emit)
+        watched.go_on(saved)
+    kept = ChainCheckpoints(directory, config, choice.engine, saved, stop, watched.seconds_so_far, emit)
+    found = chains.sample(
+        asked.chains, asked.potential, team, ended=watched.ended, watch=watched.transition, checkpoints=kept
+    )
     result = found and replace(found, given=asked.given)
     cancelled, late = stop.cancelled.is_set(), watched.late
     if result is None:
         if not cancelled:
             emit(Message(level="warning", text="the time limit was reached in the warm-up: there are no draws"))
-        emit(Cancelled(step=watched.done, seconds=watched.seconds))
+        emit(Cancelled(step=watched.done, seconds=watched.seconds, checkpoint=kept.path))
         return
     posterior, checks = _stored(prepared, result, emit, hurry=cancelled) if team.leads else ((), ())
     warnings = () if not team.leads else tuple(result.warnings_of(HURRIED) if cancelled else result.warnings)
     for warning in warnings:
         emit(Message(level="warning", text=warning))
-    kept, made = len(result.acceptance), chains.draws_of(result)
-    partial = f"{kept} of {config.chains} chains, {made} of {config.samples} draws each"
-    if (kept, made) == (config.chains, config.samples):
+    whole, made = len(result.acceptance), chains.draws_of(result)
+    partial = f"{whole} of {config.chains} chains, {made} of {config.samples} draws each"
+    if (whole, made) == (config.chains, config.samples):
         cancelled = late = False
     elif cancelled or late:
         emit(Message(level="warning", text=f"the posterior is a part of what was asked for: {partial}"))
     if cancelled:
-        emit(Cancelled(step=watched.done, seconds=watched.seconds, posterior=posterior))
+        emit(Cancelled(step=watched.done, seconds=watched.seconds, posterior=posterior, checkpoint=kept.path))
         return
     emit(
         Finished(
@@ -165,8 +185,35 @@ def chosen_engine(asked: Asked, emit: Emit) -> Choice:
         return asked.chains.choose(asked.potential)
 
 
-def asked_of(prepared: Prepared) -> Asked:
-    """The chains that a run asks for, and what they explore."""
+def go_on(saved: Saved, asked: Asked, choice: Choice, emit: Emit) -> None:
+    """Say how chains go on.  Raises `Refused` where they cannot."""
+    for problem in saved.damaged:
+        emit(Message(level="warning", text=f"passed over a checkpoint: {problem}"))
+    if not saved.chains:
+        text = "there is no whole checkpoint: the chains start again, with the same seeds"
+        emit(Message(level="warning" if saved.damaged else "info", text=text))
+        return
+    if saved.engine != choice.engine:
+        why = f": {choice.why}" if choice.why else ""
+        raise Refused(
+            "other-engine",
+            f"the chains of this run began on the engine `{saved.engine}`, which is not to be had now{why}",
+            fixes=("Go on where they began", "Start a new run"),
+        )
+    if any(kept.state.arrays["q"].shape[1] != asked.potential.width for kept in saved.chains.values()):
+        raise Refused("other-program", "the chains of this run have another number of latents than its program now")
+    now = chain_checkpoints.versions(choice.engine)
+    differ = [f"{name} {then} (now {now.get(name)})" for name, then in saved.versions.items() if then != now.get(name)]
+    if differ:
+        text = f"the chains began with {', '.join(differ)}: the draws from here on may round in another way"
+        emit(Message(level="warning", text=text))
+    places = sorted(kept.state.draw for kept in saved.chains.values())
+    span = f"{places[0]:,}" if places[0] == places[-1] else f"{places[0]:,} to {places[-1]:,}"
+    emit(Message(level="info", text=f"the chains go on from draw {span}, warm-up included"))
+
+
+def asked_of(prepared: Prepared, saved: Saved | None = None) -> Asked:
+    """The chains that a run asks for, on the engine that they began on, and what they explore."""
     config, model = prepared.job.config, prepared.model
     x, observations = prepared.move(prepared.train.batch(rows_of(prepared)))
     kernel = inference.NUTSKernel(
@@ -183,8 +230,16 @@ def asked_of(prepared: Prepared) -> Asked:
         potential = potential_of(lifted, x, observations)
     else:
         potential = potential_of(model, x, observations)
+    # where chains start is nothing that those which go on ask for
+    going = saved is not None and len(saved.chains) == config.chains
     asked = inference.MCMC(
-        kernel, config.warmup, config.samples, config.chains, seed=config.seed, engine=config.engine, init=config.init
+        kernel,
+        config.warmup,
+        config.samples,
+        config.chains,
+        seed=config.seed,
+        engine=(saved and saved.engine) or config.engine,
+        init="random" if going else config.init,
     )
     return Asked(asked, potential, Given(lifted or model, x, observations))
 

@@ -136,8 +136,9 @@ class RunDirectory:
     def enter(self) -> Lock:
         """Take the run for this process; what a killed one left half written goes.  Raises `Held`, OSError."""
         lock = Lock(self.path, process_start(os.getpid()))
-        for partial in (*self.path.glob(".*.part"), *self.checkpoints.glob(".*.part")):
-            shutil.rmtree(partial) if partial.is_dir() else partial.unlink()
+        for partial in (*self.path.glob(".*.part"), *self.checkpoints.glob("**/.*.part")):
+            # a file may be gone with the folder that it was in
+            shutil.rmtree(partial) if partial.is_dir() else partial.unlink(missing_ok=True)
         (self.path / "ending.json").unlink(missing_ok=True)
         write_json(self.path / "process.json", {"pid": os.getpid(), "started": process_start(os.getpid())})
         return lock
@@ -156,8 +157,17 @@ class RunDirectory:
         return parse_event(json.dumps(content))
 
     def step(self) -> int:
-        """The step of the newest checkpoint; 0 where there is none."""
-        return max((int(path.name.partition("-")[2]) for path in self.checkpoints.glob("step-*")), default=0)
+        """The step of the newest checkpoint of a fit by svi; 0 where there is none."""
+        return _newest_step(self.checkpoints)
+
+    def draws(self) -> dict[int, int]:
+        """By chain the transition of its newest checkpoint."""
+        found: dict[int, int] = {}
+        for folder in self.checkpoints.glob("chains-*"):
+            first, last = map(int, folder.name.split("-")[1:])
+            for chain in range(first, last + 1):
+                found[chain] = max(found.get(chain, 0), _newest_step(folder))
+        return found
 
     def status(self) -> str:
         """'queued', 'running', 'finished', 'cancelled', 'failed' or 'crashed', read off the disk and the process table,
@@ -190,6 +200,10 @@ class RunDirectory:
                 return tuple(file.read().decode("utf-8", "replace").splitlines()[-lines:])
         except FileNotFoundError:
             return ()
+
+
+def _newest_step(folder: Path) -> int:
+    return max((int(path.name.partition("-")[2]) for path in folder.glob("step-*")), default=0)
 
 
 @dataclass(frozen=True)
@@ -250,15 +264,25 @@ class RunStore:
                 return directory
         raise FileExistsError(self.folder / name)
 
-    def resume(self, run_id: str, *, parent: int | None = None) -> Job:
-        """The job that goes on with a run.  Raises `NotResumable` for one at work, and for chains that have ended."""
+    def resume(self, run_id: str, *, parent: int | None = None, more: int = 0) -> Job:
+        """The job that goes on with a run; with `more` draws of each chain than were asked for.  Raises `NotResumable`
+        for one at work, and for chains that have all of their draws."""
         run = self.open(run_id)
         job, status = run.job(), run.status()
         if status == "running":
             raise NotResumable(f"run {run.run_id} is running: cancel it, or wait for its end")
-        if job.config.algorithm == "nuts" and status == "finished":
-            raise NotResumable(f"run {run.run_id} is already finished: chains are not resumed; start a run of its own")
-        return job.model_copy(update={"resume": True, "parent": parent})
+        ending, config = run.ending(), job.config
+        if config.algorithm == "nuts":
+            samples = config.samples + more
+            if not more and isinstance(ending, Finished) and ending.reason is None:
+                raise NotResumable(
+                    f"run {run.run_id} is finished: its chains have all of their {samples:,} draws; "
+                    f"`--more {samples}` draws as many again"
+                )
+            config = config.model_copy(update={"samples": samples})
+        elif more:
+            raise NotResumable(f"run {run.run_id} is a fit by svi, which has steps, not draws: give more `steps`")
+        return job.model_copy(update={"config": config, "resume": True, "parent": parent})
 
     def open(self, run_id: str) -> RunDirectory:
         """The run of that id, of an unambiguous beginning of it, the newest of a program of that name, or of all

@@ -266,14 +266,3 @@ def test_a_killed_process_leaves_no_lock_no_torn_line_and_no_part(other_process:
     assert done.exit_code == 0, done.output
     assert len(list(run.events())) > whole  # nothing is glued to the torn line
     assert not list(run.path.rglob("*.part"))
-
-
-def test_chains_that_have_ended_are_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    source = "program p : FinSet 2 -> FinSet 2\n    sample mu <- Normal(0.0, 1.0)\n    observe y <- Normal(mu, 1.0)\n"
-    (tmp_path / "p.qvr").write_text(source + "    return mu\n")
-    short = ["--chains", "1", "--warmup", "5", "--samples", "5", "--threads", "1"]
-    assert qvr("run", "nuts", "p.qvr", *short).exit_code == 0
-    done = qvr("run", "nuts", "--resume", "last")
-    assert done.exit_code == 2 and "already finished: chains are not resumed" in done.output, done.output
-    assert RunStore(tmp_path).open("last").status() == "finished"

@@ -1,0 +1,128 @@
+"""Draws while they come, what chains are between two of them, and who keeps both on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from qvr_core.inference.mcmc.hamiltonian import Transition
+from qvr_core.inference.mcmc.mass import Array
+from qvr_core.inference.mcmc.result import MCMCResult
+
+Columns = dict[str, Array]
+"""By name (chains, draws, …): positions `q`, their `log_density`, and what the transitions to them were like."""
+_OF_STATE = ("q", "log_density")
+_OF_TRANSITION = ("acceptance", "diverging", "steps", "depth", "energy")
+
+
+@dataclass(frozen=True, slots=True)
+class ChainsState:
+    """All that chains are after `draw` transitions: what each has, (chains, …), what they have in common, and the
+    state of each one's generator."""
+
+    draw: int
+    arrays: Mapping[str, Array]
+    common: Mapping[str, int]
+    generators: Sequence[Mapping[str, Any]]
+
+    def of(self, rows: Sequence[int]) -> ChainsState:
+        """Some of the chains."""
+        arrays = {name: array[list(rows)] for name, array in self.arrays.items()}
+        return ChainsState(self.draw, arrays, self.common, [self.generators[row] for row in rows])
+
+
+class Keeper(Protocol):
+    """Who keeps chains on disk, and knows where they stood when the run was broken off."""
+
+    every: int | None
+    """Transitions after which there is always a checkpoint."""
+
+    def begun(self) -> tuple[ChainsState, Columns] | None:
+        """The chains and their draws so far, where there are any."""
+        ...
+
+    def due(self, draw: int) -> bool:
+        """Whether to keep the chains after so many transitions."""
+        ...
+
+    def keep(self, state: ChainsState, draws: Draws) -> None:
+        """Keep them."""
+        ...
+
+
+class Draws:
+    """Positions and statistics after the warm-up, as they come."""
+
+    def __init__(self, report: Callable[[Tensor], dict[str, Tensor]] | None) -> None:
+        self._report = report
+        """The latents by name at positions (C, D), for each draw as it comes; None: they are made at the end."""
+        self._parts: list[Columns] = []
+        self._new: list[Transition] = []
+        self._samples: dict[str, list[Tensor]] = {}
+        self.count = 0
+
+    def add(self, transition: Transition) -> None:
+        """The next draw of all chains."""
+        self._new.append(transition)
+        self.count += 1
+        self._note(transition.state.q)
+
+    def extend(self, columns: Columns) -> None:
+        """Draws that were made before."""
+        self._parts.append(columns)
+        made = columns["q"].shape[1]
+        self.count += made
+        for draw in range(made):
+            self._note(np.ascontiguousarray(columns["q"][:, draw]))
+
+    def _note(self, q: Array) -> None:
+        if self._report is not None:
+            for name, value in self._report(torch.from_numpy(q)).items():
+                self._samples.setdefault(name, []).append(value)
+
+    def columns(self) -> Columns:
+        """All draws so far.  There is at least one."""
+        if self._new:
+            self._parts.append(_stacked(self._new))
+            self._new = []
+        if len(self._parts) > 1:
+            joined = {name: np.concatenate([part[name] for part in self._parts], 1) for name in self._parts[0]}
+            self._parts = [joined]
+        return self._parts[0]
+
+    def result(
+        self, reported: Callable[[Array], dict[str, Tensor]], step_size: Array, remarks: list[str], advice: str | None
+    ) -> MCMCResult:
+        """What the chains give; `reported` names the latents at all positions (N, D) of one chain."""
+        columns = self.columns()
+        made = {name: torch.from_numpy(column) for name, column in columns.items()}
+        if self._report is not None:
+            samples = {name: torch.stack(values, 1) for name, values in self._samples.items()}
+        else:
+            # chain by chain: no chain's values depend on which others run beside it
+            each = [reported(np.ascontiguousarray(of_chain)) for of_chain in columns["q"]]
+            samples = {name: torch.stack([values[name] for values in each]) for name in each[0]}
+        return MCMCResult(
+            samples,
+            made["acceptance"].mean(1),
+            made["diverging"].sum(1),
+            torch.tensor(step_size),
+            made["depth"],
+            made["steps"].long(),
+            made["diverging"],
+            made["log_density"],
+            made["acceptance"],
+            remarks,
+            "raise target_accept" + (f", or {advice}" if advice else ""),
+            energy=made["energy"],
+        )
+
+
+def _stacked(transitions: Sequence[Transition]) -> Columns:
+    of_state = {name: np.stack([getattr(t.state, name) for t in transitions], 1) for name in _OF_STATE}
+    return of_state | {name: np.stack([getattr(t, name) for t in transitions], 1) for name in _OF_TRANSITION}
