@@ -1,4 +1,4 @@
-"""One chain of NUTS as arrays, moved on in slices by compiled code."""
+"""One chain of NUTS or HMC as arrays, moved on in slices by compiled code."""
 
 from __future__ import annotations
 
@@ -25,11 +25,15 @@ class Settings:
     """Draws with trees of at most `early_depth` doublings."""
     early_depth: int
     most: int
+    """Doublings of a tree; 0 for HMC."""
     target: float
     step_size: float
     dense: bool
     adapt_step: bool
     adapt_mass: bool
+    steps: int = 0
+    """Leapfrog steps of a draw by HMC, or, where that is not 0, what they shall fill."""
+    length: float = 0.0
 
 
 class Chain:
@@ -84,6 +88,8 @@ class Chain:
             settings.early,
             settings.early_depth,
             settings.most,
+            settings.steps,
+            settings.length,
             settings.target,
             settings.adapt_step,
             settings.adapt_mass,

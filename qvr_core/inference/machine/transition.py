@@ -1,4 +1,5 @@
-"""NUTS and its warm-up as machine code: what `mcmc.nuts`, `mcmc.mass` and `mcmc.adaptation` do, for one chain.
+"""NUTS, HMC and their warm-up as machine code: what `mcmc.nuts`, `mcmc.hmc`, `mcmc.mass` and `mcmc.adaptation` do, for
+one chain.
 
 The draws are those of the sampler in numpy up to rounding: the same numbers of the same generator in the same order.
 All that a chain is stands in its arrays and its generator, so it may stop after any transition and go on later.
@@ -241,6 +242,29 @@ def _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, gen
 
 
 @compiled
+def _fixed(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, steps, length, report):
+    """One draw of HMC: `steps` leapfrog steps, or as many as fill a `length`."""
+    # a step size that wavers a little keeps periodic trajectories apart
+    step = numbers[STEP] * (0.9 + 0.2 * generator.random())
+    here_q, here_p, here_g = room[HERE_Q], room[HERE_P], room[HERE_G]
+    _momentum(inverse, root, dense, generator, here_p)
+    start = numbers[LOG_DENSITY] - _kinetic(inverse, dense, here_p, room[WORK])
+    here_q[:], here_g[:] = q, g
+    count = steps if length <= 0.0 else int(min(max(math.ceil(length / numbers[STEP]), 1.0), 1000.0))
+    value = numbers[LOG_DENSITY]
+    for _ in range(count):
+        value = _leapfrog(address, w, d, k, inverse, dense, here_q, here_p, here_g, step, room[VELOCITY])
+    change = value - _kinetic(inverse, dense, here_p, room[WORK]) - start
+    if math.isnan(change):
+        change = -math.inf
+    if math.log(generator.random()) < change:
+        q[:], g[:] = here_q, here_g
+        numbers[LOG_DENSITY] = value
+    report[ACCEPTANCE], report[DIVERGING] = math.exp(min(change, 0.0)), 1.0 if change < -MAX_ENERGY_ERROR else 0.0
+    report[STEPS], report[DEPTH], report[VALUE], report[ENERGY] = count, 0.0, numbers[LOG_DENSITY], -start
+
+
+@compiled
 def _restart(numbers, step):
     """Dual averaging anew around ten times a step size."""
     numbers[STEP] = step
@@ -335,11 +359,11 @@ def _factor(matrix, root):
 @compiled
 def advance(
     address, w, d, k, q, g, numbers, inverse, root, mean, squares, room, generator,
-    dense, draw, count, warmup, window_start, ends, early, early_depth, most, target, adapt_step, adapt_mass,
-    positions, reports,
+    dense, draw, count, warmup, window_start, ends, early, early_depth, most, steps, length, target, adapt_step,
+    adapt_mass, positions, reports,
 ):  # fmt: skip
-    """Transitions `draw` to `draw + count` of a chain: its arrays are left as they are afterwards, positions and
-    reports are filled."""
+    """Transitions `draw` to `draw + count` of a chain, by trees where `most` is not 0: its arrays are left as they are
+    afterwards, positions and reports are filled."""
     if draw == 0 and warmup > 0 and adapt_step:
         _restart(
             numbers,
@@ -349,7 +373,10 @@ def advance(
         at = draw + number
         depth = min(most, early_depth) if at < early else most
         report = reports[number]
-        _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, depth, report)
+        if most:
+            _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, depth, report)
+        else:
+            _fixed(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, steps, length, report)
         if at < warmup:
             if adapt_step:
                 _learn_step(numbers, report[ACCEPTANCE], target)

@@ -64,7 +64,7 @@ class MCMC:
     says how they run: 'together' (all in one execution, the default where the model allows), 'processes' or
     'sequential'.  The schedule does not change the seeds.
 
-    `engine` is what evaluates the density.  'auto' takes machine code ('compiled') for long chains of NUTS where the
+    `engine` is what evaluates the density.  'auto' takes machine code ('compiled') for long chains where the
     program allows: seconds of compiling at first, which later runs find on disk, then a hundredth of the time.
     'replay' records the operations of torch and repeats them without autograd, 'plain' runs the program each time.
     `compile` hands what 'replay' records to torch's compiler.

@@ -21,9 +21,9 @@ from qvr_core.inference.machine.density import MachineDensity, NotCompiled, mach
 from qvr_core.inference.mcmc.adaptation import EARLY_DEPTH, EARLY_DRAWS, is_early, window_ends
 from qvr_core.inference.mcmc.draws import ChainsState
 from qvr_core.inference.mcmc.hamiltonian import State, Transition
+from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.interruptible import uninterrupted
 from qvr_core.inference.mcmc.mass import Array
-from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import LiftedPotential, Potential, ProgramPotential
 from qvr_core.inference.mcmc.stepwise import Asked, start
 
@@ -69,8 +69,6 @@ def choose(asked: Asked, potential: Potential, engine: Engine) -> Choice:
 
 
 def _compiled(asked: Asked, potential: Potential, *, wanted: bool) -> MachineDensity:
-    if not isinstance(asked.kernel, NUTSKernel):
-        raise NotCompiled("only NUTS is compiled", surprising=False)
     if not isinstance(potential, ProgramPotential):
         raise NotCompiled("its parameters are those of networks", surprising=False)
     if not wanted and asked.num_warmup + asked.num_samples < WORTH_COMPILING:
@@ -112,12 +110,14 @@ class Compiled:
             tuple(ends),
             EARLY_DRAWS if is_early(0, warmup) else 0,
             EARLY_DEPTH,
-            kernel.max_tree_depth if isinstance(kernel, NUTSKernel) else 0,
+            0 if isinstance(kernel, HMCKernel) else kernel.max_tree_depth,
             kernel.target_accept,
             kernel.step_size,
             kernel.dense_mass,
             kernel.adapt_step_size,
             kernel.adapt_mass_matrix,
+            kernel.num_steps if isinstance(kernel, HMCKernel) else 0,
+            (kernel.trajectory_length or 0.0) if isinstance(kernel, HMCKernel) else 0.0,
         )
         if begun is not None:
             self.first: Array = begun.arrays["first"]

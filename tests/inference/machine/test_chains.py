@@ -36,7 +36,7 @@ program p : D -> D
 
 
 def sampled(engine: Any, draws: int = 40, **settings: Any) -> MCMCResult:
-    kernel = NUTSKernel(dense_mass=settings.pop("dense", False))
+    kernel = settings.pop("kernel", NUTSKernel)(dense_mass=settings.pop("dense", False), **settings.pop("having", {}))
     chains = MCMC(kernel, draws, draws, 3, seed=1, engine=engine, **settings)
     return chains.run(loads(SCHOOLS.text).morphism, None, SCHOOLS.data())
 
@@ -54,9 +54,13 @@ def chain(settings: Settings = SETTINGS, model: Any = SCHOOLS) -> Chain:
 
 
 @pytest.mark.parametrize("dense", [False, True])
-def test_compiled_chains_draw_what_the_sampler_in_numpy_draws(dense: bool) -> None:
+@pytest.mark.parametrize(
+    ("kernel", "having"), [(NUTSKernel, {}), (HMCKernel, {"num_steps": 7}), (HMCKernel, {"trajectory_length": 1.2})]
+)
+def test_compiled_chains_draw_what_the_sampler_in_numpy_draws(kernel: Any, having: Any, dense: bool) -> None:
     # later on, what is rounded in another way has grown
-    ours, theirs = sampled("compiled", 25, dense=dense), sampled("replay", 25, dense=dense)
+    asked: dict[str, Any] = {"kernel": kernel, "having": having, "dense": dense}
+    ours, theirs = sampled("compiled", 25, **asked), sampled("replay", 25, **asked)
     assert (ours.engine, theirs.engine) == ("compiled", "replay")
     torch.testing.assert_close(ours.samples["raw"], theirs.samples["raw"], rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(ours.log_density, theirs.log_density, rtol=1e-3, atol=1e-3)
@@ -112,13 +116,13 @@ def test_chains_end_between_slices_with_the_draws_made_so_far() -> None:
     torch.testing.assert_close(result.samples["mu"], whole.samples["mu"][:, :made])
 
 
-def test_long_chains_of_nuts_are_compiled_and_others_are_not() -> None:
+def test_long_chains_are_compiled_and_others_are_not() -> None:
     model, data = loads(SCHOOLS.text).morphism, SCHOOLS.data()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert MCMC(NUTSKernel(), 300, 200, 1, seed=0).run(model, None, data).engine == "compiled"
         assert MCMC(NUTSKernel(), 20, 20, 1, seed=0).run(model, None, data).engine == "replay"
-        assert MCMC(HMCKernel(), 300, 200, 1, seed=0).run(model, None, data).engine == "replay"
+        assert MCMC(HMCKernel(), 300, 200, 1, seed=0).run(model, None, data).engine == "compiled"
         assert MCMC(NUTSKernel(), 5, 5, 1, seed=0, engine="plain").run(model, None, data).engine == "plain"
 
 

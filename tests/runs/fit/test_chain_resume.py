@@ -141,7 +141,9 @@ def test_a_run_may_be_killed_again_and_again(tmp_path: Path, whole: Any) -> None
     assert posterior(job) == whole(SCHOOLS, "compiled")
 
 
-@pytest.mark.parametrize("draw", [20, TOTAL + 3, TOTAL + 40])
+@pytest.mark.parametrize(
+    "draw", [TOTAL + 3, *(pytest.param(draw, marks=pytest.mark.slow) for draw in (20, TOTAL + 40))]
+)
 def test_chains_that_run_one_after_another_go_on(draw: int, tmp_path: Path, whole: Any) -> None:
     """Those of network parameters: the first may be done when the second is killed."""
     job = made(tmp_path, LIFTED, engine="replay")
@@ -170,9 +172,11 @@ def test_a_killed_extension_goes_on(tmp_path: Path, whole: Any) -> None:
     assert posterior(job) == whole(SCHOOLS, "replay", samples=2 * SAMPLES)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("draw", [12, 41])
-def test_a_cancelled_run_goes_on(engine: str, draw: int, tmp_path: Path, whole: Any) -> None:
+# compiled chains have slices that end at 15, 31 and 54
+@pytest.mark.parametrize(
+    ("draw", "engine"), [(12, "compiled"), (28, "compiled"), (12, "replay"), (41, "replay"), (41, "plain")]
+)
+def test_a_cancelled_run_goes_on(draw: int, engine: str, tmp_path: Path, whole: Any) -> None:
     """Also where it was cancelled in the midst of a trajectory, whose random numbers are drawn again."""
     job, stop = made(tmp_path, engine=engine, checkpoint_steps=None), Stop()
     events: list[Event] = []
@@ -189,7 +193,8 @@ def test_a_cancelled_run_goes_on(engine: str, draw: int, tmp_path: Path, whole: 
         conduct(job, stop, send)
     last = events[-1]
     assert isinstance(last, Cancelled) and last.checkpoint is not None
-    assert set(RunDirectory.of(job).draws().values()) >= {draw}
+    at = set(RunDirectory.of(job).draws().values())
+    assert at == {draw} if engine != "compiled" else min(at) >= draw
     resumed(tmp_path, job)
     assert posterior(job) == whole(SCHOOLS, engine, checkpoint_steps=None)
 
