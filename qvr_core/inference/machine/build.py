@@ -7,12 +7,14 @@ at once, since files are moved into place whole.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
 import platform
 import sys
 import tempfile
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,25 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "qvr" / "machine"
 
 
+_told: list[Callable[[], None]] = []
+
+
+@contextlib.contextmanager
+def told(begins: Callable[[], None]) -> Generator[None]:
+    """Inside, `begins` is called where the compiler begins to work; not where its code is only read from disk."""
+    _told.append(begins)
+    try:
+        yield
+    finally:
+        _told.remove(begins)
+
+
+def tell() -> None:
+    """The compiler begins to work."""
+    for begins in _told:
+        begins()
+
+
 def available() -> bool:
     """Whether the compiler is installed."""
     return importlib.util.find_spec("numba") is not None
@@ -81,6 +102,8 @@ def _module(source: str) -> Any:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    if not any((folder / "__pycache__").glob(f"{name}.*.nbi")):
+        tell()
     try:
         spec.loader.exec_module(module)
     except BaseException:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba.core import event
 from numpy.typing import NDArray
 
 from qvr_core.inference.machine import transition
+from qvr_core.inference.machine.build import tell
 from qvr_core.inference.machine.density import MachineDensity
 
 Array = NDArray[Any]
@@ -124,4 +126,15 @@ def compile_sampler(density: MachineDensity) -> None:
     """Have the sampler's code at hand: it takes seconds once a machine, then is read from numba's cache."""
     settings = Settings(0, 0, (), 0, 0, 1, 0.8, 0.1, dense=False, adapt_step=False, adapt_mass=False)
     zero = np.zeros(density.width)
-    Chain(density, settings, zero, 0.0, zero, np.random.default_rng(0)).advance(0)
+    with event.install_listener("numba:compile", _Told()):
+        Chain(density, settings, zero, 0.0, zero, np.random.default_rng(0)).advance(0)
+
+
+class _Told(event.Listener):
+    """Tells of numba's work: what it reads from its cache is none."""
+
+    def on_start(self, event: object) -> None:
+        tell()
+
+    def on_end(self, event: object) -> None:
+        pass

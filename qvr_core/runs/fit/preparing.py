@@ -9,28 +9,37 @@ from typing import TYPE_CHECKING
 
 from qvr_core.data.binding import Whole
 from qvr_core.inference.compiled_steps import Choice, Fitted, choose
+from qvr_core.inference.machine.build import told
 from qvr_core.runs.record.protocol import Event, Message
 
 if TYPE_CHECKING:
     from qvr_core.runs.fit.svi import SviFit
 
 LONG = 1.0
-"""Seconds of compiling after which it is said that it goes on."""
+"""Seconds of compiling after which it is said that it goes on; reading what was compiled before is none."""
 WORTH_COMPILING = 1000
 """Optimiser steps from which on machine code pays."""
 
 
 @contextmanager
 def told_if_long(emit: Callable[[Event], None]) -> Generator[None]:
-    """Within the block something is compiled: say so where it takes long."""
+    """Within the block something is compiled, or read from disk: say so where compiling takes long."""
     text = "preparing the program's machine code: it is compiled once, then kept on disk"
     timer = threading.Timer(LONG, lambda: emit(Message(level="info", text=text)))
-    timer.start()
+    begun = threading.Event()
+
+    def begins() -> None:
+        if not begun.is_set():
+            begun.set()
+            timer.start()
+
     try:
-        yield
+        with told(begins):
+            yield
     finally:
         timer.cancel()
-        timer.join()
+        if begun.is_set():
+            timer.join()
 
 
 def chosen_steps(fit: SviFit, emit: Callable[[Event], None]) -> Choice:

@@ -18,10 +18,11 @@ from benchmarks.models import RADON, SCHOOLS, VARYING_SLOPES
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, HMCKernel, MCMCResult, NUTSKernel
 from qvr_core.inference.machine import build, density
-from qvr_core.inference.machine.chain import Chain, Settings
+from qvr_core.inference.machine.chain import Chain, Settings, compile_sampler
 from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
 from qvr_core.inference.mcmc.chains import Progress
 from qvr_core.inference.mcmc.potential import potential_of
+from qvr_core.runs.record.protocol import Finished, Message, Started, parse_event
 from tests.patience import HANG
 
 SETTINGS = Settings(60, 0, (10, 50), 40, 6, 10, 0.8, 0.1, dense=False, adapt_step=True, adapt_mass=True)
@@ -138,7 +139,33 @@ def test_an_operation_without_loops_is_said_and_the_draws_are_those_of_the_repla
 def test_a_program_that_is_too_large_to_compile_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(density, "MOST_LINES", 10)
     with pytest.warns(UserWarning, match=r"there are no loops for so long a program \(\d+ lines of loops\)"):
-        assert sampled("compiled", 5).engine == "replay"
+        replayed(sampled("compiled", 5))
+
+
+def replayed(found: MCMCResult) -> None:
+    """These are the draws of the replay."""
+    assert found.engine == "replay"
+    wanted = sampled("replay", 5)
+    assert all(torch.equal(value, wanted.samples[name]) for name, value in found.samples.items())
+
+
+def test_a_density_of_400_operations_too_many_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plain(q: Tensor) -> tuple[Tensor, Tensor]:
+        value = q
+        for _ in range(598):
+            value = value.sin()
+        return value.sum(-1), q
+
+    # the position, the sum, and what is given back are operations, too
+    q = torch.ones(1, 2, dtype=torch.float64)
+    monkeypatch.setattr(density, "MOST_OPERATIONS", 601)
+    assert machine_density(plain, q).width == 2
+    monkeypatch.setattr(density, "MOST_OPERATIONS", 201)
+    with pytest.raises(NotCompiled, match=r"there are no loops for so large a graph \(601 operations\)"):
+        machine_density(plain, q)
+    monkeypatch.setattr(density, "MOST_OPERATIONS", 5)
+    with pytest.warns(UserWarning, match=r"there are no loops for so large a graph \(\d+ operations\)"):
+        replayed(sampled("compiled", 5))
 
 
 def test_a_mixture_and_its_groups_are_compiled() -> None:
@@ -175,7 +202,38 @@ def test_a_compiler_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(density, "address_of", broken)
     with pytest.warns(UserWarning, match=r"the compiler failed \(RuntimeError: no room on the disk\)"):
-        assert sampled("compiled", 5).engine == "replay"
+        replayed(sampled("compiled", 5))
+
+
+HIDDEN = """
+from importlib.machinery import PathFinder
+found = PathFinder.find_spec
+def without(name, *rest):
+    return None if name.partition(".")[0] in ("numba", "llvmlite") else found(name, *rest)
+PathFinder.find_spec = without
+"""
+
+
+def test_where_numba_is_not_installed_a_run_goes_on_and_says_so_once(tmp_path: Path) -> None:
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "sitecustomize.py").write_text(HIDDEN)
+    program = "program p : FinSet 2 -> FinSet 2\n    sample mu <- Normal(0.0, 1.0)\n    observe y <- Normal(mu, 1.0)\n"
+    (tmp_path / "m.qvr").write_text(program + "    return mu\n")
+    root = Path(__file__).resolve().parents[3]
+    command = [sys.executable, "-m", "qvr_core.cli", "run", "nuts", "m.qvr", "--json", "--chains", "2",
+               "--max-tree-depth", "2"]  # fmt: skip
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=HANG,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path / 'hidden'}{os.pathsep}{root}"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = [parse_event(line) for line in done.stdout.splitlines()]
+    assert [event.engine for event in told if isinstance(event, Started)] == ["replay"]
+    assert isinstance(told[-1], Finished) and told[-1].posterior
+    said = [event.text for event in told if isinstance(event, Message) and "numba" in event.text]
+    assert said == [
+        "the density runs as torch operations, not as machine code: numba is not installed (pip install numba)"
+    ]
 
 
 def test_a_density_that_compiles_to_something_else_is_refused() -> None:
@@ -218,6 +276,20 @@ def test_one_build_serves_all_data_of_a_shape(tmp_path: Path, monkeypatch: pytes
     assert found[0].address == found[1].address
     q = np.ones(found[0].width)
     assert found[0](q)[0] != found[1](q)[0]
+
+
+def test_the_compiler_is_told_of_once_for_a_build_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
+    potential = potential_of(loads(SCHOOLS.text).morphism, None, SCHOOLS.data())
+    q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
+    begun: list[str] = []
+    for number in ("first", "second"):
+        for name in [name for name in sys.modules if name.startswith("qvr_density_")]:
+            # as in another process
+            monkeypatch.delitem(sys.modules, name)
+        with build.told(lambda number=number: begun.append(number)):
+            compile_sampler(machine_density(potential.plain_value_and_grad, q))
+    assert begun.count("second") == 0 and begun.count("first") >= 1
 
 
 def test_another_process_finds_the_same_build() -> None:

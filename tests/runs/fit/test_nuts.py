@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from qvr_core.inference.machine.build import tell
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.runs.figures.posterior import chain_table
@@ -96,7 +97,13 @@ def test_compiling_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 
     class Slow:
         def choose(self, potential: object) -> Choice:
+            tell()
+            tell()
             assert told.wait(HANG)
+            return Choice("replay")
+
+    class Read:
+        def choose(self, potential: object) -> Choice:
             return Choice("replay")
 
     def take(event: Event) -> None:
@@ -107,6 +114,10 @@ def test_compiling_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     assert nuts.chosen_engine(nuts.Asked(Slow(), None, None), take).engine == "replay"  # pyright: ignore
     (message,) = events
     assert isinstance(message, Message) and message.text.startswith("preparing the program's machine code")
+    # what is read from disk is not compiled, however long it takes
+    events.clear()
+    nuts.chosen_engine(nuts.Asked(Read(), None, None), take)  # pyright: ignore
+    assert not events
 
 
 def result_of(draws: int, chains: int) -> MCMCResult:

@@ -186,10 +186,10 @@ program eight_schools : School -> School
 
 
 def drawn(folder: Path, model: str, *more: str) -> str:
-    """The draws of three chains as a table, to the last digit."""
+    """The draws of four chains as a table, to the last digit."""
     folder.mkdir()
     (folder / "m.qvr").write_text(model)
-    command = [sys.executable, "-m", "qvr_core.cli", "run", "nuts", "m.qvr", "--chains", "3", "--threads", "1",
+    command = [sys.executable, "-m", "qvr_core.cli", "run", "nuts", "m.qvr", "--chains", "4", "--threads", "1",
                "--max-tree-depth", "4", "--warmup", "40", "--samples", "30", *more]  # fmt: skip
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=HANG)
     assert done.returncode == 0, done.stderr
@@ -198,12 +198,25 @@ def drawn(folder: Path, model: str, *more: str) -> str:
     return output.read_text()
 
 
-@pytest.mark.parametrize("model", [SCHOOLS, MODEL.replace("FinSet 256", "FinSet 5").replace("16", "2")])
-def test_draws_do_not_depend_on_the_number_of_processes(model: str, tmp_path: Path) -> None:
-    rows = () if model == SCHOOLS else ("--rows", "8")
-    one = drawn(tmp_path / "one", model, *rows)
-    assert len(one.splitlines()) == 91
-    assert drawn(tmp_path / "two", model, *rows, "--nproc", "2") == one
+NETWORK = MODEL.replace("FinSet 256", "FinSet 5").replace("16", "2")
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "processes"),
+    [
+        (SCHOOLS, ("--engine", "compiled"), "4"),
+        (SCHOOLS, ("--engine", "replay"), "2"),
+        (NETWORK, ("--rows", "8"), "2"),
+        *(pytest.param(SCHOOLS, ("--engine", engine), processes, marks=pytest.mark.slow)
+          for engine, processes in (("compiled", "2"), ("replay", "4"), ("plain", "2"), ("plain", "4"))),
+    ],
+)  # fmt: skip
+def test_draws_do_not_depend_on_the_number_of_processes(
+    model: str, more: tuple[str, ...], processes: str, tmp_path: Path
+) -> None:
+    one = drawn(tmp_path / "one", model, *more)
+    assert len(one.splitlines()) == 121
+    assert drawn(tmp_path / "several", model, *more, "--nproc", processes) == one
 
 
 def test_the_line_for_several_machines_in_the_docs_works(tmp_path: Path) -> None:
