@@ -94,8 +94,35 @@ def breast_cancer() -> None:
     save("breast_cancer_new", pd.DataFrame({"hormone": [0, 1, 0, 1], "log_nodes": [0.0, 0.0, 3.0, 3.0], **row}))
 
 
+def cut(column: pd.Series, *cuts: str | float) -> pd.Series:
+    """Labels of intervals, each behind the number above which it begins."""
+    return pd.cut(column, [*cuts[::2], np.inf], labels=cuts[1::2])
+
+
+def poll() -> None:
+    """The 944 of anes96 are the population; 250 of them answer, the rich and the learned more readily."""
+    table = public_domain("anes96")
+    people = pd.DataFrame(
+        {
+            "income": cut(table["income"], 0, "lowest", 8, "low", 13, "middle", 17, "high", 20, "highest"),
+            "schooling": cut(table["educ"], 0, "school", 3, "some_college", 4, "associate", 5, "degree"),
+            "age": cut(table["age"], 0, "under_35", 34, "from_35", 49, "from_50", 64, "from_65"),
+            "dole": table["vote"].astype(int),
+        }
+    )
+    keen = np.exp(0.7 * people["income"].cat.codes + 0.4 * people["schooling"].cat.codes)
+    rows = np.random.default_rng(1996).choice(len(people), 250, replace=False, p=keen / keen.sum())
+    save("poll", people.iloc[rows])
+    new = [("lowest", "school"), ("lowest", "degree"), ("highest", "school"), ("highest", "degree")]
+    save("poll_new", pd.DataFrame(new, columns=["income", "schooling"]).assign(age="from_35"))
+    groups = ["income", "schooling", "age"]
+    cells = people.groupby(groups, observed=True)["dole"].agg(["size", "sum"]).reset_index()
+    cells = cells.rename(columns={"size": "people", "sum": "voted_dole"})
+    save("poll_cells", cells.rename(columns={name: f"cell_{name}" for name in groups}))
+
+
 TABLES: tuple[Callable[[], None], ...] = (
-    investment, penguin_sex, infant_deaths, breast_cancer
+    investment, penguin_sex, infant_deaths, breast_cancer, poll
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -124,8 +124,28 @@ def kaplan_meier(times: np.ndarray, censored: np.ndarray) -> tuple[np.ndarray, n
     return np.concatenate([[0], events]), np.concatenate([[1], left])
 
 
+def poll(run: Run, axes: Axes) -> None:
+    support = run["posterior", "support"]
+    groups = support[support.dims[-1]].to_numpy()
+    asked = np.genfromtxt(HERE / "poll.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    cells = np.genfromtxt(HERE / "poll_cells.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    raw, true = [asked["dole"].mean()], [cells["voted_dole"].sum() / cells["people"].sum()]
+    for group in groups:
+        raw.append(asked["dole"][asked["income"] == group].mean())
+        own = cells["cell_income"] == group
+        true.append(cells["voted_dole"][own].sum() / cells["people"][own].sum())
+    both = np.concatenate([run["posterior", "share"].to_numpy()[:, None], support.to_numpy()], 1)
+    forest(
+        axes, xarray.DataArray(both, dims=("sample", "group"), coords={"group": ["all", *groups]}), label="estimated"
+    )
+    axes.plot(raw, np.arange(6), "x", color="C1", label="as polled")
+    axes.plot(true, np.arange(6), "|", color="black", markersize=14, label="true")
+    axes.set_xlabel("share for Dole, by income")
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
+
+
 PICTURES: dict[str, Callable[[Run, Axes], None]] = {
-    drawn.__name__: drawn for drawn in (investment, penguin_sex, infant_deaths, breast_cancer)
+    drawn.__name__: drawn for drawn in (investment, penguin_sex, infant_deaths, breast_cancer, poll)
 }
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pandas as pd
+from jax.nn import sigmoid
 from numpyro import deterministic, sample
 from numpyro.diagnostics import effective_sample_size
 from numpyro.infer import MCMC, NUTS
@@ -79,8 +80,32 @@ def breast_cancer() -> None:
     numpyro.factor("years", jnp.where(data["censored"].to_numpy() == 1, jax.scipy.stats.norm.logsf(z), seen).sum())
 
 
+TRAITS = {
+    "income": ["lowest", "low", "middle", "high", "highest"],
+    "schooling": ["school", "some_college", "associate", "degree"],
+    "age": ["under_35", "from_35", "from_50", "from_65"],
+}
+
+
+def poll() -> None:
+    data, cells = table("poll"), table("poll_cells")
+    eta = sample("mu", dist.Normal(0, 1)) * np.ones(len(data))
+    of_cell = eta[0] * np.ones(len(cells))
+    for name, labels in TRAITS.items():
+        tau = sample(f"tau_{name}", dist.HalfNormal(1))
+        effect = deterministic(f"by_{name}", tau * sample(f"z_{name}", dist.Normal(0, 1).expand([len(labels)])))
+        eta = eta + effect[codes(data[name], labels)[0]]
+        of_cell = of_cell + effect[codes(cells[f"cell_{name}"], labels)[0]]
+    sample("dole", dist.Bernoulli(logits=eta), obs=data["dole"].to_numpy())
+    people, p = cells["people"].to_numpy(), sigmoid(of_cell)
+    deterministic("share", (people * p).sum() / people.sum())
+    income = codes(cells["cell_income"], TRAITS["income"])[0]
+    by = [(people * p)[income == g].sum() / people[income == g].sum() for g in range(5)]
+    deterministic("support", jnp.stack(by))
+
+
 MODELS: tuple[Callable[[], None], ...] = (
-    investment, penguin_sex, infant_deaths, breast_cancer
+    investment, penguin_sex, infant_deaths, breast_cancer, poll
 )  # fmt: skip
 AUXILIARY = {"z_income", "z_schooling", "z_age"}
 """Latents that stand for others, and have no name in QVR."""
