@@ -104,8 +104,7 @@ def findings(
 ) -> tuple[list[DataFinding], dict[str, Mapping[str, str]]]:
     """What does not fit between a file's programs and the data that its settings name, and what the data hold; nothing
     of a file with errors, whose programs are not what they will be."""
-    from qvr_core.runs.record.data_checks import looked_at
-    from qvr_core.runs.record.settings import UsageProblem, main_program, resolve
+    from qvr_core.runs.record.data_checks import looked_at, programs_with_data
     from qvr_core.semantics.types.diagnostics import Severity
 
     held = workspace.settings_text(path)
@@ -113,15 +112,8 @@ def findings(
         return [], {}
     found: list[DataFinding] = []
     about: dict[str, Mapping[str, str]] = {}
-    main = main_program(snapshot.model)
-    for name in snapshot.model.programs:
-        try:
-            resolved = resolve(name, held[1], {})
-        except UsageProblem:
-            continue
-        own = any(f"[run.{quoted}]" in held[1] for quoted in (name, f'"{name}"'))
-        if own or name == main:
-            looked = looked_at(snapshot, name, resolved.config, held[0].parent)
-            found += looked.findings
-            about[name] = looked.about
+    for name, config in programs_with_data(snapshot, held[1]):
+        looked = looked_at(snapshot, name, config, held[0].parent)
+        found += looked.findings
+        about[name] = looked.about
     return found, about

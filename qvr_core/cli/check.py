@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from qvr_core.cli.files import (
 
 if TYPE_CHECKING:
     from qvr_core.cli.report import Finding
+    from qvr_core.data.typed.sources import Source
 
 app = typer.Typer()
 
@@ -49,6 +51,8 @@ def check(
     ]
     if data:
         found += _data_findings(files[0], program, data)
+    else:
+        found += [finding for path in program_files(files) for finding in _named_findings(path, program)]
     if as_json:
         write_out(json.dumps([report.as_json(finding) for finding in found], ensure_ascii=False, indent=1) + "\n")
     else:
@@ -88,6 +92,40 @@ def _data_findings(file: str, program: str | None, data: list[str]) -> list[Find
     )
     located = (finding.located(snapshot) for finding in found)
     return [Finding(file, text, diagnostic) for diagnostic in located if diagnostic is not None]
+
+
+def _named_findings(file: str, program: str | None) -> Iterator[Finding]:
+    """What does not fit between a file's programs and the tables that its qvr.toml names; none that are not there."""
+    from qvr_core.analysis import Analyzer
+    from qvr_core.cli.report import Finding
+    from qvr_core.runs.record.data_checks import check_data, files_of, programs_with_data
+    from qvr_core.runs.record.settings import find_settings
+    from qvr_core.semantics.types.diagnostics import Severity
+
+    toml = find_settings(Path(file).parent) if file != "-" else None
+    if toml is None:
+        return
+    text = read_program(file)
+    snapshot = Analyzer(text).snapshot()
+    if any(one.severity is Severity.ERROR for one in snapshot.diagnostics()):
+        return
+    for name, config in programs_with_data(snapshot, read_settings(toml)):
+        if program not in (None, name):
+            continue
+        if missing := [path for path in files_of(config, toml.parent) if not path.exists()]:
+            say(f"{file}: the data of `{name}` are not checked, since {missing[0]} is not there", err=True)
+            continue
+        read = check_data(snapshot, name, config, toml.parent, _other)
+        placed = (finding.located(snapshot) for finding in read)
+        yield from (Finding(file, text, diagnostic) for diagnostic in placed if diagnostic is not None)
+
+
+def _other(path: str, kind: str) -> Source | None:
+    """Reads what is neither csv nor json."""
+    from qvr_core.data.frames import of_columns
+    from qvr_core.data.tables import read_columns
+
+    return of_columns(read_columns(path, kind), 0)
 
 
 def _fits(text: str, run_id: str) -> bool:

@@ -248,3 +248,22 @@ def test_format_leaves_a_file_that_is_not_utf8_as_it_is(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "line 1: byte 0xe9 is not UTF-8" in done.stderr
     assert file.read_bytes() == b"object A   : FinSet 3 # caf\xe9\n"
+
+
+def test_check_reads_the_tables_that_the_settings_name(tmp_path: Path) -> None:
+    (tmp_path / "p.qvr").write_text(
+        "object Row : FinSet _\nobject Kind : {red, blue}\nprogram p : Row -> Row\n    data kind : Row -> Kind\n"
+        "    sample mu[k : Kind] <- Normal(0.0, 1.0)\n    observe y[i : Row] <- Normal(mu[kind[i]], 1.0)\n"
+        "    return mu\n"
+    )
+    (tmp_path / "qvr.toml").write_text('[run.p]\ndata = "csv:p.csv"\n')
+    done = qvr("check", "p.qvr", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "the data of `p` are not checked" in done.stderr and "p.csv is not there" in done.stderr
+    (tmp_path / "p.csv").write_text("kind,y\nred,1.0\nblu,2.0\n")
+    done = qvr("check", ".", "--json", cwd=tmp_path)
+    [found] = json.loads(done.stdout)
+    assert done.returncode == 1 and found["code"] == "data-file"
+    assert "p.csv, column `kind`, row 2: `blu` is not in `Kind`" in found["message"]
+    (tmp_path / "p.csv").write_text("kind,y\nred,1.0\nblue,2.0\n")
+    assert qvr("check", ".", cwd=tmp_path).returncode == 0

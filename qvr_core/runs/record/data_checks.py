@@ -23,6 +23,7 @@ from qvr_core.data.typed.nested import nested_arrays
 from qvr_core.data.typed.sources import Source, Sources
 from qvr_core.data.typed.summary import summaries
 from qvr_core.runs.record.config import TABLES, RunConfig
+from qvr_core.runs.record.settings import UsageProblem, main_program, resolve
 from qvr_core.semantics.file.placed_diagnostics import LocatedFix, TextEdit
 from qvr_core.semantics.file.references import unit_references
 from qvr_core.semantics.types.diagnostics import Code, Origin, Severity
@@ -101,6 +102,22 @@ class DataCheck:
 
     findings: list[DataFinding] = field(default_factory=list[DataFinding])
     about: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def programs_with_data(snapshot: Snapshot, toml: str) -> Iterator[tuple[str, RunConfig]]:
+    """The programs of a file whose data a qvr.toml names, each with its settings: those that have a table of their own,
+    and the main one.  A table that is not right is told where it stands, and left out."""
+    main = main_program(snapshot.model)
+    for name in snapshot.model.programs:
+        if name == main or any(f"[run.{quoted}]" in toml for quoted in (name, f'"{name}"')):
+            with contextlib.suppress(UsageProblem):
+                yield name, resolve(name, toml, {}).config
+
+
+def files_of(config: RunConfig, base: Path) -> list[Path]:
+    """The tables that settings name."""
+    named = (*map(_split, config.tables.values()), (config.source, config.data_path))
+    return [base / path for kind, path in named if kind in TABLES]
 
 
 def check_data(
