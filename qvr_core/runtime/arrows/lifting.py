@@ -1,4 +1,4 @@
-"""Arrows lifted to sequences: positions become rows and back."""
+"""Arrows lifted to sequences and to plates: positions, or the elements of a plate, become rows and back."""
 
 from __future__ import annotations
 
@@ -14,14 +14,23 @@ from qvr_core.semantics.types.spaces import Named
 
 def flatten_time(value: Value) -> Value:
     """(B, L, …) to (B · L, …)."""
-    return layout.from_parts([part.flatten(0, 1) for part in layout.parts(value)])
+    return _flattened(value, 2)
+
+
+def _flattened(value: Value, depth: int) -> Value:
+    return layout.from_parts([part.flatten(0, depth - 1) for part in layout.parts(value)])
 
 
 class LiftArrow(ArrowModule):
-    """`body` at every position of a sequence: positions become rows and back."""
+    """`body` at every position of a sequence, (B, L, …), or at every element of a plate.
 
-    def __init__(self, body: ArrowModule, domain: Named, codomain: Named) -> None:
+    `depth` is the number of leading axes that become rows: the rows themselves, and one for the positions or one for
+    each set of the plate.
+    """
+
+    def __init__(self, body: ArrowModule, domain: Named, codomain: Named, depth: int = 2) -> None:
         super().__init__()
+        self.depth = depth
         self.domain, self.codomain = domain, codomain
         self.body = (body,)
         self.sampled, self.has_density, self.paths = body.sampled, body.has_density, body.paths
@@ -29,23 +38,29 @@ class LiftArrow(ArrowModule):
 
     def as_innovation(self) -> ArrowModule:
         inner = self.body[0].as_innovation()
-        return self if inner is self.body[0] else LiftArrow(inner, self.domain, self.codomain)
+        return self if inner is self.body[0] else LiftArrow(inner, self.domain, self.codomain, self.depth)
+
+    def _rows(self, value: Value) -> Value:
+        return _flattened(value, self.depth)
+
+    def _lead(self, x: Value) -> tuple[int, ...]:
+        return tuple(layout.parts(x)[0].shape[: self.depth])
 
     def _over_time(self, value: Value, x: Value) -> Value:
-        lead = layout.parts(x)[0].shape[:2]
+        lead = self._lead(x)
         return layout.from_parts([part.unflatten(0, lead) for part in layout.parts(value)])
 
     def forward(self, x: Value) -> Value:
-        return self._over_time(self.body[0](flatten_time(x)), x)
+        return self._over_time(self.body[0](self._rows(x)), x)
 
     def output_like(self, x: Value) -> Value:
-        return self._over_time(self.body[0].output_like(flatten_time(x)), x)
+        return self._over_time(self.body[0].output_like(self._rows(x)), x)
 
     def noise_specs(self, x: Value) -> list[NoiseSpec]:
-        lead = layout.parts(x)[0].shape[:2]
+        lead = self._lead(x)
         return [
             NoiseSpec(spec.path, (*lead, *spec.shape[1:]), spec.base, spec.final)
-            for spec in self.body[0].noise_specs(flatten_time(x))
+            for spec in self.body[0].noise_specs(self._rows(x))
         ]
 
     def draw(
@@ -56,13 +71,13 @@ class LiftArrow(ArrowModule):
         generator: Generator | None = None,
         want_log_prob: bool = True,
     ) -> Drawn:
-        lead = layout.parts(x)[0].shape[:2]
-        drawn = self.body[0].draw(flatten_time(x), self._flat(noise), generator=generator, want_log_prob=want_log_prob)
+        lead = self._lead(x)
+        drawn = self.body[0].draw(self._rows(x), self._flat(noise), generator=generator, want_log_prob=want_log_prob)
         return Drawn(
             self._over_time(drawn.value, x),
             {path: u.unflatten(0, lead) for path, u in drawn.noise.items()},
             *(
-                None if each is None else each.view(lead).sum(1)
+                None if each is None else each.view(lead).flatten(1).sum(1)
                 for each in (drawn.log_prob, drawn.log_innovations, drawn.log_noise, drawn.score_log_prob)
             ),
         )
@@ -70,26 +85,26 @@ class LiftArrow(ArrowModule):
     def _flat(self, noise: Noise | None) -> dict[str, Tensor] | None:
         if noise is None:
             return None
-        return {path: u.flatten(0, 1) for path, u in noise.items() if path in self.paths}
+        return {path: u.flatten(0, self.depth - 1) for path, u in noise.items() if path in self.paths}
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         log_prob, inner = self.densities_by_position(x, y, innovations)
-        return log_prob.sum(1), None if inner is None else inner.sum(1)
+        return log_prob.flatten(1).sum(1), None if inner is None else inner.flatten(1).sum(1)
 
     def densities_by_position(
         self, x: Value, y: Value, innovations: Noise | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """`densities` before they are summed over positions, (B, L)."""
+        """`densities` before they are summed over positions, (B, L), or over the elements of a plate, (B, …)."""
         if not self.has_density:
             raise NoDensity(no_density_words(self))
-        lead = layout.parts(x)[0].shape[:2]
-        log_prob, inner = self.body[0].densities(flatten_time(x), flatten_time(y), self._flat(innovations))
+        lead = self._lead(x)
+        log_prob, inner = self.body[0].densities(self._rows(x), self._rows(y), self._flat(innovations))
         return log_prob.view(lead), None if inner is None else inner.view(lead)
 
     def log_table_by_position(self, x: Value, innovations: Noise | None = None) -> Tensor:
         """Log-probabilities (B, L, n) of all values at every position; only where the body is tabular."""
-        lead = layout.parts(x)[0].shape[:2]
-        return self.body[0].log_table(flatten_time(x), self._flat(innovations))[0].unflatten(0, lead)
+        lead = self._lead(x)
+        return self.body[0].log_table(self._rows(x), self._flat(innovations))[0].unflatten(0, lead)
 
 
 def lifted(body: ArrowModule, domain: Named, codomain: Named) -> ArrowModule:

@@ -13,11 +13,15 @@ from qvr_core.runtime.families import standard_noise
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame, as_tensor
+from qvr_core.runtime.programs.plated_draws import argument_along, as_elements, given_along, is_number, repeated_along
+from qvr_core.runtime.programs.site_shapes import plate_shape
+from qvr_core.runtime.programs.site_terms import Terms, fitted_option
 from qvr_core.runtime.values.arrow import ArrowModule, Noise, NoiseSpec, Value, repeat_rows
 from qvr_core.runtime.values.cells import Cell, as_argument, with_rows
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.layout import Where, blocks, dummy, from_parts, parts, prepare, regroup
 from qvr_core.runtime.values.padding import valid_positions
+from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.model import ArrowDraw, Site
 from qvr_core.semantics.types.spaces import Space
 
@@ -30,9 +34,13 @@ class ArrowSite:
         self.site = site
         self.kind: SiteKind = kind
         self.name = site.name
-        self.module = source.arrow(site.draw.arrow)
-        self.domain = site.draw.arrow.domain.space
-        self.codomain = site.draw.arrow.codomain.space
+        arrow = site.draw.arrow
+        self.arrow = source.arrow(arrow)
+        self.plate = plate_shape(site)
+        self.own = site.draw.own
+        self.domain, self.codomain = arrow.domain.space, arrow.codomain.space
+        depth = 1 + len(self.plate)
+        self.module = LiftArrow(self.arrow, arrow.domain, arrow.codomain, depth) if self.plate else self.arrow
         self.where = Where(program, f"site `{site.name}`", site.name)
         args = site.draw.args
         self.args = None if args is None else [compile_expr(arg, source) for arg in args]
@@ -47,6 +55,7 @@ class ArrowSite:
         """This site drawing from another arrow of the same type."""
         changed = copy.copy(self)
         changed.module = module
+        changed.arrow = module.body[0] if self.plate and isinstance(module, LiftArrow) else module
         changed.lift = by_position(module, self.codomain)
         changed.info = site_info(changed)
         return changed
@@ -56,6 +65,9 @@ class ArrowSite:
         if self.args is None:
             # a program that ignores its input needs no more than the number of rows
             x = dummy(self.domain, (frame.rows,)) if frame.x is None else frame.x
+            x = repeated_along(x, self.plate) if self.plate else x
+        elif self.plate:
+            x = argument_along([arg(frame) for arg in self.args], self.own, self.domain, frame.rows, self.plate)
         else:
             x = as_argument([arg(frame) for arg in self.args], self.domain, frame.rows)
         return x if self.at is None else self._at(x, self._positions(frame))
@@ -82,13 +94,7 @@ class ArrowSite:
     def run(self, frame: Frame) -> None:
         """Draw or score the site, bind what it binds, and leave a record."""
         request = frame.request
-        inside = frame.parent is not None
-        given = None if inside else request.values.get(self.name)
-        if given is None and (inside or self.kind == "observe"):
-            supplied = frame.supplied(self.name)
-            given = None if supplied is None else supplied.value
-        elif given is None and self.kind != "predict":
-            given = request.observations.get(self.name)
+        given = self._given(frame)
         x = self.argument(frame)
         if not self.module.sampled:
             record = self._plain(x, given)
@@ -101,7 +107,17 @@ class ArrowSite:
             record = self._drawn(x, frame)
         frame.sites[self.name] = record
 
-    def _plain(self, x: Value, given: Value | None) -> SiteRecord:
+    def _given(self, frame: Frame) -> Cell | None:
+        request = frame.request
+        inside = frame.parent is not None
+        given = None if inside else request.values.get(self.name)
+        if given is None and (inside or self.kind == "observe"):
+            return frame.supplied(self.name)
+        if given is None and self.kind != "predict":
+            given = request.observations.get(self.name)
+        return None if given is None else Cell(given, False)
+
+    def _plain(self, x: Value, given: Cell | None) -> SiteRecord:
         if given is not None:
             raise NoDensity(
                 f"{self.where.program}: site `{self.name}` comes from a deterministic arrow: it has no density and "
@@ -121,16 +137,14 @@ class ArrowSite:
             record.log_discrete = drawn.score_log_prob
         return record
 
-    def _scored(self, x: Value, given: Value, frame: Frame) -> SiteRecord:
+    def _scored(self, x: Value, given: Cell, frame: Frame) -> SiteRecord:
         if not self.module.has_density:
             raise NoDensity(
                 f"{self.where.program}: site `{self.name}` ends in a deterministic arrow after its last draw: it has "
                 "no density and cannot be observed",
                 site=self.name,
             )
-        y = prepare(self.codomain, as_tensor(given), self.where)
-        if parts(y)[0].shape[0] != frame.rows:
-            raise self.where.misfit(f"{frame.rows} rows as in the input", f"{parts(y)[0].shape[0]}")
+        y = self.prepared(given, frame.rows)
         if self.at is not None and parts(y)[0].shape[1] != parts(x)[0].shape[1]:
             # values for the whole sequence: those at the selected positions count
             y = self._at(y, self._positions(frame))
@@ -147,20 +161,18 @@ class ArrowSite:
             self._add_table(record, x, y, noise or None, frame)
         return record
 
+    def prepared(self, given: Cell, rows: int) -> Value:
+        """A value from outside, checked and in normal form."""
+        if self.plate:
+            return given_along(self.codomain, given, rows, self.plate, self.where)
+        y = prepare(self.codomain, as_tensor(given.value), self.where)
+        if parts(y)[0].shape[0] != rows:
+            raise self.where.misfit(f"{rows} rows as in the input", f"{parts(y)[0].shape[0]}")
+        return y
+
     def innovations(self, x: Value, given: Noise | None = None, generator: torch.Generator | None = None) -> Noise:
         """The innovations on `x` by path, drawn where they are not given."""
-        specs = [spec for spec in self.module.noise_specs(x) if not spec.final]
-        given = given or {}
-        if any(spec.base not in ("normal", "uniform") and spec.path not in given for spec in specs):
-            drawn = self.module.draw(x, given, generator=generator, want_log_prob=False).noise
-            return {spec.path: drawn[spec.path] for spec in specs}
-        like = _float_like(self.module, x)
-        return {
-            spec.path: given[spec.path]
-            if spec.path in given
-            else standard_noise(spec.base, spec.shape, like, generator)
-            for spec in specs
-        }
+        return innovations_of(self.module, x, given, generator)
 
     def _densities(self, x: Value, y: Value, noise: Noise | None, frame: Frame) -> tuple[Tensor, Tensor | None]:
         """log p(y | x, u) and log p(u), (B,), masked and weighted by row or by position."""
@@ -169,28 +181,42 @@ class ArrowSite:
             each, inner = self.lift.densities_by_position(x, y, noise)
             for factor in per_position:
                 each = each * factor if factor.is_floating_point() else torch.where(factor.bool(), each, 0.0)
-            log_prob, log_innovations = each.sum(1), None if inner is None else inner.sum(1)
+            log_prob, log_innovations = each.flatten(1).sum(1), None if inner is None else inner.flatten(1).sum(1)
         else:
             log_prob, log_innovations = self.module.densities(x, y, noise)
         for factor in by_row:
             log_prob = log_prob * factor.to(log_prob.dtype)
         return log_prob, log_innovations
 
-    def _pointwise(self, x: Value, y: Value, noise: Noise | None, frame: Frame) -> Tensor:
-        """log p(y | x, u) of each row, (B,), or of each position where the arrow works by position, (B, L)."""
+    def terms(self, frame: Frame) -> Terms:
+        """log p(y | x, u) of each element of a plate, (B, *plate), of a value that is given; binds it."""
+        given = self._given(frame)
+        assert given is not None
+        x = self.argument(frame)
+        y = self.prepared(given, frame.rows)
+        self._bind(as_elements(y, self.codomain), frame)
+        noise = self.innovations(x, frame.request.noise_of(self.name, lambda: self.module.noise_specs(x)))
+        return Terms(self._pointwise(x, y, noise or None, frame, absent=0.0), True)
+
+    def _pointwise(self, x: Value, y: Value, noise: Noise | None, frame: Frame, *, absent: float = math.nan) -> Tensor:
+        """log p(y | x, u) of each row, (B,), or of each position where the arrow works by position, (B, L); `absent`
+        where one does not count."""
         by_row, per_position = self._factors(y, frame)
-        each = self.module.densities(x, y, noise)[0] if self.lift is None else None
-        if each is None:
-            assert self.lift is not None
+        if self.lift is None:
+            each = self.module.densities(x, y, noise)[0]
+        else:
             each = self.lift.densities_by_position(x, y, noise)[0]
         by_row = [factor.reshape(-1, *(1,) * (each.ndim - 1)) for factor in by_row]
         for factor in (*by_row, *per_position):
-            each = each * factor if factor.is_floating_point() else torch.where(factor.bool(), each, math.nan)
+            each = each * factor if factor.is_floating_point() else torch.where(factor.bool(), each, absent)
         return each
 
     def _factors(self, y: Value, frame: Frame) -> tuple[list[Tensor], list[Tensor]]:
         """What masks, weights and padding multiply the terms with: by row, (B,) or (1,), and by position, (B, L)."""
-        found = [option(frame).value for option in (self.mask, self.weight) if option is not None]
+        if self.plate:
+            return [], self._along_plate(frame)
+        found = [] if self.mask is None else [self.mask(frame).value]
+        found += [] if self.weight is None else [_as_weight(self.weight(frame).value)]
         if self.lift is None:
             positions = None
         else:
@@ -204,6 +230,16 @@ class ArrowSite:
                 wanted = f"a mask or weight for {frame.rows} rows" + (f" or of shape {positions}" if positions else "")
                 raise self.where.misfit(wanted, f"shape {tuple(value.shape)}")
         return [value.reshape(-1) for value in by_row], [value for value in found if tuple(value.shape) == positions]
+
+    def _along_plate(self, frame: Frame) -> list[Tensor]:
+        """What masks and weights multiply the terms of a plate's elements with, (1 or B, *plate)."""
+        elements = Cell(torch.zeros(()).expand(frame.rows, *self.plate), True)
+        found: list[Tensor] = []
+        for option, made in ((self.mask, Tensor.bool), (self.weight, _as_weight)):
+            if option is not None:
+                cell = fitted_option(option, "a mask or weight", frame, elements, None, self.where)
+                found.append(made(cell.value))
+        return found
 
     def _add_table(self, record: SiteRecord, x: Value, y: Value, noise: Noise | None, frame: Frame) -> None:
         """Leave the log-probabilities of all values in the record, and which positions count."""
@@ -225,6 +261,7 @@ class ArrowSite:
         log_innovations: Tensor | None,
         noise: dict[str, Tensor],
     ) -> SiteRecord:
+        value = as_elements(value, self.codomain) if self.plate else value
         return SiteRecord(self.name, self.kind, observed, value, log_prob, log_innovations, noise, self.site.density)
 
     def _bind(self, value: Value | None, frame: Frame) -> None:
@@ -234,7 +271,25 @@ class ArrowSite:
             return
         assert value is not None
         cut = regroup(value, [named.space for _, named in bound])
+        if self.plate:
+            cut = [as_elements(part, named.space) for part, (_, named) in zip(cut, bound, strict=True)]
         frame.bound.update({name: Cell(part, True) for (name, _), part in zip(bound, cut, strict=True)})
+
+
+def innovations_of(
+    module: ArrowModule, x: Value, given: Noise | None = None, generator: torch.Generator | None = None
+) -> Noise:
+    """The innovations of an arrow on `x` by path, drawn where they are not given."""
+    specs = [spec for spec in module.noise_specs(x) if not spec.final]
+    given = given or {}
+    if any(spec.base not in ("normal", "uniform") and spec.path not in given for spec in specs):
+        drawn = module.draw(x, given, generator=generator, want_log_prob=False).noise
+        return {spec.path: drawn[spec.path] for spec in specs}
+    like = _float_like(module, x)
+    return {
+        spec.path: given[spec.path] if spec.path in given else standard_noise(spec.base, spec.shape, like, generator)
+        for spec in specs
+    }
 
 
 class SiteArrow(nn.Module):
@@ -242,7 +297,7 @@ class SiteArrow(nn.Module):
 
     def __init__(self, site: ArrowSite) -> None:
         super().__init__()
-        self.module = site.module
+        self.module = site.arrow
         self._site = site
 
     def _value(self, x: object) -> Value:
@@ -259,7 +314,7 @@ class SiteArrow(nn.Module):
 
     def innovations(self, x: object, generator: torch.Generator | None = None) -> dict[str, Tensor]:
         """Fresh innovations by path of the draw; empty where the density needs none."""
-        return dict(self._site.innovations(self._value(x), None, generator))
+        return dict(innovations_of(self.module, self._value(x), None, generator))
 
     def log_prob(self, x: object, y: object, innovations: Noise | None = None) -> Tensor:
         """log p(y | x, innovations), (B,)."""
@@ -275,6 +330,11 @@ def by_position(module: ArrowModule, codomain: Space) -> LiftArrow | None:
     if module.pointwise and any(block.sequence for block in blocks(codomain)):
         return LiftArrow(module, module.domain, module.codomain)
     return module if isinstance(module, LiftArrow) else None
+
+
+def _as_weight(value: Tensor) -> Tensor:
+    """Whole numbers that weigh, not those of a mask."""
+    return value if value.is_floating_point() else value.to(precision())
 
 
 def _float_like(module: nn.Module, x: Value) -> Tensor:
@@ -295,7 +355,7 @@ def site_info(site: ArrowSite) -> SiteInfo:
         site.kind,
         site.kind == "observe",
         True,
-        event_shape(site.codomain),
+        _shape(site),
         "discrete" if site.discrete else "real",
         specs,
         site.discrete,
@@ -303,10 +363,18 @@ def site_info(site: ArrowSite) -> SiteInfo:
     )
 
 
+def _shape(site: ArrowSite) -> tuple[int, ...] | None:
+    own = event_shape(site.codomain)
+    if not site.plate or own is None:
+        return own
+    return site.plate if is_number(site.codomain) else (*site.plate, *own)
+
+
 def _draws(site: ArrowSite) -> tuple[NoiseSpec, ...]:
     """All draws with their shapes without rows; an axis that follows the length of a sequence counts as one."""
     if not any(block.sequence for block in blocks(site.domain)):
-        return tuple(_without_rows(spec, spec) for spec in site.module.noise_specs(dummy(site.domain, (1,))))
+        lead = (1, *site.plate)
+        return tuple(_without_rows(spec, spec) for spec in site.module.noise_specs(dummy(site.domain, lead)))
     short, long = (site.module.noise_specs(dummy(site.domain, (1, length))) for length in (2, 3))
     return tuple(_without_rows(one, other) for one, other in zip(short, long, strict=True))
 

@@ -267,6 +267,8 @@ class Marginalize:
             value = step.fitted(inner, given, aligned, groups, self.plate if self.mode == "row" else ())
             inner.bound[step.name] = value
             return self._placed(step.terms(inner, value, aligned, groups), step, inner)
+        if isinstance(step, ArrowSite) and step.plate:
+            return self._placed(step.terms(inner), step, inner)
         step.run(inner)
         name = getattr(step, "name", None)
         record = inner.sites.get(name) if name is not None else None

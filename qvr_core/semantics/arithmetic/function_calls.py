@@ -222,7 +222,7 @@ def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: Ar
     elif not isinstance(arrow.domain.space, Unknown):
         ctx.scope.report(ARGUMENT_MISMATCH, f"`{name}` wants an argument, `{arrow.domain.written}`", expr.span)
     ctx.scope.stages += stages_of(arrow, ctx.scope)
-    if args and not _whole(arrow, args):
+    if args and not reads_all(arrow, args):
         texts = [words(tree, f"argument {index}") for index, tree in enumerate(trees, 1)]
         over = applied_over_axes(arrow, args, texts, ctx.scope.origin(expr.func.span), origin, ctx)
         if over is not None:
@@ -279,14 +279,14 @@ def result_type(arrow: Arrow, args: Sequence[Expr]) -> ValueType:
         unknown = any(isinstance(arg.type.space, Unknown) for arg in args)
         return ValueType(arrow.codomain.space if unknown else None, rows=rows)
     plates = max((arg.type for arg in args), key=lambda kind: len(kind.indexed), default=None)
-    if plates is None or not plates.indexed or _whole(arrow, args):
+    if plates is None or not plates.indexed or reads_all(arrow, args):
         return ValueType(arrow.codomain.space, rows=rows)
     front = plate_axes(plates)
     return ValueType(arrow.codomain.space, tuple(n for _, n in front), rows, tuple(s for s, _ in front))
 
 
-def _whole(arrow: Arrow, args: Sequence[Expr]) -> bool:
-    """True where the plates themselves are the vector that the arrow reads."""
+def reads_all(arrow: Arrow, args: Sequence[Expr]) -> bool:
+    """Whether the plates of the arguments themselves are the vector that the arrow reads."""
     wanted = item_of(arrow.domain.space)
     plain = product((None, arg.type.space or Unknown()) for arg in args)
     if fits(item_of(plain), wanted):

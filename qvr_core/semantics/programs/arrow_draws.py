@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 
 from qvr_core.semantics.arithmetic.application import apply_to, input_lifts
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
-from qvr_core.semantics.arithmetic.function_calls import fitted, result_type, template_call
+from qvr_core.semantics.arithmetic.arrows_along_axes import over_axes, with_events
+from qvr_core.semantics.arithmetic.broadcasting import Axis, with_axes
+from qvr_core.semantics.arithmetic.elementwise import words
+from qvr_core.semantics.arithmetic.function_calls import fitted, reads_all, result_type, template_call
 from qvr_core.semantics.arithmetic.mixture_draws import is_mixture
 from qvr_core.semantics.arrows.combinators import arrow_of, check_arrow_expr, damaged
 from qvr_core.semantics.arrows.heads import foreign_message
@@ -16,33 +19,102 @@ from qvr_core.semantics.language.family_spelling import Foreign, converted, fore
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, StepContext
 from qvr_core.semantics.scope.families import family_named
 from qvr_core.semantics.scope.inherited import stages_of
-from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, TemplateEntry
-from qvr_core.semantics.scope.unsupported import refuse
-from qvr_core.semantics.types.codes import UNKNOWN_FAMILY
+from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, ObjectEntry, Scope, TemplateEntry
+from qvr_core.semantics.types.axes import set_of
+from qvr_core.semantics.types.codes import UNKNOWN_FAMILY, UNSUPPORTED
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
-from qvr_core.semantics.types.model import Arrow, ArrowDraw, Data, Expr, Instance, ValueType
-from qvr_core.semantics.types.program_codes import ANONYMOUS_DRAW, ARGUMENT_MISMATCH, FUNCTION_ARGUMENTS, NOT_A_VALUE
-from qvr_core.semantics.types.spaces import Named, Unknown, factors_of
+from qvr_core.semantics.types.model import Arrow, ArrowDraw, Damaged, Data, Expr, Instance, ValueType
+from qvr_core.semantics.types.program_codes import (
+    ANONYMOUS_DRAW,
+    ARGUMENT_MISMATCH,
+    FUNCTION_ARGUMENTS,
+    NOT_A_VALUE,
+    UNBOUND_ARGUMENT,
+)
+from qvr_core.semantics.types.spaces import Dim, Finite, Named, Seq, Space, Unknown, factors_of, product
+from qvr_core.semantics.types.walk import operands, walk
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import Arith, ArithArg, ArrowCall, ArrowExpr, Draw, Name, ParenArith, TensorExpr, Variable
+from qvr_core.syntax.walk import walk as walk_tree
 
 
-def check_arrow_draw(draw: Draw, site: str, ctx: StepContext) -> tuple[ArrowDraw, ValueType]:
-    """The arrow as it acts here, and the type of what it gives."""
+@immutable
+class TypedArrow:
+    """The arrow as it acts at a site, the type of what it gives, and the plate of whose elements each has a draw."""
+
+    model: ArrowDraw
+    type: ValueType
+    plate: Named | None = None
+
+
+def check_arrow_draw(draw: Draw, site: str, ctx: StepContext, front: Sequence[Axis] = ()) -> TypedArrow:
+    """What a site draws from an arrow, once for each element of the axes `front` and of those of its arguments."""
     arrow, trees = _arrow(draw, site, ctx)
     ctx.scope.stages += stages_of(arrow, ctx.scope)
     origin = ctx.scope.origin(draw.span)
-    if not trees and _ignores_input(arrow, draw, ctx):
-        return ArrowDraw(arrow=arrow, args=None, origin=origin), ValueType(arrow.codomain.space)
     if not trees:
-        arrow = _on_input(arrow, draw, ctx)
-        kind = ValueType(arrow.codomain.space, rows=True)
-        return ArrowDraw(arrow=arrow, args=None, origin=origin), kind
-    args = [_argument(tree, ctx) for tree in trees]
+        rows = not _ignores_input(arrow, draw, ctx)
+        arrow = _on_input(arrow, draw, ctx) if rows else arrow
+        return _over(ArrowDraw(arrow=arrow, args=None, origin=origin), front, rows, ctx)
+    args = with_events(arrow.domain.space, [_argument(tree, ctx) for tree in trees])
     arrow = fitted(arrow, args, trees, draw.name.text, ctx)
-    kind = result_type(arrow, args)
-    if kind.indexed and refuse("arrow over axes", draw.span, ctx.scope):
+    rows = any(arg.type.rows for arg in args)
+    texts = [words(tree, f"argument {index}") for index, tree in enumerate(trees, 1)]
+    whole = not front and reads_all(arrow, args)
+    over = None if whole else over_axes(arrow, args, texts, ctx.scope.origin(draw.name.span), ctx, front)
+    if over is not None:
+        model = ArrowDraw(arrow=arrow, args=over.values, origin=origin, own=over.own)
+        return _over(model, over.plates, rows, ctx)
+    model, kind = ArrowDraw(arrow=arrow, args=tuple(args), origin=origin), result_type(arrow, args)
+    if (front or kind.indexed) and not isinstance(arrow, Damaged):
+        _report_unknown_axes(args, trees, ctx)
         kind = ValueType(Unknown(), rows=kind.rows)
-    return ArrowDraw(arrow=arrow, args=tuple(args), origin=origin), kind
+    return TypedArrow(model, kind)
+
+
+def _over(model: ArrowDraw, plates: Sequence[Axis] | None, rows: bool, ctx: StepContext) -> TypedArrow:
+    if plates is None:
+        return TypedArrow(model, ValueType(Unknown(), rows=rows))
+    outside = [(size, None if name is None else set_of(name)) for size, name in plates]
+    kind = with_axes(outside, model.arrow.codomain.space, like=[ValueType(None, rows=rows)])
+    return TypedArrow(model, kind, plate_over(outside, ctx.scope) if plates else None)
+
+
+def plate_over(plates: Sequence[Axis], scope: Scope) -> Named:
+    """Axes as a plate: the product of their sets."""
+    factors = [(name or "_", _set(size, name, scope)) for size, name in plates]
+    return Named(product(factors), " * ".join(name for name, _ in factors))
+
+
+def _set(size: Dim | None, name: str | None, scope: Scope) -> Space:
+    entry = None if name is None else scope.lookup(name)
+    if isinstance(entry, ObjectEntry) and isinstance(entry.space.space, Finite) and entry.space.space.nominal == name:
+        return entry.space.space
+    return Unknown() if size is None else Finite(size, name)
+
+
+def _spaces(tree: Arith, ctx: StepContext) -> Iterator[Space | None]:
+    """The spaces of the names in an expression."""
+    for node in walk_tree(tree):
+        binding = ctx.find(node.name.text) if isinstance(node, Variable) else None
+        if binding is not None:
+            yield binding.type.space
+
+
+def _report_unknown_axes(args: Sequence[Expr], trees: Sequence[Arith], ctx: StepContext) -> None:
+    """A draw for each element of some axes, where an argument does not say what it runs over."""
+    for arg, tree in zip(args, trees, strict=True):
+        what = words(tree, "this argument")
+        if any(isinstance(space, Seq) for space in _spaces(tree, ctx)):
+            message = f"{what} holds a sequence for each element: a draw from an arrow for each of several sequences "
+            ctx.scope.report(UNSUPPORTED, message + "reads them as the program's input", tree.span)
+            return
+        if arg.type.space is None:
+            name = next((one.name for one in walk(arg, operands) if isinstance(one, Data)), None)
+            message = f"nothing says over which sets {what} runs, so there is no telling how many draws there are"
+            hint = "" if name is None else f": declare it, `data {name} : …`"
+            ctx.scope.report(UNBOUND_ARGUMENT, message + hint, tree.span)
+            return
 
 
 def _ignores_input(arrow: Arrow, draw: Draw, ctx: StepContext) -> bool:
@@ -116,12 +188,12 @@ def _products_in_arguments(expression: ArrowExpr, ctx: StepContext) -> bool:
     if not isinstance(expression, ArrowCall) or family_named(expression.func.text, ctx.scope) is None:
         return False
     products = [arg.value for arg in expression.args if isinstance(arg.value, TensorExpr)]
-    for product in products:
-        first, *others = [ctx.text[factor.span.start : factor.span.end] for factor in product.factors]
+    for tensor in products:
+        first, *others = [ctx.text[factor.span.start : factor.span.end] for factor in tensor.factors]
         text = reduce(lambda left, right: f"matmul({left}, {right})", others, first)
         message = f"`@` joins arrows; the product of two matrices is `{text}`"
-        fix = Fix(f"Change to `{text}`", (Edit(ctx.scope.origin(product.span), text),), True)
-        ctx.scope.report(FUNCTION_ARGUMENTS, message, product.span, fixes=(fix,))
+        fix = Fix(f"Change to `{text}`", (Edit(ctx.scope.origin(tensor.span), text),), True)
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, tensor.span, fixes=(fix,))
     return bool(products)
 
 

@@ -21,6 +21,7 @@ from qvr_core.semantics.programs.steps import Bindings, check_step, site_binding
 from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.predictions import report_predict_inside
+from qvr_core.semantics.scope.scope import UNKNOWN
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, FAMILY_MISMATCH
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.diagnostics import Edit, Fix
@@ -112,7 +113,13 @@ def _drawn(
     if family is None:
         quiet = replace(step, options=None)
         typed = check_site("marginalize", step.name, quiet, ctx)
-        if isinstance(typed.type.space, Real):
+        if typed.site.iid_over is not None:
+            plate, name = typed.site.iid_over.written, step.draw.name.text
+            message = f"`{name}` draws for each element of {plate} here, and one value of an arrow can be summed out: "
+            message += f"write the probabilities, `marginalize {step.name.text}[i : {plate}] <- Categorical(…)`"
+            ctx.scope.report(CANNOT_MARGINALIZE, message, step.draw.name.span)
+            typed = replace(typed, type=ValueType(Unknown()), named=UNKNOWN)
+        elif isinstance(typed.type.space, Real):
             message = f"`{step.draw.name.text}` gives real values; only finite ones can be summed out"
             ctx.scope.report(CANNOT_MARGINALIZE, message, step.draw.name.span)
         return typed, options.over, None

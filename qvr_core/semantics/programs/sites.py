@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from qvr_core.semantics.arithmetic.indices import lags, running
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
+from qvr_core.semantics.arrows.combinators import damaged
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.programs.arrow_draws import check_arrow_draw
+from qvr_core.semantics.programs.arrow_draws import TypedArrow, check_arrow_draw
 from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
 from qvr_core.semantics.programs.family_draws import check_family
+from qvr_core.semantics.programs.indexed_steps import along_of, report_idle_start
 from qvr_core.semantics.programs.observed.limits import check_limits, check_no_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
 from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN
+from qvr_core.semantics.types.codes import UNSUPPORTED
 from qvr_core.semantics.types.density import EXACT
-from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model import (
     ArrowDraw,
     Ascription,
@@ -27,19 +30,19 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY, STEP_OPTION
 from qvr_core.semantics.types.spaces import Named, Seq, Unknown, has_seq, is_finite, item_of
-from qvr_core.syntax.tree import Draw, MarginalizeStep, Name, ObjectExpr, ObserveStep, Options, PredictStep, SampleStep
+from qvr_core.syntax.tree import Draw, DrawStep, MarginalizeStep, Name, ObjectExpr, ObserveStep, PredictStep, SampleStep
 
 
 def check_site(
     kind: str, name: Name, step: SampleStep | ObserveStep | PredictStep | MarginalizeStep, ctx: StepContext
 ) -> TypedSite:
     """The site of a step; `name` stands for it (the first name of a pattern)."""
+    family = family_of(step.draw, ctx)
+    if family is None:
+        return arrow_site(kind, name, step, ctx)
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
     options = read_step_options(kind, step.options, ctx)
     origin = ctx.scope.origin(name.span)
-    family = family_of(step.draw, ctx)
-    if family is None:
-        return _from_arrow(kind, name, step.draw, space, step.space, step.options, options, origin, ctx)
     plates = axes_of(space) if space is not None and is_finite(space.space) else []
     picked = options.via is not None or options.at is not None
     drawn = check_family(step.draw, family, options.over, ctx, plates, picked=picked)
@@ -58,19 +61,51 @@ def check_site(
 # ---------------------------------------------------------------- named arrows
 
 
+def arrow_site(
+    kind: str, name: Name, step: SampleStep | ObserveStep | PredictStep | MarginalizeStep, ctx: StepContext
+) -> TypedSite:
+    """The site of a step that draws from a named arrow, once for each element of its indices."""
+    space = None if step.space is None else check_object_expr(step.space, ctx.scope)
+    if _looks_back(step, ctx):
+        origin = ctx.scope.origin(name.span)
+        model = ArrowDraw(arrow=damaged(origin), args=None, origin=origin)
+        site = made_site(name, Ascription.NONE, space, model, model.arrow.density, StepOptions(), False, origin)
+        return TypedSite(site, ValueType(Unknown()), UNKNOWN, None)
+    with running(step.binders, {}, ctx) as indices:
+        options = read_step_options(kind, step.options, ctx)
+        along = along_of(indices)
+        front = along.axes if options.iid_over is None else [*axes_of(options.iid_over), *along.axes]
+        typed = check_arrow_draw(step.draw, name.text, ctx, front)
+    site = _from_arrow(kind, name, step, space, typed, options, ctx)
+    return replace(site, site=replace(site.site, indices=along.model)) if step.binders else site
+
+
+def _looks_back(step: DrawStep, ctx: StepContext) -> bool:
+    """Whether a draw from an arrow reads an earlier element of anything, which is reported."""
+    trees = [arg.value for arg in step.draw.args or ()]
+    behind = next(iter(lags(trees, step.binders, ctx).values()), None)
+    name = step.draw.name.text
+    if behind is not None:
+        message = (
+            "a draw from an arrow cannot read an earlier element: compute it above, `let … = …[…] from …`, or run "
+        )
+        ctx.scope.report(UNSUPPORTED, message + f"`{name}` along the sequence with `scan`", behind.place)
+    elif step.start is not None and step.binders:
+        report_idle_start(step.start.span, ctx)
+    return behind is not None
+
+
 def _from_arrow(
     kind: str,
     name: Name,
-    draw: Draw,
+    step: DrawStep,
     space: Named | None,
-    tree: ObjectExpr | None,
-    given: Options | None,
+    typed: TypedArrow,
     options: StepOptions,
-    origin: Origin,
     ctx: StepContext,
 ) -> TypedSite:
-    check_noncentred(given, options.noncentred, None, ctx)
-    model, value = check_arrow_draw(draw, name.text, ctx)
+    draw, model, value, origin = step.draw, typed.model, typed.type, ctx.scope.origin(name.span)
+    check_noncentred(step.options, options.noncentred, None, ctx)
     if not isinstance(model.arrow, Damaged):
         check_no_limits(draw.name.text, options, ctx)
         missing_cells(draw.name, None, options, ctx)
@@ -78,7 +113,7 @@ def _from_arrow(
         # a misspelt family may have meant a plate or a value: nothing that follows is the user's mistake
         site = made_site(name, Ascription.NONE, space, model, model.arrow.density, options, False, origin)
         return TypedSite(site, ValueType(Unknown()), UNKNOWN, None)
-    if options.at is not None and not has_seq(model.arrow.domain.space):
+    if options.at is not None and (typed.plate is not None or not has_seq(model.arrow.domain.space)):
         _at_needs_sequence(draw, model, options.at, ctx)
     elif options.at is not None:
         for option in (options.at, options.mask, options.weight):
@@ -88,11 +123,14 @@ def _from_arrow(
     dense = kind in ("sample", "predict") or _check_density(kind, draw, model, ctx)
     codomain = model.arrow.codomain
     named = codomain if value.space is None else Named(value.space, codomain.written)
-    if space is not None and tree is not None:
-        named = _ascribed(named, space, tree, draw, ctx) if dense else space
+    if space is not None and step.space is not None:
+        named = _ascribed(named, space, step.space, draw, ctx) if dense else space
     ascription = Ascription.NONE if space is None else Ascription.VALUE
+    options = replace(options, iid_over=typed.plate)
     site = made_site(name, ascription, space, model, model.arrow.density, options, False, origin)
-    return TypedSite(site, ValueType(named.space, value.indexed, value.rows, value.sizes), named, None)
+    kind_of = ValueType(named.space, value.indexed, value.rows, value.sizes)
+    check_option_axes(name.text, options, kind_of, ctx)
+    return TypedSite(site, kind_of, named, None)
 
 
 def _at_needs_sequence(draw: Draw, model: ArrowDraw, at: Expr, ctx: StepContext) -> None:

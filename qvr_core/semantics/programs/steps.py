@@ -12,7 +12,7 @@ from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site
 from qvr_core.semantics.programs.inlining import inlined
 from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
-from qvr_core.semantics.programs.sites import check_site
+from qvr_core.semantics.programs.sites import arrow_site, check_site
 from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.unsupported import refuse
@@ -87,11 +87,7 @@ def _site(kind: str, name: Name, step: SampleStep | ObserveStep | PredictStep, c
         refuse("indices in marginalize", name.span, ctx.scope)
     if not step.binders or ctx.marginal:
         return check_site(kind, name, replace(step, binders=(), bracket=None, start=None), ctx)
-    typed = indexed_site(kind, name, step, ctx)
-    if typed is not None:
-        return typed
-    refuse("arrow with indices", step.draw.name.span, ctx.scope)
-    return check_site(kind, name, replace(step, binders=(), bracket=None, start=None), ctx)
+    return indexed_site(kind, name, step, ctx) or arrow_site(kind, name, step, ctx)
 
 
 def site_binding(kind: str, typed: TypedSite, ctx: StepContext) -> Binding:

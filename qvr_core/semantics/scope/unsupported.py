@@ -15,8 +15,6 @@ NOT_YET: dict[str, str] = {
     "indices in marginalize": "index notation below a `marginalize` without indices of its own",
     "chain of vectors": "a chain of vectors that are drawn entry by entry (one with an index for their entries is)",
     "chain of matrices": "a chain whose elements are matrices",
-    "arrow with indices": "an arrow drawn with indices",
-    "arrow over axes": "a draw from an arrow for each element of a set (one from a family is)",
     "tuple": "a tuple in arithmetic",
 }
 

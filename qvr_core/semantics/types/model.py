@@ -526,11 +526,16 @@ Expr = (
 
 @immutable_by_name
 class ArrowDraw:
-    """A named arrow applied to arguments; no arguments means the program's input."""
+    """A named arrow applied to arguments; no arguments means the program's input.
+
+    Where the site has a plate (`iid_over`), there is a draw for each of its elements: of each argument the last `own`
+    axes are the arrow's, those before them are the plate's.
+    """
 
     arrow: Arrow
     args: tuple[Expr, ...] | None
     origin: Origin
+    own: tuple[int, ...] = ()
 
 
 @immutable_by_name
@@ -654,7 +659,8 @@ class Site:
     limits: tuple[tuple[str, Expr], ...] = ()
     """The options that censor or truncate an observed step, by name."""
     iid_over: Named | None = None
-    """The plate in front of a value whose own space is ascribed (`: Latent … [iid_over=Item]`)."""
+    """The plate in front of a value whose own space is ascribed (`: Latent … [iid_over=Item]`), or of draws from an
+    arrow."""
     noncentred: bool = False
     """True where a sampler moves the standardised value."""
     chain: Chain | None = None
