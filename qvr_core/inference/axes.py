@@ -63,7 +63,8 @@ def data_axes(model: ProgramModule) -> Axes:
 def _observed_and_latent(program: Program) -> Iterator[tuple[str, tuple[Axis, ...]]]:
     for step in all_steps(program.steps):
         if isinstance(step, SampleModel | ObserveModel | PredictModel | MarginalizeModel):
-            yield step.site.name, tuple(_of_site(step.site, _labels(program)))
+            hidden = isinstance(step, MarginalizeModel) and step.reads is not None and step.site.chain is not None
+            yield step.site.name, _of_chain(step.site) if hidden else tuple(_of_site(step.site, _labels(program)))
 
 
 def _of_site(site: Site, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis]:
@@ -75,6 +76,10 @@ def _of_site(site: Site, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis
     for named in (plate, site.over):
         for space in () if named is None else factors_of(named.space):
             yield _of_space(space)
+
+
+def _of_chain(site: Site) -> tuple[Axis, ...]:
+    return () if site.chain is None else tuple(_of_space(index.space) for index in site.chain.indices)
 
 
 def _of_space(space: Space) -> Axis:

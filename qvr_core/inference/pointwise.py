@@ -25,6 +25,7 @@ from qvr_core.runtime.programs.handlers import (
     seed,
     substitute,
 )
+from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.layout import parts
@@ -43,14 +44,17 @@ def log_likelihood(run: Execution, model: ProgramModule) -> dict[str, Tensor]:
     """{step: (B, …)} of an execution that was asked for it.
 
     An element that a mask or padding leaves out is NaN.  A `marginalize` has one number for each element of its plates,
-    under the name of the step that it observes, or its own where it observes several.
+    under the name of the step that it observes, or its own where it observes several.  One with indices gives each
+    observed element its own number where each reads another place, else one for each place, under its own name.
     """
     return {_name(name, model): record.pointwise for name, record in run.sites.items() if record.pointwise is not None}
 
 
 def _name(name: str, model: ProgramModule) -> str:
     block = model.marginals.get(name)
-    observed = [] if block is None else [site.name for site in block.observed() if site.kind == "observe"]
+    if block is None or isinstance(block, HiddenChain):
+        return name
+    observed = [site.name for site in block.observed() if site.kind == "observe"]
     return observed[0] if len(observed) == 1 else name
 
 

@@ -7,7 +7,7 @@ densities to the place that they read; what nothing reads adds nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,19 +107,59 @@ class HiddenChain:
                 self.density,
             )
         frame.sites[self.name] = SiteRecord(self.name, "marginalize", True, drawn, log_prob, None, {}, self.density)
+        if frame.request.pointwise:
+            self._add_pointwise(frame)
 
     def evaluate(self, frame: Frame) -> Tensor:
         """log p(observed), all paths of the hidden states summed out: (B,)."""
+        if not self.lagging:
+            return Terms(self._apart(frame), True).per_row(frame.rows)
+        *_, last = self._forward(frame)
+        return Terms(logsumexp(last, -1), True).per_row(frame.rows)
+
+    def _apart(self, frame: Frame) -> Tensor:
+        """log p of what is observed at each place, where no state depends on another: (B, …)."""
+        _, later = self._tables(frame)
+        return logsumexp(later.squeeze(-2) + self._seen(frame).squeeze(-2), -1)
+
+    def _forward(self, frame: Frame) -> Iterator[Tensor]:
+        """log p(observed up to an element, its state), element by element: (B, chains…, K)."""
         first, later = self._tables(frame)
         seen = self._seen(frame)
-        if not self.lagging:
-            return Terms(logsumexp(later.squeeze(-2) + seen.squeeze(-2), -1), True).per_row(frame.rows)
         # nothing comes before the first element, so nothing there depends on a state before it
         at = first + seen[..., 0, 0, :]
+        yield at
         for element in range(1, self.sizes[-1]):
             step = later[..., element - 1, :, :] + seen[..., element, :, :]
             at = logsumexp(at.unsqueeze(-1) + step, -2)
-        return Terms(logsumexp(at, -1), True).per_row(frame.rows)
+            yield at
+
+    # ------------------------------------------------------------ what each element adds
+
+    def _add_pointwise(self, frame: Frame) -> None:
+        """The log density of what is observed at each place, in a chain given all before it.
+
+        It stands in the record of the observed step where each of its elements reads a place of its own, else in that
+        of the hidden name, NaN at a place that nothing reads.
+        """
+        each = self._by_place(frame)
+        flat = each.flatten(1) if self.sizes else each.unsqueeze(1)
+        places = [self._place(reader, frame) for reader in self.readers]
+        read = torch.cat(places) if places else torch.zeros(0, dtype=torch.long)
+        if len(places) == 1 and read.unique().numel() == read.numel():
+            (reader,) = self.readers
+            frame.sites[reader.site.name].pointwise = _spread(flat[:, read], reader)
+            return
+        counted = torch.zeros(flat.shape[1], dtype=torch.bool).index_fill(0, read, True)
+        frame.sites[self.name].pointwise = flat.masked_fill(~counted, math.nan).reshape(each.shape)
+
+    def _by_place(self, frame: Frame) -> Tensor:
+        """log p(observed at a place | observed at the places before it in its chain): (B, …)."""
+        if not self.lagging:
+            return self._apart(frame)
+        totals = torch.stack([logsumexp(at, -1) for at in self._forward(frame)], -1)
+        added = totals.diff(dim=-1).masked_fill(totals[..., :-1] == -math.inf, -math.inf)
+        return torch.cat([totals[..., :1], added], -1)
 
     def _tables(self, frame: Frame) -> tuple[Tensor, Tensor]:
         """log p of the first states (B, …, K), and of each state given the one before it (B, …, T − 1, K, K)."""
@@ -252,6 +292,17 @@ def _fitted(given: Cell, reader: Reader, site: FamilySite, frame: Frame) -> Tens
     if reader.lag:
         value = value.narrow(reader.axis + 1, reader.lag, reader.sizes[reader.axis] - reader.lag)
     return value
+
+
+def _spread(each: Tensor, reader: Reader) -> Tensor:
+    """Numbers of the elements with a density as (B, *elements), NaN for those that a lag leaves out."""
+    sizes = [size - (reader.lag if at == reader.axis else 0) for at, size in enumerate(reader.sizes)]
+    whole = each.reshape(each.shape[0], *sizes)
+    if not reader.lag:
+        return whole
+    axis = reader.axis + 1
+    shape = (*whole.shape[:axis], reader.lag, *whole.shape[axis + 1 :])
+    return torch.cat([torch.full(shape, math.nan, dtype=whole.dtype), whole], axis)
 
 
 def _reader(step: ObserveModel, places: Sequence[Any], program: str, parts: Parts) -> Reader:
