@@ -53,7 +53,6 @@ FIRST = torch.tensor([0.3, 0.7])
 
 
 def latents() -> dict[str, Tensor]:
-    torch.manual_seed(1)
     return {"P": torch.rand(3, 2, 2).softmax(-1), "mu": torch.randn(3, 2)}
 
 
