@@ -10,8 +10,9 @@ from qvr_core.semantics.arrows.combinators import damaged
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.programs.arrow_draws import TypedArrow, check_arrow_draw
 from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
+from qvr_core.semantics.programs.chains.along import along_of
+from qvr_core.semantics.programs.chains.first_elements import report_idle_start
 from qvr_core.semantics.programs.family_draws import check_family
-from qvr_core.semantics.programs.indexed_steps import along_of, report_idle_start
 from qvr_core.semantics.programs.observed.limits import check_limits, check_no_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
