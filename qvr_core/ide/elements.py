@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.types.model import Constant, StepModel
+from qvr_core.semantics.types.model import Constant, Program, StepModel
 from qvr_core.semantics.types.walk import all_steps, operands, values, walk
 from qvr_core.syntax.tree import Span, Statement
 
@@ -17,17 +17,29 @@ Places = dict[tuple[int, int], str]
 
 _kept: dict[int, tuple[StepModel, Places]] = {}
 MOST_KEPT = 10_000
+_programs: dict[int, tuple[Program, Places]] = {}
+MOST_PROGRAMS = 16
 
 
 def set_of_label(snapshot: Snapshot, statement: Statement, unit: int, span: Span) -> str | None:
     """The set that the label at a place of a program is an element of; None where no label stands there."""
     names = statement.header.unit.declares
     program = model_of(snapshot).programs.get(names[0].text) if names else None
-    for step in all_steps(program.steps) if program is not None else ():
-        found = _labels(step).get((unit, span.start))
-        if found is not None:
-            return found
-    return None
+    return None if program is None else _labels_of(program).get((unit, span.start))
+
+
+def _labels_of(program: Program) -> Places:
+    """The labels of a program.  Kept: every name of a text asks."""
+    held = _programs.get(id(program))
+    if held is not None and held[0] is program:
+        return held[1]
+    found: Places = {}
+    for step in all_steps(program.steps):
+        found.update(_labels(step))
+    if len(_programs) >= MOST_PROGRAMS:
+        _programs.clear()
+    _programs[id(program)] = (program, found)
+    return found
 
 
 def _labels(step: StepModel) -> Places:

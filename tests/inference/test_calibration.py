@@ -81,7 +81,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise AssertionError("chains of torch")
 
-    monkeypatch.setattr(calibration.MCMC, "_chains", refused)
+    monkeypatch.setattr("qvr_core.inference.mcmc.chains.Stepwise", refused)
 
 
 @pytest.mark.slow
