@@ -128,7 +128,7 @@ def test_a_posterior_is_that_of_numpyro(name: str, tmp_path: Path) -> None:
         compared = [
             one for one in reference if one in posterior and posterior[one][0, 0].size == np.size(reference[one][0])
         ]
-        assert len(compared) >= 3
+        assert len(compared) >= min(3, len(reference))
         far = {one: error for one in compared if (error := _difference(posterior[one], reference[one])) > 1}
     assert far == {}
 
