@@ -199,7 +199,7 @@ def test_a_program_folds_and_its_blocks_do(name: str) -> None:
 def test_in_brackets_the_indices_of_the_step_are_offered_first(name: str) -> None:
     _, snapshot = opened(name)
     for lines in steps("\n".join(snapshot.lines)):
-        binders = re.findall(r"(?<=[\[,] )?(\w+) : \w+", re.match(r"[^=<]*", lines[0][1])[0])  # type: ignore[index]
+        binders = re.findall(r"(\w+) : \w+", re.split("[=<]", lines[0][1])[0])
         for number, line in lines:
             for match in re.finditer(r"\w\[(?=(\w+)[\],])", line):
                 if STEP.match(lines[0][1]) and match[1] in binders:
