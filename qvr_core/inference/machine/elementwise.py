@@ -211,6 +211,14 @@ def _isnan(lowering: Lowering, node: fx.Node) -> Value:
     return pointwise(lowering, node, node.args, lambda x: Call("ne", (x, x)), "truth")
 
 
+@lowers("isinf")
+def _isinf(lowering: Lowering, node: fx.Node) -> Value:
+    def made(x: Expression) -> Expression:
+        return Call("eq", (Call("abs", (x,)), Literal(math.inf)))
+
+    return pointwise(lowering, node, node.args, made, "truth")
+
+
 @lowers("log2")
 def _log2(lowering: Lowering, node: fx.Node) -> Value:
     return pointwise(lowering, node, node.args, lambda x: call("div", Call("log", (x,)), Literal(math.log(2.0))))

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.families.triangular import log_diagonal
+from qvr_core.runtime.values.indices import recording
 
 Bound = Tensor | float | None
 
@@ -81,8 +82,20 @@ def _ends(low: Bound, high: Bound, like: Tensor) -> tuple[Tensor | None, Tensor 
 
 def _end(bound: Bound, like: Tensor) -> Tensor | None:
     if isinstance(bound, Tensor):
-        return bound if bool(torch.isfinite(bound).all()) else None
+        return bound if _is_finite(bound) else None
     return None if bound is None or not math.isfinite(bound) else like.new_tensor(bound)
+
+
+def _is_finite(bound: Tensor) -> bool:
+    """Whether all its numbers are.  While a density is recorded nobody knows of a bound that is itself a latent: it
+    counts as finite, and what is recorded is compared with the plain density before it is used."""
+    finite = torch.isfinite(bound).all()
+    if not recording():
+        return bool(finite)
+    try:
+        return bool(finite)
+    except RuntimeError:
+        return True
 
 
 def _bounded(u: Tensor, low: Bound, high: Bound) -> tuple[Tensor, Tensor]:

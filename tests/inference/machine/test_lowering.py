@@ -116,6 +116,7 @@ OPERATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "in place": _in_place,
     "select_scatter": lambda x: x.view(3, 4).exp().select_scatter(x[:4], 0, 1).square(),
     "isnan": lambda x: torch.where(torch.isnan(x), 0.0, x.exp()),
+    "isinf": lambda x: torch.where(torch.isinf(x.masked_fill(x > 0, -torch.inf)), 0.5, x.exp()),
     "slice_scatter": lambda x: x.exp().slice_scatter(x[:4], 0, 2, 10, 2).square(),
     "truths as numbers": lambda x: (x > 0).double() * x.exp() + (x > 1).all().double(),
     "sinh": torch.sinh,

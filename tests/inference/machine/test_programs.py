@@ -62,3 +62,18 @@ def test_examples(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_models_of_the_benchmarks(name: str) -> None:
     assert_agrees(loads(MODELS[name].text).morphism, MODELS[name].data())
+
+
+BOUNDED = """
+object Row : FinSet 5
+program bounded : Row -> Row
+    sample low <- Normal(0.0, 1.0)
+    sample high <- TruncatedNormal(3.0, 1.0, low=low)
+    sample between <- Uniform(low, high)
+    observe y : Row <- Normal(between, 1.0)
+    return high
+"""
+
+
+def test_bounds_that_are_latents() -> None:
+    assert_agrees(loads(BOUNDED).morphism, {"y": torch.linspace(0.0, 2.0, 5).double()})
