@@ -86,12 +86,21 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("name", ["hierarchical"])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_five_hundred_replicates_are_uniform(name: str) -> None:
     text, observed = PROGRAMS[name]
     ranks = calibrate(loads(text).morphism, {}, observed, 500, seed=3)
     assert ranks
     assert {rank.name: verdict(rank) for rank in ranks} == {rank.name: "uniform" for rank in ranks}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiled")
+def test_a_prior_of_half_the_scale_in_the_fit_is_seen() -> None:
+    wrong = loads(HIERARCHICAL.replace("tau <- HalfNormal(1.0)", "tau <- HalfNormal(0.5)")).morphism
+    ranks = calibrate(loads(HIERARCHICAL).morphism, {}, reals(8), 200, fitted=wrong, seed=3)
+    (tau,) = (rank for rank in ranks if rank.name == "tau")
+    assert not tau.passed and verdict(tau) == "not uniform: the posterior lies too low"
 
 
 @pytest.mark.usefixtures("compiled")
