@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import hypot
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,7 @@ def mixed(
 
 def rows(table: Any, quick: bool) -> None:
     """Print the table; rows against Stan have goals."""
-    length = Length(1000, 1000, 3, 3) if quick else Length(1000, 1000, 10, 5)
+    length = Length(1000, 1000, 4, 3) if quick else Length(1000, 1000, 20, 5)
     with ExitStack() as stack:
         others = Others(stack).engines
         for name, given in MODELS.items():
@@ -198,8 +199,11 @@ def _mixing_rows(table: Any, found: Mapping[str, Mixing]) -> None:
     if (other := found.get("Stan")) is None:
         print(f"{'gradients in warm-up':44} {warmups}\n{'ESS per 1,000 gradients':44} {draws}", flush=True)
     else:
-        table.row("gradients in warm-up", warmups, mine.warmup / other.warmup, 1.05, at_most=True)
-        table.row("ESS per 1,000 gradients", draws, mine.ess / other.ess, 0.9)
+        fewer, more = mine.warmup / other.warmup, mine.ess / other.ess
+        error = fewer * hypot(mine.warmup_error / mine.warmup, other.warmup_error / other.warmup)
+        table.row("gradients in warm-up", warmups, fewer, 1.05, at_most=True, error=error)
+        error = more * hypot(mine.ess_error / mine.ess, other.ess_error / other.ess)
+        table.row("ESS per 1,000 gradients", draws, more, 0.9, error=error)
     said = ", ".join(f"{label} {each.divergences}" for label, each in found.items())
     print(f"{'divergences':44} {said}", flush=True)
     for label, each in found.items():
