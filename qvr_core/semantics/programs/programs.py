@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from qvr_core.semantics.arithmetic.read_cycles import check_cycles
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.weight_sites import Use, has_weights, weight_sites
+from qvr_core.semantics.programs.chains.group_shifts import check_group_shifts
 from qvr_core.semantics.programs.observed.missing_cells import check_missing
 from qvr_core.semantics.programs.program_density import program_density
 from qvr_core.semantics.programs.program_inputs import (
@@ -97,6 +98,8 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
     padded = None if lengths is None else lengths.datum
     data = check_free(typed.blocks, Bound(typed.bindings, typed.inner), statement.header.children, scope, padded)
     _check_whole(typed, returned, options, statement, scope)
+    if not scope.mistaken:
+        check_group_shifts(statement.header.children, data, scope)
     scope.unit = statement.uid
     items = () if returned is None else returned.items
     name_place = scope.origin(header.name.span)

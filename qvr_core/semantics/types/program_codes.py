@@ -48,6 +48,9 @@ SAMPLED_IN_LET = Code("sampled-in-let", _ERROR, "Arithmetic calls a sampled arro
 NOT_A_VALUE = Code("not-a-value", _ERROR, "The name stands for something that is no value.")
 FUTURE_SHIFT = Code("future-shift", _ERROR, "An element reads one that comes later.")
 MISSING_FROM = Code("missing-from", _ERROR, "A step reads earlier elements, and nothing says what the first ones are.")
+SHIFT_ACROSS_GROUPS = Code(
+    "shift-across-groups", _WARNING, "An earlier row is read, and the rows of several groups stand in one table."
+)
 UNKNOWN_LABEL = Code("unknown-label", _ERROR, "A label in quotes is no element of the set that is meant.")
 INDEX_MISMATCH = Code("index-mismatch", _ERROR, "An index does not fit what it indexes.")
 UNKNOWN_VALUE_FIELD = Code("unknown-value-field", _ERROR, "The value has no factor or method of this name.")
