@@ -94,6 +94,20 @@ def breast_cancer() -> None:
     save("breast_cancer_new", pd.DataFrame({"hormone": [0, 1, 0, 1], "log_nodes": [0.0, 0.0, 3.0, 3.0], **row}))
 
 
+PARTIES = ["strong_democrat", "democrat", "leans_democrat", "independent", "leans_republican", "republican",
+           "strong_republican"]  # fmt: skip
+
+
+def party() -> None:
+    """American National Election Study of 1996."""
+    table = public_domain("anes96").astype({"selfLR": int, "educ": int, "PID": int})
+    names = [PARTIES[k] for k in table["PID"]]
+    view, age = table["selfLR"], (table["age"] - 45) / 10
+    columns = {"view": view, "age": age, "educ": table["educ"] - 4, "income": (table["income"] - 16) / 10}
+    save("party", pd.DataFrame({**columns, "party": names}))
+    save("party_new", pd.DataFrame({"view": [1, 3, 4, 5, 7], "age": 0.0, "educ": 0, "income": 0.0}))
+
+
 def cut(column: pd.Series, *cuts: str | float) -> pd.Series:
     """Labels of intervals, each behind the number above which it begins."""
     return pd.cut(column, [*cuts[::2], np.inf], labels=cuts[1::2])
@@ -122,7 +136,7 @@ def poll() -> None:
 
 
 TABLES: tuple[Callable[[], None], ...] = (
-    investment, penguin_sex, infant_deaths, breast_cancer, poll
+    investment, penguin_sex, infant_deaths, breast_cancer, party, poll
 )  # fmt: skip
 
 if __name__ == "__main__":

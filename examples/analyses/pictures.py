@@ -124,6 +124,17 @@ def kaplan_meier(times: np.ndarray, censored: np.ndarray) -> tuple[np.ndarray, n
     return np.concatenate([[0], events]), np.concatenate([[1], left])
 
 
+def party(run: Run, axes: Axes) -> None:
+    whole, part = run["posterior", "whole"].to_numpy(), run["posterior", "part"].to_numpy()
+    rises = np.concatenate([np.zeros((len(whole), 1)), whole[:, None] * np.cumsum(part, 1)], 1)
+    line = Run("party_linear")["posterior", "whole"].to_numpy()[:, None] * np.arange(7) / 6
+    for rise, colour, label in ((rises, "C0", "steps of any size"), (line, "C1", "steps of one size")):
+        band(axes, np.arange(1, 8), rise - rise[:, [3]], colour, label)
+    axes.set_xlabel("view of oneself, 1 extremely liberal to 7 extremely conservative")
+    axes.set_ylabel("log odds, compared with a moderate")
+    axes.legend()
+
+
 def poll(run: Run, axes: Axes) -> None:
     support = run["posterior", "support"]
     groups = support[support.dims[-1]].to_numpy()
@@ -145,7 +156,7 @@ def poll(run: Run, axes: Axes) -> None:
 
 
 PICTURES: dict[str, Callable[[Run, Axes], None]] = {
-    drawn.__name__: drawn for drawn in (investment, penguin_sex, infant_deaths, breast_cancer, poll)
+    drawn.__name__: drawn for drawn in (investment, penguin_sex, infant_deaths, breast_cancer, party, poll)
 }
 
 

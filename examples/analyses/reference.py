@@ -80,6 +80,26 @@ def breast_cancer() -> None:
     numpyro.factor("years", jnp.where(data["censored"].to_numpy() == 1, jax.scipy.stats.norm.logsf(z), seen).sum())
 
 
+PARTIES = ["strong_democrat", "democrat", "leans_democrat", "independent", "leans_republican", "republican",
+           "strong_republican"]  # fmt: skip
+
+
+def party() -> None:
+    data = table("party")
+    outcome, _ = codes(data["party"], PARTIES)
+    cuts = sample(
+        "cuts",
+        dist.ImproperUniform(dist.constraints.ordered_vector, (), (6,)),
+    )
+    numpyro.factor("cuts_prior", dist.Normal(0, 2).log_prob(cuts).sum())
+    whole = sample("whole", dist.Normal(2, 3))
+    part = sample("part", dist.Dirichlet(jnp.full(6, 2.0)))
+    beta = sample("beta", dist.Normal(0, 0.7).expand([3]))
+    below = np.arange(6)[None] < data["view"].to_numpy()[:, None] - 1
+    eta = whole * (below * part).sum(-1) + data[["age", "educ", "income"]].to_numpy() @ beta
+    sample("party", dist.OrderedLogistic(eta, cuts), obs=outcome)
+
+
 TRAITS = {
     "income": ["lowest", "low", "middle", "high", "highest"],
     "schooling": ["school", "some_college", "associate", "degree"],
@@ -105,7 +125,7 @@ def poll() -> None:
 
 
 MODELS: tuple[Callable[[], None], ...] = (
-    investment, penguin_sex, infant_deaths, breast_cancer, poll
+    investment, penguin_sex, infant_deaths, breast_cancer, party, poll
 )  # fmt: skip
 AUXILIARY = {"z_income", "z_schooling", "z_age"}
 """Latents that stand for others, and have no name in QVR."""
