@@ -26,6 +26,7 @@ import math
 
 from numba import cfunc, types
 
+from qvr_core.inference.machine import wide
 from qvr_core.inference.machine.functions import (
     at_least, at_most, digamma, floor, i0e, i1e, log_add, log_ndtr, log_sigmoid, sigmoid, sign, softplus, square,
     trigamma,
@@ -116,7 +117,7 @@ def _key(source: str) -> str:
     import llvmlite  # pyright: ignore[reportMissingTypeStubs]
     import numba
 
-    files = (Path(__file__).with_name(name) for name in ("functions.py", "matrices.py"))
+    files = (Path(__file__).with_name(name) for name in ("functions.py", "matrices.py", "wide.py"))
     functions = "".join(file.read_text(encoding="utf-8") for file in files)
     versions = (numba.__version__, llvmlite.__version__, platform.python_version(), platform.machine())
     return hashlib.sha256("\0".join((source, functions, *versions)).encode()).hexdigest()[:32]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from qvr_core.inference.machine.blocks import BLOCK, WIDE, Phase, crossing, phases
 from qvr_core.inference.machine.loops import (
     Buffer,
     Call,
@@ -73,7 +74,8 @@ def written(program: Program, *, roll: bool = False) -> Text:
         lines += [f"{INDENT}for i in range({layout.zeroed}):", f"{INDENT * 2}w[i] = 0.0"]
     if any(statement.target.kind == "g" and statement.target.zeroed for _, statement in statements):
         lines += [f"{INDENT}for i in range({program.width}):", f"{INDENT * 2}g[i] = 0.0"]
-    number = 0
+    number = lanes = 0
+    start = len(lines)
     for part, own in zip(parts, nests, strict=True):
         deep = INDENT
         if isinstance(part, Roll):
@@ -81,8 +83,10 @@ def written(program: Program, *, roll: bool = False) -> Text:
             deep = INDENT * 2
         turn = part.form(layout.offsets, set(layout.local), tables) if isinstance(part, Roll) else own
         for nest in turn:
-            lines += [deep + line for line in _Writer(layout, nest, number).lines()]
-            number += 1
+            writer = _Writer(layout, nest, number)
+            lines += [deep + line for line in writer.lines()]
+            number, lanes = number + 1, max(lanes, len(writer.lanes))
+    lines[start:start] = [f"{INDENT}lane{lane} = wide.lane()" for lane in range(lanes)]
     writer = _Writer(layout, Nest((), []), number)
     lines.append(f"{INDENT}return {writer.text(program.value)}")
     return Text("\n".join(lines) + "\n", layout.size, tables.reals, tables.wholes)
@@ -137,24 +141,57 @@ class _Writer:
         self.layout, self.nest, self.number = layout, nest, number
         self.hoisted: dict[Load, tuple[str, str]] = {}
         self.sums: dict[tuple[Buffer, Linear], str] = {}
+        self.lanes: dict[Buffer, str] = {}
+        self.wide = False
 
     def lines(self) -> list[str]:
-        depth = len(self.nest.extents)
         for statement in self.nest.statements:
-            if statement.kind == "add" and depth and _still(statement.place) and not statement.inner:
+            if statement.kind == "add" and self.nest.extents and _still(statement.place) and not statement.inner:
                 self.sums.setdefault((statement.target, statement.place), f"s{self.number}_{len(self.sums)}")
-        body = [line for statement in self.nest.statements for line in self._statement(statement)]
-        loops = [f"{INDENT * at}for i{at} in range({size}):" for at, size in enumerate(self.nest.extents)]
+        found = phases(self.nest)
+        body = self._phase(found[0], "") if len(found) == 1 and found[0].kind == "plain" else self._blocks(found)
         after = [f"{self._place(*where)} += {name}" for where, name in self.sums.items()]
         before = [f"{name} = {text}" for name, text in self.hoisted.values()]
         before += [f"{name} = 0.0" for name in self.sums.values()]
-        return [*before, *loops, *(INDENT * depth + line for line in body), *after]
+        outer = self.nest.extents[:-1]
+        loops = [f"{INDENT * at}for i{at} in range({size}):" for at, size in enumerate(outer)]
+        return [*before, *loops, *(INDENT * len(outer) + line for line in body), *after]
+
+    def _blocks(self, found: list[Phase]) -> list[str]:
+        """The phases one behind the other, for each block of rows."""
+        rows = self.nest.extents[-1]
+        lanes = crossing(found, self.layout.local)
+        block = f"b{self.number}"
+        self.lanes = {buffer: f"lane{lane}[{{}} - {block}]" for buffer, lane in lanes.items()}
+        span = f"{block}, min({block} + {BLOCK}, {rows})"
+        body = [line for phase in found for line in self._phase(phase, span)]
+        return [f"for {block} in range(0, {rows}, {BLOCK}):", *(INDENT + line for line in body)]
+
+    def _phase(self, phase: Phase, span: str) -> list[str]:
+        self.wide = phase.kind != "plain"
+        extents = self.nest.extents
+        if phase.kind == "turned":
+            return [line for statement in phase.statements for line in self._turned(statement, span)]
+        body = [line for statement in phase.statements for line in self._statement(statement)]
+        if not extents:
+            return body
+        return [f"for {self._row()} in range({span or extents[-1]}):", *(INDENT + line for line in body)]
+
+    def _row(self) -> str:
+        return f"i{len(self.nest.extents) - 1}"
+
+    def _turned(self, statement: Statement, span: str) -> list[str]:
+        """The rows inside, so that they are summed as vectors."""
+        total = f"r{self.number}_{self.nest.statements.index(statement)}"
+        rows = [f"{INDENT}{total} += {self.text(statement.value)}"]
+        lines = [f"{total} = 0.0", f"for {self._row()} in range({span}):", *rows]
+        return _looped(statement.inner, [*lines, f"{self._place(statement.target, statement.place)} += {total}"])
 
     def _statement(self, statement: Statement) -> list[str]:
         if statement.kind == "routine":
             return [self._routine(statement.value)]
         value = self.text(statement.value)
-        local = self.layout.local.get(statement.target)
+        local = self._local(statement.target)
         place = local or self._place(statement.target, statement.place)
         match statement.kind:
             case "store":
@@ -164,10 +201,11 @@ class _Writer:
                 return _looped(statement.inner, [f"{name} += {value}"])
             case "reduce":
                 # the same name in every nest would mix the types and lives of variables
-                total = local or f"r{self.number}_{self.nest.statements.index(statement)}"
+                kept = local is not None and statement.target not in self.lanes
+                total = local if kept else f"r{self.number}_{self.nest.statements.index(statement)}"
                 step = f"{total} = {JOINS[statement.joined_by].format(total, value)}"
                 lines = [f"{total} = {STARTS[statement.joined_by]}", *_looped(statement.inner, [step])]
-                return lines if local else [*lines, f"{place} = {total}"]
+                return lines if kept else [*lines, f"{place} = {total}"]
             case _:
                 total = f"r{self.number}_{self.nest.statements.index(statement)}"
                 joined = JOINS[statement.joined_by].format(total, value)
@@ -205,8 +243,8 @@ class _Writer:
             case Literal(value):
                 return repr(value) if abs(value) < float("inf") else _infinite(value)
             case Load(buffer, place):
-                if buffer in self.layout.local:
-                    return self.layout.local[buffer]
+                if (name := self._local(buffer)) is not None:
+                    return name
                 if _still(place) and self.nest.extents and buffer not in self.nest.written:
                     if expression not in self.hoisted:
                         # its own place may read numbers that come before it
@@ -215,7 +253,13 @@ class _Writer:
                     return self.hoisted[expression][0]
                 return self._place(buffer, place)
             case Call(name, arguments):
-                return WRITTEN[name].format(*map(self.text, arguments))
+                written = WIDE.get(name, WRITTEN[name]) if self.wide else WRITTEN[name]
+                return written.format(*map(self.text, arguments))
+
+    def _local(self, buffer: Buffer) -> str | None:
+        """The variable, or the place in a lane, of a number that only this nest reads."""
+        lane = self.lanes.get(buffer)
+        return self.layout.local.get(buffer) if lane is None else lane.format(self._row())
 
 
 def _still(place: Linear) -> bool:

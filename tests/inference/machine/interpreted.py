@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.inference.machine import functions, matrices
+from qvr_core.inference.machine.blocks import BLOCK, WIDE
 from qvr_core.inference.machine.source import Text
 
 Array = NDArray[Any]
@@ -38,7 +39,11 @@ def interpreted(text: Text, width: int) -> Callable[[Array], tuple[float, Array]
     space: dict[str, Any] = {}
     for name, value in (vars(functions) | vars(matrices)).items():
         space[name] = getattr(value, "py_func", value)
-    exec(text.source, space | {"math": MATH}, space)
+    # vectors give what the functions of one number give
+    wide = SimpleNamespace(
+        lane=lambda: np.full(BLOCK, np.nan), **{n: space.get(n, getattr(MATH, n, None)) for n in WIDE}
+    )
+    exec(text.source, space | {"math": MATH, "wide": wide}, space)
     reals, wholes = np.array(text.reals or [0.0]), np.array(text.wholes or [0])
 
     def density(q: Array) -> tuple[float, Array]:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from benchmarks.models import MODELS
 from qvr_core.dsl import loads
+from qvr_core.inference.machine import blocks, source
 from qvr_core.inference.machine.density import machine_density, text_of
 from qvr_core.inference.machine.lowering import Unknown
 from qvr_core.inference.mcmc.potential import potential_of
@@ -186,6 +187,15 @@ def value_and_grad(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], t
     return run
 
 
+@pytest.fixture(params=["whole", "in blocks"])
+def rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows in one loop, or in blocks that do not divide them."""
+    if request.param == "in blocks":
+        monkeypatch.setattr(blocks, "FEWEST_ROWS", 2)
+        monkeypatch.setattr(source, "BLOCK", 5)
+
+
+@pytest.mark.usefixtures("rows")
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_loops_give_what_torch_gives(name: str) -> None:
     plain = value_and_grad(OPERATIONS[name])
