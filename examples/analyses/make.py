@@ -108,6 +108,13 @@ def party() -> None:
     save("party_new", pd.DataFrame({"view": [1, 3, 4, 5, 7], "age": 0.0, "educ": 0, "income": 0.0}))
 
 
+def engel() -> None:
+    table = public_domain("engel")
+    share = table["foodexp"] / table["income"]
+    save("engel", pd.DataFrame({"income": table["income"], "share": share}))
+    save("engel_new", pd.DataFrame({"income": [400.0, 800.0, 1600.0, 3200.0]}))
+
+
 def cut(column: pd.Series, *cuts: str | float) -> pd.Series:
     """Labels of intervals, each behind the number above which it begins."""
     return pd.cut(column, [*cuts[::2], np.inf], labels=cuts[1::2])
@@ -136,7 +143,7 @@ def poll() -> None:
 
 
 TABLES: tuple[Callable[[], None], ...] = (
-    investment, penguin_sex, infant_deaths, breast_cancer, party, poll
+    investment, penguin_sex, infant_deaths, breast_cancer, party, engel, poll
 )  # fmt: skip
 
 if __name__ == "__main__":

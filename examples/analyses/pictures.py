@@ -135,6 +135,20 @@ def party(run: Run, axes: Axes) -> None:
     axes.legend()
 
 
+def engel(run: Run, axes: Axes) -> None:
+    income, share = run["constant_data", "income"].to_numpy(), run["observed_data", "share"].to_numpy()
+    order = np.argsort(income)
+    band(axes, income[order], run["posterior", "curve"].to_numpy()[:, order], label="Gaussian process")
+    band(axes, income[order], Run("engel_line")["posterior", "curve"].to_numpy()[:, order], "C1", "line")
+    axes.plot(income, share, **SEEN)
+    axes.set_xscale("log")
+    axes.set_xticks([400, 700, 1000, 2000, 4000], ["400", "700", "1,000", "2,000", "4,000"])
+    axes.minorticks_off()
+    axes.set_xlabel("income in francs")
+    axes.set_ylabel("share spent on food")
+    axes.legend()
+
+
 def poll(run: Run, axes: Axes) -> None:
     support = run["posterior", "support"]
     groups = support[support.dims[-1]].to_numpy()
@@ -156,7 +170,7 @@ def poll(run: Run, axes: Axes) -> None:
 
 
 PICTURES: dict[str, Callable[[Run, Axes], None]] = {
-    drawn.__name__: drawn for drawn in (investment, penguin_sex, infant_deaths, breast_cancer, party, poll)
+    drawn.__name__: drawn for drawn in (investment, penguin_sex, infant_deaths, breast_cancer, party, engel, poll)
 }
 
 

@@ -100,6 +100,20 @@ def party() -> None:
     sample("party", dist.OrderedLogistic(eta, cuts), obs=outcome)
 
 
+def engel() -> None:
+    data = table("engel")
+    level, slope = sample("level", dist.Normal(0.6, 0.15)), sample("slope", dist.Normal(0, 0.2))
+    amplitude, bend = sample("amplitude", dist.HalfNormal(0.03)), sample("bend", dist.LogNormal(-0.3, 0.37))
+    z = sample("z", dist.Normal(0, 1).expand([12]))
+    sigma = sample("sigma", dist.HalfNormal(0.1))
+    x = np.log(data["income"].to_numpy() / 900)
+    frequency = np.pi * np.arange(1, 13) / 6
+    weight = amplitude * jnp.sqrt(np.sqrt(2 * np.pi) * bend) * jnp.exp(-0.25 * (bend * frequency) ** 2)
+    waves = (np.sin(frequency * (x[:, None] + 3)) - np.sin(frequency * 3)) / np.sqrt(3)
+    curve = deterministic("curve", level + slope * x + waves @ (weight * z))
+    sample("share", dist.Normal(curve, sigma), obs=data["share"].to_numpy())
+
+
 TRAITS = {
     "income": ["lowest", "low", "middle", "high", "highest"],
     "schooling": ["school", "some_college", "associate", "degree"],
@@ -125,7 +139,7 @@ def poll() -> None:
 
 
 MODELS: tuple[Callable[[], None], ...] = (
-    investment, penguin_sex, infant_deaths, breast_cancer, party, poll
+    investment, penguin_sex, infant_deaths, breast_cancer, party, engel, poll
 )  # fmt: skip
 AUXILIARY = {"z_income", "z_schooling", "z_age"}
 """Latents that stand for others, and have no name in QVR."""
