@@ -73,6 +73,10 @@ def infant_deaths() -> None:
         save(name, pd.DataFrame({"county": table["NAME"], "births": births, "nonwhite": share, "deaths": deaths}))
 
 
+def nile() -> None:
+    save("nile", public_domain("nile").astype(int).rename(columns={"year": "Year"}))
+
+
 def breast_cancer() -> None:
     """Schumacher et al. (1994), Journal of Clinical Oncology 12: 686 patients in Germany."""
     table = lifelines_table("gbsg2")
@@ -143,7 +147,7 @@ def poll() -> None:
 
 
 TABLES: tuple[Callable[[], None], ...] = (
-    investment, penguin_sex, infant_deaths, breast_cancer, party, engel, poll
+    investment, penguin_sex, infant_deaths, nile, breast_cancer, party, engel, poll
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -94,6 +94,19 @@ def infant_deaths(run: Run, axes: Axes) -> None:
     axes.legend()
 
 
+def nile(run: Run, axes: Axes) -> None:
+    volume = run["observed_data", "volume"]
+    years = volume[volume.dims[0]].to_numpy().astype(int)
+    band(axes, years, run["posterior", "level"].to_numpy(), label="level expected")
+    ahead = years[-1] + np.arange(1, 11)
+    band(axes, ahead, run["posterior_predictive", "flow"].to_numpy(), "C2", "local level, ahead")
+    band(axes, ahead, Run("nile_ar")["posterior_predictive", "flow"].to_numpy(), "C1", "autoregression, ahead")
+    axes.plot(years, volume, **SEEN)
+    axes.set_xlabel("year")
+    axes.set_ylabel("flow in 10⁸ m³")
+    axes.legend()
+
+
 def breast_cancer(run: Run, axes: Axes) -> None:
     years, censored = run["observed_data", "years"].to_numpy(), run["constant_data", "censored"].to_numpy()
     hormone = run["constant_data", "x"].to_numpy()[:, 0]
@@ -170,7 +183,7 @@ def poll(run: Run, axes: Axes) -> None:
 
 
 PICTURES: dict[str, Callable[[Run, Axes], None]] = {
-    drawn.__name__: drawn for drawn in (investment, penguin_sex, infant_deaths, breast_cancer, party, engel, poll)
+    drawn.__name__: drawn for drawn in (investment, penguin_sex, infant_deaths, nile, breast_cancer, party, engel, poll)
 }
 
 

@@ -67,6 +67,17 @@ def infant_deaths() -> None:
     sample("deaths", dist.NegativeBinomial2(expected, 1 / dispersion), obs=data["deaths"].to_numpy())
 
 
+def nile() -> None:
+    data = table("nile")["volume"].to_numpy(float)
+    start, gain = sample("start", dist.Normal(1000, 300)), sample("gain", dist.Uniform(0, 1))
+    sigma = sample("sigma", dist.HalfNormal(200))
+    _, level = jax.lax.scan(lambda level, y: (level + gain * (y - level), level), start, data)
+    deterministic("level", level)
+    deterministic("drift", gain * sigma)
+    deterministic("gauge", jnp.sqrt(1 - gain) * sigma)
+    sample("volume", dist.Normal(level, sigma), obs=data)
+
+
 def breast_cancer() -> None:
     data = table("breast_cancer")
     grade, grades = codes(data["grade"], ["I", "II", "III"])
@@ -139,7 +150,7 @@ def poll() -> None:
 
 
 MODELS: tuple[Callable[[], None], ...] = (
-    investment, penguin_sex, infant_deaths, breast_cancer, party, engel, poll
+    investment, penguin_sex, infant_deaths, nile, breast_cancer, party, engel, poll
 )  # fmt: skip
 AUXILIARY = {"z_income", "z_schooling", "z_age"}
 """Latents that stand for others, and have no name in QVR."""
