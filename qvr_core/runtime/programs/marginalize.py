@@ -16,7 +16,9 @@ from torch import Tensor
 
 from qvr_core.runtime.families.bijectors import constrain
 from qvr_core.runtime.families.soundness import asked
+from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arrow_site import ArrowSite
+from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.execution import SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame, as_tensor
@@ -56,6 +58,8 @@ class Marginalize:
         else:
             self.mode, self.plate = "batch", ()
         self.axes: tuple[int, ...] = (math.prod(self.plate),) if self.mode == "group" else self.plate
+        self.indexed = model.indexed
+        self.places = dict(model.axes)
 
     def run(self, frame: Frame) -> None:
         """Leave one record with the summed-out density, and one per latent of the block; what is missing is drawn.
@@ -178,7 +182,7 @@ class Marginalize:
         values, log_weights, has_rows = self._values(frame)
         count = values.shape[-1]
         inner = frame.inner(count)
-        inner.bound[self.name] = Cell(_as_rows(values, has_rows, frame.rows), True)
+        inner.bound[self.name] = Cell(self._along_rows(_as_rows(values, has_rows, frame.rows)), True)
         total = self._prior(inner)
         with each_repeated(count):
             for step in self.body:
@@ -225,6 +229,10 @@ class Marginalize:
         has_rows = aligned.rows and half.ndim > len(aligned.batch) + 1
         return low + half * (nodes + 1.0), weights.log() + half.log(), has_rows
 
+    def _along_rows(self, value: Tensor) -> Tensor:
+        """(B · K, …) once for each row of the data, (B · K, *rows), where the block reads it by its index."""
+        return indexed.full(value, self.plate, True) if self.indexed and self.mode == "row" else value
+
     def _prior(self, inner: Frame) -> Tensor:
         """log p(z) of every value, with the plate's axis where the arguments differ along it."""
         latent = self.latent
@@ -257,6 +265,10 @@ class Marginalize:
     def _term(self, step: Any, inner: Frame, latents_only: bool) -> Terms | None:
         if isinstance(step, Marginalize):
             return self._placed(step.evaluate(inner, latents_only=latents_only), step.latent, inner)
+        if isinstance(step, ChainSite):
+            given = inner.supplied(step.name)
+            assert given is not None
+            return self._placed(step.given_terms(given, inner), step, inner)
         if isinstance(step, FamilySite):
             given = inner.supplied(step.name)
             assert given is not None
@@ -279,6 +291,12 @@ class Marginalize:
 
     def _placed(self, terms: Terms, site: ArrowSite | FamilySite, inner: Frame) -> Terms:
         """Terms per data row added up by group."""
+        places = self.places.get(site.name, ())
+        if places:
+            value = terms.value.movedim(
+                [at + terms.rows for at in places], [at + terms.rows for at in range(len(places))]
+            )
+            terms = Terms(value, terms.rows)
         if self.mode != "group":
             return self._fold(terms)
         (size,) = self.axes

@@ -16,9 +16,8 @@ from qvr_core.semantics.arithmetic.indices import length, running
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.scope.scope import respelt
-from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import Builtin, Constant, Contract, Data, Expr, IndexValue, Scatter, ValueType
+from qvr_core.semantics.types.model import Builtin, Constant, Contract, Expr, IndexValue, Scatter, ValueType
 from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, FUNCTION_ARGUMENTS
 from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Unknown
 from qvr_core.syntax.tree import Arith, Binary, Comprehension, ParenArith
@@ -40,8 +39,6 @@ def check_comprehension(expr: Comprehension, ctx: StepContext, check: Check) -> 
         )
         fixes = respelt(expr.function, near, ctx.scope)
         ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.function.span, fixes=fixes)
-    if ctx.marginal and refuse("indices in marginalize", expr.span, ctx.scope):
-        return Data(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), name="")
     with running(expr.binders, {}, ctx) as indices:
         return _reduced(expr, indices, ctx, check)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from qvr_core.semantics.arithmetic.alignment import align
+from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.bare import report_bare
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, data_like, from_axes, with_axes
@@ -27,7 +27,7 @@ from qvr_core.semantics.programs.families.lengths import check_lengths
 from qvr_core.semantics.programs.families.literal_arguments import check_literals
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.families import declared_in, family_named
-from qvr_core.semantics.types.axes import set_of
+from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Constant, Expr, FamilyDraw, ValueType
@@ -177,6 +177,7 @@ def _own_arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyA
             ctx.scope.report(FAMILY_ARGUMENTS, f"`{parameter.name}` is given twice", arg.span)
             good = False
             continue
+        value = _running_first(value, parameter.rank)
         found[parameter.name] = FamilyArgument(name, parameter, value, arg.value)
         if surplus:  # another family may be meant
             continue
@@ -189,6 +190,15 @@ def _own_arguments(draw: Draw, family: Family, ctx: StepContext) -> list[FamilyA
         fixes = filled_in(family, missing, args, draw.name.span, draw.span, ctx.scope)
         ctx.scope.report(FAMILY_ARGUMENTS, missing_message(family, missing), draw.name.span, fixes=fixes)
     return [found[parameter.name] for parameter in family.parameters if parameter.name in found]
+
+
+def _running_first(value: Expr, rank: int) -> Expr:
+    """A value of which one draw reads the last `rank` axes: indices run in front of them where others are left."""
+    names = [name for _, name in axes(value.type) or []]
+    runs = [at for at, name in enumerate(names) if name is not None and indexed(name)]
+    rest = [at for at in range(len(names)) if at not in runs]
+    inside = any(at >= len(names) - rank for at in runs)
+    return arrange(value, [*runs, *rest]) if inside and len(rest) >= rank else value
 
 
 def _match(family: Family, arg: ArithArg, index: int, ctx: StepContext) -> tuple[Parameter, str, str] | None:

@@ -14,6 +14,7 @@ from qvr_core.semantics.language.options import STEP_KEYS
 from qvr_core.semantics.programs.ascriptions import is_value_set
 from qvr_core.semantics.programs.data_steps import check_data
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
+from qvr_core.semantics.programs.hidden.rows import Summed, check_rows, check_within, is_indexed
 from qvr_core.semantics.programs.hidden_chains import check_hidden
 from qvr_core.semantics.programs.sites import check_site
 from qvr_core.semantics.programs.step_options import StepOptions, read_step_options
@@ -32,6 +33,7 @@ from qvr_core.semantics.types.model import (
     FamilyDraw,
     MarginalizeModel,
     ObserveModel,
+    SampleModel,
     Site,
     StepModel,
     ValueType,
@@ -56,17 +58,22 @@ from qvr_core.semantics.types.spaces import (
 )
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
+    Arith,
     DataStep,
+    Gather,
     Item,
     LetStep,
     MarginalizeStep,
+    Name,
     ObserveStep,
     Placed,
     PredictStep,
     SampleStep,
     ScoreStep,
     Span,
+    Variable,
 )
+from qvr_core.syntax.walk import walk
 
 
 @immutable
@@ -79,7 +86,7 @@ class Block:
 
 def check_marginalize(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) -> Block:
     """The block, typed; the bindings of `ctx` are left as they were."""
-    if step.binders or _has_indices(placed):
+    if step.binders or _is_one_place(placed, step, ctx):
         outer = ctx.bindings
         model, nested = check_hidden(placed, step, ctx)
         ctx.bindings = outer
@@ -89,19 +96,59 @@ def check_marginalize(placed: Placed[Item], step: MarginalizeStep, ctx: StepCont
     typed, over, rows = _drawn(step, family, options, ctx)
     binding = site_binding("marginalize", typed, ctx)
     site = replace(typed.site, bound=((step.name.text, typed.named),))
-    outer, ctx.marginal = (ctx.bindings, ctx.marginal), True
+    outer, ctx.marginal = (ctx.bindings, ctx.marginal, ctx.summed), True
     ctx.bindings = {**outer[0], step.name.text: binding}
     nested: Bindings = [(step.name.text, binding)]
-    body = _body(placed.children, over, nested, ctx)
-    ctx.bindings, ctx.marginal = outer
+    summed = Summed(step.name.text, rows, _values(typed.type), over)
+    ctx.summed = {**outer[2], summed.name: summed.sets}
+    body, axes = _body(placed.children, over, summed, nested, ctx)
+    ctx.bindings, ctx.marginal, ctx.summed = outer
     ctx.scope.unit, ctx.text = placed.uid, placed.unit.text
-    return Block(MarginalizeModel(site=site, over=over, rows=rows, body=tuple(body)), tuple(nested))
+    model = MarginalizeModel(
+        site=site, over=over, rows=rows, body=tuple(body), indexed=is_indexed(placed), axes=tuple(axes.items())
+    )
+    return Block(model, tuple(nested))
 
 
-def _has_indices(placed: Placed[Item]) -> bool:
-    """Whether the block observes in index notation."""
+def _is_one_place(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) -> bool:
+    """Whether a block without indices of its own is a hidden state with one place: all that it holds is observed in
+    index notation, and reads the state without an index."""
     nodes = [child.unit.node for child in placed.children]
-    return any(isinstance(node, ObserveStep) and node.binders for node in nodes)
+    observed = [isinstance(node, ObserveStep) and bool(node.binders) for node in nodes]
+    if not any(observed) or step.options is not None:
+        return False
+    rest = [node for node, own in zip(nodes, observed, strict=True) if not own]
+    gathered = [part for node in nodes if node is not None for part in walk(node) if isinstance(part, Gather)]
+    picked = any(_is_named(part.base, step.name) for part in gathered)
+    if picked or not all(node is None or isinstance(node, LetStep | PredictStep) for node in rest):
+        return False
+    index = any(_is_named(index, step.name) for part in gathered for index in part.indices)
+    return not (index or any(isinstance(node, LetStep) for node in rest)) or _names_values(step, ctx)
+
+
+def _is_named(tree: Arith, name: Name) -> bool:
+    return isinstance(tree, Variable) and tree.name.text == name.text
+
+
+def _names_values(step: MarginalizeStep, ctx: StepContext) -> bool:
+    """Whether what stands behind the name is the set of its values, if anything does, not that of rows."""
+    family = family_of(step.draw, ctx)
+    if step.space is None or family is None:
+        return True
+    scope, kept = ctx.scope, (dict(ctx.data), list(ctx.free))
+    told, unknown, equations = len(scope.diagnostics), len(scope.unknown_names), len(scope.equations)
+    drawn, space = check_family(step.draw, family, None, ctx), check_object_expr(step.space, scope)
+    ctx.data, ctx.free = kept
+    del scope.diagnostics[told:], scope.unknown_names[unknown:], scope.equations[equations:]
+    return is_value_set(drawn, space)
+
+
+def _values(kind: ValueType) -> str:
+    """The set of what is summed out, as an indexed block names it."""
+    space = kind.space
+    if not isinstance(space, Finite):
+        return "…"
+    return space.nominal or (f"FinSet {int(space.size)}" if isinstance(space.size, int) else "…")
 
 
 # ---------------------------------------------------------------- what is summed out
@@ -128,6 +175,9 @@ def _drawn(
     _check_summable(drawn, before, step, ctx)
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
     ascription, kind, rows = _ascribe(drawn, space, step, options, ctx)
+    if rows is not None and len(factors_of(rows.space)) > 1 and len(ctx.scope.diagnostics) == before:
+        plates = [(one.size, one.nominal) for one in factors_of(rows.space) if isinstance(one, Finite)]
+        drawn = check_family(step.draw, family, None, ctx, plates)
     named = Named(Unknown(), "?") if kind.space is None else Named(kind.space, structure(kind.space))
     if ascription in (Ascription.VALUE, Ascription.VALUE_SET) and space is not None:
         named = Named(named.space, space.written)
@@ -227,8 +277,12 @@ def _check_set(drawn: TypedFamily, space: Named, step: MarginalizeStep, ctx: Ste
 # ---------------------------------------------------------------- the block
 
 
-def _body(children: Sequence[Placed[Item]], over: Named | None, nested: Bindings, ctx: StepContext) -> list[StepModel]:
+def _body(
+    children: Sequence[Placed[Item]], over: Named | None, summed: Summed, nested: Bindings, ctx: StepContext
+) -> tuple[list[StepModel], dict[str, tuple[int, ...]]]:
+    """The steps of the block, and of the sites with indices where those of the rows stand among them."""
     body: list[StepModel] = []
+    axes: dict[str, tuple[int, ...]] = {}
     for child in children:
         ctx.scope.unit, ctx.text = child.uid, child.unit.text
         node = child.unit.node
@@ -238,6 +292,8 @@ def _body(children: Sequence[Placed[Item]], over: Named | None, nested: Bindings
             bound = [(node.name.text, damaged_binding(ctx, node.name.span))]
         elif isinstance(node, MarginalizeStep):
             block = check_marginalize(child, node, ctx)
+            if block.model.reads is not None:
+                check_within(node.name, summed, ctx)
             body.append(block.model)
             nested.extend(block.nested)
             ctx.effects.add("Marginal")
@@ -248,13 +304,17 @@ def _body(children: Sequence[Placed[Item]], over: Named | None, nested: Bindings
         elif node is None:
             bound = [(name.text, damaged_binding(ctx, name.span)) for name in child.unit.declares]
         elif isinstance(node, SampleStep | ObserveStep | LetStep | ScoreStep):
+            told = len(ctx.scope.diagnostics)
             model, bound = check_step(node, ctx)
             body.append(model)
+            places = check_rows(node, model, summed, told, ctx)
+            if places and isinstance(model, SampleModel | ObserveModel):
+                axes[model.site.name] = places
             if isinstance(model, ObserveModel) and isinstance(node, ObserveStep):
                 _check_via(model, over, node, ctx)
         ctx.bindings.update(bound)
         nested.extend(bound)
-    return body
+    return body, axes
 
 
 def _below_zero(draw: FamilyDraw, name: str) -> bool:
@@ -277,6 +337,8 @@ def _check_via(model: ObserveModel, over: Named | None, step: ObserveStep, ctx: 
         return
     rows = site.ascribed
     if rows is not None and rows.space == over.space:
+        return
+    if site.indices and site.indices[0].space == over.space:
         return
     fixes: tuple[Fix, ...] = ()
     if step.options is None:

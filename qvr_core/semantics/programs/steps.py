@@ -15,7 +15,6 @@ from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
 from qvr_core.semantics.programs.sites import arrow_site, check_site
 from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import Binding, StepContext
-from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model import (
     Bound,
@@ -70,8 +69,6 @@ def check_step(
             site = replace(typed.site, bound=((step.name.text, typed.named),))
             return PredictModel(site=site), [(step.name.text, site_binding("predict", typed, ctx))]
         case LetStep():
-            if step.binders and ctx.marginal:
-                refuse("indices in marginalize", step.pattern.span, ctx.scope)
             return indexed_let(step, ctx) if step.binders else _let(step, ctx)
         case ScoreStep():
             ctx.effects.add("Score")
@@ -83,10 +80,8 @@ def check_step(
 
 
 def _site(kind: str, name: Name, step: SampleStep | ObserveStep | PredictStep, ctx: StepContext) -> TypedSite:
-    if step.binders and ctx.marginal:
-        refuse("indices in marginalize", name.span, ctx.scope)
-    if not step.binders or ctx.marginal:
-        return check_site(kind, name, replace(step, binders=(), bracket=None, start=None), ctx)
+    if not step.binders:
+        return check_site(kind, name, replace(step, bracket=None, start=None), ctx)
     return indexed_site(kind, name, step, ctx) or arrow_site(kind, name, step, ctx)
 
 

@@ -147,7 +147,8 @@ class StepContext:
     hidden: dict[str, Hidden] = field(default_factory=dict[str, Hidden])
     hidden_reads: list[tuple[str, tuple[Expr, ...]]] = field(default_factory=list[tuple[str, tuple[Expr, ...]]])
     """The places of hidden chains that the step reads, each as it is written."""
-
+    summed: dict[str, frozenset[str]] = field(default_factory=dict[str, "frozenset[str]"])
+    """What a `marginalize` without indices sums out, and the lets that read it: the sets of the rows of each."""
     called: TemplateCall | None = None
     """The template that the step draws from."""
     inlined: tuple[StepModel, ...] = ()

@@ -699,6 +699,10 @@ class MarginalizeModel:
     body: tuple[StepModel, ...]
     reads: tuple[tuple[Expr, ...], ...] | None = None
     """Of a hidden chain: the place that each element of each step of the body reads, an index for each of its sets."""
+    indexed: bool = False
+    """Without indices of its own: true where the body uses index notation."""
+    axes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Without indices of its own: of the sites with indices, by name, where those of the rows stand among them."""
 
 
 @immutable_by_name
