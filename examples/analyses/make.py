@@ -98,6 +98,26 @@ def breast_cancer() -> None:
     save("breast_cancer_new", pd.DataFrame({"hormone": [0, 1, 0, 1], "log_nodes": [0.0, 0.0, 3.0, 3.0], **row}))
 
 
+def lung() -> None:
+    """Loprinzi et al. (1994), Journal of Clinical Oncology 12: 228 patients in the USA."""
+    table = lifelines_table("lung").dropna(subset=["ph.ecog"])
+    save(
+        "lung",
+        pd.DataFrame(
+            {
+                "years": table["time"] / 365.25,
+                "censored": 1 - table["status"],
+                "age": (table["age"] - 60) / 10,
+                "female": (table["sex"] == 2).astype(int),
+                "ecog": table["ph.ecog"].astype(int),
+                "meals": table["meal.cal"] / 1000,
+                "loss": table["wt.loss"] / 2.2046,
+            }
+        ),
+    )
+    save("lung_new", pd.DataFrame({"censored": 0, "age": 0.0, "female": [0, 0, 1, 1], "ecog": [0, 2, 0, 2]}))
+
+
 PARTIES = ["strong_democrat", "democrat", "leans_democrat", "independent", "leans_republican", "republican",
            "strong_republican"]  # fmt: skip
 
@@ -147,7 +167,7 @@ def poll() -> None:
 
 
 TABLES: tuple[Callable[[], None], ...] = (
-    investment, penguin_sex, infant_deaths, nile, breast_cancer, party, engel, poll
+    investment, penguin_sex, infant_deaths, nile, breast_cancer, lung, party, engel, poll
 )  # fmt: skip
 
 if __name__ == "__main__":

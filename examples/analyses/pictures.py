@@ -137,6 +137,21 @@ def kaplan_meier(times: np.ndarray, censored: np.ndarray) -> tuple[np.ndarray, n
     return np.concatenate([[0], events]), np.concatenate([[1], left])
 
 
+def lung(run: Run, axes: Axes) -> None:
+    names = {"age": "a decade of age", "female": "being a woman", "ecog": "a step of ECOG",
+             "meals": "1,000 kcal more", "loss": "10 kg lost"}  # fmt: skip
+    draws = [run["posterior", f"b_{name}"].to_numpy() for name in names]
+    table = xarray.DataArray(
+        np.exp(np.stack(draws, 1)), dims=("sample", "effect"), coords={"effect": [*names.values()]}
+    )
+    forest(axes, table)
+    axes.axvline(1.0, color="black", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_xticks([0.5, 0.7, 1, 1.5, 2], ["0.5", "0.7", "1", "1.5", "2"])
+    axes.minorticks_off()
+    axes.set_xlabel("survival is so many times as long")
+
+
 def party(run: Run, axes: Axes) -> None:
     whole, part = run["posterior", "whole"].to_numpy(), run["posterior", "part"].to_numpy()
     rises = np.concatenate([np.zeros((len(whole), 1)), whole[:, None] * np.cumsum(part, 1)], 1)
@@ -183,7 +198,8 @@ def poll(run: Run, axes: Axes) -> None:
 
 
 PICTURES: dict[str, Callable[[Run, Axes], None]] = {
-    drawn.__name__: drawn for drawn in (investment, penguin_sex, infant_deaths, nile, breast_cancer, party, engel, poll)
+    drawn.__name__: drawn
+    for drawn in (investment, penguin_sex, infant_deaths, nile, breast_cancer, lung, party, engel, poll)
 }
 
 

@@ -91,6 +91,35 @@ def breast_cancer() -> None:
     numpyro.factor("years", jnp.where(data["censored"].to_numpy() == 1, jax.scipy.stats.norm.logsf(z), seen).sum())
 
 
+def lung() -> None:
+    data = table("lung")
+    age, female, ecog = (data[name].to_numpy(float) for name in ("age", "female", "ecog"))
+    eats, eats_sd = sample("eats", dist.Normal(0.9, 0.3)), sample("eats_sd", dist.HalfNormal(0.5))
+    eats_of = sample("eats_of", dist.Normal(0, 0.2).expand([3]))
+    meals = _completed("meals", data, dist.Normal(eats + jnp.stack([age, female, ecog], -1) @ eats_of, eats_sd))
+    loses, loses_sd = sample("loses", dist.Normal(4, 4)), sample("loses_sd", dist.HalfNormal(8))
+    loss = _completed("loss", data, dist.Normal(loses + sample("loses_of", dist.Normal(0, 3)) * ecog, loses_sd))
+    level = sample("level", dist.Normal(0, 1))
+    b = {name: sample(f"b_{name}", dist.Normal(0, 0.7)) for name in ("age", "female", "ecog", "meals", "loss")}
+    shape = sample("shape", dist.LogNormal(0, 0.5))
+    eta = level + b["age"] * age + b["female"] * female + b["ecog"] * ecog
+    eta = eta + b["meals"] * (meals - 0.9) + b["loss"] * (loss - 4) / 10
+    years = data["years"].to_numpy()
+    hazard = (years / jnp.exp(eta)) ** shape
+    density = jnp.log(shape / years) + jnp.log(hazard) - hazard
+    numpyro.factor("years", jnp.where(data["censored"].to_numpy() == 1, -hazard, density).sum())
+
+
+def _completed(name: str, data: pd.DataFrame, of: Any) -> jax.Array:
+    """A column whose empty cells are latent; all cells, known or not, have this distribution."""
+    known = data[name].to_numpy()
+    empty = np.flatnonzero(np.isnan(known))
+    guessed = sample(name, dist.ImproperUniform(dist.constraints.real, (), (len(empty),)))
+    full = jnp.asarray(known).at[empty].set(guessed)
+    numpyro.factor(f"{name}_prior", of.log_prob(full).sum())
+    return full
+
+
 PARTIES = ["strong_democrat", "democrat", "leans_democrat", "independent", "leans_republican", "republican",
            "strong_republican"]  # fmt: skip
 
@@ -150,7 +179,7 @@ def poll() -> None:
 
 
 MODELS: tuple[Callable[[], None], ...] = (
-    investment, penguin_sex, infant_deaths, nile, breast_cancer, party, engel, poll
+    investment, penguin_sex, infant_deaths, nile, breast_cancer, lung, party, engel, poll
 )  # fmt: skip
 AUXILIARY = {"z_income", "z_schooling", "z_age"}
 """Latents that stand for others, and have no name in QVR."""
