@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from qvr_core.semantics.language.declared_families import facts_of_draw
+from qvr_core.semantics.programs.undeclared.aligned_data import without_aligned
 from qvr_core.semantics.types.data_text import data_text, missing_advice
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model import (
@@ -53,7 +54,7 @@ class Need:
     `kind` is 'any' where the program leaves it open.  Where a `data` step declares it, `axes` are the sets that it runs
     over, `values` is the set that its elements belong to, `element` the shape of one element, and `constraint` says
     where that is a 'Simplex', a 'Covariance' and so on.  `missing` is what an observed step does with cells without a
-    value: 'impute', 'drop', or '' where it does not say.
+    value: 'impute', 'drop', or '' where it does not say.  `aligned` says that a single number may stand for the axes.
     """
 
     role: str
@@ -75,6 +76,7 @@ class Need:
     element: tuple[int, ...] = ()
     constraint: str = ""
     missing: str = ""
+    aligned: bool = False
 
     @property
     def fill_in(self) -> str:
@@ -128,7 +130,8 @@ def needs_of(program: Program) -> Needs:
     purposes, groups = _purposes(program), dict(_groups(program.steps))
     labels = _labels(program.steps)
     data: list[Need] = []
-    for item in program.data:
+    typed = any(need.axes is not None for need in observed) or any(map(_laid_out, program.data))
+    for item in (item if typed else without_aligned(item) for item in program.data):
         if item.name in scored:
             continue
         if item.declared or item.over:
@@ -143,6 +146,17 @@ def needs_of(program: Program) -> Needs:
     return Needs(program.name, tuple(inputs), observed, tuple(data))
 
 
+def _laid_out(item: DataName) -> bool:
+    """Whether a data name is read by its type: its place among others alone, over sets of known size, asks for none."""
+    return item.declared or (
+        bool(item.over) and (not item.aligned or not all(map(_sized, (*item.over, item.type.space))))
+    )
+
+
+def _sized(space: Space | None) -> bool:
+    return not isinstance(space, Finite) or isinstance(space.size, int)
+
+
 def _as_declared(need: Need, item: DataName | None) -> Need:
     """A need with what a `data` step says of it."""
     if item is None:
@@ -151,6 +165,7 @@ def _as_declared(need: Need, item: DataName | None) -> Need:
     space = item.type.space.item if isinstance(item.type.space, Seq) else item.type.space
     kind = {"count": "count", "bool": "finite"}.get(item.numbers, found.kind)
     kind = need.kind if need.role == "observed" and found.kind == "real" and not item.numbers else kind
+    kind = "any" if item.aligned and kind == "real" else kind
     low = found.low if need.low is None else need.low if found.low is None else max(need.low, found.low)
     high = found.high if need.high is None else need.high if found.high is None else min(need.high, found.high)
     return replace(
@@ -168,6 +183,7 @@ def _as_declared(need: Need, item: DataName | None) -> Need:
         values=_axis(space) if isinstance(space, Finite) else None,
         element=_element(space),
         constraint=space.kind if isinstance(space, Constrained) else "",
+        aligned=item.aligned,
     )
 
 

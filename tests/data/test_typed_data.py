@@ -353,3 +353,45 @@ def test_an_array_along_years_that_do_not_ascend_is_refused() -> None:
     with pytest.raises(DataProblem, match=r"the elements of `Year` do not ascend \(`2003` is number 1\)"):
         dsl.loads(SERIES, data=years)
     assert dsl.loads(SERIES, data=years.sortby("Year")).morphism.data["y"].tolist() == [2.0, 3.0, 1.0]
+
+
+BESIDE = """
+object County, House : FinSet _
+object Feature : {floor, area}
+program p : House -> House
+    sample a : County <- Normal(0.0, 1.0)
+    sample beta : Feature <- Normal(0.0, 1.0)
+    let eta = a[county] + 0.3 * x + matmul(z, beta)
+    observe y : House <- Normal(eta, spread)
+    return a
+"""
+DECLARED = BESIDE.replace(
+    "    sample a",
+    "    data county : House -> County\n    data x, spread : House\n    data z : House * Feature\n    sample a",
+)
+
+
+def density_beside(folder: Path, text: str, data: str) -> float:
+    """The log density of one point, the data read as a run reads them."""
+    made = prepare(make_job(folder, text, data=data, algorithm="nuts", batch_size=None), analyse(text))
+    _, given = made.train.batch(torch.arange(made.train.rows))
+    latents = {"a": torch.tensor([0.5, -1.0]), "beta": torch.tensor([0.2, 0.1])}
+    return float(made.model.log_joint(None, {**latents, **given}))
+
+
+def test_what_stands_beside_values_over_a_set_is_read_along_it(tmp_path: Path) -> None:
+    rows = ["county,x,floor,area,spread,y", "b,1,0,3,0.5,1.5", "a,2,1,4,0.4,0.3", "b,0,1,5,0.3,0.9"]
+    (tmp_path / "d.csv").write_text("\n".join(rows))
+    means = [0.5 + 0.3 + 0.3, -1.0 + 0.6 + 0.2 + 0.4, 0.5 + 0.2 + 0.5]
+    wanted = float(stats.norm.logpdf([1.5, 0.3, 0.9], means, [0.5, 0.4, 0.3]).sum())
+    wanted += float(stats.norm.logpdf([0.5, -1.0, 0.2, 0.1]).sum())
+    for text in (BESIDE, DECLARED):
+        assert density_beside(tmp_path, text, "csv:d.csv") == pytest.approx(wanted, rel=1e-6)
+
+
+def test_what_stands_beside_values_over_a_set_may_be_one_number(tmp_path: Path) -> None:
+    given = {"county": ["b", "a", "b"], "x": 2.0, "z": [[0, 3], [1, 4], [1, 5]], "spread": 0.5, "y": [1.5, 0.3, 0.9]}
+    (tmp_path / "one.json").write_text(json.dumps(given))
+    (tmp_path / "each.json").write_text(json.dumps({**given, "x": [2.0, 2.0, 2.0], "spread": [0.5, 0.5, 0.5]}))
+    one, each = (density_beside(tmp_path, BESIDE, f"json:{name}.json") for name in ("one", "each"))
+    assert one == pytest.approx(each, rel=1e-6)

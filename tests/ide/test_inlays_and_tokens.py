@@ -159,3 +159,35 @@ def test_undeclared_data_show_what_their_uses_say_and_a_fix_declares_them() -> N
     assert lines[3].startswith("    data k : Row -> School\n    sample a")
     assert not after.diagnostics()
     assert [item.name for item in after.model.programs["p"].data if item.declared] == ["k"]
+
+
+BESIDE = """object School, Row : FinSet _
+object Feature : {age, income}
+program p : Row -> Row
+    sample a : School <- Normal(0.0, 1.0)
+    sample beta : Feature <- Normal(0.0, 1.0)
+    sample gamma : Feature <- Normal(0.0, 1.0)
+    sample prior : School <- Normal(scale, 1.0)
+    let eta = exp(a[school] + slope * x) + matmul(z, beta)
+    let total = sum(gamma * w)
+    observe y : Row <- Normal(eta + total, slope * noise)
+    observe k : School <- Normal(prior + 0.5 * slope, 1.0)
+    return a
+"""
+
+
+def test_data_beside_values_over_a_set_are_declared_over_it() -> None:
+    analyzer = Analyzer(BESIDE)
+    places = {}
+    while found := next((hint for hint in inlays(analyzer.snapshot(), WHOLE) if hint.edits), None):
+        (edit,) = found.edits
+        places[edit.text.split()[1]] = found.text
+        analyzer.edit(edit.range.start, edit.range.end, edit.text)
+        assert not analyzer.snapshot().diagnostics(), analyzer.snapshot().text
+    assert places == {"school": " : Row -> School", "x": " : Row", "z": " : Row * Feature", "noise": " : Row"}
+    # one number for all, one for each row or school, columns that are summed over: nobody can tell
+    assert {item.name for item in analyzer.snapshot().model.programs["p"].data if not item.declared} == {
+        "scale",
+        "slope",
+        "w",
+    }

@@ -242,6 +242,7 @@ def _from_array(
     array = _laid(source.arrays[name], need.axes or ())
     length = (array.shape[len(axes)],) if need.sequence and len(array.shape) > len(axes) else ()
     shape = (*(axis.size for axis in axes), *length, *need.element)
+    shape = () if need.aligned and not array.shape else shape
     if array.shape != shape:
         message = f"the shape is {_written(array.shape)}, and `{need.written}` takes {_written(shape)}"
         raise DataProblem(message, path=source.path, column=name, site=need.name, remedy=_expected(axes))

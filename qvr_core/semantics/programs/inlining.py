@@ -13,6 +13,7 @@ from typing import Any, cast
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.function_calls import template_call
 from qvr_core.semantics.programs.data_agreement import other_type
+from qvr_core.semantics.programs.undeclared.aligned_data import without_aligned
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import TemplateEntry
 from qvr_core.semantics.types import model as m
@@ -98,7 +99,7 @@ def _renaming(label: str, arrow: Instance, given: Mapping[str, ArithArg], ctx: S
     observed = {step.site.name for step in all_steps(program.steps) if isinstance(step, m.ObserveModel)}
     names = {name: f"{label}.{name}" for name in bound_names(own_steps(program))}
     data: dict[str, Expr] = {}
-    declared = {item.name: item for item in program.data}
+    declared = {item.name: without_aligned(item) for item in program.data}
     assert ctx.called is not None
     origin = ctx.scope.origin(ctx.called.name.span)
     for key in data_of(program):

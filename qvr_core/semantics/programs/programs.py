@@ -36,6 +36,7 @@ from qvr_core.semantics.programs.program_rules import (
 from qvr_core.semantics.programs.returns import Returned, check_return
 from qvr_core.semantics.programs.step_results import Block, Memory, Pass
 from qvr_core.semantics.programs.step_typing import type_steps
+from qvr_core.semantics.programs.undeclared.aligned_data import with_aligned
 from qvr_core.semantics.scope.environment import Binding
 from qvr_core.semantics.scope.inherited import joint_extent
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, Globals, Scope
@@ -97,6 +98,9 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         lengths = check_lengths(options.lengths, typed.bindings, typed.whole, reached, scope)
     padded = None if lengths is None else lengths.datum
     data = check_free(typed.blocks, Bound(typed.bindings, typed.inner), statement.header.children, scope, padded)
+    if not typed.uses_input:
+        results = chain.from_iterable(block.results for block in typed.blocks)
+        data = with_aligned(data, (one.beside for one in results if one.beside is not None), scope)
     _check_whole(typed, returned, options, statement, scope)
     if not scope.mistaken:
         check_group_shifts(statement.header.children, data, scope)

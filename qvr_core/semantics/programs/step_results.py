@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from qvr_core.semantics.programs.undeclared.aligned_data import Alongside
 from qvr_core.semantics.scope.environment import Binding, FreeName
 from qvr_core.semantics.scope.scope import Argument, Entry, Equation, Globals, Scope, UnknownName
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
@@ -142,6 +143,8 @@ class StepResult(Findings):
     """All that the step comes to where it draws from a template that is inlined; `model` is one of them."""
     inherited: tuple[DataName, ...] = ()
     """The data that come with such a template."""
+    beside: Alongside | None = None
+    """What the step says of data that stand beside its values."""
 
     @property
     def models(self) -> tuple[StepModel, ...]:

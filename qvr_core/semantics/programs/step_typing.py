@@ -13,6 +13,7 @@ from qvr_core.semantics.programs.step_results import (
     unit_identities,
 )
 from qvr_core.semantics.programs.steps import check_step
+from qvr_core.semantics.programs.undeclared.aligned_data import alongside
 from qvr_core.semantics.scope.bounds import MOST_OPERATIONS, too_many_operations
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.predictions import follow_predictions
@@ -157,6 +158,7 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
         free=tuple(ctx.free),
         data=ctx.data,
         inlined=ctx.inlined,
+        beside=None if ctx.inlined else alongside(model),
         inherited=tuple(ctx.inherited),
         lifts=frozenset(ctx.lifts),
         uses_input=ctx.uses_input,

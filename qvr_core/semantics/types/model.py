@@ -788,6 +788,8 @@ class DataName:
     numbers: str = ""
     over: tuple[Finite, ...] = ()
     """The sets that it runs over, where that is known, with their labels."""
+    aligned: bool = False
+    """True where that is only known from what it stands beside: it may as well be one value for all."""
 
 
 @immutable

@@ -1,4 +1,6 @@
-"""A shift along the rows of a table that has groups: the row before may be another group's (docs/reference.md#shifts).
+"""A shift along the rows of a table with groups: the row before may be of another group.
+
+(docs/reference.md#recursions-and-chains)
 
 Groups are what data look up for each row (`a[subject[i]]`) in a set that comes with the data: months, of which the file
 says how many there are, are seasons of one series.

@@ -1,0 +1,1 @@
+"""Data that a program reads without a `data` line."""
