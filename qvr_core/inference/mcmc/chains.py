@@ -16,9 +16,9 @@ from torch import Generator, Tensor
 
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.mcmc import pathfinder
-from qvr_core.inference.mcmc.draws import Draws, Keeper
+from qvr_core.inference.mcmc.draws import Draws, Keeper, Slice
 from qvr_core.inference.mcmc.engines import Choice, Compiled, Engine, choose, reported
-from qvr_core.inference.mcmc.hamiltonian import Transition, state_at
+from qvr_core.inference.mcmc.hamiltonian import state_at
 from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.interruptible import Enough
 from qvr_core.inference.mcmc.mass import Array
@@ -205,15 +205,14 @@ class MCMC:
         if begun is not None and begun[1]:
             draws.extend(begun[1])
         with contextlib.suppress(Enough):
-            for transition, step_size in running.transitions():
-                last = transition.state.q
-                if draw >= self.num_warmup:
-                    draws.add(transition)
-                draw += 1
+            for part in running.slices():
+                last = part.columns["q"][:, -1]
+                draws.extend(part.behind(max(self.num_warmup - draw, 0)))
+                draw += len(part)
                 if watch is not None:
-                    watch(_progress(draw - 1, running.total, draw <= self.num_warmup, transition, step_size))
-                # compiled chains are ahead of what they have given out until a slice is over
-                if keeper is not None and running.done == draw and draw < running.total and keeper.due(draw):
+                    for at, number in enumerate(range(draw - len(part), draw)):
+                        watch(_progress(number, running.total, number < self.num_warmup, part, at))
+                if keeper is not None and draw < running.total and keeper.due(draw):
                     keeper.keep(running.whole(), draws)
         if keeper is not None and running.done == draw:
             keeper.keep(running.whole(), draws)
@@ -223,17 +222,10 @@ class MCMC:
         return draws.result(lambda q: reported(potential, q), running.step_size, remarks, potential.advice)
 
 
-def _progress(draw: int, total: int, warmup: bool, transition: Transition, step_size: Array) -> Progress:
-    return Progress(
-        draw,
-        total,
-        warmup,
-        torch.tensor(transition.acceptance),
-        torch.tensor(transition.diverging),
-        torch.tensor(step_size),
-        torch.tensor(transition.depth),
-        torch.tensor(transition.steps),
-    )
+def _progress(draw: int, total: int, warmup: bool, part: Slice, at: int) -> Progress:
+    names = ("acceptance", "diverging", "depth", "steps")
+    reported = {name: torch.tensor(part.columns[name][:, at]) for name in names}
+    return Progress(draw, total, warmup, step_size=torch.tensor(part.step_size[:, at]), **reported)
 
 
 def _alone(potential: Potential, q: Array) -> tuple[float, Array]:

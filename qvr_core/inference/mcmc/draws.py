@@ -16,8 +16,29 @@ from qvr_core.inference.mcmc.result import MCMCResult
 
 Columns = dict[str, Array]
 """By name (chains, draws, …): positions `q`, their `log_density`, and what the transitions to them were like."""
-_OF_STATE = ("q", "log_density")
 _OF_TRANSITION = ("acceptance", "diverging", "steps", "depth", "energy")
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Some transitions of all chains, one behind the other, with the step sizes after each (chains, transitions)."""
+
+    columns: Columns
+    step_size: Array
+
+    @classmethod
+    def of(cls, transition: Transition, step_size: Array) -> Slice:
+        """A single one."""
+        columns = {name: getattr(transition, name)[:, None] for name in _OF_TRANSITION}
+        state = {"q": transition.state.q[:, None], "log_density": transition.state.log_density[:, None]}
+        return cls({**state, **columns}, step_size[:, None])
+
+    def __len__(self) -> int:
+        return self.step_size.shape[1]
+
+    def behind(self, warmup: int) -> Columns:
+        """Without its first transitions."""
+        return {name: column[:, warmup:] for name, column in self.columns.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,34 +83,25 @@ class Draws:
         self._report = report
         """The latents by name at positions (C, D), for each draw as it comes; None: they are made at the end."""
         self._parts: list[Columns] = []
-        self._new: list[Transition] = []
         self._samples: dict[str, list[Tensor]] = {}
         self.count = 0
 
-    def add(self, transition: Transition) -> None:
-        """The next draw of all chains."""
-        self._new.append(transition)
-        self.count += 1
-        self._note(transition.state.q)
-
     def extend(self, columns: Columns) -> None:
-        """Draws that were made before."""
+        """The next draws of all chains."""
+        if not (made := columns["q"].shape[1]):
+            return
         self._parts.append(columns)
-        made = columns["q"].shape[1]
         self.count += made
-        for draw in range(made):
+        for draw in range(made if self._report is not None else 0):
             self._note(np.ascontiguousarray(columns["q"][:, draw]))
 
     def _note(self, q: Array) -> None:
-        if self._report is not None:
-            for name, value in self._report(torch.from_numpy(q)).items():
-                self._samples.setdefault(name, []).append(value)
+        assert self._report is not None
+        for name, value in self._report(torch.from_numpy(q)).items():
+            self._samples.setdefault(name, []).append(value)
 
     def columns(self) -> Columns:
         """All draws so far.  There is at least one."""
-        if self._new:
-            self._parts.append(_stacked(self._new))
-            self._new = []
         if len(self._parts) > 1:
             joined = {name: np.concatenate([part[name] for part in self._parts], 1) for name in self._parts[0]}
             self._parts = [joined]
@@ -121,8 +133,3 @@ class Draws:
             "raise target_accept" + (f", or {advice}" if advice else ""),
             energy=made["energy"],
         )
-
-
-def _stacked(transitions: Sequence[Transition]) -> Columns:
-    of_state = {name: np.stack([getattr(t.state, name) for t in transitions], 1) for name in _OF_STATE}
-    return of_state | {name: np.stack([getattr(t, name) for t in transitions], 1) for name in _OF_TRANSITION}

@@ -19,8 +19,7 @@ from torch import Tensor
 
 from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
 from qvr_core.inference.mcmc.adaptation import EARLY_DEPTH, EARLY_DRAWS, is_early, window_ends
-from qvr_core.inference.mcmc.draws import ChainsState
-from qvr_core.inference.mcmc.hamiltonian import State, Transition
+from qvr_core.inference.mcmc.draws import ChainsState, Slice
 from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.interruptible import uninterrupted
 from qvr_core.inference.mcmc.mass import Array
@@ -139,9 +138,9 @@ class Compiled:
         self.ended = ended
         self.every = every or self.total
 
-    def transitions(self) -> Iterator[tuple[Transition, Array]]:
-        """Each transition of all chains that is still to be made, with the step sizes after it; fewer where `ended`
-        says that it is enough.  Slices end at multiples of `every`, too."""
+    def slices(self) -> Iterator[Slice]:
+        """The transitions of all chains that are still to be made, many at a time; fewer where `ended` says that it is
+        enough.  Slices end at multiples of `every`, too."""
         threads = max(1, min(len(self.chains), torch.get_num_threads()))
         with ThreadPoolExecutor(threads) if threads > 1 else contextlib.nullcontext() as pool:
             run: Callable[..., Any] = map if pool is None else pool.map
@@ -156,8 +155,7 @@ class Compiled:
                 positions = np.stack([part[0] for part in parts])
                 reports = np.stack([part[1] for part in parts])
                 self.done += count
-                for at in range(count):
-                    yield _transition(positions[:, at], reports[:, at])
+                yield _slice(positions, reports)
 
     @property
     def step_size(self) -> Array:
@@ -172,14 +170,14 @@ class Compiled:
         return ChainsState(self.done, {"first": self.first, **arrays}, {}, [state["generator"] for state in states])
 
 
-def _transition(q: Array, report: Array) -> tuple[Transition, Array]:
-    acceptance, diverging, steps, depth, value, step_size, energy = report.T
-    # the gradient stays inside: no one asks for it
-    state = State(q, value.copy(), np.zeros((len(q), 0)))
-    return (
-        Transition(state, acceptance.copy(), diverging > 0.0, steps.copy(), depth.astype(np.int64), energy.copy()),
-        step_size.copy(),
-    )
+def _slice(positions: Array, reports: Array) -> Slice:
+    """(chains, transitions, D) and what `transition` reports of each."""
+    acceptance, diverging, steps, depth, value, step_size, energy = np.moveaxis(reports, -1, 0).copy()
+    columns = {
+        "q": positions, "log_density": value, "acceptance": acceptance, "diverging": diverging > 0.0, "steps": steps,
+        "depth": depth.astype(np.int64), "energy": energy,
+    }  # fmt: skip
+    return Slice(columns, step_size)
 
 
 def reported(potential: Potential, positions: Array) -> dict[str, Tensor]:

@@ -10,7 +10,7 @@ import torch
 from torch import Generator
 
 from qvr_core.inference.mcmc.adaptation import DualAveraging, is_early, window_ends
-from qvr_core.inference.mcmc.draws import ChainsState
+from qvr_core.inference.mcmc.draws import ChainsState, Slice
 from qvr_core.inference.mcmc.hamiltonian import State, Transition, first_step_size, state_at
 from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.interruptible import recorder
@@ -79,13 +79,13 @@ class Stepwise:
         )
         self.averaging.restart(self.step_size)
 
-    def transitions(self) -> Iterator[tuple[Transition, Array]]:
-        """Each transition of all chains that is still to be made, with the step sizes after it."""
+    def slices(self) -> Iterator[Slice]:
+        """The transitions of all chains that are still to be made, one by one."""
         while self.done < self.total:
             transition = self._move(self.done)
             self.done += 1
             self._whole = self._state()
-            yield transition, self.step_size
+            yield Slice.of(transition, self.step_size)
 
     def _move(self, draw: int) -> Transition:
         kernel, warmup = self.kernel, draw < self.warmup

@@ -169,6 +169,9 @@ def _matmul(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         return _pointwise("mul")(args, keywords)
     if left.rank == 1 and right.rank == 1:
         return _dot(args, keywords)
+    if right.rank == 1 and not left.rows and left.rank == 2:
+        # one product for all rows
+        return Cell(torch.nn.functional.linear(b, a), rows)
     if right.rank == 1:
         return Cell((a @ b.unsqueeze(-1)).squeeze(-1), rows)
     if left.rank == 1:
