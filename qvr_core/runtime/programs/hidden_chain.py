@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -17,35 +16,32 @@ from torch import Tensor
 from qvr_core.runtime.families.categories import categorical_draw
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arguments import Arguments
-from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
+from qvr_core.runtime.programs.arithmetic import Parts
+from qvr_core.runtime.programs.chains.hidden_elements import ObservedElements, Reader, Score
 from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_terms import Terms
 from qvr_core.runtime.tensors.logsumexp import logsumexp
-from qvr_core.runtime.values.cells import Cell, as_one, with_rows
-from qvr_core.runtime.values.indices import recording
+from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.types.model import FamilyDraw, MarginalizeModel, ObserveModel
+from qvr_core.semantics.types.model import FamilyDraw, MarginalizeModel, ObserveModel, ScoreModel
 
 
-@dataclass(slots=True)
-class Reader:
-    """An observed step of the block: its site, and the place that each of its elements reads."""
+class Step(Protocol):
+    """A let of the block that reads no hidden state."""
 
-    site: FamilySite
-    places: list[Evaluate]
-    sizes: tuple[int, ...]
-    axis: int
-    lag: int
+    def run(self, frame: Frame) -> None:
+        """Bind its names."""
+        ...
 
 
 class HiddenChain:
     """`marginalize z[g : G, t : T] : State <- Family(…z[g, t - 1]…) from Family(…)` and the block below it."""
 
-    def __init__(self, model: MarginalizeModel, program: str, parts: Parts) -> None:
+    def __init__(self, model: MarginalizeModel, lets: Sequence[Step], program: str, parts: Parts) -> None:
         chain, draw = model.site.chain, model.site.draw
         assert chain is not None and isinstance(draw, FamilyDraw) and model.reads is not None
         self.name = model.site.name
@@ -60,11 +56,13 @@ class HiddenChain:
         if isinstance(chain.start, FamilyDraw):
             self.start_family = runtime_family(chain.start, parts)
             self.start = Arguments(chain.start, self.start_family, model.site, self.where, parts)
-        self.readers = [
-            _reader(step, places, program, parts)
-            for step, places in zip(model.body, model.reads, strict=True)
-            if isinstance(step, ObserveModel)
+        self.lets = lets
+        found = list(zip(model.body, model.reads, strict=True))
+        self.observes = [
+            ObservedElements(one, at, program, parts) for one, at in found if isinstance(one, ObserveModel)
         ]
+        self.scores = [Score(one, at, program, parts) for one, at in found if isinstance(one, ScoreModel)]
+        self.readers: list[Reader] = [*self.observes, *self.scores]
 
     def latents(self) -> list[FamilySite]:
         """The sample sites of the block: there are none."""
@@ -72,32 +70,34 @@ class HiddenChain:
 
     def observed(self) -> list[FamilySite]:
         """The sites of the block."""
-        return [reader.site for reader in self.readers]
+        return [reader.site for reader in self.observes]
 
     # ------------------------------------------------------------ execution
 
     def run(self, frame: Frame) -> None:
         """Leave one record with the summed-out density; observed steps without values are drawn."""
-        again = [] if any(reader.lag for reader in self.readers) or not frame.request.redraw else self.readers
-        with frame.hidden([reader.site.name for reader in again]):
+        again = [] if any(reader.lag for reader in self.observes) or not frame.request.redraw else self.observes
+        with frame.hidden([reader.name for reader in again]):
             self._run(frame)
 
     def _run(self, frame: Frame) -> None:
+        for let in self.lets:
+            let.run(frame)
         drawn = None
-        if any(frame.supplied(reader.site.name) is None for reader in self.readers):
+        if any(frame.supplied(reader.name) is None for reader in self.observes):
             drawn = self._path(frame)
-            for reader in self.readers:
-                if frame.supplied(reader.site.name) is None:
-                    frame.given[reader.site.name] = Cell(self._drawn(reader, drawn, frame), True)
+            for reader in self.observes:
+                if frame.supplied(reader.name) is None:
+                    frame.given[reader.name] = Cell(reader.drawn(drawn, frame, self.sizes), True)
         log_prob = None
         if frame.request.wanted is not False:
             log_prob = self.evaluate(frame)
-        for reader in self.readers:
-            cell = frame.supplied(reader.site.name)
+        for reader in self.observes:
+            cell = frame.supplied(reader.name)
             assert cell is not None
-            frame.bound[reader.site.name] = cell
-            frame.sites[reader.site.name] = SiteRecord(
-                reader.site.name,
+            frame.bound[reader.name] = cell
+            frame.sites[reader.name] = SiteRecord(
+                reader.name,
                 "observe",
                 True,
                 cell.value,
@@ -140,17 +140,23 @@ class HiddenChain:
         """The log density of what is observed at each place, in a chain given all before it.
 
         It stands in the record of the observed step where each of its elements reads a place of its own, else in that
-        of the hidden name, NaN at a place that nothing reads.
+        of the hidden name; NaN for what does not count, and at a place that nothing reads.
         """
         each = self._by_place(frame)
         flat = each.flatten(1) if self.sizes else each.unsqueeze(1)
-        places = [self._place(reader, frame) for reader in self.readers]
+        places = [reader.place(frame, self.sizes) for reader in self.readers]
         read = torch.cat(places) if places else torch.zeros(0, dtype=torch.long)
-        if len(places) == 1 and read.unique().numel() == read.numel():
-            (reader,) = self.readers
-            frame.sites[reader.site.name].pointwise = _spread(flat[:, read], reader)
+        silent = [reader.silent(frame) for reader in self.observes]
+        if len(places) == len(silent) == 1 and read.unique().numel() == read.numel():
+            found, (reader,) = flat[:, read], self.observes
+            if silent[0] is not None:
+                found = found.masked_fill(silent[0].flatten(1), math.nan)
+            frame.sites[reader.name].pointwise = reader.spread(found)
             return
-        counted = torch.zeros(flat.shape[1], dtype=torch.bool).index_fill(0, read, True)
+        counted = torch.zeros(flat.shape, dtype=torch.bool)
+        for place, quiet in zip(places, [*silent, *[None] * len(self.scores)], strict=True):
+            ones = torch.ones(len(flat), len(place)) if quiet is None else (~quiet).flatten(1).float()
+            counted = counted | (torch.zeros(flat.shape).index_add(1, place, ones) > 0)
         frame.sites[self.name].pointwise = flat.masked_fill(~counted, math.nan).reshape(each.shape)
 
     def _by_place(self, frame: Frame) -> Tensor:
@@ -181,10 +187,10 @@ class HiddenChain:
         """What is observed at each place, by the state there and the one before: (B, …, T, K or 1, K)."""
         total: Tensor | None = None
         for reader in self.readers:
-            terms = self._terms(reader, frame)
-            place = self._place(reader, frame)
+            terms, place = reader.terms(frame, self.states), reader.place(frame, self.sizes)
             flat = terms.reshape(terms.shape[0], -1, *terms.shape[-2:])
-            made = flat.new_zeros(flat.shape[0], math.prod(self.sizes), *flat.shape[-2:])
+            shape = (flat.shape[0], math.prod(self.sizes), *flat.shape[-2:])
+            made = torch.zeros(shape, dtype=flat.dtype, device=flat.device)
             made = made.index_add(1, place, flat)
             total = made if total is None else total + made
         if total is None:
@@ -192,36 +198,6 @@ class HiddenChain:
         return total.reshape(total.shape[0], *self.sizes, *total.shape[-2:]).expand(
             frame.rows, *self.sizes, total.shape[-2], self.states
         )
-
-    def _terms(self, reader: Reader, frame: Frame) -> Tensor:
-        """log density of each observed element for all states: (B, *elements, K or 1, K)."""
-        site = reader.site
-        given = frame.supplied(site.name)
-        assert given is not None
-        value = _fitted(given, reader, site, frame)
-        aligned = site.arguments.align(frame, (), None)
-        rank = len(reader.sizes) + 2
-        terms = site.family.log_prob(value[..., None, None], *site.arguments.canonical(aligned, rank))
-        elements = value.shape[1:]
-        shape = (frame.rows, *elements, terms.shape[-2] if terms.ndim > 1 else 1, self.states)
-        return terms.expand(shape)
-
-    def _place(self, reader: Reader, frame: Frame) -> Tensor:
-        """The place of each observed element among all of the chains', (elements,)."""
-        sizes = [size - (reader.lag if at == reader.axis else 0) for at, size in enumerate(reader.sizes)]
-        flat = torch.zeros((), dtype=torch.long, device=frame.device)
-        for place, size in zip(reader.places, self.sizes, strict=True):
-            index = as_one(place(frame)).value.long()
-            self._check(index, size)
-            flat = flat * size + index
-        return flat.expand(sizes).reshape(-1)
-
-    def _check(self, index: Tensor, size: int) -> None:
-        if recording() or not index.numel():
-            return
-        low, high = int(index.min()), int(index.max())
-        if low < 0 or high >= size:
-            raise self.where.misfit(f"places 0 … {size - 1}", f"{low if low < 0 else high}")
 
     # ------------------------------------------------------------ draws
 
@@ -239,75 +215,3 @@ class HiddenChain:
             logits = table.gather(-2, rows).squeeze(-2)
             path.append(categorical_draw(tuple(logits.shape[:-1]), generator, logits))
         return torch.stack(path, -1)
-
-    def _drawn(self, reader: Reader, path: Tensor, frame: Frame) -> Tensor:
-        """Values of an observed step given a path, (B, *elements)."""
-        site = reader.site
-        if reader.lag:
-            raise self.where.misfit(f"values for `{site.name}`, which reads its own earlier elements", "none")
-        aligned = site.arguments.align(frame, (), None)
-        rank = len(reader.sizes) + 2
-        place = self._place(reader, frame)
-        flat = path.reshape(path.shape[0], -1)
-        now = flat[:, place]
-        before = flat[:, (place - 1).clamp(min=0)]
-        shape = (frame.rows, *reader.sizes)
-        picked: list[Tensor] = []
-        ranks = [parameter.rank for parameter in site.family.facts.parameters if not parameter.sizes]
-        for parameter, event in zip(site.arguments.canonical(aligned, rank), ranks, strict=True):
-            own = _from_states(parameter, event)
-            picked.append(_at(parameter.expand(*shape, *own), before.reshape(shape), now.reshape(shape)))
-        noise = site.family.fresh_noise(shape, frame.request.generator, tuple(picked))
-        value = site.family.value_of(noise, tuple(picked))
-        return value.long() if site.discrete else value
-
-
-def _from_states(parameter: Tensor, event: int) -> tuple[int, ...]:
-    """Sizes of the last axes of a parameter: (K or 1, K or 1, *event)."""
-    return (1, 1, *parameter.shape)[-2 - event :]
-
-
-def _at(table: Tensor, before: Tensor, now: Tensor) -> Tensor:
-    """The entry of each element for its states; `table` is (B, *elements, K or 1, K or 1, *event)."""
-    for state in (before, now):
-        axis = state.ndim
-        if table.shape[axis] > 1:
-            index = state.reshape(*state.shape, *(1,) * (table.ndim - axis))
-            table = table.gather(axis, index.expand(*state.shape, 1, *table.shape[axis + 1 :]))
-        table = table.select(axis, 0)
-    return table
-
-
-def _fitted(given: Cell, reader: Reader, site: FamilySite, frame: Frame) -> Tensor:
-    """Given values as (B, *elements), those without a density left out."""
-    value: Any = given.value
-    if not site.discrete and not value.is_floating_point():
-        value = value.to(precision())
-    own = tuple(value.shape[int(given.rows) :])
-    if not given.rows and len(own) == len(reader.sizes) + 1 and own[0] == 1:
-        value, own = value[0], own[1:]
-    if own != reader.sizes:
-        raise site.where.misfit(f"values of shape {reader.sizes}, as its indices have", f"shape {own}")
-    value = with_rows(Cell(value, given.rows), frame.rows)
-    if reader.lag:
-        value = value.narrow(reader.axis + 1, reader.lag, reader.sizes[reader.axis] - reader.lag)
-    return value
-
-
-def _spread(each: Tensor, reader: Reader) -> Tensor:
-    """Numbers of the elements with a density as (B, *elements), NaN for those that a lag leaves out."""
-    sizes = [size - (reader.lag if at == reader.axis else 0) for at, size in enumerate(reader.sizes)]
-    whole = each.reshape(each.shape[0], *sizes)
-    if not reader.lag:
-        return whole
-    axis = reader.axis + 1
-    shape = (*whole.shape[:axis], reader.lag, *whole.shape[axis + 1 :])
-    return torch.cat([torch.full(shape, math.nan, dtype=whole.dtype), whole], axis)
-
-
-def _reader(step: ObserveModel, places: Sequence[Any], program: str, parts: Parts) -> Reader:
-    site, chain = step.site, step.site.chain
-    made = FamilySite(site, "observe", program, parts)
-    at = 0 if chain is None else chain.at
-    lag = 0 if chain is None else chain.indices[chain.at].lag
-    return Reader(made, [compile_expr(place, parts) for place in places], made.plate, at, lag)

@@ -225,7 +225,8 @@ def make_step(step: StepModel, program: str, parts: Parts) -> Step:
         case ScoreModel():
             return ScoreStep(step, parts)
         case MarginalizeModel(reads=tuple()):
-            return HiddenChain(step, program, parts)
+            lets = make_steps([one for one in step.body if isinstance(one, LetModel)], program, parts)
+            return HiddenChain(step, lets, program, parts)
         case MarginalizeModel():
             body = make_steps(step.body, program, parts)
             return Marginalize(step, make_site(step.site, "sample", program, parts), body)

@@ -6,27 +6,22 @@ reads one place of one chain.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
-from qvr_core.semantics.arithmetic.bare import report_whole
-from qvr_core.semantics.arithmetic.broadcasting import axes, with_axes
-from qvr_core.semantics.arithmetic.elementwise import words
 from qvr_core.semantics.arithmetic.indices import Lag, lags, running
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arithmetic.own_reads import reads_itself
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.programs.chains.along import Along, along_of, laid_out, outside_of
+from qvr_core.semantics.programs.chains.along import Along, along_of
 from qvr_core.semantics.programs.chains.first_elements import check_start, first_draw, report_missing_start
-from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
-from qvr_core.semantics.programs.hidden.lets import Lets, check_let, with_lets
+from qvr_core.semantics.programs.hidden.lets import Lets, check_let, depends, with_lets
+from qvr_core.semantics.programs.hidden.observed import Read, check_observed, check_score, refuse_options
+from qvr_core.semantics.programs.hidden.states import element_text, refuse_whole, state_axis, state_label
 from qvr_core.semantics.programs.indexed_steps import product_of
-from qvr_core.semantics.programs.step_options import StepOptions
-from qvr_core.semantics.programs.typed_sites import TypedSite, made_site
+from qvr_core.semantics.programs.steps import check_step
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
 from qvr_core.semantics.scope.predictions import report_predict_inside
-from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.axes import axis_of, set_of
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.model import (
@@ -35,14 +30,25 @@ from qvr_core.semantics.types.model import (
     Expr,
     FamilyDraw,
     MarginalizeModel,
-    ObserveModel,
     Site,
     StepModel,
     ValueType,
 )
-from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, INDEX_MISMATCH, STEP_OPTION, UNSIZED_DRAW
+from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, INDEX_MISMATCH, UNSIZED_DRAW
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown
-from qvr_core.syntax.tree import Item, LetStep, MarginalizeStep, Name, ObserveStep, Options, Placed, PredictStep, Span
+from qvr_core.syntax.tree import (
+    DataStep,
+    Item,
+    LetStep,
+    MarginalizeStep,
+    Name,
+    ObserveStep,
+    Placed,
+    PredictStep,
+    SampleStep,
+    ScoreStep,
+    Span,
+)
 
 Bindings = list[tuple[str, Binding]]
 
@@ -50,7 +56,7 @@ Bindings = list[tuple[str, Binding]]
 def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) -> tuple[MarginalizeModel, Bindings]:
     """The block, typed, and what it binds; nothing of the hidden state is seen below it."""
     states = _states(step, ctx)
-    _refuse_options(step.options, ctx)
+    refuse_options(step.options, None, ctx)
     told = len(ctx.scope.diagnostics)
     ctx.looks_back = step.start is not None
     behind = _behind(step, ctx)
@@ -66,26 +72,12 @@ def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) 
     binding = Binding("marginalize", ValueType(Unknown()), states, ctx.scope.origin(step.name.span))
     nested: Bindings = [(step.name.text, binding)]
     ctx.bindings = {**ctx.bindings, step.name.text: binding}
-    body: list[StepModel] = []
-    reads: list[tuple[Expr, ...]] = []
-    lets: Lets = {}
+    block = _Block(step.name, states)
     for child in placed.children:
         ctx.scope.unit, ctx.text = child.uid, child.unit.text
-        node = child.unit.node
-        kind = "observe" if isinstance(node, ObserveStep) else "let" if isinstance(node, LetStep) else "damaged"
-        nested += [(name.text, _unseen(kind, name, ctx)) for name in child.unit.declares]
-        if isinstance(node, ObserveStep):
-            read = with_lets(node, lets, ctx)
-            found = None if read is None else _observed(read, step.name, states, ctx)
-            if found is not None:
-                body.append(found[0])
-                reads.append(found[1])
-        elif isinstance(node, LetStep):
-            lets = {**lets, **check_let(node, lets, ctx)}
-        elif isinstance(node, PredictStep):
-            report_predict_inside(node, ctx)
-        elif node is not None:
-            refuse("hidden chain body", node.span, ctx.scope)
+        kind = _KINDS.get(type(child.unit.node), "damaged")
+        unseen: Bindings = [(name.text, _unseen(kind, name, ctx)) for name in child.unit.declares]
+        nested += block.add(child.unit.node, ctx) or unseen
     ctx.hidden = outer
     ctx.scope.unit, ctx.text = placed.uid, placed.unit.text
     at = len(along.indices) - 1
@@ -105,7 +97,7 @@ def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) 
         origin=ctx.scope.origin(step.name.span),
         chain=Chain(indices=along.model, at=at, start=start),
     )
-    model = MarginalizeModel(site=site, over=None, rows=None, body=tuple(body), reads=tuple(reads))
+    model = MarginalizeModel(site=site, over=None, rows=None, body=tuple(block.body), reads=tuple(block.reads))
     return model, nested
 
 
@@ -115,11 +107,63 @@ def _alone(name: Name) -> Running:
     return Running("", one, Named(one, "1"), axis_of(None, ""), 0, name.span)
 
 
-def _refuse_options(options: Options | None, ctx: StepContext) -> None:
-    """No option changes how a hidden chain, or what is observed of it, is summed."""
-    for option in options.items[:1] if options is not None else ():
-        message = f"`{option.key.text}` has no meaning in a hidden chain; its indices say what belongs where"
-        ctx.scope.report(STEP_OPTION, message, option.key.span)
+_KINDS: Mapping[type, str] = {ObserveStep: "observe", LetStep: "let", ScoreStep: "score"}
+
+
+class _Block:
+    """The steps of a block as they are typed: its model, and for each step the place that its elements read."""
+
+    def __init__(self, hidden: Name, states: Named) -> None:
+        self.hidden = hidden
+        self.states = states
+        self.body: list[StepModel] = []
+        self.reads: list[Read] = []
+        self.lets: Lets = {}
+
+    def add(self, node: Item | None, ctx: StepContext) -> Bindings:
+        """Type a step; what it binds where that does not depend on the hidden state."""
+        found: tuple[StepModel, Read] | None = None
+        match node:
+            case ObserveStep():
+                read = with_lets(node, self.lets, ctx)
+                found = None if read is None else check_observed(read, self.hidden, self.states, ctx)
+            case ScoreStep():
+                found = check_score(node, self.hidden, self.states, self.lets, ctx)
+            case LetStep() if not depends(node, {*ctx.hidden, *self.lets}):
+                model, bound = check_step(node, ctx)
+                ctx.bindings = {**ctx.bindings, **dict(bound)}
+                self.body.append(model)
+                self.reads.append(())
+                return bound
+            case LetStep():
+                self.lets = {**self.lets, **check_let(node, self.lets, ctx)}
+            case PredictStep():
+                report_predict_inside(node, ctx)
+            case SampleStep() | MarginalizeStep() | DataStep():
+                ctx.scope.report(CANNOT_MARGINALIZE, _ABOVE[type(node)].format(self.hidden.text), _head(node))
+            case _:
+                pass
+        if found is not None:
+            self.body.append(found[0])
+            self.reads.append(found[1])
+        return []
+
+
+_ABOVE = {
+    SampleStep: "what is drawn below a hidden chain would have a value for each of its paths: draw it above `{}`",
+    MarginalizeStep: "below `{}` nothing else is summed out: let one state stand for both, or draw from a `Mixture(…)`",
+    DataStep: "data are declared for the whole program: move this line up, out of `marginalize {}`",
+}
+
+
+def _head(node: SampleStep | MarginalizeStep | DataStep) -> Span:
+    match node:
+        case SampleStep(pattern=pattern):
+            return pattern.span
+        case MarginalizeStep(name=name):
+            return name.span
+        case DataStep(span=span):
+            return Span(span.start, span.start + len("data"))
 
 
 def _unseen(kind: str, name: Name, ctx: StepContext) -> Binding:
@@ -160,18 +204,8 @@ def _behind(step: MarginalizeStep, ctx: StepContext) -> dict[str, Lag]:
 
 def _hidden(name: Name, states: Named, indices: Sequence[Running]) -> Hidden:
     space = states.space if isinstance(states.space, Finite) else None
-    now, before = (_label(name, states, back) for back in (0, 1))
+    now, before = (state_label(name, states, back) for back in (0, 1))
     return Hidden(name.text, space, (now, before), tuple(indices))
-
-
-def _label(name: Name, states: Named, back: int) -> str:
-    nominal = states.space.nominal if isinstance(states.space, Finite) else None
-    return axis_of(nominal, name.text + "'" * back)
-
-
-def _axis(name: Name, states: Named, back: int) -> tuple[int | None, str]:
-    size = states.space.size if isinstance(states.space, Finite) else None
-    return (int(size) if isinstance(size, int) else None, _label(name, states, back))
 
 
 def _transition(step: MarginalizeStep, along: Along, states: Named, ctx: StepContext) -> FamilyDraw:
@@ -179,19 +213,12 @@ def _transition(step: MarginalizeStep, along: Along, states: Named, ctx: StepCon
     if family is None or family.support.kind != "finite":
         _refuse_family(step.draw.name, ctx)
         return FamilyDraw(family=step.draw.name.text, args=(), origin=ctx.scope.origin(step.draw.span))
-    plates = [*along.axes, _axis(step.name, states, 1), _axis(step.name, states, 0)]
+    plates = [*along.axes, state_axis(step.name, states, 1), state_axis(step.name, states, 0)]
     drawn = check_family(step.draw, family, None, ctx, plates)
-    _refuse_whole(drawn, states, _element(step.name, along, 1), ctx)
+    refuse_whole(drawn, states, element_text(step.name, along, 1), ctx)
     if step.space is not None:
         _check_values(drawn, states, step.space.span, ctx)
     return drawn.model
-
-
-def _element(name: Name, along: Along, back: int) -> str:
-    """The state at the element of a step, or one before it along the last index, as text."""
-    places = [one.name for one in along.indices if one.name]
-    places[-1:] = [f"{place} - {back}" if back else place for place in places[-1:]]
-    return f"{name.text}[{', '.join(places)}]" if places else name.text
 
 
 def _first(
@@ -205,7 +232,7 @@ def _first(
         else:
             _refuse_family(Name(drawn.family.name, place), ctx)
 
-    start = first_draw(step, along, ctx, [_axis(step.name, states, 0)], check)
+    start = first_draw(step, along, ctx, [state_axis(step.name, states, 0)], check)
     if isinstance(start, tuple) and step.start is not None:
         message = f"a hidden chain starts from a family: `from Categorical(…)` of {states.written}"
         ctx.scope.report(CANNOT_MARGINALIZE, message, step.start.span)
@@ -216,17 +243,6 @@ def _first(
 def _refuse_family(name: Name, ctx: StepContext) -> None:
     message = f"`{name.text}` does not draw from a finite set; a hidden state is drawn from Categorical"
     ctx.scope.report(CANNOT_MARGINALIZE, message, name.span)
-
-
-def _refuse_whole(drawn: TypedFamily, states: Named, element: str, ctx: StepContext) -> None:
-    """Report an argument that runs over all states, of which each element has one, `element`."""
-    own = states.space.nominal if isinstance(states.space, Finite) else None
-    for argument in drawn.arguments:
-        shape = axes(argument.value.type) or []
-        given = [name for _, name in shape[: max(0, len(shape) - argument.parameter.rank)]]
-        if own is not None and own in given:
-            where = ctx.scope.origin(argument.tree.span)
-            report_whole(argument.value, words(argument.tree, f"`{argument.name}`"), own, element, where, ctx)
 
 
 def _check_values(drawn: TypedFamily, states: Named, place: Span, ctx: StepContext) -> None:
@@ -243,52 +259,3 @@ def _check_values(drawn: TypedFamily, states: Named, place: Span, ctx: StepConte
         f"{drawn.family.name} draws from",
         "the values are",
     )
-
-
-def _observed(
-    step: ObserveStep, hidden: Name, states: Named, ctx: StepContext
-) -> tuple[ObserveModel, tuple[Expr, ...]] | None:
-    """An observed step of the block, and the place of the chain that each of its elements reads."""
-    ctx.effects.add("Score")
-    family = family_of(step.draw, ctx)
-    if family is None or not step.binders or step.space is not None or step.start is not None or family.event:
-        refuse("hidden chain observation", step.name.span, ctx.scope)
-        return None
-    behind = dict(list(lags([arg.value for arg in step.draw.args or ()], step.binders, ctx).items())[:1])
-    ctx.hidden_reads = []
-    before = len(ctx.scope.diagnostics)
-    with running(step.binders, behind, ctx) as indices:
-        along = along_of(indices)
-        _refuse_options(step.options, ctx)
-        plates = [*along.axes, _axis(hidden, states, 1), _axis(hidden, states, 0)]
-        inside = check_family(step.draw, family, None, ctx, plates)
-        drawn = outside_of(inside)
-        places = list(dict.fromkeys(text for text, _ in ctx.hidden_reads))
-        element = f"{hidden.text}[{places[0]}]" if places and places[0] else _element(hidden, along, 0)
-        _refuse_whole(inside, states, element, ctx)
-        if len(places) > 1:
-            first, second, *_ = places
-            message = f"each element of `{step.name.text}` reads one place of the chain, here `{first}` and `{second}`"
-            ctx.scope.report(INDEX_MISMATCH, message, step.name.span)
-        reads = () if not ctx.hidden_reads else ctx.hidden_reads[0][1]
-        laid = tuple(laid_out(place, along, ctx) for place in reads)
-    if not ctx.hidden_reads and len(ctx.scope.diagnostics) == before:
-        message = f"`{step.name.text}` does not read `{hidden.text}`: move it out of the block"
-        ctx.scope.report(INDEX_MISMATCH, message, step.name.span)
-    site = made_site(
-        step.name,
-        Ascription.PLATE,
-        product_of(along.indices),
-        drawn.model,
-        EXACT,
-        StepOptions(),
-        False,
-        ctx.scope.origin(step.name.span),
-    )
-    kind = with_axes(along.plates, drawn.type.space or Unknown(), like=())
-    agreed(step.name, TypedSite(site, kind, Named(kind.space or Unknown(), "?"), drawn), ctx)
-    chain = None
-    if along.chain is not None:
-        chain = Chain(indices=along.model, at=along.indices.index(along.chain), start=None)
-    site = replace(site, bound=((step.name.text, Named(Unknown(), "?")),), chain=chain)
-    return ObserveModel(site=site), laid

@@ -10,8 +10,6 @@ from qvr_core.semantics.types.codes import UNSUPPORTED
 from qvr_core.syntax.tree import Span
 
 NOT_YET: dict[str, str] = {
-    "hidden chain body": "anything but `observe` and a `let` of numbers that is no recursion below a hidden chain",
-    "hidden chain observation": "anything but `observe y[i : I] <- Family(…)` of numbers below a hidden chain",
     "chain of vectors": "a chain of vectors that are drawn entry by entry (one with an index for their entries is)",
     "chain of matrices": "a chain whose elements are matrices",
     "tuple": "a tuple in arithmetic",

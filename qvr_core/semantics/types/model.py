@@ -740,9 +740,12 @@ class LetModel:
 
 @immutable_by_name
 class ScoreModel:
+    """`indices` are those of the terms of a score below a hidden chain, of which `value` has one for each element."""
+
     name: str
     value: Expr
     origin: Origin
+    indices: tuple[RunningIndex, ...] = ()
 
 
 StepModel = SampleModel | ObserveModel | PredictModel | MarginalizeModel | LetModel | ScoreModel

@@ -141,7 +141,6 @@ def shifted(cells: Tensor, shifts: Sequence[int], axis: int) -> Tensor:
     found = cells
     size = cells.shape[axis]
     for shift in shifts:
-        reads = torch.zeros_like(cells)
-        reads.narrow(axis, shift, size - shift).copy_(cells.narrow(axis, 0, size - shift))
-        found = found | reads
+        before = torch.zeros_like(cells.narrow(axis, 0, shift))
+        found = found | torch.cat([before, cells.narrow(axis, 0, size - shift)], axis)
     return found

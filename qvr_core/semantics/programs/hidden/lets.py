@@ -6,19 +6,18 @@ step's own.  The step is typed where it stands, then its reader twice: with the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any, cast
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
-from qvr_core.semantics.arithmetic.broadcasting import axes, with_axes
+from qvr_core.semantics.arithmetic.broadcasting import plate_axes, with_axes
 from qvr_core.semantics.arithmetic.indices import lags, running
 from qvr_core.semantics.programs.chains.along import along_of, laid_out
 from qvr_core.semantics.scope.environment import Binding, StepContext
-from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.axes import indexed
-from qvr_core.semantics.types.program_codes import BOUND_TWICE, INDEX_MISMATCH
+from qvr_core.semantics.types.program_codes import BOUND_TWICE, CANNOT_MARGINALIZE, INDEX_MISMATCH, PATTERN_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Named, Space
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
@@ -60,9 +59,13 @@ def check_let(step: LetStep, lets: Lets, ctx: StepContext) -> Lets:
     own = {name.text for name in names}
     over = {binder.name.text for binder in step.binders}
     reads = {node.name.text for value in values for node in walk(value) if isinstance(node, Variable)} - over
-    odd = any(isinstance(node, Lambda | FactorExpr) for node in walk(step.value))
-    if step.start is not None or step.space is not None or len(values) != len(names) or own & reads or odd:
-        refuse("hidden chain body", step.pattern.span, ctx.scope)
+    if (problem := _problem(step, recursive=step.start is not None or bool(own & reads))) is not None:
+        ctx.scope.report(CANNOT_MARGINALIZE, problem, step.pattern.span)
+        return damaged
+    if len(values) != len(names):
+        count = f"{len(values)} {'value' if len(values) == 1 else 'values'}"
+        message = f"there are {len(names)} names here and {count}: write `(…, …)` with one for each"
+        ctx.scope.report(PATTERN_MISMATCH, message, step.value.span)
         return damaged
     if any(lets[name] is None for name in reads & lets.keys()):
         return damaged
@@ -76,6 +79,23 @@ def check_let(step: LetStep, lets: Lets, ctx: StepContext) -> Lets:
     return found
 
 
+def _problem(step: LetStep, *, recursive: bool) -> str | None:
+    name = step.pattern.names[0].text
+    if recursive:
+        return f"`{name}` would depend on all states before it, and only the last one is summed over"
+    if step.space is not None:
+        return f"`{name}` reads the hidden state, and has an element for each of its indices: leave out the `: …`"
+    if any(isinstance(node, Lambda | FactorExpr) for node in walk(step.value)):
+        return f"`{name}` reads the hidden state: write its value out, without a function or a factor of its own"
+    return None
+
+
+def depends(step: LetStep, names: Collection[str]) -> bool:
+    """Whether a step reads one of these names."""
+    trees = [step.value, *(() if step.start is None else (step.start,))]
+    return any(isinstance(node, Variable) and node.name.text in names for tree in trees for node in walk(tree))
+
+
 def _typed(name: Name, value: Arith, step: LetStep, ctx: StepContext) -> Binding | None:
     """What a reader sees: an element for each of the indices; None where there is a mistake."""
     told = len(ctx.scope.diagnostics)
@@ -84,14 +104,12 @@ def _typed(name: Name, value: Arith, step: LetStep, ctx: StepContext) -> Binding
         found = check_arith(value, ctx)
         if indices:
             laid_out(found, along, ctx)
-    further = [axis for _, axis in axes(found.type) or [] if axis is None or not indexed(axis)]
     if len(ctx.scope.diagnostics) > told:
         return None
-    if further:
-        refuse("hidden chain body", step.pattern.span, ctx.scope)
-        return None
+    further = [(size, axis) for size, axis in plate_axes(found.type) if axis is None or not indexed(axis)]
     space: Space = found.type.space or REAL_LINE
-    return Binding("let", with_axes(along.plates, space, like=()), Named(space, "?"), ctx.scope.origin(name.span))
+    kind = with_axes([*along.plates, *further], space, like=(), event=found.type.event)
+    return Binding("let", kind, Named(space, "?"), ctx.scope.origin(name.span))
 
 
 def with_lets(step: ObserveStep, lets: Lets, ctx: StepContext) -> ObserveStep | None:
@@ -128,7 +146,7 @@ def expanded(tree: Arith, lets: Lets, binders: Sequence[Binder], ctx: StepContex
     for name in used if len(ctx.scope.diagnostics) == told else ():
         own = known[name.text]
         given = next((len(node.indices) for node in gathered if _is(node.base, name)), 0)
-        if given != len(own.binders):
+        if given < len(own.binders):
             count = f"{len(own.binders)} {'index' if len(own.binders) == 1 else 'indices'}"
             less = f", not {given}" if given else ""
             ctx.scope.report(INDEX_MISMATCH, f"`{name.text}` has {count}{less}", name.span)
@@ -160,8 +178,10 @@ def _expanded(node: Any, lets: Mapping[str, HiddenLet]) -> Any:
         case Gather(base=Variable(name=name), indices=places, span=span) if name.text in lets:
             own = lets[name.text]
             indices = [_expanded(place, lets) for place in places]
-            put = {binder.name.text: place for binder, place in zip(own.binders, indices, strict=True)}
-            return ParenArith(_placed(own.value, put, span), span)
+            put = {binder.name.text: place for binder, place in zip(own.binders, indices, strict=False)}
+            whole = ParenArith(_placed(own.value, put, span), span)
+            further = tuple(indices[len(own.binders) :])
+            return Gather(whole, further, span) if further else whole
         case Variable(name=name) if name.text in lets:
             return ParenArith(_placed(lets[name.text].value, {}, name.span), name.span)
         case _:
