@@ -64,6 +64,15 @@ def penguin_sex() -> None:
     save("penguin_sex_new", pd.DataFrame({"species": np.repeat(kinds, 2), "mass": [3.5, 4.5, 3.5, 4.5, 4.5, 5.5]}))
 
 
+def bills() -> None:
+    table = penguins().dropna(subset=["bill_length_mm", "bill_depth_mm"])
+    save(
+        "bills",
+        pd.DataFrame({"length": table["bill_length_mm"], "depth": table["bill_depth_mm"], "species": table["species"]}),
+    )
+    save("bills_new", pd.DataFrame({"length": [38, 44, 49, 47.5, 48], "depth": [18, 18, 18.5, 16.5, 15]}))
+
+
 def infant_deaths() -> None:
     table = north_carolina().sort_values("NAME")
     for name, year in (("infant_deaths", "74"), ("infant_deaths_new", "79")):
@@ -167,7 +176,7 @@ def poll() -> None:
 
 
 TABLES: tuple[Callable[[], None], ...] = (
-    investment, penguin_sex, infant_deaths, nile, breast_cancer, lung, party, engel, poll
+    investment, penguin_sex, infant_deaths, nile, bills, breast_cancer, lung, party, engel, poll
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -107,6 +107,23 @@ def nile(run: Run, axes: Axes) -> None:
     axes.legend()
 
 
+def bills(run: Run, axes: Axes) -> None:
+    table = np.genfromtxt(HERE / "bills.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    for species, colour in (("Adelie", "C0"), ("Chinstrap", "C1"), ("Gentoo", "C2")):
+        own = table[table["species"] == species]
+        axes.plot(own["length"], own["depth"], **{**SEEN, "color": colour}, label=species)
+    mu, scale = run["posterior", "mu"].mean("sample").to_numpy(), run["posterior", "T"].mean("sample").to_numpy()
+    angle = np.linspace(0, 2 * np.pi, 60)
+    circle = np.stack([np.cos(angle), np.sin(angle)])
+    for k in range(len(mu)):
+        for radius in (1.0, 2.0):
+            x, y = mu[k][:, None] + radius * scale @ circle
+            axes.plot(x, y, color="black", alpha=1 / radius, linewidth=1)
+    axes.set_xlabel("length of the bill in mm")
+    axes.set_ylabel("depth in mm")
+    axes.legend(title="species (not read)")
+
+
 def breast_cancer(run: Run, axes: Axes) -> None:
     years, censored = run["observed_data", "years"].to_numpy(), run["constant_data", "censored"].to_numpy()
     hormone = run["constant_data", "x"].to_numpy()[:, 0]
@@ -199,7 +216,7 @@ def poll(run: Run, axes: Axes) -> None:
 
 PICTURES: dict[str, Callable[[Run, Axes], None]] = {
     drawn.__name__: drawn
-    for drawn in (investment, penguin_sex, infant_deaths, nile, breast_cancer, lung, party, engel, poll)
+    for drawn in (investment, penguin_sex, infant_deaths, nile, bills, breast_cancer, lung, party, engel, poll)
 }
 
 

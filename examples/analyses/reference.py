@@ -78,6 +78,19 @@ def nile() -> None:
     sample("volume", dist.Normal(level, sigma), obs=data)
 
 
+def bills() -> None:
+    data = table("bills")[["length", "depth"]].to_numpy()
+    share = sample("share", dist.Dirichlet(jnp.full(3, 5.0)))
+    stoutest, gap = sample("stoutest", dist.Normal(3, 5)), sample("gap", dist.LogNormal(1.8, 0.4).expand([2]))
+    slender = deterministic("slender", stoutest + jnp.concatenate([jnp.zeros(1), jnp.cumsum(gap)]))
+    deep = sample("deep", dist.Normal(17, 4).expand([3]))
+    scale = sample("scale", dist.LogNormal(jnp.array([1.0, 0.0]), 0.3))
+    L = sample("L", dist.LKJCholesky(2, concentration=2.0))
+    mu = deterministic("mu", jnp.stack([slender + 2 * deep, deep], -1))
+    one = dist.MultivariateNormal(mu, scale_tril=scale[:, None] * L)
+    sample("bill", dist.MixtureSameFamily(dist.Categorical(share), one), obs=data)
+
+
 def breast_cancer() -> None:
     data = table("breast_cancer")
     grade, grades = codes(data["grade"], ["I", "II", "III"])
@@ -179,7 +192,7 @@ def poll() -> None:
 
 
 MODELS: tuple[Callable[[], None], ...] = (
-    investment, penguin_sex, infant_deaths, nile, breast_cancer, lung, party, engel, poll
+    investment, penguin_sex, infant_deaths, nile, bills, breast_cancer, lung, party, engel, poll
 )  # fmt: skip
 AUXILIARY = {"z_income", "z_schooling", "z_age"}
 """Latents that stand for others, and have no name in QVR."""
@@ -202,7 +215,9 @@ def posterior(model: Callable[[], None], draws: int = 4000, chains: int = 4) -> 
         if name not in AUXILIARY:
             flat = np.asarray(value).reshape(-1, *value.shape[2:])
             sd = flat.std(0)
-            error = sd / np.sqrt(np.maximum(effective_sample_size(np.asarray(value)), 1))
+            # A constant, such as the corner of a factor, has no effective size.
+            size = np.nan_to_num(effective_sample_size(np.asarray(value)))
+            error = sd / np.sqrt(np.maximum(size, 1))
             found[name] = [np.round(np.asarray(one, float), 6).tolist() for one in (flat.mean(0), sd, error)]
     return found
 
