@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,8 @@ from qvr_lsp.uris import path_of
 
 if TYPE_CHECKING:
     from qvr_core.analysis import LocatedDiagnostic, Snapshot
-    from qvr_core.runs.record.data_checks import DataFinding
+    from qvr_core.data.typed.excerpts import Excerpts
+    from qvr_core.runs.record.data_checks import DataFinding, Read
     from qvr_lsp.client import Client
     from qvr_lsp.documents import Document, Documents
     from qvr_lsp.rpc import Json
@@ -40,6 +42,7 @@ class DataChecks:
         self._asked: dict[str, tuple[int, int]] = {}
         """The state of each document that was looked at last: which it was, and how often it had been edited."""
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._excerpts: tuple[str, Excerpts] | None = None
 
     def follow(self, document: Document) -> None:
         """Look at a document's data again where its text has changed."""
@@ -65,7 +68,7 @@ class DataChecks:
             self._client.spawn(self._check(document, path))
 
     async def _check(self, document: Document, path: Path) -> None:
-        work = partial(findings, document.snapshot, path, self._workspace)
+        work = partial(findings, document.snapshot, path, self._workspace, self._reader().read)
         try:
             found, self._about[document.uri] = await asyncio.get_running_loop().run_in_executor(None, work)
         except Exception:
@@ -77,6 +80,16 @@ class DataChecks:
             if self._client.has("workspace.diagnostics.refreshSupport"):
                 # an editor that pulls asks again
                 self._client.spawn(self._client.ask("workspace/diagnostic/refresh", None))
+
+    def _reader(self) -> Excerpts:
+        """What reads the files that take polars or numpy: a process of the interpreter that runs are started with."""
+        from qvr_core.data.typed.excerpts import Excerpts
+        from qvr_core.runs.record.data_checks import MOST_ROWS
+
+        python = self._client.settings.python or sys.executable
+        if self._excerpts is None or self._excerpts[0] != python:
+            self._excerpts = (python, Excerpts(python, MOST_ROWS))
+        return self._excerpts[1]
 
     def about(self, uri: str) -> Mapping[str, Mapping[str, str]]:
         """By program, of each data name what the files hold, as they were read last."""
@@ -100,7 +113,7 @@ class DataChecks:
 
 
 def findings(
-    snapshot: Snapshot, path: Path, workspace: Workspace
+    snapshot: Snapshot, path: Path, workspace: Workspace, other: Read | None = None
 ) -> tuple[list[DataFinding], dict[str, Mapping[str, str]]]:
     """What does not fit between a file's programs and the data that its settings name, and what the data hold; nothing
     of a file with errors, whose programs are not what they will be."""
@@ -113,7 +126,7 @@ def findings(
     found: list[DataFinding] = []
     about: dict[str, Mapping[str, str]] = {}
     for name, config in programs_with_data(snapshot, held[1]):
-        looked = looked_at(snapshot, name, config, held[0].parent)
+        looked = looked_at(snapshot, name, config, held[0].parent, other)
         found += looked.findings
         about[name] = looked.about
     return found, about

@@ -24,6 +24,7 @@ from qvr_core.runs.record.files import DamagedFile
 from qvr_core.runs.record.protocol import Crashed, Event, Failed, Job
 from qvr_core.runs.record.settings import UsageProblem, find_settings, main_program, resolve
 from qvr_core.runs.record.store import NoSuchRun, NotResumable, RunDirectory, RunStore
+from qvr_core.semantics.types.model import Model
 
 
 class Algorithms(TyperGroup):
@@ -181,6 +182,7 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
     if found is not None and toml is not None:
         _check_toml(found, toml)
         _warn_of_misnamed(found, toml, file, name or "")
+        _check_named_data(found, toml, model, name)
     if explain:
         _explain(resolved.config, resolved.origins)
     root = found.parent if found is not None else Path.cwd()
@@ -239,6 +241,19 @@ def _warn_of_misnamed(settings: Path, toml: str, file: str, program: str) -> Non
         line, name = found
         problem = f"no program `{name}` in {Path(file).name}; did you mean `{program}`?"
         typer.secho(f"{settings.name}:{line}: {problem} The table does not count.", err=True, fg="yellow")
+
+
+def _check_named_data(settings: Path, toml: str, model: Model, name: str | None) -> None:
+    """End with the table of a qvr.toml that was meant for a data name of the program."""
+    from qvr_core.data.needs import names_of, needs_of
+    from qvr_core.runs.record.settings import misnamed_data
+
+    program = model.programs.get(name or "")
+    found = None if program is None else misnamed_data(toml, names_of(needs_of(program)))
+    if found is not None:
+        line, wrong, meant = found
+        problem = f"`{name}` reads nothing called `{wrong}`; did you mean `[data.{meant}]`?"
+        stop(f"{settings.name}:{line}: {problem}")
 
 
 LIMITS = {"time_limit", "checkpoint_seconds", "checkpoint_steps", "threads", "memory_limit"}

@@ -146,6 +146,12 @@ def needs_of(program: Program) -> Needs:
     return Needs(program.name, tuple(inputs), observed, tuple(data))
 
 
+def names_of(needs: Needs) -> set[str]:
+    """What columns may be named for: inputs, data, what is observed, and the sets that they speak of."""
+    sets = (axis.name for need in needs.all for axis in (*(need.axes or ()), *([need.values] if need.values else ())))
+    return {need.name for need in needs.all} | {name for name in sets if name is not None}
+
+
 def _laid_out(item: DataName) -> bool:
     """Whether a data name is read by its type: its place among others alone, over sets of known size, asks for none."""
     return item.declared or (

@@ -50,6 +50,13 @@ class NoColumn(DataProblem):
         return self
 
 
+def told(text: str, path: str) -> DataProblem:
+    """A problem that another process has put into words."""
+    problem = DataProblem("", path=path, remedy="")
+    problem.args = (text,)
+    return problem
+
+
 def no_file(path: str) -> DataProblem:
     """There is no such file."""
     return DataProblem("there is no such file", path=path, remedy=NO_FILE, usage=True)

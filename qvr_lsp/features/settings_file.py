@@ -9,10 +9,12 @@ from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from pydantic import BaseModel
+
 from qvr_core.ide.prose import Heading, Prose, prose
 from qvr_core.ide.symbols import Symbol, declarations, place_of
 from qvr_core.ide.view import statement_named
-from qvr_core.runs.record.config import RunConfig, Settings
+from qvr_core.runs.record.config import DataSettings, RunConfig, Settings
 from qvr_core.runs.record.toml_ranges import locate
 from qvr_core.semantics.types.model import ObserveModel
 from qvr_core.syntax.printable import printable
@@ -85,18 +87,23 @@ def hover(session: Session, params: Json) -> Json | None:
         session, document.source.lines, Range(Cursor(cursor.line, word.start()), Cursor(cursor.line, word.end()))
     )
     match = KEY.match(line)
-    if match and match[1] == word[0] and word[0] in RunConfig.model_fields:
-        return {"contents": markup(session.client, HOVER, key_text(word[0])), "range": stretch}
+    keys = _keys(table)
+    if match and match[1] == word[0] and word[0] in keys.model_fields:
+        return {"contents": markup(session.client, HOVER, key_text(word[0], keys)), "range": stretch}
     if TABLE.match(line) and word[0] in (held := programs(session)):
         uri, _ = held[word[0]]
         text = f"Settings of the runs of `{word[0]}` ({uri.rpartition('/')[2]})"
         return {"contents": markup(session.client, HOVER, prose(printable(text))), "range": stretch}
-    del table
     return None
 
 
-def key_text(key: str) -> Prose:
-    field = RunConfig.model_fields[key]
+def _keys(table: str) -> type[BaseModel]:
+    """What a table of qvr.toml takes."""
+    return DataSettings if table.startswith("data.") else RunConfig
+
+
+def key_text(key: str, table: type[BaseModel] = RunConfig) -> Prose:
+    field = table.model_fields[key]
     default = "none" if field.default is None else json.dumps(field.default, default=str, ensure_ascii=False)
     choices = ", ".join(f"`{value}`" for value in values_of(key))
     listed = f"One of {choices}." if choices else ""
@@ -139,9 +146,16 @@ def _tables(session: Session, stretch: Json, *, closed: bool) -> Iterator[Json]:
     """The names of tables, which replace what is written behind the bracket: editors end a word at a dot."""
     for name in (
         *(f"run.{name}" for name in programs(session)),
-        *(key for key in Settings.model_fields if key != "run"),
+        *(key for key in Settings.model_fields if key not in ("run", "data")),
+        *(f"data.{name}" for name in _data_of(session)),
     ):
         yield {"label": name, "kind": 9, "textEdit": {"range": stretch, "newText": name if closed else f"{name}]"}}
+
+
+def _data_of(session: Session) -> list[str]:
+    """The data names of all programs, each once."""
+    held = programs(session)
+    return sorted({each.name for name, (_, one) in held.items() for each in one.model.programs[name].data})
 
 
 def _columns(session: Session, table: str) -> Iterator[Json]:
@@ -169,16 +183,16 @@ def _items(session: Session, document: SettingsDocument, table: str, before: str
             quoted = value if value in ("true", "false") else json.dumps(value)
             yield {"label": value, "kind": 12, "insertText": quoted if '"' not in before else value}
         return
-    if not match and re.fullmatch(r"run\.[^.]+|defaults", table):
-        given = set(_keys_of_table(document.source.lines, line))
-        for key, field in RunConfig.model_fields.items():
+    if not match and re.fullmatch(r"run\.[^.]+|data\.[^.]+|defaults", table):
+        given, keys = set(_keys_of_table(document.source.lines, line)), _keys(table)
+        for key, field in keys.model_fields.items():
             if key not in given:
                 default = json.dumps(field.default, default=str) if field.default is not None else ""
                 yield {
                     "label": key,
                     "kind": 10,
                     "detail": f"default {default}" if default else "",
-                    "documentation": markup(session.client, COMPLETION, key_text(key)),
+                    "documentation": markup(session.client, COMPLETION, key_text(key, keys)),
                     "insertText": f"{key} = ",
                 }
     elif not table:
@@ -250,7 +264,8 @@ def column_places(session: Session, path: Path, programs: Iterable[str], name: s
         places = locate(text)
     except (ValueError, IndexError):
         return []  # it is damaged, and says so itself
-    keys = [places[at].key for program in programs if (at := ("run", program, "columns", name)) in places]
+    tables = [("data", name), *(("run", program, "columns", name) for program in programs)]
+    keys = [places[at].key for at in tables if at in places]
     lines = SourceText(text).lines
     return [
         {"uri": uri_of(found), "range": _range(session, lines, Range(_cursor(text, key.start), _cursor(text, key.end)))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,10 @@ from qvr_lsp.rpc import Json
 from qvr_lsp.workspace import SettingsDocument
 
 if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
     from qvr_lsp.session import Session
 
+DATA_TABLE = re.compile(r"^\s*\[data\.([A-Za-z_]\w*)[\].]")
 RUN_TABLE = re.compile(r"^\s*\[run\.([A-Za-z_]\w*)[\].]")
 
 
@@ -39,14 +41,26 @@ def problems(session: Session, document: SettingsDocument) -> Iterator[Problem]:
         stretch = Range(text.clamp(Cursor(*item.start)), text.clamp(Cursor(*item.end)))
         yield _problem(session, document, stretch, 1, item.message, item.replacement)
     known = programs(session)
+    read = _read(snapshot for _, snapshot in known.values())
     for number, line in enumerate(text.lines):
-        match = RUN_TABLE.match(line)
-        if match and known and match[1] not in known:
-            near = closest(match[1], known)
-            message = f"no program of this workspace is called `{match[1]}`"
-            more = f"; did you mean `{near}`?" if near else ""
-            stretch = Range(Cursor(number, match.start(1)), Cursor(number, match.end(1)))
-            yield _problem(session, document, stretch, 2, message + more, near)
+        for pattern, names, what in (
+            (RUN_TABLE, known, "no program of this workspace is called"),
+            (DATA_TABLE, read, "no program of this workspace reads data called"),
+        ):
+            match = pattern.match(line)
+            if match and known and match[1] not in names:
+                near = closest(match[1], names)
+                more = f"; did you mean `{near}`?" if near else ""
+                stretch = Range(Cursor(number, match.start(1)), Cursor(number, match.end(1)))
+                yield _problem(session, document, stretch, 2, f"{what} `{match[1]}`{more}", near)
+
+
+def _read(snapshots: Iterable[Snapshot]) -> set[str]:
+    """The names that the programs of some files take from data."""
+    from qvr_core.data.needs import names_of, needs_of
+
+    every = {id(snapshot): snapshot for snapshot in snapshots}.values()
+    return {name for one in every for program in one.model.programs.values() for name in names_of(needs_of(program))}
 
 
 def _problem(

@@ -254,3 +254,28 @@ def test_labels_as_an_index(labels: tuple[str, str], said: str | None, folder: P
     done = qvr("run", "svi", "r.qvr", "--data", "csv:r.csv", "--steps", "2", "--threads", "1")
     assert done.exit_code == (1 if said else 0), done.output
     assert said is None or said in done.output
+
+
+COVARIATES = """\
+object Row : FinSet _
+object Feature : FinSet 2
+program p : Row -> Row
+    data covariate : Row * Feature
+    data y : Row
+    sample b : Feature <- Normal(0.0, 1.0)
+    observe y : Row <- Normal(matmul(covariate, b), 1.0)
+    return b
+"""
+
+
+def test_a_table_for_a_data_name_that_is_misspelt(folder: Path) -> None:
+    (folder / "c.qvr").write_text(COVARIATES)
+    (folder / "c.csv").write_text("age,income,y\n1,2,3\n4,5,6\n")
+    (folder / "qvr.toml").write_text('[run.p]\ndata = "csv:c.csv"\n[data.covariates]\ncolumns = ["age", "income"]\n')
+    done = qvr("run", "nuts", "c.qvr")
+    assert done.exit_code == 2
+    assert "qvr.toml:3: `p` reads nothing called `covariates`; did you mean `[data.covariate]`?" in done.output
+    (folder / "qvr.toml").write_text('[run.p]\ndata = "csv:c.csv"\n[data.covariate]\ncolumns = ["age", "incom"]\n')
+    done = qvr("check", "c.qvr")
+    assert done.exit_code == 1
+    assert "there is no column `incom`" in done.output

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 from tests.lsp.editor import FULL, Editor
@@ -161,3 +163,62 @@ async def test_hover_on_a_data_name_says_what_the_file_holds(folder: Path) -> No
     assert "houses.csv`: 3 values; 0 to 1, mean 0.6667" in await hover("floor, ")
     assert editor.maps("torch") == editor.maps("polars") == 0
     assert await editor.stop() == 0
+
+
+@pytest.mark.parametrize("kind", ["parquet", "npz"])
+async def test_files_that_take_polars_or_numpy_are_read_by_a_process_of_their_own(tmp_path: Path, kind: str) -> None:
+    columns = {"county": [0, 1, 0], "floor": [0.0, 1.0, 1.0], "log_radon": [0.3, 0.4, 0.1]}
+
+    def write_table(names: dict[str, str]) -> None:
+        held = {names.get(name, name): cells for name, cells in columns.items()}
+        before = table.stat().st_mtime_ns if table.exists() else 0
+        if kind == "parquet":
+            pl.DataFrame(held).write_parquet(table)
+        else:
+            np.savez(table, **{name: np.asarray(cells) for name, cells in held.items()})
+        os.utime(table, ns=(before + 1_000_000, before + 1_000_000))
+
+    table = tmp_path / f"houses.{kind}"
+    write_table({"floor": "flor"})
+    (tmp_path / "qvr.toml").write_text(f'[run.radon]\ndata = "{kind}:houses.{kind}"\n')
+    text = RADON.replace("County : FinSet _", "County : FinSet 2")
+    (tmp_path / "radon.qvr").write_text(text)
+    editor = await Editor.start()
+    await editor.initialize(FULL, folder=tmp_path)
+    uri = (tmp_path / "radon.qvr").as_uri()
+    editor.open(uri, text)
+    found = await told(editor, uri, "`floor`; the")
+    assert "Did you mean `flor`?" in found[0]["message"]
+    write_table({})
+    editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": table.as_uri(), "type": 2}]})
+    await told(editor, uri, None)
+    place = {"textDocument": {"uri": uri}, "position": {"line": 4, "character": 10}}
+    assert "3 values; 0 to 1, mean 0.6667" in (await editor.request("textDocument/hover", place))["contents"]["value"]
+    table.write_bytes(b"PAR1 or PK, and nothing else")
+    editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": table.as_uri(), "type": 2}]})
+    await told(editor, uri, f"this is not a whole {kind} file")
+    assert editor.maps("torch") == editor.maps("polars") == editor.maps("numpy") == 0
+
+
+async def test_columns_of_one_data_name_stand_in_a_table_of_their_own(tmp_path: Path) -> None:
+    text = """object Row : FinSet _
+object Feature : FinSet 2
+program p : Row -> Row
+    data x : Row * Feature
+    data y : Row
+    sample b : Feature <- Normal(0.0, 1.0)
+    observe y : Row <- Normal(matmul(x, b), 1.0)
+    return b
+"""
+    (tmp_path / "d.csv").write_text("age,income,y\n1,2,3\n4,5,6\n")
+    toml = '[run.p]\ndata = "csv:d.csv"\n\n[data.x]\ncolumns = ["age", "incme"]\n'
+    (tmp_path / "qvr.toml").write_text(toml)
+    (tmp_path / "m.qvr").write_text(text)
+    editor = await Editor.start()
+    await editor.initialize(FULL, folder=tmp_path)
+    uri, settings = (tmp_path / "m.qvr").as_uri(), (tmp_path / "qvr.toml").as_uri()
+    editor.open(uri, text)
+    assert "Did you mean `income`?" in (await told(editor, uri, "no column `incme`"))[0]["message"]
+    (tmp_path / "qvr.toml").write_text(toml.replace("incme", "income"))
+    editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": settings, "type": 2}]})
+    await told(editor, uri, None)

@@ -195,18 +195,19 @@ def _table(job: Job, program: Program, needs: Needs, room: int | None) -> Source
         columns = read_columns(path, config.source, room)
         count, what = (len(columns.columns), "array") if columns.rows is None else (columns.rows, "row")
         size = f"{count:,} {what}{'' if count == 1 else 's'}"
-        return Source(bind(columns, needs, _renamed(config)), f"{columns.path}: {size}")
+        return Source(bind(columns, needs, _renamed(config, needs)), f"{columns.path}: {size}")
     if in_parts:
         _check_parts(program, needs)
     read_head(path)
-    made = records(path, config.source, needs, _renamed(config), Path(job.directory).parents[1] / "cache")
+    made = records(path, config.source, needs, _renamed(config, needs), Path(job.directory).parents[1] / "cache")
     return Source(made, f"{path}: {made.rows:,} rows, {config.batch_rows:,} in a step")
 
 
-def _renamed(config: RunConfig) -> dict[str, str]:
+def _renamed(config: RunConfig, needs: Needs) -> dict[str, str]:
     """Columns that are called otherwise.  Raises `Refused` for a list of columns, which only declared data have."""
+    read = {need.name for need in needs.all}
     for name, columns in config.columns.items():
-        if not isinstance(columns, str):
+        if not isinstance(columns, str) and name in read:
             message = f"`columns` lists columns for `{name}`, and nothing says that it runs over two sets"
             raise Refused("columns", message, site=name, fixes=(f"Declare it: `data {name} : Row * Column`",))
     return {name: column for name, column in config.columns.items() if isinstance(column, str)}

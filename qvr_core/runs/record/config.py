@@ -259,14 +259,40 @@ def _meant(data: str) -> str | None:
     return f"{suffix}:{data}" if suffix else None
 
 
+class DataSettings(BaseModel):
+    """Where one data name is found, whichever program reads it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    columns: str | tuple[str, ...] | None = Field(
+        default=None,
+        description="What the name is called in the file; a list names the columns of a data name over two sets, one "
+        "for each element of the second.",
+    )
+
+    @field_validator("columns")
+    @classmethod
+    def _distinct(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        names = () if value is None or isinstance(value, str) else value
+        if value in ((), ""):
+            raise ValueError("`columns` names no column")
+        twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+        if twice is not None:
+            raise ValueError(f"`columns` names `{twice}` twice")
+        return value
+
+
 class Settings(BaseModel):
-    """A whole qvr.toml: `[run.<program>]` per program, `[defaults]` for all of them."""
+    """A whole qvr.toml: `[run.<program>]` per program, `[defaults]` for all of them, `[data.<name>]` per data name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", title="qvr.toml")
 
     defaults: RunConfig = Field(default_factory=RunConfig, description="Keys of every run, unless its table says else.")
     run: dict[str, RunConfig] = Field(
         default_factory=dict[str, RunConfig], description="One table per program: `[run.my_program]`."
+    )
+    data: dict[str, DataSettings] = Field(
+        default_factory=dict[str, DataSettings], description="One table per data name: `[data.x]`."
     )
 
 

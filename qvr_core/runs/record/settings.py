@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from qvr_core.runs.record.config import RunConfig, Settings
+from qvr_core.runs.record.config import DataSettings, RunConfig, Settings
 from qvr_core.runs.record.toml_ranges import Located, locate
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.types.model import Model
@@ -150,7 +150,8 @@ def _problems(
 
 def _unknown_key(path: tuple[str | int, ...]) -> tuple[str, str | None]:
     *_, key = path
-    known = list(RunConfig.model_fields) if len(path) > 1 else list(Settings.model_fields)
+    table = DataSettings if path[0] == "data" else RunConfig
+    known = list(table.model_fields) if len(path) > 1 else list(Settings.model_fields)
     near = difflib.get_close_matches(str(key), known, 1)
     hint = f"; did you mean `{near[0]}`?" if near else f": the keys here are {', '.join(known)}"
     return f"unknown key `{key}`{hint}", near[0] if near else None
@@ -231,11 +232,35 @@ def resolve(program: str, settings_text: str | None, flags: Mapping[str, str]) -
     for key, raw in flags.items():
         values[key] = _flag_value(key, raw)
         origins[key] = "flag"
+    found = {} if settings_text is None else _data_columns(settings_text)
+    if found and isinstance(values.setdefault("columns", {}), Mapping):
+        values["columns"] = {name: columns for name, (columns, _) in found.items()} | dict(values["columns"])
+        first = next(iter(found.values()))[1]
+        origins["columns"] = f"{FILE_NAME}:{first}" if origins["columns"] == "default" else origins["columns"]
     try:
         return Resolved(RunConfig.model_validate(values), origins)
     except ValidationError as error:
         detail = error.errors(include_url=False)
         raise UsageProblem(explain(str(detail[0]["loc"][0]), detail)) from error
+
+
+def _data_columns(text: str) -> dict[str, tuple[str | tuple[str, ...], int]]:
+    """What each `[data.x]` says of the columns of x, and its line."""
+    settings, _ = check_settings(text)
+    places = locate(text) if settings.data else {}
+    return {
+        name: (one.columns, _point(text, places[("data", name)].key.start).line + 1)
+        for name, one in settings.data.items()
+        if one.columns is not None
+    }
+
+
+def misnamed_data(text: str, names: Collection[str]) -> tuple[int, str, str] | None:
+    """(line, name, name that was probably meant) of a `[data.x]` where x is not among the `names` of a program."""
+    lines = {name: line for name, (_, line) in _data_columns(text).items()}
+    missing = [name for name in names if name not in lines]
+    near = ((line, name, closest(name, missing)) for name, line in lines.items() if name not in names)
+    return next(((line, name, meant) for line, name, meant in near if meant is not None), None)
 
 
 def misnamed_table(text: str, program: str, others: Collection[str]) -> tuple[int, str] | None:

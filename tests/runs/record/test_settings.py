@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qvr_core.runs.record.config import RunConfig, settings_schema
-from qvr_core.runs.record.settings import UsageProblem, check_settings, resolve
+from qvr_core.runs.record.settings import UsageProblem, check_settings, misnamed_data, resolve
 from qvr_core.runs.record.toml_ranges import locate
 
 TOML = """\
@@ -162,3 +162,43 @@ def test_schema_describes_every_key() -> None:
     keys = settings_schema()["$defs"]["RunConfig"]["properties"]
     assert set(keys) == set(RunConfig.model_fields)
     assert all(key.get("description") for key in keys.values())
+
+
+NAMED = """\
+[run.p]
+columns = { y = "outcome", z = "zed" }
+[data.x]
+columns = ["age", "income"]
+[data.y]
+columns = "other"
+"""
+
+
+def test_a_table_of_a_data_name_says_its_columns_unless_the_run_does() -> None:
+    found = resolve("p", NAMED, {})
+    assert found.config.columns == {"x": ("age", "income"), "y": "outcome", "z": "zed"}
+    assert resolve("q", NAMED, {}).config.columns == {"x": ("age", "income"), "y": "other"}
+    assert resolve("q", NAMED, {}).origins["columns"] == "qvr.toml:3"
+    assert resolve("q", NAMED, {"columns": "x=both"}).config.columns == {"x": "both", "y": "other"}
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "message"),
+    [
+        ('column = ["a"]', "column", "unknown key `column`; did you mean `columns`?"),
+        ("columns = []", "[]", "`columns` names no column"),
+        ('columns = ["a", "b", "a"]', '["a", "b", "a"]', "`columns` names `a` twice"),
+        ("columns = 3", "3", "`columns` must be a string or a list, not 3"),
+    ],
+)
+def test_what_is_wrong_in_the_table_of_a_data_name_stands_at_its_place(line: str, place: str, message: str) -> None:
+    text = f"[data.x]\n{line}\n"
+    [found] = check_settings(text)[1]
+    assert found.message == message
+    assert (found.start.line, found.start.column, found.end.column) == marked(text, place)
+
+
+def test_the_table_of_a_misspelt_data_name_is_found() -> None:
+    text = NAMED.replace("[data.y]", "[data.waeight]")
+    assert misnamed_data(text, ["x", "weight", "z"]) == (5, "waeight", "weight")
+    assert misnamed_data(text, ["x", "y", "z"]) is None
