@@ -10,8 +10,10 @@ from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.spaces import (
     REAL_LINE,
+    Constrained,
     Named,
     Real,
+    Space,
     Unknown,
     factors_of,
     has_seq,
@@ -42,12 +44,16 @@ def site_type(site: m.Site, name: str) -> str:
     space = next((space for bound, space in site.bound if bound == name), None)
     plate = plate_of(site)
     element = "" if space is None or isinstance(space.space, Unknown) else space.written
+    if site.over is not None and space is not None and _is_vector(space.space):
+        return " * ".join(named.written for named in (plate, site.over) if named is not None)
     if plate is None:
         return element
-    if site.over is not None and space is not None and isinstance(space.space, Real):
-        return f"{plate.written} * {site.over.written}"
     scalar = space is not None and space.space == REAL_LINE
     return plate.written if scalar or not element else f"{plate.written} -> {element}"
+
+
+def _is_vector(space: Space) -> bool:
+    return isinstance(space, Real) or (isinstance(space, Constrained) and space.kind == "Simplex")
 
 
 def let_type(step: m.LetModel, name: str) -> m.ValueType:

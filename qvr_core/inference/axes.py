@@ -10,6 +10,8 @@ import numpy as np
 
 from qvr_core.runtime.programs.missing.gaps import Gaps
 from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.semantics.arithmetic.broadcasting import axes
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.model import (
     Ascription,
@@ -71,11 +73,25 @@ def _of_site(site: Site, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis
     plate = site.iid_over or (site.ascribed if site.ascription is Ascription.PLATE else None)
     if plate is None and isinstance(site.draw, FamilyDraw):
         # its arguments say what it runs over
-        types = [value.type for _, value in site.draw.args]
-        yield from max((tuple(_of_type(kind, labels)) for kind in types), key=len, default=())
+        known = _arguments_axes(site.draw, labels)
+        yield from max(known, key=len, default=())
     for named in (plate, site.over):
         for space in () if named is None else factors_of(named.space):
             yield _of_space(space)
+
+
+def _arguments_axes(draw: FamilyDraw, labels: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Axis, ...]]:
+    """The axes of each argument in front of those of one draw."""
+    family = facts_of_draw(draw)
+    ranks = {name: own.rank for own in family.parameters for name, _ in ((own.name, ""), *own.alternatives)}
+    for name, value in draw.args:
+        found = axes(value.type) or []
+        yield tuple(_called(one, labels) for _, one in found[: max(0, len(found) - ranks.get(name, 0))])
+
+
+def _called(name: str | None, labels: Mapping[str, tuple[str, ...]]) -> Axis:
+    known = None if name is None else set_of(name) or None
+    return Axis(known, labels.get(known or ""))
 
 
 def _of_chain(site: Site) -> tuple[Axis, ...]:
@@ -87,9 +103,7 @@ def _of_space(space: Space) -> Axis:
 
 
 def _of_type(kind: ValueType, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis]:
-    for name in kind.indexed:
-        known = None if name is None else set_of(name) or None
-        yield Axis(known, labels.get(known or ""))
+    yield from (_called(name, labels) for name in kind.indexed)
 
 
 def _lets(program: Program, labels: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, tuple[Axis, ...]]]:

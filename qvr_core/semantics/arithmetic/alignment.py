@@ -133,12 +133,14 @@ def _same_places(shapes: Sequence[Shape], name: str) -> bool:
 
 
 def _order(shapes: Sequence[Shape]) -> list[str]:
-    """The sets of the result: in the order of the operand that has all of them, else the left one's first."""
+    """The sets of the result: in the order of the operand that has all of them, else the left one's first.
+
+    Indices run in front of what one element has: functions work along the last axis.
+    """
     everything = {name for shape in shapes for name in shape.names}
-    for shape in shapes:
-        if len(shape.names) == len(everything):
-            return list(shape.names)
-    return list(dict.fromkeys(name for shape in shapes for name in shape.names))
+    whole = next((shape.names for shape in shapes if len(shape.names) == len(everything)), None)
+    order = dict.fromkeys(name for shape in shapes for name in shape.names) if whole is None else whole
+    return sorted(order, key=lambda name: not indexed(name))
 
 
 def _arranged(value: Expr, shape: Shape, order: Sequence[str], depth: int, rank: int) -> Expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qvr_core.semantics.arithmetic.broadcasting import DATA, SCALAR, Clash, axes, broadcast, from_axes, with_axes
 from qvr_core.semantics.arithmetic.comprehensions import check_comprehension
+from qvr_core.semantics.arithmetic.elements.per_element import listed, runs_along
 from qvr_core.semantics.arithmetic.elementwise import elementwise, words
 from qvr_core.semantics.arithmetic.factors import check_factor
 from qvr_core.semantics.arithmetic.function_calls import check_call, check_method
@@ -253,13 +254,15 @@ def _list(expr: ListArith, ctx: StepContext) -> Expr:
     origin = ctx.scope.origin(expr.span)
     if not items:
         return ListOf(type=DATA, origin=origin, items=items)
+    if runs_along(items):
+        return listed(items, origin, ctx)
     kind = broadcast([item.type for item in items])
     shape = None if isinstance(kind, Clash) else axes(kind)
     if isinstance(kind, Clash) or shape is None:
         return ListOf(type=ValueType(None, rows=any(i.type.rows for i in items)), origin=origin, items=items)
     front: list[tuple[Dim | None, str | None]] = [(len(items), None)]
-    listed = from_axes([*front, *shape], 1 if shape else 0, like=[kind])
-    return ListOf(type=listed, origin=origin, items=items)
+    whole = from_axes([*front, *shape], 1 if shape else 0, like=[kind])
+    return ListOf(type=whole, origin=origin, items=items)
 
 
 def _lambda(expr: Lambda, ctx: StepContext) -> Expr:

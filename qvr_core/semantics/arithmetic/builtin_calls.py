@@ -14,10 +14,13 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     data_like,
     drop_last,
     from_axes,
+    is_data,
     tail,
     with_axes,
     with_last,
 )
+from qvr_core.semantics.arithmetic.elements.matrices import matrix_type, outer_type
+from qvr_core.semantics.arithmetic.elements.per_element import per_element, runs_along
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, elementwise, words
 from qvr_core.semantics.arithmetic.function_domains import LEAST, check_argument
 from qvr_core.semantics.arithmetic.reductions import (
@@ -90,6 +93,11 @@ def check_builtin(
         each = for_each_element(function.name, args, texts, where, origin, ctx)
         if each is not None:
             return each
+    if function.rule not in ("pointwise", "matmul") and runs_along(args):
+        called = per_element(function, args, keywords, texts, expr, ctx)
+        if called is None:
+            return Builtin(type=ValueType(Unknown()), origin=origin, function=function.name, args=args)
+        function, args, keywords = called
     if function.rule == "pointwise":
         arranged, kind = elementwise(args, texts, ctx.scope.origin(expr.func.span), ctx)
         args, kind = tuple(arranged), _bounded(canonical(function.name), kind)
@@ -152,10 +160,12 @@ def _shape(
     where = ctx.scope.origin(expr.func.span)
     ctx.plates.update(name for kind in types for name in kind.indexed if name is not None)
     match function.rule:
+        case "keep" if function.name == "clamp" and any(not is_data(kind) and axes(kind) for kind in types[1:]):
+            return broadcast_shape(list(zip(args, texts, strict=False)), where, ctx)
         case "keep":
             return _kept(canonical(function.name), types[0])
         case "reduce":
-            if len(args) > 1 and function.name == "dot":
+            if function.name == "dot":
                 return drop_last(broadcast_shape(list(zip(args, texts, strict=False)), where, ctx))
             if keywords or (len(args) > 1 and not _is_last(args[1])):
                 return data_like(types)
@@ -171,6 +181,10 @@ def _shape(
             return data_like(types)
         case "compose":
             return data_like(types)
+        case _ if function.name == "outer" and (product := outer_type(types[0], types[1])) is not None:
+            return product
+        case _ if (matrix := matrix_type(function.name, types[0])) is not None:
+            return matrix
         case _:
             return sized_by_sets(function, args, [arg.value for arg in expr.args if arg.key is None], ctx)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, plate_axes, with_axes
@@ -28,6 +29,7 @@ from qvr_core.semantics.types.spaces import (
     is_finite,
     is_real,
     item_of,
+    product,
     width,
 )
 from qvr_core.semantics.types.subspace import fit
@@ -73,16 +75,15 @@ def ascribe(
         message = f"`{space.written}` mixes finite and real factors; {drawn.family.name} draws one kind"
         ctx.scope.report(ASCRIPTION_MISMATCH, message, tree.span)
         return Ascribed(Ascription.VALUE, space, ValueType(Unknown(), rows=drawn.rows), over)
+    if drawn.own_factors and is_finite(space.space):
+        return _event(kind, drawn, space, tree.span, options, ctx)
     if options.iid_over is not None and options.iid_over.space != space.space:
-        message = f"`iid_over` is the plate of the draws, and that is `{space.written}` here"
-        ctx.scope.report(STEP_OPTION, message, tree.span)
+        _report_other_plate(space, tree.span, ctx)
     family = drawn.family
     if kind == "observe" and drawn.rows and _is_row_name(drawn, space):
         return Ascribed(Ascription.NONE, None, drawn.type, over)
     if family.support.kind == "finite" and (drawn.rows or _names_values(drawn, space, options)):
         return _value_set(drawn, space, tree.span, ctx)
-    if kind == "sample" and (_sizes_vector(drawn, space) or _names_event(drawn, space)):
-        return _simplex(drawn, space)
     if drawn.rows and not family.discrete:
         return replace(plates_over(kind, drawn, space, tree.span, options, ctx), ascription=Ascription.ROW_DRAWS)
     return plates_over(kind, drawn, space, tree.span, options, ctx)
@@ -242,39 +243,50 @@ def _declared(space: Named, ctx: StepContext) -> list[Related]:
 # ---------------------------------------------------------------- plates
 
 
-def _sizes_vector(drawn: TypedFamily, space: Named) -> bool:
-    """A vector family that nothing sizes: the finite set beside it is the axis of its one draw."""
-    return drawn.family.event == 1 and drawn.size is None and _scalar_arguments(drawn) and _one_factor(space)
+def _event(
+    kind: str, drawn: TypedFamily, space: Named, place: Span, options: StepOptions, ctx: StepContext
+) -> Ascribed:
+    """The last sets are axes of one draw, which they may size; those in front of them are plates."""
+    factors = factors_of(space.space)
+    front, (*_, last) = factors[: -drawn.own_factors], factors
+    assert isinstance(last, Finite)
+    event = Named(last, last.nominal or space.written) if drawn.own_factors == 1 else options.over
+    if drawn.size is None:
+        drawn = replace(drawn, size=last.size, type=_sized(drawn, last))
+    plate = _product(front) if front else options.iid_over
+    if plate is not None and options.iid_over not in (None, plate):
+        _report_other_plate(plate, place, ctx)
+    if plate is None:
+        return Ascribed(Ascription.NONE, None, drawn.type, event)
+    return replace(plates_over(kind, drawn, plate, place, options, ctx), over=event)
 
 
-def _names_event(drawn: TypedFamily, space: Named) -> bool:
-    """The set that the one vector runs over already: beside the family it names that axis, and makes no plate."""
-    own = space.space.nominal if isinstance(space.space, Finite) else None
-    return drawn.family.event == 1 and own is not None and drawn.type.event == own and not drawn.type.indexed
+def _sized(drawn: TypedFamily, last: Finite) -> ValueType:
+    """The type of one draw that runs over a set which nothing but its name sizes."""
+    kind = drawn.family.support.kind
+    vector: Space = Real((last.size,)) if kind == "real" else Constrained(kind, last.size)
+    return ValueType(vector, rows=drawn.rows, event=last.nominal)
 
 
-def _scalar_arguments(drawn: TypedFamily) -> bool:
-    own = [argument for argument in drawn.arguments if not argument.parameter.apart]
-    return all(argument.parameter.shape != "matrix" and axes(argument.value.type) == [] for argument in own)
+def _product(factors: Sequence[Space]) -> Named:
+    names = [factor.nominal if isinstance(factor, Finite) else None for factor in factors]
+    return Named(product(zip(names, factors, strict=True)), " * ".join(name or "_" for name in names))
 
 
-def _one_factor(space: Named) -> bool:
-    return isinstance(space.space, Finite)
-
-
-def _simplex(drawn: TypedFamily, space: Named) -> Ascribed:
-    assert isinstance(space.space, Finite)
-    size, name = space.space.size, space.space.nominal
-    vector: Space = Real((size,)) if drawn.family.support.kind == "real" else Constrained("Simplex", size)
-    return Ascribed(Ascription.NONE, None, ValueType(vector, rows=drawn.rows, event=name), space)
+def _report_other_plate(plate: Named, place: Span, ctx: StepContext) -> None:
+    ctx.scope.report(STEP_OPTION, f"`iid_over` is the plate of the draws, and that is `{plate.written}` here", place)
 
 
 def _check_sized(kind: str, drawn: TypedFamily, place: Span, ctx: StepContext) -> None:
-    if kind != "observe" and drawn.family.event > 0 and drawn.size is None and _scalar_arguments(drawn):
-        if not drawn.arguments and drawn.family.parameters[0].default is None:
-            return
-        message = f"nothing says how long the vector of {drawn.family.name} is: add `[over=…]` or a type"
-        ctx.scope.report(UNSIZED_DRAW, message, place)
+    if kind == "observe" or drawn.family.event == 0 or drawn.size is not None:
+        return
+    own = [argument for argument in drawn.arguments if not argument.parameter.apart]
+    if any(argument.parameter.shape == "matrix" or axes(argument.value.type) is None for argument in own):
+        return
+    if not drawn.arguments and drawn.family.parameters[0].default is None:
+        return
+    message = f"nothing says how long the vector of {drawn.family.name} is: add `[over=…]` or a type"
+    ctx.scope.report(UNSIZED_DRAW, message, place)
 
 
 def plates_over(

@@ -23,6 +23,7 @@ from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.language.mixtures import MIXTURE, WEIGHTS, component_names, numbered
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.argument_support import check_bounds, check_support
+from qvr_core.semantics.programs.families.event_sets import check_over, event_set, event_sets, own_factors
 from qvr_core.semantics.programs.families.lengths import check_lengths
 from qvr_core.semantics.programs.families.literal_arguments import check_literals
 from qvr_core.semantics.scope.environment import StepContext
@@ -48,7 +49,10 @@ class FamilyArgument:
 
 @immutable
 class TypedFamily:
-    """A family with its arguments; `size` is the length of the drawn vector or set of values where it is known."""
+    """A family with its arguments; `size` is the length of the drawn vector or set of values where it is known.
+
+    `own_factors` is how many sets at the end of the type beside the draw are axes of one draw, and no plates.
+    """
 
     family: Family
     arguments: tuple[FamilyArgument, ...]
@@ -56,6 +60,11 @@ class TypedFamily:
     type: ValueType
     rows: bool
     size: Dim | None
+    own_factors: int = 0
+
+    def event_set(self, ctx: StepContext) -> Named | None:
+        """The set that one draw runs over as its arguments say."""
+        return event_set(self.family, _typed(self.arguments), ctx)
 
 
 def check_family(
@@ -66,13 +75,18 @@ def check_family(
     plates: Sequence[Axis] = (),
     *,
     picked: bool = False,
+    kind: str = "",
 ) -> TypedFamily:
     """The typed draw; reports missing, surplus, unknown and impossible arguments.
 
     `plates` are those of the type beside the draw: arguments are laid along them.  `picked` says that rows pick their
-    element of each argument.
+    element of each argument.  With the `kind` of a step, the last of the plates may be axes of the draw itself.
     """
-    arguments = _aligned(_arguments(draw, family, ctx), plates, picked, draw, ctx)
+    given = _arguments(draw, family, ctx)
+    check_over(family, [(one.parameter, one.value, one.tree) for one in given], over, ctx)
+    own = _own_factors(family, given, over, plates, kind)
+    plates = plates[: len(plates) - own]
+    arguments = _aligned(given, plates, picked, draw, ctx)
     for argument in arguments:
         ctx.plates.update(name for name in _own_axes(argument) if name is not None)
     model = FamilyDraw(
@@ -82,9 +96,21 @@ def check_family(
         declared=tuple(declared_in(family.name, ctx.scope)),
     )
     size = _event_size(family, arguments, over)
-    kind = _draw_type(family, arguments, over, size, draw, ctx)
+    one = _draw_type(family, arguments, over, size, draw, ctx)
     rows = any(argument.value.type.rows for argument in arguments)
-    return TypedFamily(family, tuple(arguments), model, replace(kind, rows=rows), rows, size)
+    return TypedFamily(family, tuple(arguments), model, replace(one, rows=rows), rows, size, own)
+
+
+def _own_factors(
+    family: Family, arguments: Sequence[FamilyArgument], over: Named | None, plates: Sequence[Axis], kind: str
+) -> int:
+    # the length of what is observed is that of its data
+    sized = kind != "sample" or _event_size(family, arguments, over) is not None
+    return own_factors(family, _typed(arguments), over, plates, sized=sized) if kind else 0
+
+
+def _typed(arguments: Sequence[FamilyArgument]) -> list[tuple[Parameter, Expr]]:
+    return [(argument.parameter, argument.value) for argument in arguments]
 
 
 def _own_axes(argument: FamilyArgument) -> list[str | None]:
@@ -268,14 +294,9 @@ def _matrix_side(arguments: Sequence[FamilyArgument]) -> Dim | None:
     return None
 
 
-def _event_name(arguments: Sequence[FamilyArgument], over: Named | None) -> str | None:
-    if over is not None:
-        return over.space.nominal if isinstance(over.space, Finite) else None
-    for argument in arguments:
-        shape = axes(argument.value.type)
-        if argument.parameter.shape == "vector" and argument.parameter.raw != "components" and shape:
-            return shape[-1][1]
-    return None
+def _event_name(family: Family, arguments: Sequence[FamilyArgument], over: Named | None) -> str | None:
+    sets = event_sets(family, _typed(arguments), over)
+    return sets[0] if len(sets) == 1 else None
 
 
 def _draw_type(
@@ -292,10 +313,10 @@ def _draw_type(
     shape = axes(lead)
     if shape is None or isinstance(lead.space, Unknown):
         return lead
-    space = _event_space(family, {a.name: a.value for a in arguments}, size, _event_name(arguments, over))
+    space = _event_space(family, {a.name: a.value for a in arguments}, size, _event_name(family, arguments, over))
     if space is None:
         return data_like([lead])
-    event = _event_name(arguments, over)
+    event = _event_name(family, arguments, over)
     if isinstance(space, Real) and family.event == 0:
         scalar = lead.space.item if isinstance(lead.space, Seq) else lead.space
         inner = Real(scalar.shape if isinstance(scalar, Real) else (1,), space.low, space.high)

@@ -34,7 +34,7 @@ from qvr_core.semantics.programs.chains.first_elements import (
 from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.observed.limits import check_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
-from qvr_core.semantics.programs.step_options import check_noncentred, read_step_options
+from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
 from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
 from qvr_core.semantics.scope.environment import Binding, Running, StepContext
 from qvr_core.semantics.scope.unsupported import refuse
@@ -160,7 +160,9 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
             ctx.locals[name.text] = Binding(kind, own, named(own), ctx.scope.origin(name.span))
         elif step.start is not None:
             ctx.locals[name.text] = unknown_binding(name, ctx)
-        drawn = outside_of(check_family(step.draw, family, options.over, ctx, along.axes))
+        over = _event_set(family, space, options) if along.chain is None else None
+        drawn = outside_of(check_family(step.draw, family, over or options.over, ctx, along.axes))
+        drawn = replace(drawn, own_factors=int(over is not None))
         if not vectors:
             start = first_draw(step, along, ctx)
         elif is_data(drawn.type) and not is_data(element):
@@ -175,10 +177,10 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     if space is not None and step.space is not None:
         whole = replace(options, iid_over=over)
         decided = ascribe(drawn_as(kind), drawn, space, step.space, whole, step.draw.name.span, ctx)
-        options = replace(whole, over=decided.over)
+        options = replace(whole, over=decided.over or drawn.event_set(ctx))
     else:
         decided = plates_over(drawn_as(kind), drawn, over, step.draw.name.span, options, ctx)
-        options = replace(options, over=decided.over)
+        options = replace(options, over=decided.over or drawn.event_set(ctx))
     check_limits(family, options, ctx)
     check_option_axes(name.text, options, decided.type, ctx)
     if along.chain is not None and options.limits:
@@ -201,6 +203,13 @@ def _unread(family: Family, space: Named | None) -> str | None:
     if family.event > 1:
         return "chain of matrices"
     return None if family.event or single else "chain of vectors"
+
+
+def _event_set(family: Family, space: Named | None, options: StepOptions) -> Named | None:
+    """The set that a vector runs over, which stands beside its indices."""
+    if space is None or not isinstance(space.space, Finite) or family.event == 0:
+        return None
+    return space if options.over in (None, space) else None
 
 
 def product_of(indices: Sequence[Running]) -> Named:

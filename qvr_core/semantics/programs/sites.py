@@ -46,13 +46,13 @@ def check_site(
     origin = ctx.scope.origin(name.span)
     plates = axes_of(space) if space is not None and is_finite(space.space) else []
     picked = options.via is not None or options.at is not None
-    drawn = check_family(step.draw, family, options.over, ctx, plates, picked=picked)
+    drawn = check_family(step.draw, family, options.over, ctx, plates, picked=picked, kind=drawn_as(kind))
     check_limits(family, options, ctx)
     missing = missing_cells(name, family, options, ctx)
     decided = ascribe(drawn_as(kind), drawn, space, step.space, options, step.draw.name.span, ctx)
     check_option_axes(name.text, options, decided.type, ctx)
     row_local = kind != "observe" and not drawn.rows
-    options = replace(options, over=decided.over)
+    options = replace(options, over=decided.over or drawn.event_set(ctx))
     site = made_site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
     moved = check_noncentred(step.options, options.noncentred, family, ctx)
     site = replace(site, noncentred=moved, missing=missing) if moved or missing else site

@@ -1,0 +1,1 @@
+"""What builtins do with one element of a value that runs over sets."""
