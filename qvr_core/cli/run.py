@@ -128,8 +128,9 @@ def execute(
         sys.stderr.flush()
         # Everything is written: threads of torch.distributed may still run, and would abort an orderly end.
         os._exit(status)
-    job = make_job()
-    ending = asyncio.run(watch(job, as_json=as_json))
+    if explain:
+        make_job()
+    job, ending = asyncio.run(watch(make_job, as_json=as_json))
     if plot is not None:
         from qvr_core.runs.record.plots import plot_losses
 
@@ -306,16 +307,23 @@ def _explain(config: RunConfig, origins: Mapping[str, str]) -> NoReturn:
     raise typer.Exit
 
 
-async def watch(job: Job, *, as_json: bool) -> Event:
-    """Run a job in a worker and show its events; Ctrl-C cancels it."""
+async def watch(make_job: Callable[[], Job], *, as_json: bool) -> tuple[Job, Event]:
+    """Run a job in a worker and show its events; Ctrl-C cancels it.  The worker loads torch while the job is made."""
     from qvr_core.cli.display import JsonLines, Screen
 
+    try:
+        worker = await WorkerProcess.spawn(sys.executable)
+    except OSError as error:
+        stop(f"the worker could not be started: {error}", 1)
+    try:
+        job = make_job()
+    except BaseException:
+        worker.kill()
+        # it has no job: its end takes no time
+        await worker.cancel()
+        raise
     view = JsonLines() if as_json else Screen(job)
     with view:
-        try:
-            worker = await WorkerProcess.spawn(sys.executable)
-        except OSError as error:
-            stop(f"the worker could not be started: {error}", 1)
         loop = asyncio.get_running_loop()
         import signal
 
@@ -331,7 +339,7 @@ async def watch(job: Job, *, as_json: bool) -> Event:
             loop.add_signal_handler(number, cancel)
         try:
             await worker.run(job, view.show)
-            return await worker.wait()
+            return job, await worker.wait()
         except OSError:
             # The events have nowhere to go: the run ends, but with its checkpoint.
             with contextlib.suppress(OSError):

@@ -41,6 +41,8 @@ def main() -> None:
         events.flush()
 
     conduct = _load()
+    if not _asked():
+        _load_more()
     lines = _stdin_lines()
     line = next(lines, None)
     if line is None:
@@ -66,13 +68,22 @@ def main() -> None:
 def _load() -> Callable[[Job, Stop, Callable[[Event], None]], int] | ModuleNotFoundError:
     """What does the job; or which package is missing."""
     try:
-        # The first optimiser would load torch._dynamo, which takes seconds; an idle worker has it ready.
-        importlib.import_module("torch._dynamo")
-
         from qvr_core.runs.worker.job import conduct
     except ModuleNotFoundError as error:
         return error
     return conduct
+
+
+def _load_more() -> None:
+    """What some jobs load when they come to it: the first optimiser, statistics of chains, machine code."""
+    for name in ("torch._dynamo", "arviz_stats.base.array", "numba"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+
+def _asked() -> bool:
+    """Whether the job is there already."""
+    return bool(select.select([0], [], [], 0.0)[0]) if os.name == "posix" else True
 
 
 def _refuse(missing: ModuleNotFoundError, send: Callable[[Event], None]) -> NoReturn:
