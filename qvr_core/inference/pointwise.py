@@ -132,6 +132,20 @@ class Given:
         asked = _Wanted((densities(False), redraw, seed(generator)), lambda run: _values(run, names))
         return self._each(samples, asked, None if samples else count) if names else {}
 
+    def of_new_rows(self, samples: Mapping[str, Tensor], number: int = 0) -> dict[str, Tensor]:
+        """{let or step: (draws, …)} for latents {site: (draws, …)}: the lets of `deterministic` and every observed step
+        drawn anew, by a generator of that number.  What an observed step lacks that others read is drawn once for all.
+        """
+        lets, steps = self._lets(), self.observed_steps
+        generator = torch.Generator(self._device()).manual_seed(number)
+        asked = (densities(False), redraw, keep(lets), seed(generator))
+
+        def read(run: Execution) -> Made:
+            kept = {name: value for name, value in self._small(run).items() if name in lets}
+            return {**kept, **_values(run, [name for name in steps if name not in kept])}
+
+        return self._each(samples, _Wanted(asked, read))
+
     def prior(self, count: int, number: int = 0) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """`count` draws from the prior by a generator of that number: ({latent or let: (count, …)}, {observed or
         `predict` step: (count, …)}), of which the second has an axis of rows where the program reads its input.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import xarray
 from click.testing import Result
+from scipy import stats
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
@@ -125,3 +126,68 @@ def test_a_let_over_rows_is_no_latent_that_new_rows_must_be_elements_of(folder: 
     assert done.exit_code == 0, done.output
     found = figures("p", "--data", "csv:new.csv", "--draws", "1000")
     assert found["y[2]"]["mean"] == pytest.approx(1.0 + sum(GROUPS["b"]) / 3.25, abs=0.3)
+
+
+IMPUTED = """\
+object Row : FinSet _
+program p : Row -> Row
+    data x, y : Row
+    sample m <- Normal(0.0, 1.0)
+    sample b <- Normal(0.0, 1.0)
+    observe x : Row <- Normal(m, 1.0) [missing=impute]
+    let eta = 2.0 + b * x
+    observe y : Row <- Normal(eta, 0.5)
+    return b
+"""
+CENSORED = """\
+object Row : FinSet ROWS
+program p : Row -> Row
+    DATA
+    sample b <- Normal(0.0, 0.5)
+    let rate = exp(b * x)
+    observe t : Row <- Exponential(rate) [right_censored=gone]
+    return b
+"""
+SHORT = ["--warmup", "150", "--samples", "400", "--chains", "1", "--engine", "replay"]
+
+
+def predicted(*arguments: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The draws of the last run, and what is predicted from each of them."""
+    done = qvr("sample", "p", *arguments, "--draws", "400", "-o", "new.npz")
+    assert done.exit_code == 0, done.output
+    [run] = Path(".qvr/runs").glob("*-p")
+    with xarray.open_dataset(run / "posterior.nc", group="posterior", engine="h5netcdf") as stored:
+        posterior = {str(name): value.to_numpy()[0] for name, value in stored.data_vars.items()}
+    with np.load("new.npz") as drawn:
+        return posterior, dict(drawn)
+
+
+def test_new_rows_of_a_fit_that_filled_in_cells(folder: Path) -> None:
+    (folder / "m.qvr").write_text(IMPUTED)
+    (folder / "d.csv").write_text("x,y\n1,4\n,2\n0,2\n2,6\n,3\n")
+    (folder / "new.csv").write_text('x\n1\n-1\n""\n')
+    done = qvr("run", "nuts", "m.qvr", "--data", "csv:d.csv", *SHORT)
+    assert done.exit_code == 0, done.output
+    posterior, new = predicted("--data", "csv:new.csv")
+    b, m = posterior["b"], posterior["m"]
+    for at, x in enumerate((1.0, -1.0)):
+        np.testing.assert_allclose(new["eta"][:, at], 2.0 + b * x, rtol=1e-5)
+    # the cell that is not there is drawn given the latents, and is the one that `eta` and `y` read
+    filled = ((new["eta"][:, 2] - 2.0) / b - m) / 1.0
+    assert stats.kstest(filled, "norm").pvalue > 1e-3
+    assert stats.kstest((new["y"] - new["eta"]).ravel() / 0.5, "norm").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_new_rows_need_not_say_what_is_censored(folder: Path, declared: bool) -> None:
+    data = "data x, t : Row\n    data gone : Row -> Bool" if declared else ""
+    text = CENSORED.replace("    DATA\n", f"    {data}\n" if data else "")
+    (folder / "m.qvr").write_text(text.replace("ROWS", "_" if declared else "4"))
+    (folder / "d.csv").write_text("x,t,gone\n1,0.5,0\n0,2,1\n0.5,1,0\n1,0.2,0\n")
+    (folder / "new.csv").write_text("x\n1\n-1\n0.5\n")
+    done = qvr("run", "nuts", "m.qvr", "--data", "csv:d.csv", *SHORT)
+    assert done.exit_code == 0, done.output
+    posterior, new = predicted("--data", "csv:new.csv")
+    rate = np.exp(posterior["b"][:, None] * np.array([1.0, -1.0, 0.5]))
+    np.testing.assert_allclose(new["rate"], rate, rtol=1e-5)
+    assert stats.kstest((new["t"] * rate).ravel(), "expon").pvalue > 1e-3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +16,11 @@ from torch import Tensor
 from qvr_core import inference
 from qvr_core.analysis import Analyzer, analyse
 from qvr_core.data.binding import RowsOf, Whole, bind
-from qvr_core.data.needs import Needs, needs_of, open_sets
+from qvr_core.data.frames import of_columns
+from qvr_core.data.needs import Need, Needs, needs_of, open_sets
 from qvr_core.data.tables import read_columns
+from qvr_core.data.typed.layout import Layout
+from qvr_core.data.typed.sources import Source, Sources
 from qvr_core.inference.axes import Axes, axes_of, observed_axes
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
@@ -33,7 +37,9 @@ from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runs.worker.sampling import predictive, restored
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.semantics.file.open_sets import KnownSet
-from qvr_core.semantics.types.model import LetModel
+from qvr_core.semantics.types.model import Data, LetModel, ObserveModel, Program
+from qvr_core.semantics.types.walk import all_steps, operands, sites, walk
+from qvr_core.semantics.types.walk import values as values_of
 
 ENOUGH = 3
 """Levels that were not seen before, by name in a sentence."""
@@ -80,12 +86,13 @@ def from_posterior(run: RunDirectory, draws: int, seed: int, data: str | None, b
         if found is None:
             raise damaged[0] if damaged else Refused("no-checkpoint", f"run {run.run_id} has no checkpoint")
         restore_module("model", given.program, found.tensors)
-    samples = posterior.samples(given)
+    # the cells that were filled in are not those of the new rows
+    samples = {n: value for n, value in posterior.samples(given).items() if n not in given.program.imputed}
     if given.x is not None:
         parameters = {name for name, _ in given.program.named_parameters()}
         samples = {name: value for name, value in samples.items() if name in parameters}
     samples = _extended(given, samples, posterior, grown, seed)
-    values = {**given.replicates(samples, seed, given.observed_steps), **given.predictions(samples)}
+    values = {**given.of_new_rows(samples, seed), **given.predictions(samples)}
     told = tuple(_told(name, known, posterior) for name, known in grown.items())
     return Drawn(values, _axes(given.program, given.observations), (*posterior.notes, *told))
 
@@ -139,8 +146,8 @@ class _Posterior:
                 str(name): torch.from_numpy(value.to_numpy().reshape(have, *value.shape[2:])[rows])
                 for name, value in dataset.data_vars.items()
             }
-            lets = _lets(run)
-            over = {dim for name, value in dataset.data_vars.items() if name not in lets for dim in value.dims[2:]}
+            own = _of_the_fit(run)
+            over = {dim for name, value in dataset.data_vars.items() if name not in own for dim in value.dims[2:]}
             sets = {str(dim): _known(dataset.coords[dim].to_numpy()) for dim in dataset.dims if dim in over}
         few = (f"the run has {have:,} draws: all of them are used",) if draws > have else ()
         return cls(stored, sets, any(v.dtype == torch.float64 for v in stored.values()), few)
@@ -159,11 +166,12 @@ class _Posterior:
         return found
 
 
-def _lets(run: RunDirectory) -> set[str]:
-    """Names of the values that a run has stored beside its latents."""
+def _of_the_fit(run: RunDirectory) -> set[str]:
+    """Names of the values that a run has stored beside its latents, and of cells that it has filled in."""
     job = run.job()
     steps = chosen(job, Analyzer(job.text).snapshot().model).steps
-    return {name for step in steps if isinstance(step, LetModel) for name in step.names}
+    lets = {name for step in steps if isinstance(step, LetModel) for name in step.names}
+    return lets | {site.name for site in sites(steps, ObserveModel) if site.missing is not None}
 
 
 def _known(coordinates: Any) -> KnownSet:
@@ -198,28 +206,80 @@ def _on_new_rows(job: Job, posterior: _Posterior) -> tuple[Given, dict[str, Know
     if typed:
         files = typed_data.read_sources(job, None)
         if open_sets(snapshot.model):
-            told = typed_data.told(job, _unobserved(needs), program, snapshot, files)
+            told = typed_data.told(job, _wanted(program, needs, files.sources), program, snapshot, files)
             known = {name: _merged(name, one, posterior) for name, one in told.items()}
             grown = {n: one for n, one in known.items() if n in posterior.sets and one.size > posterior.sets[n].size}
         job = _resized(job, needs, posterior, getattr(files.sources.main, "rows", None))
         snapshot = sized(job, known) if known else analyse(job.text)
-        rows = typed_data.bound(job, _unobserved(needs_of(chosen(job, snapshot.model, known))), files)
+        program = chosen(job, snapshot.model, known)
+        needs = needs_of(program)
+        wanted = _wanted(program, needs, files.sources)
+        rows = typed_data.bound(job, wanted, files)
     else:
         assert columns is not None
-        wanted = _unobserved(needs_of(chosen(job, analyse(job.text).model)))
+        program = chosen(job, analyse(job.text).model)
+        needs = needs_of(program)
+        wanted = _wanted(program, needs, of_columns(columns, 0), job.config)
         called = {need.name for need in wanted.all}
         names = {n: c for n, c in job.config.columns.items() if isinstance(c, str) and n in called}
         rows = bind(columns, wanted, names)
     model: ProgramModule | LiftedModel = built(job, known)
     x = rows.x if isinstance(rows, RowsOf) else None
-    observations = rows.observations if isinstance(rows, RowsOf | Whole) else {}  # pyright: ignore[reportUnnecessaryIsInstance]
+    observations = dict(rows.observations) if isinstance(rows, RowsOf | Whole) else {}  # pyright: ignore[reportUnnecessaryIsInstance]
+    observations |= _uncensored(needs, wanted, rows.rows if columns is None else columns.rows)
     if job.config.algorithm == "nuts" and any(name in posterior.stored for name, _ in model.named_parameters()):
         model = LiftedModel(model, x, observations, job.config.prior_scale)
     return Given(model, x, dict(observations)), grown
 
 
-def _unobserved(needs: Needs) -> Needs:
-    return replace(needs, observed=())
+NO_MATTER = {"right_censored": 0, "left_censored": 0, "interval": math.inf, "mask": 1, "weight": 1}
+"""Options that say how an observation counts, and what makes them say nothing of a new row."""
+
+
+def _wanted(program: Program, needs: Needs, sources: Sources | Source, config: RunConfig | None = None) -> Needs:
+    """What new data must hold: not what is observed, but where a part of it may be filled in for others to read; nor
+    what only says how observations count."""
+    if not isinstance(sources, Sources):
+        assert config is not None
+        sources = Sources(sources, {}, config.columns)
+    read = _read(program)
+
+    def held(need: Need) -> bool:
+        layout = Layout([need], sources)
+        return need.name in sources.named or layout.columns_in(need, layout.source(layout.key(need))) is not None
+
+    observed = tuple(need for need in needs.observed if need.missing not in ("", "drop") and held(need))
+    data = tuple(need for need in needs.data if need.name in read or not _counts(need) or held(need))
+    return replace(needs, observed=observed, data=data)
+
+
+def _counts(need: Need) -> bool:
+    return need.purpose is not None and need.purpose[0] in NO_MATTER
+
+
+def _read(program: Program) -> set[str]:
+    """The data names that steps compute with."""
+    found: set[str] = set()
+    for step in all_steps(program.steps):
+        site = getattr(step, "site", None)
+        options = [] if site is None else [site.mask, site.weight, *(value for _, value in site.limits)]
+        for value in values_of(step):
+            if not any(value is option for option in options):
+                found |= {part.name for part in walk(value, operands) if isinstance(part, Data)}
+    return found
+
+
+def _uncensored(needs: Needs, wanted: Needs, rows: int | None) -> dict[str, Tensor]:
+    """For options that the new data say nothing of: every row counts, in full."""
+    absent = {need.name for need in needs.data} - {need.name for need in wanted.data}
+    plates = {need.name: (need.plate[1],) for need in needs.observed if need.plate is not None}
+    found: dict[str, Tensor] = {}
+    for need in needs.data:
+        if need.name in absent and need.purpose is not None:
+            option, site = need.purpose
+            axes = None if need.axes is None else tuple(axis.size or rows or 1 for axis in need.axes)
+            found[need.name] = torch.full(axes or plates.get(site) or (rows or 1,), NO_MATTER[option])
+    return found
 
 
 def _resized(job: Job, needs: Needs, posterior: _Posterior, rows: int | None) -> Job:
