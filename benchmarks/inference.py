@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from pathlib import Path
 
 import torch
 
@@ -19,13 +20,15 @@ def main(argv: list[str]) -> int:
     """Print the table; status 1 where a goal is missed."""
     parser = argparse.ArgumentParser(prog="benchmarks inference")
     parser.add_argument("--quick", action="store_true", help="fewer seeds and repeats")
-    quick = parser.parse_args(argv).quick
+    parser.add_argument("--plot", type=Path, help="draw the cost of a gradient over rows and latents into this file")
+    asked = parser.parse_args(argv)
     torch.set_num_threads(1)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     goals = Table()
-    table.rows(goals, quick)
-    for part in (typed, variational, large):
-        part.rows(goals, quick)
+    table.rows(goals, asked.quick)
+    for part in (typed, variational):
+        part.rows(goals, asked.quick)
+    large.rows(goals, asked.quick, asked.plot)
     print(f"\nload {os.getloadavg()[0]:.1f} at the end")
     return int(goals.missed)
 
