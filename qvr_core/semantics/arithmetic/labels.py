@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.arithmetic.broadcasting import SCALAR
+from collections.abc import Sequence
+
+from qvr_core.semantics.arithmetic.broadcasting import SCALAR, axes
 from qvr_core.semantics.language.spelling import closest, distance
 from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.scope.scope import ObjectEntry
+from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Constant, Expr, ValueType
-from qvr_core.semantics.types.program_codes import POSSIBLE_TYPO, UNKNOWN_LABEL
+from qvr_core.semantics.types.program_codes import HIDDEN_GLOBAL, POSSIBLE_TYPO, UNKNOWN_LABEL
 from qvr_core.semantics.types.spaces import Finite, Space, Unknown
-from qvr_core.syntax.tree import Arith, Literal, Name, Span, Variable
+from qvr_core.syntax.tree import Arith, Gather, Literal, Name, Span, Variable
+from qvr_core.syntax.walk import walk
 
 SHOWN = 5
 """Labels that a message lists."""
@@ -34,12 +39,23 @@ def labelled(name: Name, space: Space | None, ctx: StepContext) -> Expr | None:
     if not isinstance(space, Finite) or space.labels is None:
         return None
     if binds(name.text, ctx):
+        binding = ctx.find(name.text)
+        if name.text in space.labels and name.text not in ctx.indices and binding and not binding.type.indexed:
+            _note_hidden(name, space, ctx)
         return None
     if name.text in space.labels:
         return element(name.text, name.span, space, ctx)
     if ctx.scope.lookup(name.text) is None:
         _note_misspelt(name, space.labels, ctx)
     return None
+
+
+def _note_hidden(name: Name, space: Finite, ctx: StepContext) -> None:
+    label, place = f'"{name.text}"', ctx.scope.origin(name.span)
+    whole = f"`{space.nominal}`" if space.nominal else "this set"
+    message = f"`{name.text}` is the value of that name here; the element of {whole} is `{label}`"
+    fix = Fix(f"Change to `{label}`", (Edit(place, label),))
+    ctx.scope.report(HIDDEN_GLOBAL, message, place, fixes=(fix,))
 
 
 def quoted(tree: Literal, space: Space | None, ctx: StepContext) -> Constant | None:
@@ -82,6 +98,29 @@ def _in_quotes(label: str, tree: Literal) -> str:
 def _listed(labels: tuple[str, ...]) -> str:
     shown = ", ".join(f"`{label}`" for label in labels[:SHOWN])
     return shown if len(labels) <= SHOWN else f"{shown} and {len(labels) - SHOWN} more"
+
+
+def only_as_label(name: str, trees: Sequence[Arith], ctx: StepContext) -> bool:
+    """Whether a name that the step binds stands in it only where it is an element: `let level[f : F] = z[f, level]`."""
+    nodes = [node for tree in trees for node in walk(tree)]
+    labels = {
+        id(index)
+        for node in nodes
+        if isinstance(node, Gather) and isinstance(node.base, Variable) and node.base.name.text != name
+        for index, own in zip(node.indices, _sets(node.base.name.text, ctx), strict=False)
+        if isinstance(index, Variable) and index.name.text == name and own is not None and name in own
+    }
+    return bool(labels) and all(
+        id(node) in labels for node in nodes if isinstance(node, Variable) and node.name.text == name
+    )
+
+
+def _sets(name: str, ctx: StepContext) -> list[tuple[str, ...] | None]:
+    """The labels of each set that a bound value runs over."""
+    found = None if (binding := ctx.find(name)) is None else axes(binding.type)
+    entries = [None if own is None else ctx.scope.lookup(set_of(own)) for _, own in found or []]
+    spaces = [entry.space.space if isinstance(entry, ObjectEntry) else None for entry in entries]
+    return [space.labels if isinstance(space, Finite) else None for space in spaces]
 
 
 def binds(name: str, ctx: StepContext) -> bool:

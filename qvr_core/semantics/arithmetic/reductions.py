@@ -146,20 +146,39 @@ def sized_by_sets(
     function: BuiltinFunction, args: Sequence[Expr], trees: Sequence[Arith], ctx: StepContext
 ) -> ValueType:
     """The type of `zeros(S, 3)`: an axis for each set, a nameless one for each number."""
-    sets = [unbound_set(tree, ctx) for tree in trees]
-    if function.name not in OF_SETS or not any(sets) or (function.name == "arange" and len(args) > 1):
+    if function.name not in OF_SETS or (function.name == "arange" and len(args) > 1):
         return data_like([arg.type for arg in args])
-    found: list[Axis] = []
-    for space, arg in zip(sets, args, strict=True):
-        if space is None and not (isinstance(arg, Constant) and isinstance(arg.value, int)):
-            return data_like([each.type for each in args])
-        found.append((int(arg.value), None) if space is None and isinstance(arg, Constant) else _axis(space, ctx))
-    return with_axes(found * 2 if function.name == "eye" and len(found) == 1 else found, REAL_LINE, like=())
+    found: list[Axis | None] = []
+    for tree, arg in zip(trees, args, strict=True):
+        space = unbound_set(tree, ctx)
+        found.append(_axis(space, ctx) if space is not None else _counted(function.name, tree, arg, ctx))
+    known = [axis for axis in found if axis is not None]
+    if len(known) < len(found):
+        return data_like([arg.type for arg in args])
+    if function.name == "eye" and len(known) == 1:
+        known *= 2
+    # one nameless axis is a vector, as in a list of numbers
+    return (
+        from_axes(known, 0, like=())
+        if known[0][1] is None and len(known) == 1
+        else with_axes(known, REAL_LINE, like=())
+    )
 
 
-def _axis(space: Finite | None, ctx: StepContext) -> Axis:
-    if space is None:
-        return None, None
+def _counted(name: str, tree: Arith, arg: Expr, ctx: StepContext) -> Axis | None:
+    """The axis that a number says; None where data decide it, or where it is none, which is reported."""
+    if isinstance(arg, Constant) and not isinstance(arg.value, str):
+        if arg.value >= 0 and arg.value == int(arg.value):
+            return int(arg.value), None
+        message = f"`{name}` takes sets and whole numbers from 0, and this is {arg.value:g}"
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, tree.span)
+    elif not is_data(arg.type) and axes(arg.type):
+        message = f"`{name}` takes sets and whole numbers, and {words(tree, 'this')} has many numbers"
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, tree.span)
+    return None
+
+
+def _axis(space: Finite, ctx: StepContext) -> Axis:
     ctx.plates.update(name for name in (space.nominal,) if name is not None)
     return space.size, space.nominal
 

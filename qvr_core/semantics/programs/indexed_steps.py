@@ -12,6 +12,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_axes,
 )
 from qvr_core.semantics.arithmetic.indices import Lag, lags, mentions, running
+from qvr_core.semantics.arithmetic.labels import only_as_label
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arithmetic.own_reads import check_alike, check_elements, reads_itself
 from qvr_core.semantics.arithmetic.ranges import range_of
@@ -86,11 +87,11 @@ def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
     """`let name[i : I] = e`, several names by a pattern, recursions with `from`."""
     names, told = step.pattern.names, len(ctx.scope.diagnostics)
     trees = entries_of(step.value, names, ctx)
-    own = {name.text: name for name in names}
+    own = {name.text: name for name in names if not only_as_label(name.text, trees, ctx)}
     behind = _behind(trees, step, ctx)
     recursive = any(mentions(tree, own) - _above(at, names) for at, tree in enumerate(trees))
     chain = next(iter(behind), None)
-    later = [{name.text for name in names[at:]} for at in range(len(names))]
+    later = [{name.text for name in names[at:]} & own.keys() for at in range(len(names))]
     circle = any(reads_itself([tree], rest, step.binders, chain, ctx) for tree, rest in zip(trees, later, strict=True))
     with running(step.binders, behind, ctx) as indices:
         along = along_of(indices)
@@ -137,7 +138,8 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     trees, told = [arg.value for arg in step.draw.args or ()], len(ctx.scope.diagnostics)
     behind = _behind(trees, step, ctx)
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
-    circle = reads_itself(trees, {name.text}, step.binders, next(iter(behind), None), ctx)
+    own = {name.text} if not only_as_label(name.text, trees, ctx) else set[str]()
+    circle = reads_itself(trees, own, step.binders, next(iter(behind), None), ctx)
     if behind and (unread := _unread(family, space)) is not None:
         place = step.draw.name.span if step.space is None else step.space.span
         circle = refuse(unread, place, ctx.scope)
