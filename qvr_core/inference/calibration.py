@@ -26,6 +26,7 @@ from qvr_core.inference.mcmc import MCMC, NUTSKernel
 from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.inference.pointwise import Given
+from qvr_core.runtime.programs.chains.elements import written_out
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import InputProblem
@@ -155,7 +156,7 @@ def _compiled(
         return potential.one(dict(zip(names, given, strict=True))).plain_value_and_grad(position)
 
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), written_out():
             warnings.simplefilter("ignore")
             graph = recorded(density, q, *data[0])
     except Exception as error:

@@ -69,7 +69,7 @@ IN_ORDER = {
     ),
     "rates": "sample h[t : Time] <- Exponential(s + h[t - 1]) {option} from 0.5",
 }
-TAPED = ("a function", "its scale", "positive", "groups of a function", "a function of groups")
+TAPED = ("a function", "its scale", "positive", "groups of a function", "a function of groups", "entries of a vector")
 CHAINS = {**SOLVED, **IN_ORDER}
 DATA = {"y": torch.tensor(0.7, dtype=torch.float64)}
 

@@ -20,6 +20,7 @@ from qvr_core.inference.machine import elementwise, factorisations, gathers, red
 from qvr_core.inference.machine.build import address_of, available
 from qvr_core.inference.machine.lowering import Lowering, Unknown
 from qvr_core.inference.machine.source import Text, written
+from qvr_core.runtime.programs.chains.elements import written_out
 
 RULES = (elementwise, reductions, views, gathers, factorisations)
 """The modules whose import registers the operations."""
@@ -72,7 +73,8 @@ class NotCompiled(Exception):
 def text_of(function: ValueAndGrad, q: Tensor, graph: fx.GraphModule | None = None) -> tuple[Text, int]:
     """The loops of `function` at one chain's position (1, D) as text with its constants, and its width; `graph` where
     it is recorded already.  Raises `Unknown`."""
-    graph = recorded(function, q) if graph is None else graph
+    with written_out():
+        graph = recorded(function, q) if graph is None else graph
     if len(graph.graph.nodes) > MOST_OPERATIONS:
         raise Unknown(f"so large a graph ({len(graph.graph.nodes)} operations)")
     texts: list[Text] = []

@@ -101,6 +101,11 @@ UNARY = {
     "log": _of_argument(torch.log, lambda value, out: torch.reciprocal(value, out=out)),
     "log1p": _of_argument(torch.log1p, lambda value, out: torch.add(value, 1.0, out=out).reciprocal_()),
     "abs": _of_argument(torch.abs, lambda value, out: torch.sign(value, out=out)),
+    "above_zero": Unary(
+        lambda value: (value > 0.0).to(value.dtype),
+        lambda value, out: [partial(torch.gt, value, number(0.0, value.dtype, value.device), out=out)],
+        lambda value, out: out.zero_(),
+    ),
     "sin": _of_argument(torch.sin, lambda value, out: torch.cos(value, out=out)),
     "cos": _of_argument(torch.cos, lambda value, out: torch.sin(value, out=out).neg_()),
 }

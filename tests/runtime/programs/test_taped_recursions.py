@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from qvr_core import dsl
-from qvr_core.inference.mcmc.potential import ProgramPotential
-from qvr_core.runtime.programs.handlers import densities, substitute
+from qvr_core.inference.machine.density import text_of
+from qvr_core.inference.mcmc.potential import ProgramPotential, potential_of
+from qvr_core.runtime.programs.handlers import condition, densities, substitute
+from tests.inference.machine.interpreted import interpreted
 from tests.runtime.programs.recursions import data_and_latents, let_of, model_of, run
 
 LINES = {
@@ -33,12 +35,37 @@ LINES = {
         "let (u, v)[g : Group, t : Time] = (tanh(u[g, t - 1]) + w[g, t], u[g, t]^2 * b[g]) from (b[g], 0.0)",
         "(u, v)",
     ),
+    "a choice": ("let v[t : Time] = where(v[t - 1] > 0.3, a * v[t - 1], 1.0 - v[t - 1]^2) from a", "v"),
+    "a choice by data": (
+        "let v[t : Time] = where(y[t] < a, a * tanh(v[t - 1]), 0.3 * y[t] * v[t - 1]^2 + 0.2) from 0.5",
+        "v",
+    ),
+    "all comparisons": (
+        "let v[t : Time] = a * tanh(v[t - 1]) + (v[t - 1] >= y[t]) - (0.5 * v[t - 1] <= a) + (v[t - 1] == 1.0) "
+        "+ 0.5 * (v[t - 1] != 0.3) - 0.2 * (y[t] < v[t - 1]) from 1.0",
+        "v",
+    ),
+    "all places": ("let v[g : Group, t : Time] = tanh(sum(v[h, t - 1] for h : Group)) + w[g, t] from a", "v"),
+    "weighted places": (
+        "let v[t : Time, g : Group] = b[g] * sin(v[t - 1, g]) "
+        "- 0.1 * sum(b[h] * cos(v[t - 1, h]) * w[h, t] for h : Group) "
+        "+ mean(tanh(v[t - 1, h]) for h : Group) from b[g]",
+        "v",
+    ),
+    "places of the other": (
+        "let (u, v)[g : Group, t : Time] = (tanh(u[g, t - 1]) + w[g, t], "
+        "where(sum(u[h, t] for h : Group) > a, u[g, t], 0.5 * v[g, t - 1]) * b[g]) from (b[g], 0.1)",
+        "(u, v)",
+    ),
     "one that stays": ("let (u, v)[t : Time] = (u[t - 1], v[t - 1]^2 * u[t] + y[t]) from (0.2, a)", "(u, v)"),
 }
 LEFT = {
     "another place": ("let v[g : Group, t : Time] = tanh(a * v[0, t - 1]) + w[g, t] from a", "v"),
-    "a choice": ("let v[t : Time] = where(v[t - 1] > 0, a * v[t - 1], -v[t - 1]^2) from a", "v"),
-    "all places": ("let v[g : Group, t : Time] = tanh(sum(v[h, t - 1] for h : Group)) + w[g, t] from a", "v"),
+    "the greatest": ("let v[g : Group, t : Time] = tanh(max(v[h, t - 1] for h : Group)) + w[g, t] from a", "v"),
+    "a matrix": (
+        "let v[g : Group, t : Time] = tanh(sum(b[h] * b[g] * v[h, t - 1] for h : Group)) + w[g, t] from a",
+        "v",
+    ),
 }
 
 
@@ -114,12 +141,14 @@ def test_a_recorded_density_is_the_plain_one(time: int) -> None:
         torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
 
 
-def test_a_thousand_elements_leave_a_graph_of_few_operations() -> None:
+@pytest.mark.parametrize("name", ["ricker", "a choice", "all places"])
+def test_a_thousand_elements_leave_a_graph_of_few_operations(name: str) -> None:
     counts: list[int] = []
     for time in (16, 1024):
-        model = model_of(*LINES["ricker"], time)
-        _, latents = data_and_latents(1, time, 3)
-        output = model.execute(None, substitute(latents), densities(False)).output
+        model = model_of(*LINES[name], time)
+        data, latents = data_and_latents(1, time, 3)
+        read = {one: value for one, value in data.items() if one in model.wanted_data}
+        output = model.execute(None, condition(read), substitute(latents), densities(False)).output
         assert isinstance(output, Tensor)
         seen, pending = set[Any](), [output.grad_fn]
         while pending:
@@ -129,3 +158,22 @@ def test_a_thousand_elements_leave_a_graph_of_few_operations() -> None:
                 pending += [parent for parent, _ in node.next_functions]
         counts.append(len(seen))
     assert counts[1] == counts[0]
+
+
+@pytest.mark.parametrize("name", ["ricker", "a choice"])
+def test_more_elements_than_few_become_machine_code(name: str) -> None:
+    text = """
+object Time : FinSet 45
+program p : Time -> Real 1
+    sample a <- Uniform(0.0, 1.0)
+    {line}
+    observe x[t : Time] <- Normal(v[t], 1.0)
+    return a
+"""
+    model = dsl.loads(text.format(line=LINES[name][0])).morphism
+    potential = potential_of(model, None, {"x": torch.linspace(0.0, 1.0, 45)})
+    q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
+    wanted = potential.plain_value_and_grad(q)
+    value, gradient = interpreted(*text_of(potential.plain_value_and_grad, q))(q[0].numpy())
+    torch.testing.assert_close(torch.tensor(value, dtype=torch.float64), wanted[0][0])
+    torch.testing.assert_close(torch.as_tensor(gradient), wanted[1][0])

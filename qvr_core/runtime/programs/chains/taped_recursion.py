@@ -5,7 +5,8 @@ What reads no earlier element is computed for all elements at once; the rest bec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -14,21 +15,33 @@ from torch import Tensor
 from qvr_core.runtime.loops.engine import run_program
 from qvr_core.runtime.loops.loop import Loop, loop_of
 from qvr_core.runtime.loops.primitives import BINARY, UNARY
-from qvr_core.runtime.loops.tape import BinaryOp, Operand, Tape, UnaryOp, shortened
+from qvr_core.runtime.loops.tape import BinaryOp, LinearOp, Operand, Tape, UnaryOp, shortened
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
-from qvr_core.runtime.programs.chains.elements import State, element_read
+from qvr_core.runtime.programs.chains.elements import State, element_read, is_written_out
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.indexed import full, size_of
 from qvr_core.runtime.values.cells import Cell, as_one
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.language.builtins import canonical
-from qvr_core.semantics.types.axes import axis_of
-from qvr_core.semantics.types.model import Arrange, Bound, Builtin, Constant, Expr, IndexedValue, RunningIndex, Window
+from qvr_core.semantics.types.axes import axis_of, indexed, set_of
+from qvr_core.semantics.types.model import (
+    Arrange,
+    Bound,
+    Builtin,
+    Constant,
+    Contract,
+    Expr,
+    IndexedValue,
+    RunningIndex,
+    Window,
+)
 from qvr_core.semantics.types.walk import operands, walk
 
 FEW = 40
 """Elements up to which a recorded graph has each operation of each of them: it may become machine code then."""
+MOST_WRITTEN = 3500
+"""Operations, over all elements, that are recorded one by one for machine code: more would take it too long."""
 LONGEST = 400
 """Operations of the longest tape."""
 MOST_POWER = 8
@@ -36,21 +49,27 @@ MOST_POWER = 8
 
 @dataclass(frozen=True)
 class Item:
-    """What is known for all elements; axis k of the step's indices is axis `order[k]` of its value."""
+    """What is known for all elements; axis k of the step's indices is axis `order[k]` of its value, which lacks those
+    where it is None."""
 
     value: Evaluate
-    order: tuple[int, ...]
+    order: tuple[int | None, ...]
 
     def cell(self, frame: Frame, shape: Sequence[int]) -> Cell | None:
         """The value for all elements, (B, *shape); None where it has further axes."""
         cell = as_one(self.value(frame))
-        if cell.rank > len(shape):
+        places = [at for at in self.order if at is not None]
+        if cell.rank > len(places):
             return None
-        own = [0] * len(shape)
+        own = [0] * len(places)
         for size, at in zip(shape, self.order, strict=True):
-            own[at] = size
+            if at is not None:
+                own[at] = size
         value, rows = full(cell.value, own, cell.rows), int(cell.rows)
-        return Cell(value.permute(*range(rows), *(at + rows for at in self.order)), cell.rows)
+        value = value.permute(*range(rows), *(at + rows for at in places))
+        for axis, at in enumerate(self.order):
+            value = value.unsqueeze(axis + rows) if at is None else value
+        return Cell(value.expand(*value.shape[:rows], *shape), cell.rows)
 
 
 @dataclass(frozen=True)
@@ -63,6 +82,13 @@ class TapedRecursion:
     states: tuple[State, ...]
     axis: int
     lag: int
+    dtype: list[torch.dtype]
+    """That of the run, which the matrices of sums over other axes are of."""
+    operations: int
+    """Of an element, as it is written."""
+
+    def _written_out(self, count: int) -> bool:
+        return is_written_out() and count * self.operations <= MOST_WRITTEN
 
     def solve(self, frame: Frame, first: Sequence[Sequence[Cell]], sizes: Sequence[int]) -> list[Cell] | None:
         """All elements of each name; None where they are left to what goes element by element.
@@ -70,7 +96,7 @@ class TapedRecursion:
         `first` are the first elements of each name, with an axis of length 1 for them.
         """
         count = sizes[self.axis] - self.lag
-        if count < 1 or (recording() and (count <= FEW or in_transform())):
+        if count < 1 or (recording() and (count <= FEW or in_transform() or self._written_out(count))):
             return None
         shape = tuple(count if at == self.axis else size for at, size in enumerate(sizes))
         early = [cell for cells in first for cell in cells]
@@ -84,6 +110,8 @@ class TapedRecursion:
         dtype = precision()
         for cell in cells:
             dtype = torch.promote_types(dtype, cell.value.dtype)
+
+        self.dtype[0] = dtype
 
         def laid(cell: Cell) -> Tensor:
             """(T, B, others) of (B, *sizes)."""
@@ -111,6 +139,13 @@ class TapedRecursion:
         return made
 
 
+def _reduced(expr: Builtin, body: Expr) -> str | None:
+    """The axis of a sum over an index; None where it is over something else."""
+    found = body.type.indexed
+    name = found[-1] if found and tuple(found[:-1]) == tuple(expr.type.indexed) else None
+    return name if name is not None and indexed(name) else None
+
+
 class _Unsupported(Exception):
     """The recursion does something that a tape does not know."""
 
@@ -133,7 +168,9 @@ def taped(
         tape = writer.finished()
     except _Unsupported:
         return None
-    return TapedRecursion(names, loop_of(tape), writer.given, tuple(writer.states), at, indices[at].lag)
+    written = sum(isinstance(part, Builtin | Contract) for value in values for part in walk(value, operands))
+    made = loop_of(tape), writer.given, tuple(writer.states)
+    return TapedRecursion(names, *made, at, indices[at].lag, writer.dtype, written)
 
 
 @dataclass
@@ -148,6 +185,7 @@ class _Writer:
     given: list[Item] = field(default_factory=list[Item])
     states: dict[State, int] = field(default_factory=dict[State, int])
     now: dict[str, int] = field(default_factory=dict[str, int])
+    dtype: list[torch.dtype] = field(default_factory=lambda: [precision()])
 
     def __post_init__(self) -> None:
         self.axes = tuple(axis_of(getattr(index.space, "nominal", None), index.name) for index in self.indices)
@@ -167,9 +205,13 @@ class _Writer:
         match expr:
             case Window():
                 return self._read(expr)
-            case Arrange(base=base, axes=order) if None not in order:
-                return self.operand(base, axes)
-            case Builtin(keywords=()) if sorted(map(str, expr.type.indexed)) == sorted(self.axes):
+            case Arrange(base=base):
+                return self.operand(base, base.type.indexed)
+            case Contract():
+                return self._contracted(expr)
+            case Builtin(function="sum" | "mean", args=(body,), keywords=()) if _reduced(expr, body) is not None:
+                return self._reduced(expr, body)
+            case Builtin(keywords=()) if set(expr.type.indexed) <= set(self.axes) and len(self.axes) > 1:
                 return self._pointwise(canonical(expr.function), expr.args, expr.type.indexed)
             case Builtin(keywords=()) if len(self.axes) == 1:
                 return self._pointwise(canonical(expr.function), expr.args, self.axes)
@@ -196,7 +238,11 @@ class _Writer:
         return shortened(self.tape)
 
     def _item(self, expr: Expr, axes: tuple[str | None, ...]) -> int:
-        self.given.append(Item(compile_expr(expr, self.parts), tuple(axes.index(axis) for axis in self.axes)))
+        if not set(axes) <= set(self.axes):
+            raise _Unsupported
+        own = axes[len(axes) - len(expr.type.indexed) :] if expr.type.indexed else axes
+        order = tuple(own.index(axis) if axis in own else None for axis in self.axes)
+        self.given.append(Item(compile_expr(expr, self.parts), order))
         self.tape.items.append(self.tape.slot(self.width))
         return self.tape.items[-1]
 
@@ -212,9 +258,84 @@ class _Writer:
             raise _Unsupported
         return self._state(name, back) if back else self.now[name]
 
+    # ------------------------------------------------------------ sums over other indices
+
+    def _contracted(self, expr: Contract) -> int:
+        """A product summed over indices that the step does not have."""
+        gone = dict.fromkeys(axis for axes in expr.axes for axis in axes if axis not in expr.result)
+        if any(axis not in self.axes for axis in expr.result):
+            raise _Unsupported
+        with self._instead(gone):
+            product, *others = [self.operand(one, axes) for one, axes in zip(expr.factors, expr.axes, strict=True)]
+            for other in others:
+                product = self._binary("mul", product, other)
+            return self._summed(product, gone)
+
+    def _reduced(self, expr: Builtin, body: Expr) -> int:
+        gone = dict.fromkeys([str(_reduced(expr, body))])
+        with self._instead(gone):
+            total = self._summed(self.operand(body, body.type.indexed), gone)
+            count = self._size(next(iter(gone)))
+        return total if expr.function == "sum" else self._binary("mul", total, 1.0 / count)
+
+    @contextmanager
+    def _instead(self, gone: Iterable[str]) -> Generator[None]:
+        """Indices of sums in the place of the step's own over the same sets, which may not stand beside them."""
+        before = self.axes
+        for axis in gone:
+            free = [at for at, own in enumerate(self.axes) if at != self.at and set_of(own) == set_of(axis)]
+            if len(free) != 1 or not set_of(axis):
+                raise _Unsupported
+            self.axes = (*self.axes[: free[0]], axis, *self.axes[free[0] + 1 :])
+        try:
+            yield
+        finally:
+            self.axes = before
+
+    def _size(self, axis: str) -> int:
+        return size_of(self.indices[self.axes.index(axis)].space)
+
+    def _summed(self, slot: Operand, gone: Iterable[str]) -> int:
+        """The sum along some axes, the same for all elements along them: a product with a matrix of zeros and ones."""
+        if not isinstance(slot, int):
+            raise _Unsupported
+        matrix = torch.ones(1, 1)
+        for at, axis in enumerate(self.axes):
+            if at != self.at:
+                size = self._size(axis)
+                matrix = torch.kron(matrix, torch.ones(size, size) if axis in gone else torch.eye(size))
+        out = self._out()
+        self.tape.ops.append(LinearOp(out, (slot,), ((0, self.width),), bias=False))
+        self.tape.parameters.append(lambda: (matrix.to(self.dtype[0]), None))
+        return out
+
+    # ------------------------------------------------------------ numbers
+
+    def _choice(self, condition: Operand, first: Operand, second: Operand) -> int:
+        """c · x + (1 − c) · y, which is x or y."""
+        if not isinstance(condition, int):
+            raise _Unsupported
+        kept = self._binary("mul", condition, first)
+        return self._binary("add", kept, self._binary("mul", self._binary("sub", 1.0, condition), second))
+
+    def _compared(self, function: str, left: Operand, right: Operand) -> int:
+        """1 where it is so, else 0."""
+        if function in ("lt", "ge"):
+            left, right = right, left
+        above = self._unary("above_zero", self._binary("sub", left, right))
+        return above if function in ("gt", "lt") else self._binary("sub", 1.0, above)
+
     def _pointwise(self, name: str, args: Sequence[Expr], axes: tuple[str | None, ...]) -> int:
         values = [self.operand(arg, axes) for arg in args]
         match name, values:
+            case "where", [condition, first, second]:
+                return self._choice(condition, first, second)
+            case "gt" | "lt" | "ge" | "le", [left, right]:
+                return self._compared(name, left, right)
+            case "eq" | "ne", [left, right]:
+                below, above = self._compared("le", left, right), self._compared("ge", left, right)
+                both = self._binary("mul", below, above)
+                return both if name == "eq" else self._binary("sub", 1.0, both)
             case "neg", [operand]:
                 return self._binary("mul", operand, -1.0)
             case "div", [left, float(number)] if number:
