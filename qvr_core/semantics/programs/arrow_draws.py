@@ -54,7 +54,8 @@ def check_arrow_draw(draw: Draw, site: str, ctx: StepContext, front: Sequence[Ax
     origin = ctx.scope.origin(draw.span)
     if not trees:
         rows = not _ignores_input(arrow, draw, ctx)
-        arrow = _on_input(arrow, draw, ctx) if rows else arrow
+        # what is unknown may as well be a family, which reads no input
+        arrow = _on_input(arrow, draw, ctx) if rows and not isinstance(arrow, Damaged) else arrow
         return _over(ArrowDraw(arrow=arrow, args=None, origin=origin), front, rows, ctx)
     args = with_events(arrow.domain.space, [_argument(tree, ctx) for tree in trees])
     arrow = fitted(arrow, args, trees, draw.name.text, ctx)
