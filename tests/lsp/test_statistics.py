@@ -82,7 +82,6 @@ async def test_a_program_in_an_editor(editor: Editor, path: Path) -> None:
     hints = await editor.request("textDocument/inlayHint", {**document, "range": whole})
     lines = text.splitlines()
     places = [(int(hint["position"]["line"]), int(hint["position"]["character"])) for hint in hints]
-    assert places
     assert all(character <= len(lines[line]) for line, character in places)
 
     drawn: dict[str, Any] = await editor.request("qvr/diagram", {**document, "name": name.text})
