@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, is_data, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.data_uses import check_uses
 from qvr_core.semantics.arithmetic.elementwise import Check, words
@@ -12,7 +14,7 @@ from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
 from qvr_core.semantics.types.model import Bound, Constant, Data, Expr, Index, ValueType
-from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, INDEX_NOT_INTEGER
+from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, INDEX_NOT_INTEGER, UNKNOWN_LABEL
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Real, Seq, Unknown
 from qvr_core.semantics.types.subspace import fit
 from qvr_core.syntax.tree import Arith, Gather, Literal, Span, Variable
@@ -27,7 +29,11 @@ def check_gather(expr: Gather, ctx: StepContext, check: Check) -> Expr:
     if ctx.indices:
         return _running(expr, base, ctx, check)
     sets = [*(name for _, name in runs), *[None] * len(expr.indices)]
-    indices = tuple(_label(tree, over, ctx) or check(tree, ctx) for tree, over in zip(expr.indices, sets, strict=False))
+    named = zip(expr.indices, sets, strict=False)
+    indices = tuple(
+        _label(tree, over, ctx) or _nameless(tree, at, runs, expr, base, ctx) or check(tree, ctx)
+        for at, (tree, over) in enumerate(named)
+    )
     origin = ctx.scope.origin(expr.span)
     for index, tree in zip(indices, expr.indices, strict=True):
         check_index(index, tree, ctx)
@@ -38,7 +44,11 @@ def _running(expr: Gather, base: Expr, ctx: StepContext, check: Check) -> Expr:
     """The same in a step whose indices run."""
     runs = [] if isinstance(base.type.space, Seq) else axes(base.type) or []
     sets = [name for _, name in runs if name is None or not indexed(name)]
-    found = {at: _label(tree, over, ctx) for at, (tree, over) in enumerate(zip(expr.indices, sets, strict=False))}
+    free = [(None, name) for name in sets]
+    found = {
+        at: _label(tree, over, ctx) or _nameless(tree, at, free, expr, base, ctx)
+        for at, (tree, over) in enumerate(zip(expr.indices, [*sets, *[None] * len(expr.indices)], strict=False))
+    }
     return gather(expr, base, {at: label for at, label in found.items() if label is not None}, ctx, check)
 
 
@@ -46,6 +56,22 @@ def _label(tree: Arith, over: str | None, ctx: StepContext) -> Expr | None:
     """An index that names an element of the set that the axis runs over (`u[dog]`); bound names hide labels."""
     entry = ctx.scope.lookup(over) if over is not None and isinstance(tree, Variable | Literal) else None
     return label_at(tree, entry.space.space if isinstance(entry, ObjectEntry) else None, ctx)
+
+
+def _nameless(
+    tree: Arith, at: int, runs: Sequence[Axis], expr: Gather, base: Expr, ctx: StepContext
+) -> Constant | None:
+    """A text in quotes where no set says which element it is: a mistake, and what stands for it then."""
+    if not isinstance(tree, Literal) or not isinstance(tree.value, str) or isinstance(base.type.space, Unknown):
+        return None
+    known = bool(runs) or not (is_data(base.type) or isinstance(base.type.space, Seq))
+    if known and (at >= len(runs) or runs[at][1] is not None):
+        return None
+    what = words(expr.base, "the value")
+    message = f"no set says which element of {what} `{tree.value}` is"
+    advice = "its elements are numbered from 0" if known else "declare over which set it runs"
+    ctx.scope.report(UNKNOWN_LABEL, f"{message}: {advice}", tree.span)
+    return Constant(type=ValueType(Unknown()), origin=ctx.scope.origin(tree.span), value=0)
 
 
 def check_index(index: Expr, tree: Arith, ctx: StepContext) -> None:

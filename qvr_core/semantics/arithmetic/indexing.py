@@ -11,6 +11,7 @@ from qvr_core.semantics.arithmetic.data_uses import check_uses
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.arithmetic.indices import Shift, index_value, length, mentions, shift_of
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
+from qvr_core.semantics.scope.unsupported import refuse_sequence
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
 from qvr_core.semantics.types.model import Constant, Data, Expr, Index, IndexValue, ValueType, Window
@@ -197,6 +198,9 @@ def _declared_numbers(index: Expr, ctx: StepContext) -> Binding | None:
 
 def _of_unknown(expr: Gather, base: Expr, places: Sequence[Place], ctx: StepContext) -> Expr:
     """What data decide: the indices are all the axes that it has."""
+    if isinstance(base.type.space, Seq):
+        what = f"`{ctx.text[expr.base.span.start : expr.base.span.end]}[…]`"
+        refuse_sequence(what, bool(base.type.indexed), expr.span, ctx.scope)
     if isinstance(base.type.space, Unknown | Seq):
         return replace(base, type=ValueType(Unknown(), rows=base.type.rows))
     picked = [place.picked or _as_value(place, ctx) for place in places]

@@ -105,7 +105,9 @@ def _spaces(tree: Arith, ctx: StepContext) -> Iterator[Space | None]:
 def _report_unknown_axes(args: Sequence[Expr], trees: Sequence[Arith], ctx: StepContext) -> None:
     """A draw for each element of some axes, where an argument does not say what it runs over."""
     for arg, tree in zip(args, trees, strict=True):
-        what = words(tree, "this argument")
+        what, place = words(tree, "this argument"), ctx.scope.origin(tree.span)
+        if any(told.code is UNSUPPORTED and told.place == place for told in ctx.scope.diagnostics):
+            return
         if any(isinstance(space, Seq) for space in _spaces(tree, ctx)):
             message = f"{what} holds a sequence for each element: a draw from an arrow for each of several sequences "
             ctx.scope.report(UNSUPPORTED, message + "reads them as the program's input", tree.span)

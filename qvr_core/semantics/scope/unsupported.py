@@ -22,3 +22,11 @@ def refuse(construct: str, span: Span, scope: Scope) -> bool:
     if what is not None:
         scope.report(UNSUPPORTED, f"{what} is not part of this version yet", span)
     return what is not None
+
+
+def refuse_sequence(what: str, each: bool, span: Span, scope: Scope) -> None:
+    """`text[i]` of sequences, one for each element, or `x[0]` of one: neither has a meaning among indices yet."""
+    message = f"{what} holds a sequence for each element: only a program whose input they are reads several sequences"
+    if not each:
+        message = f"{what} is an element of a sequence, which no step with indices reads: take it in a step of its own"
+    scope.report(UNSUPPORTED, message, span)
