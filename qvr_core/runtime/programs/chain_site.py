@@ -22,6 +22,7 @@ from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite, Terms
 from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.programs.site_shapes import entries_of
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.precision import precision
@@ -77,13 +78,17 @@ def resting(unused: Tensor) -> Tensor:
 
 
 class ChainSite(FamilySite):
-    """A site with a lag: values (B, *sizes, …), one axis for each index of the step, then those of one element."""
+    """A site with a lag: values (B, *sizes, …), one axis for each index of the step, then those of one element.
+
+    Entries that are drawn one by one (`v[t : Time] : Real 2 <- Normal(…)`) stand behind the indices in `sizes`.
+    """
 
     def __init__(self, site: Site, kind: SiteKind, program: str, parts: Parts) -> None:
         assert site.chain is not None
         chain: Chain = site.chain
         super().__init__(site, kind, program, parts)
-        self.sizes = tuple(indexed.size_of(index.space) for index in chain.indices)
+        self.entries = entries_of(site, self.facts)
+        self.sizes = (*(indexed.size_of(index.space) for index in chain.indices), *self.entries)
         self.axis = chain.at
         self.index = chain.indices[chain.at].name
         self.lag = chain.indices[chain.at].lag
@@ -200,18 +205,20 @@ class ChainSite(FamilySite):
 
     def along_last(self, value: Tensor) -> Tensor:
         """(B, *sizes, …) with the axis of the chain behind those of the other indices."""
-        return value.movedim(self.axis + 1, len(self.sizes))
+        return value.movedim(self.axis + 1, len(self.sizes) - len(self.entries))
 
     def in_place(self, value: Tensor) -> Tensor:
         """The inverse of `along_last`."""
-        return value.movedim(len(self.sizes), self.axis + 1)
+        return value.movedim(len(self.sizes) - len(self.entries), self.axis + 1)
 
     def start_parameters(self, frame: Frame) -> tuple[Tensor, ...]:
         """The parameters of the first elements, with an axis of length 1 for them behind the others."""
         assert self.start is not None
         aligned = self.start.align(frame, self.event, None)
-        cells = {name: (Cell(cell.value.unsqueeze(-1 - own), cell.rows), own)
-                 for name, (cell, own) in aligned.cells.items()}  # fmt: skip
+        cells: dict[str, tuple[Cell, int]] = {}
+        for name, (cell, own) in aligned.cells.items():
+            behind = own + min(len(self.entries), cell.rank - own)
+            cells[name] = Cell(cell.value.unsqueeze(-1 - behind), cell.rows), own
         return replace(aligned, cells=cells).canonical(len(self.sizes))
 
     # ------------------------------------------------------------ draws
@@ -267,11 +274,18 @@ class ChainSite(FamilySite):
             return [(value, torch.zeros_like(value)) for value in self.first_values(frame)]
         parameters = self.start_parameters(frame)
         found: list[tuple[Tensor, Tensor]] = []
-        others = tuple(size for at, size in enumerate(self.sizes) if at != self.axis)
+        count = len(self.sizes) - len(self.entries)
+        others = tuple(size for at, size in enumerate(self.sizes[:count]) if at != self.axis)
         for at in range(self.lag):
             used = None if noise is None else self.along_last(noise.narrow(axis, at, 1))
             if used is None:
-                shape = (frame.rows, *others, 1, *(self.start_family.noise_event(parameters, self.event) or ()))
+                shape = (
+                    frame.rows,
+                    *others,
+                    1,
+                    *self.entries,
+                    *(self.start_family.noise_event(parameters, self.event) or ()),
+                )
                 used = self.start_family.fresh_noise(shape, frame.request.generator, parameters)
             value = self.start_family.value_of(used, parameters)
             found.append((self.in_place(value), self.in_place(used)))

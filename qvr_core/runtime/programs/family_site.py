@@ -23,7 +23,7 @@ from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame, as_tensor
 from qvr_core.runtime.programs.limits import Limits
-from qvr_core.runtime.programs.site_shapes import event_free, event_shape, plate_shape, sizes
+from qvr_core.runtime.programs.site_shapes import entry_batch, event_free, event_shape, plate_shape, sizes
 from qvr_core.runtime.programs.site_terms import Terms, fitted_option
 from qvr_core.runtime.values.arrow import NoiseSpec
 from qvr_core.runtime.values.cells import Cell, as_one, lead
@@ -129,9 +129,7 @@ class FamilySite:
     def _widened(self, batch: tuple[int, ...]) -> tuple[int, ...]:
         site = self.site
         if site.ascription is Ascription.VALUE and event_free(self.facts, self.space):
-            shape = sizes(site.ascribed.space) if site.ascribed is not None else ()
-            if shape != (1,) and all(size == 1 for size in batch):
-                batch = shape
+            batch = entry_batch(site, batch)
         if site.ascription is Ascription.ROW_DRAWS:
             return self.plate if all(size == 1 for size in batch) else batch
         wide = self.plate

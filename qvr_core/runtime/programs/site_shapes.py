@@ -47,3 +47,18 @@ def event_shape(rank: int, site: Site, space: Space | None) -> tuple[int, ...] |
 def event_free(family: Family, space: Space | None) -> bool:
     """True for a family of numbers whose site names a real space: the value has that shape."""
     return family.event == 0 and isinstance(space, Real)
+
+
+def entries_of(site: Site, family: Family) -> tuple[int, ...]:
+    """The entries of one element of a step with indices, where they are drawn one by one (`v[t : Time] : Real 2`)."""
+    named = site.ascription is Ascription.VALUE and site.ascribed is not None and site.ascribed.space
+    shape = sizes(named) if named and site.indices and event_free(family, named) else ()
+    return () if shape == (1,) else shape
+
+
+def entry_batch(site: Site, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The batch shape of draws of single numbers whose value is ascribed; `batch` is that of the arguments."""
+    shape = sizes(site.ascribed.space) if site.ascribed is not None else ()
+    plate = () if site.iid_over is None else sizes(site.iid_over.space)
+    laid = bool(site.indices) and bool(plate)
+    return (*plate, *shape) if shape != (1,) and (laid or all(size == 1 for size in batch)) else batch

@@ -21,6 +21,7 @@ from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.programs.ascriptions import ascribe, plates_over
 from qvr_core.semantics.programs.chains.along import along_of, laid_out, outside, outside_of
+from qvr_core.semantics.programs.chains.entries import by_entry, other_count, start_by_entry
 from qvr_core.semantics.programs.chains.first_elements import (
     check_start,
     entries_of,
@@ -50,10 +51,11 @@ from qvr_core.semantics.types.model import (
     ValueType,
 )
 from qvr_core.semantics.types.program_codes import (
+    AXES_MISMATCH,
     INDEX_MISMATCH,
     STEP_OPTION,
 )
-from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Unknown, product
+from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Real, Unknown, product
 from qvr_core.syntax.tree import (
     Arith,
     LetStep,
@@ -163,10 +165,13 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
         elif step.start is not None:
             ctx.locals[name.text] = unknown_binding(name, ctx)
         over = _event_set(family, space, options) if along.chain is None else None
-        drawn = outside_of(check_family(step.draw, family, over or options.over, ctx, along.axes))
+        inside = check_family(step.draw, family, over or options.over, ctx, along.axes)
+        entries = family.event == 0 and space is not None and _entries(space) > 1
+        drawn = outside_of(by_entry(inside) if entries else inside)
         drawn = replace(drawn, own_factors=int(over is not None))
         if not vectors:
             start = first_draw(step, along, ctx)
+            start = start_by_entry(start) if entries and start is not None else start
         elif is_data(drawn.type) and not is_data(element):
             whole = with_axes(along.plates, element.space or Unknown(), like=[drawn.type], event=element.event)
             drawn = replace(drawn, type=whole)
@@ -183,6 +188,8 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     else:
         decided = plates_over(drawn_as(kind), drawn, over, step.draw.name.span, options, ctx)
         options = replace(options, over=decided.over or drawn.event_set(ctx))
+    if entries and along.chain is not None and space is not None:
+        _check_entries(name, space, start, options, ctx)
     check_limits(family, options, ctx)
     check_option_axes(name.text, options, decided.type, ctx)
     if along.chain is not None and options.limits:
@@ -201,10 +208,30 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
 
 def _unread(family: Family, space: Named | None) -> str | None:
     """What a chain of such elements is called where it has no meaning yet."""
-    single = space is None or space.space == REAL_LINE or isinstance(space.space, Finite | Unknown)
-    if family.event > 1:
+    if family.event > 1 or (space is not None and isinstance(space.space, Real) and len(space.space.shape) > 1):
         return "chain of matrices"
-    return None if family.event or single else "chain of vectors"
+    plain = space is None or isinstance(space.space, Real | Finite | Unknown)
+    return None if family.event or plain else "chain of vectors"
+
+
+def _entries(space: Named) -> int:
+    """How many entries an element of a vector space has; 1 of anything else."""
+    shape = space.space.shape if isinstance(space.space, Real) else ()
+    return int(shape[0]) if len(shape) == 1 and isinstance(shape[0], int) else 1
+
+
+def _check_entries(
+    name: Name, space: Named, start: FamilyDraw | Sequence[Expr] | None, options: StepOptions, ctx: StepContext
+) -> None:
+    """Report first elements of another length, and an option that says something of single entries."""
+    wrong = None if start is None else other_count(start, _entries(space))
+    if wrong is not None:
+        message = f"`{name.text}` starts with other vectors than `{space.written}`"
+        ctx.scope.report(AXES_MISMATCH, message, wrong.origin)
+    option = options.noncentred or options.missing
+    if option is not None:
+        message = f"`{option.key.text}` needs entries with an index of their own: `{name.text}[…, k : K]`, not `: "
+        ctx.scope.report(STEP_OPTION, f"{message}{space.written}`", option.key.span)
 
 
 def _event_set(family: Family, space: Named | None, options: StepOptions) -> Named | None:

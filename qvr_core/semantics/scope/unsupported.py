@@ -10,7 +10,7 @@ from qvr_core.semantics.types.codes import UNSUPPORTED
 from qvr_core.syntax.tree import Span
 
 NOT_YET: dict[str, str] = {
-    "chain of vectors": "a chain of vectors that are drawn entry by entry (one with an index for their entries is)",
+    "chain of vectors": "a chain of ordered or otherwise constrained vectors that are drawn entry by entry",
     "chain of matrices": "a chain whose elements are matrices",
     "tuple": "a tuple in arithmetic",
 }
