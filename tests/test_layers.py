@@ -35,7 +35,7 @@ LAYERS = (
 ROOMS = {
     "semantics": ("types", "language", "scope", "arrows", "arithmetic", "deductions", "programs", "file"),
     "runtime": ("values", "families", "loops", "arrows", "tensors", "programs", "build"),
-    "runs": ("record", "client", "prepare", "figures", "fit", "worker"),
+    "runs": ("record", "client", "prepare", "figures", "fit", "worker", "python"),
 }
 MOST_MODULES = 25
 """In one folder."""

@@ -1,0 +1,1 @@
+"""What Python is given of a run."""

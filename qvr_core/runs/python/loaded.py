@@ -1,0 +1,86 @@
+"""A run read back into Python: the fitted module, its guide, the data it was fitted to, and its draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from qvr_core.analysis import Analyzer
+from qvr_core.inference.lifting import LiftedModel
+from qvr_core.inference.pointwise import Given
+from qvr_core.runs.fit.nuts import asked_of
+from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.record.settings import find_settings
+from qvr_core.runs.record.store import RunDirectory, RunStore
+from qvr_core.runs.worker import prediction
+from qvr_core.runs.worker.sampling import restored
+from qvr_core.runtime.programs.program import ProgramModule
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """What a run has left.
+
+    `model` has the fitted parameters, `guide` those of a fit by svi (None for nuts); `x` and `observations` are the
+    input and the data, as `model.log_joint(x, values)` and `Predictive` take them.
+    """
+
+    directory: RunDirectory
+    model: ProgramModule | LiftedModel
+    guide: nn.Module | None
+    x: Any
+    observations: Mapping[str, Any] = field(repr=False)
+
+    @cached_property
+    def posterior(self) -> Any:
+        """`posterior.nc` as an xarray `DataTree`: draws and kept lets with their labels, sampler statistics, pointwise
+        log likelihood, predictive draws, data.  ArviZ 1 takes it as it is.  Raises `DamagedFile`, and FileNotFoundError
+        where the run has no draws."""
+        import xarray
+
+        self.directory.check_posterior()
+        with xarray.open_datatree(self.directory.posterior, engine="h5netcdf") as tree:
+            return tree.load()
+
+    def samples(self) -> dict[str, Tensor]:
+        """{latent: (chains · draws, …)}, as `Predictive(posterior_samples=…)` takes them; lets follow from them."""
+        program = Given(self.model, self.x, self.observations).program
+        known = {*program.sites, *(name for name, _ in program.named_parameters())}
+        stored = self.posterior["posterior"].to_dataset().data_vars
+        named = {str(name): torch.from_numpy(draws.to_numpy()).flatten(0, 1) for name, draws in stored.items()}
+        return {name: draws for name, draws in named.items() if name in known}
+
+    def draw(self, count: int = 200, *, data: str | Path | None = None, seed: int = 0) -> dict[str, Tensor]:
+        """What `qvr sample` draws: observed and predicted steps, (count, …) by name, on the run's own data or on new
+        rows, `csv:new.csv`.  Raises `Refused`, `DataProblem`, `RuntimeProblem`."""
+        source = None if data is None else str(data)
+        return prediction.from_posterior(self.directory, count, seed, source, str(Path.cwd())).values
+
+    def __repr__(self) -> str:
+        run = self.directory
+        return f"LoadedRun({run.run_id}: {run.job().config.algorithm}, {run.status()})"
+
+
+def load_run(run: str = "last", folder: str | Path | None = None) -> LoadedRun:
+    """The run of that id, of a beginning of it, of a program's name, or the `last`.
+
+    Runs are looked for beside the nearest qvr.toml from `folder` (the working directory) up, else in `folder` itself.
+    Raises `NoSuchRun`; `Refused` where the run has neither draws nor a checkpoint.
+    """
+    here = Path.cwd() if folder is None else Path(folder).resolve()
+    settings = find_settings(here)
+    found = RunStore(here if settings is None else settings.parent).open(run)
+    job = found.job()
+    if job.config.algorithm == "svi":
+        fit = restored(found)
+        x, observations = fit.prepared.move(fit.prepared.train.batch(torch.arange(fit.prepared.train.rows)))
+        fit.model.eval()
+        return LoadedRun(found, fit.model, fit.guide, x, observations)
+    given = asked_of(prepare(job, Analyzer(job.text).snapshot())).given
+    return LoadedRun(found, given.model, None, given.x, given.observations)
