@@ -236,6 +236,32 @@ def function_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
     return prose(Code(to_text(node)) if node is not None else "", documentation(snapshot, symbol))
 
 
+def bound_text(statement: t.Statement, name: str) -> Prose:
+    """A parameter of a declared family or function, or what a line of its body binds."""
+    node = statement.header.unit.node
+    if not isinstance(node, t.FamilyHeader | t.DefHeader | t.DefDecl):
+        return ()
+    kind = "family" if isinstance(node, t.FamilyHeader) else "function"
+    for parameter in node.parameters:
+        if parameter.name.text == name:
+            text = statement.header.unit.text[parameter.span.start : parameter.span.end]
+            return prose(Code(text), f"Parameter of the {kind} `{node.name.text}`.")
+    step = next((child for child in statement.header.children if _binds(child.unit.node, name)), None)
+    return prose(Code(step.unit.text), f"Of the {kind} `{node.name.text}`.") if step is not None else ()
+
+
+def _binds(node: object, name: str) -> bool:
+    return isinstance(node, t.LetStep) and any(each.text == name for each in node.pattern.names)
+
+
+RULES_OF_FAMILIES = {
+    "density": "the log density of one element, −∞ outside of the support",
+    "draw": "one draw, made of draws from other families; without it the family is observed and sampled by NUTS only",
+    "cdf": "the probability of an element up to this one, for censoring and truncation",
+    "log_survival": "the log probability of an element above this one, for tails that 1 − cdf would lose",
+}
+
+
 PREDICTED = "drawn after the fit"
 
 

@@ -11,7 +11,9 @@ from qvr_core.ide.answers import Hover
 from qvr_core.ide.axes import let_type, type_text
 from qvr_core.ide.descriptions import (
     PREDICTED,
+    RULES_OF_FAMILIES,
     arrow_text,
+    bound_text,
     deduction_text,
     documentation,
     function_text,
@@ -124,6 +126,8 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
             return prose(
                 f"`{symbol.name}`: " + (f"an element of `{symbol.of}`" if symbol.of else "the name of a factor")
             )
+        case "operation" if found.statement.header.unit.keyword == "family" and symbol.name in RULES_OF_FAMILIES:
+            return prose(Heading(symbol.name, f": {RULES_OF_FAMILIES[symbol.name]}"))
         case "atom" | "rule":
             return prose(f"`{symbol.name}`: {symbol.kind} of this deduction")
         case "kind" if symbol.name in KEYWORDS:
@@ -141,10 +145,11 @@ def _program_of(snapshot: Snapshot, statement: Statement) -> m.Program | None:
 
 
 def _bound(snapshot: Snapshot, found: Found) -> Prose:
-    program = _program_of(snapshot, found.statement)
+    owner = next((each for each in snapshot.statements if each.uid == found.symbol.owner), found.statement)
+    program = _program_of(snapshot, owner)
     name = found.symbol.name
     if program is None:
-        return prose(f"`{name}`: {found.symbol.kind}")
+        return bound_text(owner, name) or prose(f"`{name}`: {found.symbol.kind}")
     if found.symbol.kind == "input":
         for item in program.inputs:
             if item.name == name:

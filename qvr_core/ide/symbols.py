@@ -154,8 +154,21 @@ def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occ
             return _label(statement, placed, name)
         case "operation":
             return Symbol("operation", name, statement.uid)
+        case "keyword" if (parameter := _parameter(snapshot, occurrence)) is not None:
+            return parameter
         case part:
             return Symbol(part, name, -1, occurrence.of or _owner_role(placed))
+
+
+def _parameter(snapshot: Snapshot, keyword: Occurrence) -> Symbol | None:
+    """The parameter of a family, function or template of the file that an argument names."""
+    called = statement_named(snapshot, keyword.of) if keyword.of else None
+    if called is None or called.header.unit.keyword not in ("family", "def", "program"):
+        return None
+    for occurrence in names_of(called.header.unit):
+        if occurrence.text == keyword.text and occurrence.part in ("parameter", "local-bind"):
+            return symbol_of(snapshot, called, called.header, occurrence)
+    return None
 
 
 def _bound(statement: Statement, name: str) -> Symbol | None:
@@ -256,13 +269,21 @@ def references(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
 
 
 def _scope(snapshot: Snapshot, symbol: Symbol) -> list[Statement]:
-    if symbol.owner < 0 or symbol.kind == "label":
+    if symbol.owner < 0 or symbol.kind in ("label", "input", "template") or _is_parameter(snapshot, symbol):
         return list(snapshot.statements)
     return [
         statement
         for statement in snapshot.statements
         if statement.uid == symbol.owner or any(placed.uid == symbol.owner for placed in units_of(statement))
     ]
+
+
+def _is_parameter(snapshot: Snapshot, symbol: Symbol) -> bool:
+    """Whether a local name is a parameter of a function of one line, which calls may name."""
+    return symbol.kind == "local" and any(
+        statement.header.uid == symbol.owner and isinstance(statement.header.unit.node, t.DefDecl)
+        for statement in snapshot.statements
+    )
 
 
 def _may_name(text: str, symbol: Symbol) -> bool:

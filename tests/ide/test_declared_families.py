@@ -11,6 +11,7 @@ from qvr_core.ide.edits.rename import rename
 from qvr_core.ide.hover import hover
 from qvr_core.ide.navigation import definition, find_references
 from qvr_core.ide.prose import markdown
+from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.syntax.source import Cursor
 from tests.ide.cases import applied, at, text_of
 
@@ -61,6 +62,74 @@ def test_signature_and_completion() -> None:
     assert found.active == 1
     assert "Skewed" in [item.label for item in complete(*at(TEXT.replace("a <- Skewed", "a <- $0Skewed")))]
     assert "shape" in [item.label for item in complete(*at(TEXT.replace("Skewed(m, 1.0)", "Skewed(m, $0)")))]
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        ("sca$0le=1.0", ["scale : Real 1 [low=0.0]", "Parameter of the family `Skewed`"]),
+        ("x - lo$0c", ["loc", "Parameter of the family `Skewed`"]),
+        ("= tw$0o *", ["let two = 2.0"]),
+        ("dens$0ity(x)", ["the log density of one element"]),
+        ("dra$0w =", ["one draw"]),
+    ],
+)
+def test_hover_inside_and_on_arguments(mark: str, words: list[str]) -> None:
+    answer = hover(*at(TEXT.replace(mark.replace("$0", ""), mark)))
+    assert answer is not None
+    for word in words:
+        assert word in markdown(answer.content)
+
+
+def labels(mark: str) -> list[str]:
+    return [item.label for item in complete(*at(TEXT.replace(mark.replace("$0", ""), mark)))]
+
+
+def test_completion_in_the_lines_of_a_family() -> None:
+    density = labels("density(x) = $0two")
+    assert density[:5] == ["loc", "scale", "shape", "two", "x"]
+    assert "exp" in density and "Normal" not in density
+    draw = labels("draw = $0loc")
+    assert {"loc", "scale", "two", "Normal", "Gamma"} <= set(draw)
+    assert "Skewed" not in draw and "x" not in draw
+
+
+def test_components_of_a_mixture_are_families() -> None:
+    text = TEXT.replace("Normal(m, 1.0)", "Mixture([0.3, 0.7], $0)")
+    assert {"Normal", "Skewed"} <= {item.label for item in complete(*at(text))}
+
+
+CALLED = """\
+object Row : FinSet 5
+family Shifted(loc, width : Real 1 [low=0.0]) : Real 1
+    density(x) = -((x - loc) / width)^2
+def line(x, slope = 1.0) = x * slope
+def bend(x, power = 2.0)
+    let y = x^power
+    return y
+program effects(G : Object, sd : Real = 1.0) : G -> G
+    sample u : G <- Normal(0.0, sd)
+    return u
+program p : Row -> Real 1
+    sample u <- effects(Row, sd=2.0)
+    sample slope <- Normal(0.0, 1.0)
+    let m = line(u, slope=slope) + bend(slope, power=3.0)
+    observe y : Row <- Shifted(m, width=1.0)
+    return u
+"""
+
+
+@pytest.mark.parametrize(
+    "mark", ["$0width :", "$0width=", "$0slope = 1", "$0slope=", "$0power =", "$0power=", "$0sd :", "$0sd="]
+)
+def test_a_parameter_is_renamed_where_arguments_name_it(mark: str) -> None:
+    name = mark[2:].split(maxsplit=1)[0].rstrip("=")
+    edits = rename(*at(CALLED.replace(mark[2:], mark, 1)), "renamed")
+    assert isinstance(edits, tuple)
+    text = applied(CALLED, edits)
+    assert f"renamed={'slope' if name == 'slope' else ''}" in text
+    assert f"{name}=" not in text
+    assert [each.message for each in analyse(text).diagnostics() if each.code.severity is Severity.ERROR] == []
 
 
 @pytest.mark.parametrize(

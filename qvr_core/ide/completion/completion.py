@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.draws import draws_offered, given_by_left, item_of_cell, scans_offered
+from qvr_core.ide.completion.families import rule_offered
 from qvr_core.ide.completion.indexing import indexed_name, indices_offered, over_offered, sets_offered
 from qvr_core.ide.completion.offers import (
     BEST,
@@ -27,13 +28,7 @@ from qvr_core.ide.completion.offers import (
     spaces_offered,
     values_offered,
 )
-from qvr_core.ide.completion.snippets import (
-    FAMILY_RULES,
-    OPERATIONS,
-    SNIPPETS,
-    STATEMENTS,
-    STEP_SNIPPETS,
-)
+from qvr_core.ide.completion.snippets import FAMILY_RULES, OPERATIONS, SNIPPETS, STATEMENTS, STEP_SNIPPETS
 from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of, space_of_text
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language_words import family_text, keyword_text, option_text
@@ -91,7 +86,7 @@ def _items(snapshot: Snapshot, place: Context) -> Items:
     elif place.start == "step":
         yield from _step(snapshot, place)
     elif place.start == "composition_rule":
-        yield from functions_offered(snapshot)
+        yield from rule_offered(snapshot, place)
     elif place.start in ("deduction_item", "lexicon_entry"):
         yield from _deduction(place)
 
@@ -193,7 +188,7 @@ def _header(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Item
 def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Items:
     role = _role(place)
     if bracket is not None and bracket.kind == "LPAR":
-        yield from parameters_offered(snapshot, bracket)
+        yield from parameters_offered(snapshot, place, bracket)
         return
     if role == "observed":
         yield from arrows_offered(snapshot, arrow_names(snapshot, place), None)
@@ -373,7 +368,7 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
             yield from _options(snapshot, place, bracket)
         case _ if bracket is not None and drawn:
             if not bracket.since:
-                yield from parameters_offered(snapshot, bracket)
+                yield from parameters_offered(snapshot, place, bracket)
             yield from _arithmetic(snapshot, place)
         case _ if place.last is not None and place.last.kind == "FROM":
             yield from families_offered(snapshot, place)

@@ -141,9 +141,11 @@ def _placeholders(family: Family) -> str:
     return ", ".join(f"${{{number}:{item.name}}}" for number, item in enumerate(wanted, 1))
 
 
-def parameters_offered(snapshot: Snapshot, bracket: Bracket) -> Items:
-    """The parameters of the family that is being called."""
+def parameters_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
+    """The parameters of the family that is being called; behind the weights of a mixture, families."""
     name = bracket.before.text if bracket.before is not None else ""
+    if name == MIXTURE and bracket.position:
+        yield from families_offered(snapshot, place)
     family = FAMILIES.get(name) or declared_facts(snapshot, name)
     for parameter in family.parameters if family is not None else ():
         yield Completion(parameter.name, "property", parameter.constraint, insert=f"{parameter.name}=", rank=GOOD)

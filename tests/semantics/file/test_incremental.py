@@ -204,6 +204,52 @@ def test_statistical_programs_under_edits(seed: int) -> None:
         assert told(analyzer.snapshot()) == told(Analyzer(text).snapshot()), f"step {step}\n{text}"
 
 
+FAMILIES = """\
+object Row : FinSet 5
+object School : FinSet 3
+family Skewed(loc, scale : Real 1 [low=0.0], shape = 0.0) : Real 1
+    let two = logistic(2.0, k=1.0)
+    density(x) = log(two) - log(scale) - 0.5 * ((x - loc) / scale)^2 + log(ndtr(shape * (x - loc) / scale))
+    draw = loc + scale * Normal(0, 1)
+def logistic(x, k = 1.0) = 1 / (1 + exp(-k * x))
+def bend(x, a)
+    let b = a * logistic(x)
+    return b
+program effects(G : Object, sd : Real = 1.0) : G -> G
+    sample tau <- HalfNormal(sd)
+    sample u : G <- Skewed(0.0, tau)
+    return u
+program p : Row -> Real 1
+    data school : Row -> School
+    sample a <- Skewed(0.0, scale=1.0, shape=2.0)
+    sample u <- effects(School, sd=2.0)
+    let m = bend(a, 0.5) + u[school]
+    observe y : Row <- Mixture([0.3, 0.7], Skewed(m, 1.0), Normal(0.0, scale=2.0))
+    return a
+"""
+
+FAMILY_WORDS = [
+    "Skewed", "Skewed(0.0, 1.0)", "Normal(0, 1)", "Mixture([0.5, 0.5], Skewed(0.0, 1.0), Skewed(1.0, 1.0))", "loc", "x",
+    "scale", "shape=1.0", " = 0.0", " [low=0.0]", " : Real 2", " : FinSet 3", "density(x) = -x\n", "    draw = loc\n",
+    "    cdf(x) = ndtr(x)\n", "def logistic(x) = x\n", "bend(", "effects(Row)", "sd=", "School", "(", ")", ",", "\n",
+    "family Skewed(a) : Real 1\n    density(x) = -x\n", "    let two = 1.0\n", "two", "u.tau", "#", "1.0", "    ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_declared_families_functions_and_templates_under_edits(seed: int) -> None:
+    rng = random.Random(3000 + seed)
+    text, analyzer = FAMILIES, Analyzer(FAMILIES)
+    for step in range(25):
+        if rng.random() < 0.25:
+            analyzer.edit(Cursor(0, 0), Cursor(10**9, 0), FAMILIES)
+            text = FAMILIES
+        start, end, new = random_edit(text, rng, FAMILY_WORDS, [FAMILIES])
+        analyzer.edit(position(text, start), position(text, end), new)
+        text = text[:start] + new + text[end:]
+        assert told(analyzer.snapshot()) == told(Analyzer(text).snapshot()), f"step {step}\n{text}"
+
+
 CHAIN = """\
 object R : FinSet 3
 program p : R -> Real 1
