@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from qvr_core.runs.record.data_checks import DATA_FILE
+from qvr_core.runs.record.fitted import UNRELIABLE
 from qvr_core.semantics.types.catalogue import CATALOGUE
 from tests.spec.cases import Case, problems, read_cases
 
@@ -36,9 +38,11 @@ def test_every_code_has_a_case(code: str) -> None:
 
 def test_the_index_of_the_pages_lists_every_code() -> None:
     index = (PAGES / "README.md").read_text(encoding="utf-8")
+    codes = (*CATALOGUE.values(), DATA_FILE, UNRELIABLE)
     missing = [
         code.name
-        for code in CATALOGUE.values()
+        for code in codes
         if f"| [`{code.name}`]({code.name}.md) | {code.severity.name.lower()} | {code.summary} |" not in index
     ]
     assert not missing
+    assert {path.stem for path in PAGES.glob("*.md")} == {"README", *(code.name for code in codes)}

@@ -212,14 +212,15 @@ def _is_parameter(name: str, ctx: StepContext) -> bool:
 def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: ArithCall, ctx: StepContext) -> Expr:
     """A deterministic arrow applied to values."""
     name = expr.func.text
-    if arrow.sort is Sort.SAMPLED and not _is_parameter(name, ctx):
+    drawn = arrow.sort is Sort.SAMPLED and not _is_parameter(name, ctx)
+    if drawn:
         message = f"`{name}` is a sampled arrow: draw from it with `sample … <- {name}(…)`"
         ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span, fixes=_drawn_instead(expr, ctx))
     origin = ctx.scope.origin(expr.span)
     if args:
         args = with_events(arrow.domain.space, args)
         arrow = fitted(arrow, args, trees, name, ctx)
-    elif not isinstance(arrow.domain.space, Unknown):
+    elif not drawn and not isinstance(arrow.domain.space, Unknown):
         ctx.scope.report(ARGUMENT_MISMATCH, f"`{name}` wants an argument, `{arrow.domain.written}`", expr.span)
     ctx.scope.stages += stages_of(arrow, ctx.scope)
     if args and not reads_all(arrow, args):

@@ -28,6 +28,8 @@ def read_prior(expr: ArrowExpr, scope: Scope) -> Prior | None:
     family = head.family
     if not _is_real(family):
         message = f"weights are real numbers, but {family.name} draws {support_words(family)}"
+        if family.improper:
+            message = f"{family.name} has no density that integrates to 1, so weights cannot be drawn from it"
         scope.report(UNEXPECTED_INIT, message, head.name.span)
         return None
     wanted = [parameter.name for parameter in family.parameters if parameter.default is None]
