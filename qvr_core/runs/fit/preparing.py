@@ -56,7 +56,7 @@ def chosen_steps(fit: SviFit, emit: Callable[[Event], None]) -> Choice:
 
 
 def _stays_on_torch(fit: SviFit) -> str | None:
-    if not isinstance(fit.prepared.train, Whole):
+    if not isinstance(fit.train, Whole):
         return "each sees a part of the rows"
     if fit.team.size > 1:
         return "several processes share them"

@@ -35,6 +35,7 @@ from qvr_core.runs.fit.optimizers import FUSED, OPTIMIZERS, learning_rate
 from qvr_core.runs.fit.prefetch import Ahead
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.prepare.parts_of_rows import Parts, parts_of
 from qvr_core.runs.prepare.prepare import Batch, Prepared
 from qvr_core.runs.prepare.row_terms import scaled_terms
 from qvr_core.runs.record.guide_names import GUIDES
@@ -91,7 +92,8 @@ class SviFit:
         self.learning_rate, self.schedule = self.config.learning_rate, self.config.schedule
         self.directory = RunDirectory.of(prepared.job)
         self.stop = stop
-        self.model = prepared.model
+        parts = parts_of(prepared)
+        self.train, self.model = (prepared.train, prepared.model) if parts is None else (parts, parts.model)
         self.guide = self._guide()
         self.parameters: list[nn.Parameter] = [
             p for p in (*self.model.parameters(), *self.guide.parameters()) if p.requires_grad
@@ -102,7 +104,7 @@ class SviFit:
         options: dict[str, Any] = {"fused": True} if kind in FUSED else {}
         self.optimizer = kind(self.parameters, lr=self.learning_rate, **options)  # pyright: ignore[reportCallIssue]
         self.objective = self._objective()
-        self.order = RowOrder(prepared.train.rows, self.config.batch_rows, self.config.seed, self.config.shuffle)
+        self.order = RowOrder(self.train.rows, self.config.batch_rows, self.config.seed, self.config.shuffle)
         if self.order.batch < self.team.size:
             raise _cannot_share(prepared, self.order.batch, self.team.size)
         self.bound = Bound(self.model, self.guide, self.objective)
@@ -124,7 +126,7 @@ class SviFit:
 
     def _objective(self) -> inference.ELBO | inference.IWAEBound:
         particles = self.config.particles
-        if isinstance(self.prepared.train, Records) and self.prepared.needs.statistical:
+        if isinstance(train := self.train, Records | Parts) and self.prepared.needs.statistical:
             if self.model.imputed:
                 name = self.model.imputed[0]
                 message = f"`{name}` fills in missing cells, each a latent of all rows: leave batch_size out"
@@ -133,7 +135,7 @@ class SviFit:
                 raise Refused("objective", f"{self.config.objective} needs all rows in each step: leave batch_size out")
             # a part of the rows is what is meant here
             warnings.filterwarnings("ignore", category=OtherLength)
-            whole = subsample(self.prepared.train.rows, scaled_terms(self.prepared))
+            whole = train.scaled if isinstance(train, Parts) else subsample(train.rows, scaled_terms(self.prepared))
             return inference.ELBO(particles, handlers=(whole,))
         return inference.ELBO(particles) if self.config.objective == "elbo" else inference.IWAEBound(particles)
 
@@ -161,7 +163,7 @@ class SviFit:
         rows = self.order.rows_of(step)
         own = self.team.share(rows)
         weight = len(own) * self.team.size / len(rows)
-        return self.prepared.move(self.prepared.train.batch(own, self.order.generator(step))), weight
+        return self.prepared.move(self.train.batch(own, self.order.generator(step))), weight
 
     def differentiate(self, step: int) -> float:
         """Leave the gradient of −ELBO per row of a step's batch in the parameters; that loss, over all processes.
@@ -331,7 +333,7 @@ class SviFit:
     def _batch_after(self, step: int, number: int) -> Batch:
         """The batch of a step that the fit does not make any more."""
         rows = self.order.rows_of(step + number)
-        return self.prepared.move(self.prepared.train.batch(rows, self.order.generator(step + number)))
+        return self.prepared.move(self.train.batch(rows, self.order.generator(step + number)))
 
     def _posterior(self) -> tuple[tuple[PosteriorRow, ...], list[Message], tuple[Check, ...], str | None]:
         """What the guide says of the latents that all rows share, what to tell of it, its checks, and a remark."""

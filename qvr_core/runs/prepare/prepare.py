@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -79,6 +79,9 @@ class Prepared:
     description: str
     memory: int
     """Bytes that the run is estimated to need."""
+    written: Needs | None = None
+    """The needs before the sizes of open sets were known, where data are laid along declared sets."""
+    known: Mapping[str, KnownSet] = field(default_factory=dict[str, KnownSet])
 
     @property
     def text(self) -> bool:
@@ -166,7 +169,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
             data = _table(job, program, needs, room)
     return Prepared(
         job, snapshot, program, needs, model, device, data.train, data.held_out, data.baselines, data.description,
-        needed.total,
+        needed.total, None if typed is None else written, known,
     )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ latents are.  What reads latents alone counts once.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -61,13 +62,29 @@ def row_terms(model: ProgramModule, observations: Mapping[str, Tensor]) -> froze
     if count < 2:
         return reading
     halves = [{name: value[part] for name, value in whole.items()} for part in (slice(0, None, 2), slice(1, None, 2))]
-    with torch.random.fork_rng(), _in_double(model) as exact, torch.no_grad():
+    return adding_up((model, whole), [(model, half) for half in halves])
+
+
+Seen = tuple[ProgramModule, Mapping[str, Any]]
+"""A program, and the rows that it is built for."""
+
+
+def adding_up(whole: Seen, halves: Sequence[Seen]) -> frozenset[str]:
+    """The sites whose log density on some rows is the sum of those on two halves of them.
+
+    Raises `Refused` for a site that depends on the rows and is no sum over them.
+    """
+    reading = frozenset(reading_data(whole[0].program))
+    seen = [(model, {name: _double(value) for name, value in rows.items()}) for model, rows in (whole, *halves)]
+    with torch.random.fork_rng(), ExitStack() as stack, torch.no_grad():
         torch.manual_seed(0)
+        exact = [(stack.enter_context(_in_double(model)), rows) for model, rows in seen]
+        model, rows = exact[0]
         try:
-            run = exact.execute(None, condition(whole), by_rows(DRAWS))
-            drawn = {n: s.value for n, s in run.sites.items() if s.kind == "sample" and n not in whole}
-            terms = [_terms(exact.execute(None, condition(half), substitute(drawn), by_rows(DRAWS))) for half in halves]  # pyright: ignore[reportArgumentType]
-            total = _terms(exact.execute(None, condition(whole), substitute(drawn), by_rows(DRAWS)))  # pyright: ignore[reportArgumentType]
+            run = model.execute(None, condition(rows), by_rows(DRAWS))
+            drawn = {n: s.value for n, s in run.sites.items() if s.kind == "sample" and n not in rows}
+            given = (substitute(drawn), by_rows(DRAWS))  # pyright: ignore[reportArgumentType]
+            total, one, other = (_terms(each.execute(None, condition(part), *given)) for each, part in exact)
         except RuntimeProblem as problem:
             raise Refused(
                 "batch",
@@ -75,7 +92,6 @@ def row_terms(model: ProgramModule, observations: Mapping[str, Tensor]) -> froze
                 site=problem.site,
                 fixes=("Leave batch_size out",),
             ) from problem
-    one, other = terms
     return frozenset(name for name in total if _adds_up(name, total[name], one[name], other[name], reading))
 
 

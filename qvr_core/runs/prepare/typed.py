@@ -20,7 +20,6 @@ from qvr_core.data.tables import Columns, read_columns, read_head
 from qvr_core.data.typed.order import check_ascending, sorted_sets
 from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
 from qvr_core.data.typed_binding import has_types, known_sets, typed_tensors, undeclared
-from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.record.config import TABLES, RunConfig
 from qvr_core.runs.record.data_files import path_of, tables_of
 from qvr_core.runs.record.protocol import Job
@@ -99,9 +98,6 @@ def known_of(job: Job, program: Program, snapshot: Snapshot) -> dict[str, KnownS
 
 def bound(job: Job, needs: Needs, data: TypedData) -> RowsOf | Whole:
     """The numbers of every name.  `needs` are those of the program as it is written.  Raises `DataProblem`."""
-    if needs.statistical and job.config.batch_size is not None and job.config.algorithm == "svi":
-        message = "batch_size takes a random part of the rows in each step, and declared data are read whole"
-        raise Refused("batch", message, fixes=("Leave batch_size out",))
     values: dict[str, Any] = dict(typed_tensors(needs.all, data.sources))
     plain = undeclared((*needs.observed, *needs.data))
     values |= {need.name: _plain(need, data) for need in plain}
