@@ -27,8 +27,8 @@ NAMES = sorted(path.stem for path in ANALYSES.glob("*.qvr"))
 PARTS = {"a prior predictive": r"qvr sample \w+\.qvr --prior", "a fit": r"qvr run nuts", "its checks": r"qvr check-fit",
          "a posterior predictive": r"qvr sample \w+ --draws", "a comparison": r"qvr runs compare \w+ \w+",
          "a picture": r"python pictures\.py \w+\n"}  # fmt: skip
-SHORT = {"warmup": 60, "samples": 40, "chains": 2}
-"""Of chains that need not agree, but must run."""
+SHORT: dict[str, float | str] = {"warmup": 60, "samples": 40, "chains": 2, "target_accept": 0.8, "engine": "compiled"}
+"""Of chains that need not agree, but must run: few, with large steps, on the engine of long ones."""
 
 
 def page(name: str) -> str:
@@ -40,14 +40,14 @@ def steps(name: str) -> list[tuple[str, str]]:
     return re.findall(r"```sh\n(.*?)```\n(?:\n```text\n(.*?)```)?", page(name), re.DOTALL)
 
 
-def checkout(folder: Path, lengths: dict[str, int] | None = None) -> Path:
+def checkout(folder: Path, lengths: dict[str, float | str] | None = None) -> Path:
     """A copy of the analyses, whose chains have these lengths."""
     copy = folder / "analyses"
     shutil.copytree(ANALYSES, copy, ignore=shutil.ignore_patterns("*.svg", "*.md", ".qvr", "__pycache__"))
     settings = (copy / "qvr.toml").read_text(encoding="utf-8")
     for key, value in (lengths or {}).items():
         settings = re.sub(rf"^{key} = .*\n", "", settings, flags=re.MULTILINE)
-        settings = settings.replace("[defaults]\n", f"[defaults]\n{key} = {value}\n")
+        settings = settings.replace("[defaults]\n", f"[defaults]\n{key} = {json.dumps(value)}\n")
     (copy / "qvr.toml").write_text(settings, encoding="utf-8")
     return copy
 
