@@ -17,13 +17,15 @@ from qvr_core.semantics.types.model import Bound, Constant, Data, Expr, Index, V
 from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, INDEX_NOT_INTEGER, UNKNOWN_LABEL
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Real, Seq, Unknown
 from qvr_core.semantics.types.subspace import fit
-from qvr_core.syntax.tree import Arith, Gather, Literal, Span, Variable
+from qvr_core.syntax.tree import Arith, Binary, Gather, Literal, Span, Variable
 
 
 def check_gather(expr: Gather, ctx: StepContext, check: Check) -> Expr:
     """`base[i, …]`: the leading axes of `base` are indexed; what the indices run over takes their place."""
     if isinstance(expr.base, Variable) and expr.base.name.text in ctx.hidden:
         return hidden_state(expr, ctx.hidden[expr.base.name.text], ctx, check)
+    for tree in expr.indices:
+        _check_whole(tree, ctx)
     base = check(expr.base, ctx)
     runs = [] if isinstance(base.type.space, Seq) else axes(base.type) or []
     if ctx.indices:
@@ -38,6 +40,16 @@ def check_gather(expr: Gather, ctx: StepContext, check: Check) -> Expr:
     for index, tree in zip(indices, expr.indices, strict=True):
         check_index(index, tree, ctx)
     return Index(type=_type(expr, base, indices, ctx), origin=origin, base=base, indices=indices)
+
+
+def _check_whole(tree: Arith, ctx: StepContext) -> None:
+    """A number that lies between two elements, alone or added to an index."""
+    while isinstance(tree, Binary) and tree.operator in ("+", "-"):
+        _check_whole(tree.right, ctx)
+        tree = tree.left
+    if isinstance(tree, Literal) and isinstance(tree.value, float) and not tree.value.is_integer():
+        message = f"{tree.text} is no whole number, and an index is the place of an element"
+        ctx.scope.report(INDEX_MISMATCH, message, tree.span)
 
 
 def _running(expr: Gather, base: Expr, ctx: StepContext, check: Check) -> Expr:
