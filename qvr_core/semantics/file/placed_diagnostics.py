@@ -11,7 +11,7 @@ from qvr_core.semantics.types.diagnostics import Code, Diagnostic, Edit, Fix, Or
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.statements import Layout, statement_uid
-from qvr_core.syntax.tree import Statement, SyntaxProblem
+from qvr_core.syntax.tree import Span, Statement, SyntaxProblem
 
 
 @immutable
@@ -200,7 +200,9 @@ def _located_problem(uid: int, problem: SyntaxProblem, places: Places) -> Locate
     fixes: tuple[LocatedFix, ...] = ()
     if problem.fix is not None:
         title, edits = problem.fix
-        fixes = (LocatedFix(title, tuple(TextEdit(layout.range(uid, span), text) for span, text in edits), True),)
+        below = "\n" + " " * layout.range(uid, Span(0, 0)).start.column
+        placed = (TextEdit(layout.range(uid, span), text.replace("\n", below)) for span, text in edits)
+        fixes = (LocatedFix(title, tuple(placed), True),)
     return LocatedDiagnostic(syntax_code(problem), problem.message, layout.range(uid, problem.span), (), fixes)
 
 

@@ -89,6 +89,22 @@ def ascribe(
     return plates_over(kind, drawn, space, tree.span, options, ctx)
 
 
+def ascribe_elements(
+    kind: str,
+    drawn: TypedFamily,
+    space: Named,
+    over: Named,
+    tree: ObjectExpr,
+    options: StepOptions,
+    place: Span,
+    ctx: StepContext,
+) -> Ascribed:
+    """What a finite set beside indices means: the set that each element is of; the indices run `over` the plate."""
+    element = _value_set(drawn, space, tree.span, ctx).type.space
+    decided = plates_over(kind, drawn, over, place, options, ctx)
+    return replace(decided, type=replace(decided.type, space=element))
+
+
 # ---------------------------------------------------------------- the value
 
 

@@ -19,7 +19,7 @@ from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.family import Family
-from qvr_core.semantics.programs.ascriptions import ascribe, plates_over
+from qvr_core.semantics.programs.ascriptions import ascribe, ascribe_elements, plates_over
 from qvr_core.semantics.programs.chains.along import along_of, laid_out, outside, outside_of
 from qvr_core.semantics.programs.chains.entries import by_entry, other_count, start_by_entry
 from qvr_core.semantics.programs.chains.first_elements import (
@@ -55,7 +55,7 @@ from qvr_core.semantics.types.program_codes import (
     INDEX_MISMATCH,
     STEP_OPTION,
 )
-from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Real, Unknown, product
+from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Real, Unknown, is_finite, product
 from qvr_core.syntax.tree import (
     Arith,
     LetStep,
@@ -182,8 +182,11 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
         missing = missing_cells(name, family, options, ctx, trees, indices)
     over = product_of(indices)
     if space is not None and step.space is not None:
-        whole = replace(options, iid_over=over)
-        decided = ascribe(drawn_as(kind), drawn, space, step.space, whole, step.draw.name.span, ctx)
+        whole, place = replace(options, iid_over=over), step.draw.name.span
+        if is_finite(space.space) and not family.event:
+            decided = ascribe_elements(drawn_as(kind), drawn, space, over, step.space, whole, place, ctx)
+        else:
+            decided = ascribe(drawn_as(kind), drawn, space, step.space, whole, place, ctx)
         options = replace(whole, over=decided.over or drawn.event_set(ctx))
     else:
         decided = plates_over(drawn_as(kind), drawn, over, step.draw.name.span, options, ctx)

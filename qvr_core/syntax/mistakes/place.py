@@ -31,12 +31,16 @@ class Place(NamedTuple):
 
 
 class Slip(NamedTuple):
-    """What to say, where, and what fixes it: a title and replacements (none where it is open what was meant)."""
+    """What to say, where, and what fixes it: a title and replacements (none where it is open what was meant).
+
+    `read_as` are the replacements that make one readable line of it, where the edits make several.
+    """
 
     message: str
     span: Span
     title: str = ""
     edits: tuple[tuple[Span, str], ...] = ()
+    read_as: tuple[tuple[Span, str], ...] = ()
 
 
 def span_of(token: Token) -> Span:

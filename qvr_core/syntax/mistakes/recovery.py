@@ -121,7 +121,7 @@ def explained(text: str, tokens: list[Token], failure: Failure, start: str) -> t
     if slip is not None:
         fix = (slip.title, slip.edits) if slip.title else None
         # What a `return` of several values should be may be wrong in other ways as well; one thing at a time.
-        node = _edited(text, slip.edits, start) if tokens[0].kind != "RETURN" else None
+        node = _edited(text, slip.read_as or slip.edits, start) if tokens[0].kind != "RETURN" else None
         return problem("syntax-error", slip.message, slip.span, fix), node
     previous = tokens[at - 1] if at else None
     what, signs = wanted(grammar, failure.states)

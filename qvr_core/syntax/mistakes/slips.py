@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
+from itertools import pairwise
 
 from qvr_core.syntax.lalr import Token
 from qvr_core.syntax.lexer import CLOSERS, COMBINATORS, OPENERS, SPACES
@@ -56,8 +57,28 @@ def _several_bound_names(p: Place) -> Slip | None:
     last = next((i for i, token in enumerate(p.tokens) if token.kind in joint), None)
     if last is None:
         return None
-    edits = around(Span(p.tokens[1].start, p.tokens[last - 1].end), "()")
-    return Slip("several names are bound in parentheses", span_of(p.token), "Put them in parentheses", edits)
+    together = around(Span(p.tokens[1].start, p.tokens[last - 1].end), "()")
+    family = next((p.tokens[i + 1].text for i in range(last, len(p.tokens) - 2) if p.tokens[i].kind == "DRAW"), "")
+    # families are written with a capital letter, and a draw from one gives one value; an arrow may give several
+    if not family[:1].isupper() or p.tokens[0].kind != "SAMPLE":
+        return Slip("several names are bound in parentheses", span_of(p.token), "Put them in parentheses", together)
+    message = f"a draw from `{family}` gives one value: one step binds one name"
+    return Slip(message, span_of(p.token), "Write one step each", _one_step_each(p.tokens, last), together)
+
+
+def _one_step_each(tokens: list[Token], last: int) -> tuple[tuple[Span, str], ...]:
+    """`sample a <- N(0, 1)` and below it `sample b <- N(0, 1)`, for `sample a, b <- N(0, 1)`."""
+    first, *others = (token.text for token in tokens[1:last] if token.kind != "COMMA")
+    end = next((i for i, token in enumerate(tokens) if token.kind == "$END"), len(tokens))
+    rest = _as_written(tokens[last - 1 : end])
+    lines = "".join(f"\n{tokens[0].text} {name}{rest}" for name in others)
+    behind = tokens[end - 1].end
+    return (Span(tokens[1].start, tokens[last - 1].end), first), (Span(behind, behind), lines)
+
+
+def _as_written(tokens: list[Token]) -> str:
+    """The tokens behind the first one with the spaces before each."""
+    return "".join(" " * (token.start - before.end) + token.text for before, token in pairwise(tokens))
 
 
 def _unquoted_word(p: Place) -> Slip | None:

@@ -142,3 +142,16 @@ def test_fix_all_fixes_everything_that_has_one_way_out() -> None:
     text = SNIPPETS["two at once"]
     fixed = applied(text, fix_all(Analyzer(text).snapshot()))
     assert not problems(fixed)
+
+
+def test_several_names_of_one_value_become_a_step_each() -> None:
+    text = (
+        "object A : Real 2\nprogram p : A -> A\n    sample b0, b1 <- Normal(0.0, 1.0)  # both\n"
+        "    observe y <- Normal(b0 + b1, 1.0)\n    return y\n"
+    )
+    [found] = [item for item in Analyzer(text).snapshot().diagnostics() if item.severity.value < 4]
+    [fix] = actions_of(found)
+    assert fix.title == "Write one step each"
+    fixed = applied(text, fix.edits)
+    assert fixed.splitlines()[2:4] == ["    sample b0 <- Normal(0.0, 1.0)", "    sample b1 <- Normal(0.0, 1.0)  # both"]
+    assert not problems(fixed)

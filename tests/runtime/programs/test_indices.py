@@ -200,3 +200,18 @@ def test_an_index_hides_a_label_and_one_in_quotes_is_the_element_it_names() -> N
     same, town = _run(LABELS, {"kind": torch.tensor([0, 1, 1]), "y": torch.zeros(3)}).output
     torch.testing.assert_close(same.reshape(2, 2), torch.eye(2))
     torch.testing.assert_close(town.flatten(), torch.tensor([6.0, 1.0, 1.0]))
+
+
+def test_a_finite_set_beside_indices_is_what_each_element_is_drawn_from() -> None:
+    """log p = sum over rows of log share[k[i]] (the categorical mass function)."""
+    model = dsl.loads(
+        "object Row : FinSet 4\nobject Kind : FinSet 3\nprogram p : Row -> Real 1\n"
+        "    sample share : Kind <- Dirichlet(1.0)\n    sample k[i : Row] : Kind <- Categorical(share)\n"
+        "    sample b[c : Kind] <- Normal(0.0, 1.0)\n    observe y[i : Row] <- Normal(b[k[i]], 1.0)\n    return b\n"
+    ).morphism
+    share, kinds = torch.tensor([0.2, 0.3, 0.5]), torch.tensor([2, 0, 1, 2])
+    known = {"share": share[None], "k": kinds[None], "y": torch.zeros(4)}
+    run = model.execute(None, condition(known))
+    torch.testing.assert_close(run.sites["k"].log_prob[0], share.log()[kinds].sum())
+    drawn = model.execute(None, condition({"share": torch.tensor([[0.0, 0.0, 1.0]])})).sites["k"].value
+    assert drawn.tolist() == [[2, 2, 2, 2]]

@@ -6,6 +6,7 @@ That needs finitely many values, and readers whose elements depend on one cell e
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.family import Family, support_words
@@ -52,43 +53,70 @@ def not_summable(family: Family) -> str | None:
     return f"`{family.name}` {reason}, so its missing cells cannot be summed out; `missing=drop` leaves them out"
 
 
+class Problem(NamedTuple):
+    """`what` reads summed-out cells otherwise than each at its own place, and what to do about it."""
+
+    place: Origin
+    what: str
+    instead: str = "draw a latent of their own and sum it out with `marginalize`"
+
+
 def check_summed(program: Program, scope: Scope) -> None:
     """Report what reads summed-out cells in a way that no sum over each cell by itself can follow; once a site."""
     taken: dict[str, str] = {}
     for site in summed_sites(program):
         found = next(_problems(program, site, taken), None)
         if found is not None:
-            place, what = found
             message = (
                 f"the missing cells of `{site.name}` are summed out, each with the observed elements that read it at "
-                f"their own index, but {what}: draw a latent of their own and sum it out with `marginalize`"
+                f"their own index, but {found.what}: {found.instead}"
             )
-            scope.report(CANNOT_MARGINALIZE, message, place, (Related("its cells may be missing", site.origin),))
+            scope.report(CANNOT_MARGINALIZE, message, found.place, (Related("its cells may be missing", site.origin),))
 
 
-def _problems(program: Program, site: Site, taken: dict[str, str]) -> Iterator[tuple[Origin, str]]:
-    """(place, what reads the cells there otherwise)."""
+def _problems(program: Program, site: Site, taken: dict[str, str]) -> Iterator[Problem]:
+    """What reads the cells otherwise."""
     name = site.name
     steps = program.steps
     own = next((at for at, step in enumerate(steps) if isinstance(step, ObserveModel) and step.site is site), None)
     for step in steps[: 0 if own is None else own + 1]:
         for found in reads(step, (name,)):
             itself = isinstance(step, ObserveModel) and step.site is site
-            yield found.origin, "its own other elements read them" if itself else "a step above reads them"
+            yield Problem(found.origin, "its own other elements read them" if itself else "a step above reads them")
     names, axes = {name}, axes_of(site)
     for reader in readers(program, site):
         found = next(reads(reader.step, names))
-        yield from ((found.origin, what) for what in _kind(reader.step, name, taken))
+        yield from (Problem(found.origin, what) for what in _kind(reader.step, name, taken))
         for value in values(reader.step):
             if (part := not_own(value, names, axes)) is not None:
-                yield part.origin, "this reads other ones"
+                yield _other_cells(part)
         names.update(reader.step.names if isinstance(reader.step, LetModel) else ())
     if (returned := next((one for _, one in program.returns if one in names), None)) is not None:
-        yield site.origin, f"`return {returned}` wants one value of each"
+        yield Problem(site.origin, f"`return {returned}` wants one value of each")
     if (kept := next((one for one in program.keep or () if one in names), None)) is not None:
-        yield site.origin, f"`keep` wants one value of `{kept}`"
+        yield Problem(site.origin, f"`keep` wants one value of `{kept}`")
     if None in axes and any(True for _ in readers(program, site)):
-        yield site.origin, "no named set says which cell that is (`: S`)"
+        yield Problem(site.origin, "no named set says which cell that is (`: S`)")
+
+
+def _other_cells(part: Expr) -> Problem:
+    """That a part of an expression reads other cells, or has a name in it of which nothing says over what it runs."""
+    untold = next(_untyped(part), None)
+    if untold is None:
+        return Problem(part.origin, "this reads other ones")
+    name = untold.name
+    return Problem(
+        untold.origin,
+        f"`{name}` is declared nowhere, and data without a type may run over other cells",
+        f"draw `{name}` in a step above, or write `data {name} : …`",
+    )
+
+
+def _untyped(expr: Expr) -> Iterator[Data]:
+    if isinstance(expr, Data) and expr.type.space is None:
+        yield expr
+    for part in operands(expr):
+        yield from _untyped(part)
 
 
 def _kind(step: StepModel, name: str, taken: dict[str, str]) -> Iterator[str]:
