@@ -34,6 +34,9 @@ def check(
     data: list[str] = typer.Option(
         [], "--data", metavar="[NAME=]VALUE", help="Also: do these files fit the program? As for `qvr run`."
     ),
+    columns: str | None = typer.Option(
+        None, "--columns", metavar="NAME=COLUMN,…", help="With --data: what names of the program are called there."
+    ),
     program: str | None = typer.Option(None, "--program", "-p", help="Which program reads the data."),
     run: str | None = typer.Option(None, "--run", help="Also: does the program fit the checkpoint of this run?"),
 ) -> None:
@@ -49,8 +52,10 @@ def check(
         for diagnostic in Analyzer(text).snapshot().diagnostics()
         if hints or diagnostic.severity is not Severity.HINT
     ]
+    if columns is not None and not data:
+        stop("--columns says what names are called in the files of --data: add those")
     if data:
-        found += _data_findings(files[0], program, data)
+        found += _data_findings(files[0], program, data, columns)
     else:
         found += [finding for path in program_files(files) for finding in _named_findings(path, program)]
     if as_json:
@@ -64,7 +69,7 @@ def check(
         raise typer.Exit(1)
 
 
-def _data_findings(file: str, program: str | None, data: list[str]) -> list[Finding]:
+def _data_findings(file: str, program: str | None, data: list[str], columns: str | None) -> list[Finding]:
     """What does not fit between files and the program that is to read them."""
     from qvr_core.analysis import Analyzer
     from qvr_core.cli.report import Finding
@@ -78,6 +83,8 @@ def _data_findings(file: str, program: str | None, data: list[str]) -> list[Find
     name = program or main_program(snapshot.model) or ""
     toml = find_settings(Path(file).parent if file != "-" else Path.cwd())
     flags = {key: value for key, value in source_flags(data).items() if value is not None}
+    if columns is not None:
+        flags["columns"] = columns
     try:
         resolved = resolve(name, read_settings(toml) if toml is not None else None, flags)
     except UsageProblem as problem:

@@ -13,17 +13,17 @@ app = typer.Typer()
 
 @app.command()
 def check_fit(
-    run_id: str = typer.Argument("last", help="An id, its beginning, a program (its newest run), or `last`."),
+    run_id: str = typer.Argument("last", help="An id, its beginning, a program (the newest with draws), or `last`."),
     as_json: bool = typer.Option(False, "--json", help="As JSON: one object a check."),
 ) -> None:
     """Is a fit to be trusted?  Divergences, tree depth, E-BFMI, R-hat, bulk and tail ESS, MCSE, Pareto k; each with
     what to do and where.  Exit status 1 where a check fails."""
     from qvr_core.cli.display import check_lines, console
-    from qvr_core.cli.runs import opened
+    from qvr_core.cli.runs import drawn_from
     from qvr_core.runs.figures.fit_checks import checks_of
     from qvr_core.runs.record.files import DamagedFile
 
-    run = opened(run_id)
+    run = drawn_from(run_id)
     try:
         job = run.job()
         found = checks_of(run, job)

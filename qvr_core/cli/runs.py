@@ -29,6 +29,15 @@ def opened(run_id: str) -> RunDirectory:
         stop(str(problem))
 
 
+def drawn_from(run_id: str) -> RunDirectory:
+    """The run of that id, of a program the newest that left draws; says so where a newer one has none."""
+    newest = opened(run_id)
+    found = store().open(run_id, drawn=True)
+    if found.run_id != newest.run_id:
+        say(f"{newest.run_id} has no draws, so this is {found.run_id}", err=True)
+    return found
+
+
 @app.callback()
 def listing(
     ctx: typer.Context,
@@ -132,7 +141,7 @@ def _sparkline(out: PlainConsole, events: list[Event]) -> None:
 @app.command()
 def compare(
     run_ids: list[str] = typer.Argument(
-        help="Two runs or more: ids, their beginnings, programs (the newest run of each), or `last`."
+        help="Two runs or more: ids, their beginnings, programs (the newest of each with draws), or `last`."
     ),
     as_json: bool = JSON,
     plot: Path | None = typer.Option(None, "--plot", help="Draw the losses into this image."),
@@ -141,11 +150,12 @@ def compare(
     side by side."""
     from qvr_core.cli.comparison import compared
 
-    compared([opened(run_id) for run_id in run_ids], as_json=as_json)
+    runs = [drawn_from(run_id) for run_id in run_ids]
+    compared(runs, as_json=as_json)
     if plot is not None:
         from qvr_core.runs.record.plots import plot_losses
 
-        plot_losses([opened(run_id).run_id for run_id in run_ids], store(), plot)
+        plot_losses([run.run_id for run in runs], store(), plot)
 
 
 @app.command()

@@ -28,7 +28,8 @@ FIGURES = ("mean", "sd", "q05", "median", "q95")
 @app.command()
 def sample(
     run_id: str = typer.Argument(
-        metavar="RUN", help="A run: its id, a beginning of it, its program, or `last`; or a FILE.qvr."
+        metavar="RUN",
+        help="A run: its id, a beginning of it, its program (the newest with draws), or `last`; or a FILE.qvr.",
     ),
     prior: bool = typer.Option(False, "--prior", help="From the prior alone: needs no fit, so a file will do."),
     data: str | None = typer.Option(
@@ -45,7 +46,7 @@ def sample(
     """Draw from a fitted program: the posterior predictive of its data or of new rows, text for a language model; with
     --prior the prior predictive, before any fit."""
     from qvr_core.cli.run import unstored
-    from qvr_core.cli.runs import opened
+    from qvr_core.cli.runs import drawn_from, opened
     from qvr_core.data.problems import DataProblem
     from qvr_core.runs.prepare.failures import Refused
     from qvr_core.runs.record.files import DamagedFile
@@ -62,7 +63,7 @@ def sample(
             job = opened(run_id).job()
             drawn = prediction.from_prior(prediction.with_data(job, data, here) if data else job, count, seed)
         else:
-            run = opened(run_id)
+            run = drawn_from(run_id)
             if not run.posterior.exists() and _says_text(fit := sampling.restored(run)) and output is None:
                 _text(fit, prompt, count, seed)
                 return

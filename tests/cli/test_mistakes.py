@@ -279,3 +279,16 @@ def test_a_table_for_a_data_name_that_is_misspelt(folder: Path) -> None:
     done = qvr("check", "c.qvr")
     assert done.exit_code == 1
     assert "there is no column `incom`" in done.output
+
+
+def test_check_reads_columns_that_are_called_otherwise(folder: Path) -> None:
+    program = "object Row : FinSet _\nprogram p : Row -> Row\n    data mark : Row\n    sample a <- Normal(0.0, 1.0)\n"
+    (folder / "p.qvr").write_text(program + "    observe mark[i : Row] <- Normal(a, 1.0)\n    return a\n")
+    (folder / "marks.csv").write_text("Mark_x\n1.0\n2.0\n")
+    invoke = CliRunner().invoke
+    refused = invoke(app, ["check", "p.qvr", "--data", "csv:marks.csv"])
+    assert refused.exit_code == 1 and "`--columns mark=Mark_x`" in refused.output
+    mended = invoke(app, ["check", "p.qvr", "--data", "csv:marks.csv", "--columns", "mark=Mark_x"])
+    assert mended.exit_code == 0 and "no problems" in mended.output
+    alone = invoke(app, ["check", "p.qvr", "--columns", "mark=Mark_x"])
+    assert alone.exit_code == 2 and "--data" in alone.output

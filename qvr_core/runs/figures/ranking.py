@@ -95,11 +95,11 @@ def ranked(found: dict[str, Loo]) -> Ranking:
 
 def _trust(rows: Sequence[Ranked]) -> str | None:
     """What to say of how sure the order is."""
-    bad = [row for row in rows if row.bad]
-    if bad:
-        names = ", ".join(row.run for row in bad)
-        return f"Pareto k is too large in {names}: those figures are rough (`qvr check-fit` says which observations)"
+    told: list[str] = []
+    if bad := [row.run for row in rows if row.bad]:
+        rough = f"Pareto k is too large in {', '.join(bad)}: those figures are rough"
+        told.append(f"{rough} (`qvr check-fit` says which observations)")
     close = [row.run for row in rows[1:] if abs(row.difference) < 4 or abs(row.difference) < 2 * row.difference_se]
     if close:
-        return f"the difference to {', '.join(close)} is small: less than 4, or than twice its standard error"
-    return None
+        told.append(f"the difference to {', '.join(close)} is small: less than 4, or than twice its standard error")
+    return "\n".join(told) or None

@@ -284,17 +284,19 @@ class RunStore:
             raise NotResumable(f"run {run.run_id} is a fit by svi, which has steps, not draws: give more `steps`")
         return job.model_copy(update={"config": config, "resume": True, "parent": parent})
 
-    def open(self, run_id: str) -> RunDirectory:
+    def open(self, run_id: str, *, drawn: bool = False) -> RunDirectory:
         """The run of that id, of an unambiguous beginning of it, the newest of a program of that name, or of all
         (`last`): the newest that was not refused.
 
-        Raises `NoSuchRun`.
+        With `drawn`, of a program the newest that can be drawn from, where there is one.  Raises `NoSuchRun`.
         """
         names = self.names()
         called = names if run_id == "last" else [name for name in names if _label(name) == run_id]
         if called:
-            newest = (RunDirectory(self.folder / name) for name in reversed(called))
-            return next((run for run in newest if not _refused(run)), RunDirectory(self.folder / called[-1]))
+            newest = [RunDirectory(self.folder / name) for name in reversed(called)]
+            if drawn and run_id != "last" and (left := next(filter(_drawn, newest), None)) is not None:
+                return left
+            return next((run for run in newest if not _refused(run)), newest[0])
         found = [run_id] if run_id in names else [name for name in names if name.startswith(run_id)]
         if len(found) == 1:
             return RunDirectory(self.folder / found[0])
@@ -333,6 +335,14 @@ def _label(run_id: str) -> str:
 def _refused(run: RunDirectory) -> bool:
     try:
         return run.refused()
+    except (DamagedFile, OSError, ValueError):
+        return False
+
+
+def _drawn(run: RunDirectory) -> bool:
+    """Whether a run left draws, or a fit by svi that did not fail."""
+    try:
+        return run.posterior.exists() or (run.step() > 0 and run.status() not in ("failed", "crashed"))
     except (DamagedFile, OSError, ValueError):
         return False
 

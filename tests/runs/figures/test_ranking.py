@@ -48,6 +48,17 @@ def test_figures_are_those_of_arviz() -> None:
     assert (-other.difference, other.difference_se) == pytest.approx((5.3764, 2.7563), rel=1e-3)
 
 
+def test_a_small_difference_is_told_beside_rough_figures() -> None:
+    first, second = stored(0.0, 1), stored(0.05, 2)
+    rough = Loo(second.names, second.elpd, np.ones(30), second.parameters, second.good)
+    note = ranked({"a": first, "b": rough}).note
+    assert note is not None
+    told = note.splitlines()
+    assert len(told) == 2 and told[0].startswith("Pareto k is too large in b") and "is small" in told[1]
+    apart = ranked({"a": first, "b": stored(9.0, 2)}).note
+    assert apart is None or "is small" not in apart
+
+
 def test_the_command_ranks_and_shows_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m.qvr").write_text(MODEL)

@@ -121,6 +121,16 @@ def test_a_program_names_its_newest_run(tmp_path: Path) -> None:
         store.open("wid")
 
 
+def test_a_program_names_its_newest_run_with_draws_where_draws_are_wanted(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    runs = [store.create(path="p.qvr", text="", program="wide", config=RunConfig(), base=".") for _ in range(3)]
+    assert store.open("wide", drawn=True).run_id == runs[2].run_id
+    store.open(runs[1].run_id).posterior.write_bytes(b"")
+    assert store.open("wide", drawn=True).run_id == runs[1].run_id
+    assert store.open("wide").run_id == store.open("last", drawn=True).run_id == runs[2].run_id
+    assert store.open(runs[0].run_id, drawn=True).run_id == runs[0].run_id
+
+
 def test_kill_while_writing_leaves_old_or_new(tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     write_json(file, {"n": 0, "fill": "x" * 200_000})
