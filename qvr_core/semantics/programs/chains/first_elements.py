@@ -21,6 +21,7 @@ from qvr_core.semantics.programs.chains.along import Along, laid_out, outside_of
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.axes import indexed
+from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model import (
     Constant,
@@ -34,6 +35,7 @@ from qvr_core.semantics.types.program_codes import (
     INDEX_MISMATCH,
     MISSING_FROM,
     PATTERN_MISMATCH,
+    SAMPLED_IN_LET,
     UNSIZED_DRAW,
 )
 from qvr_core.semantics.types.spaces import REAL_LINE, Named, Space, Unknown
@@ -155,6 +157,8 @@ def first_vector(
     start = first_draw(step, along, ctx, check=lambda one, _: drawn.append(outside_of(one)))
     if space is not None:
         return start, ValueType(space.space)
+    if start is None and step.start is not None:
+        return None, ValueType(Unknown())
     own, place = None, name.span if step.start is None else step.start.span
     declared = ctx.bindings.get(name.text)
     if drawn:
@@ -199,7 +203,28 @@ def first_draw(
             if check is not None:
                 check(drawn, draw.name.span)
             return drawn.model
+        if isinstance(tree, TupleArith) and (calls := _family_calls(tree, ctx)):
+            _report_calls(step, tree, calls, along.count, ctx)
+            return None
         return tuple(first_values(tree, along, ctx))
+
+
+def _family_calls(tree: TupleArith, ctx: StepContext) -> list[ArithCall]:
+    calls = [item for item in tree.items if isinstance(item, ArithCall)]
+    return [one for one in calls if family_of(Draw(one.func, one.args, None, one.span), ctx) is not None]
+
+
+def _report_calls(
+    step: Indexed | MarginalizeStep, tree: TupleArith, calls: Sequence[ArithCall], lag: int, ctx: StepContext
+) -> None:
+    """`from (Normal(…), Normal(…))`: a family for each of the first elements."""
+    written = [ctx.text[item.span.start : item.span.end] for item in tree.items]
+    name = calls[0].func.text
+    message = f"one family call says what each of the first elements is drawn from: `from {name}(…)`"
+    if isinstance(step, SampleStep | PredictStep) and lag > 1 and len(set(written)) > 1:
+        message += "; to draw them from different ones, draw each in a step above and start from those: `from (v0, v1)`"
+    fixes = [Fix("Write it once", (Edit(ctx.scope.origin(tree.span), written[0]),), preferred=True)]
+    ctx.scope.report(SAMPLED_IN_LET, message, calls[0].func.span, fixes=fixes if len(set(written)) == 1 else ())
 
 
 def _other_axes(along: Along) -> list[Axis]:
