@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +16,9 @@ from qvr_core import inference
 from qvr_core.analysis import Analyzer, analyse
 from qvr_core.data.binding import RowsOf, Whole, bind
 from qvr_core.data.frames import of_columns
-from qvr_core.data.needs import Need, Needs, needs_of, open_sets
+from qvr_core.data.needs import Needs, needs_of, open_sets
 from qvr_core.data.tables import read_columns
-from qvr_core.data.typed.layout import Layout
-from qvr_core.data.typed.sources import Source, Sources
+from qvr_core.data.typed.sources import Sources
 from qvr_core.inference.axes import Axes, axes_of, observed_axes
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
@@ -34,12 +32,12 @@ from qvr_core.runs.prepare.runnable import built, chosen
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.store import RunDirectory
+from qvr_core.runs.worker.new_rows import NewRows
 from qvr_core.runs.worker.sampling import predictive, restored
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.semantics.file.open_sets import KnownSet
-from qvr_core.semantics.types.model import Data, LetModel, ObserveModel, Program
-from qvr_core.semantics.types.walk import all_steps, operands, sites, walk
-from qvr_core.semantics.types.walk import values as values_of
+from qvr_core.semantics.types.model import LetModel, ObserveModel
+from qvr_core.semantics.types.walk import sites
 
 ENOUGH = 3
 """Levels that were not seen before, by name in a sentence."""
@@ -80,7 +78,8 @@ def from_posterior(run: RunDirectory, draws: int, seed: int, data: str | None, b
         return Drawn(values, _axes(given.program, given.observations), posterior.notes)
     if posterior.double:
         torch.set_default_dtype(torch.float64)
-    given, grown = _on_new_rows(with_data(run.job(), data, base), posterior)
+    new = _on_new_rows(with_data(run.job(), data, base), posterior)
+    given = new.given
     if run.job().config.algorithm == "svi":
         found, damaged = newest(run.checkpoints)
         if found is None:
@@ -91,10 +90,9 @@ def from_posterior(run: RunDirectory, draws: int, seed: int, data: str | None, b
     if given.x is not None:
         parameters = {name for name, _ in given.program.named_parameters()}
         samples = {name: value for name, value in samples.items() if name in parameters}
-    samples = _extended(given, samples, posterior, grown, seed)
+    samples = _extended(given, samples, posterior, new.grown, seed)
     values = {**given.of_new_rows(samples, seed), **given.predictions(samples)}
-    told = tuple(_told(name, known, posterior) for name, known in grown.items())
-    return Drawn(values, _axes(given.program, given.observations), (*posterior.notes, *told))
+    return Drawn(values, _axes(given.program, given.observations), (*posterior.notes, *new.notes))
 
 
 def with_data(job: Job, data: str, base: str) -> Job:
@@ -111,12 +109,12 @@ def _from_guide(run: RunDirectory, draws: int, seed: int, data: str | None, base
     fit = restored(run)
     if data is None:
         return Drawn(predictive(fit, draws, seed), _axes(fit.model, {}))
-    given, _ = _on_new_rows(with_data(run.job(), data, base), _Posterior({}, {}, False, ()))
+    new = _on_new_rows(with_data(run.job(), data, base), _Posterior({}, {}, False, ()))
     guide, _ = approximated(fit.prepared, fit.guide)
     torch.manual_seed(seed)
     fit.model.eval()
-    values = inference.Predictive(fit.model, guide, num_samples=draws)(given.x, given.observations)
-    return Drawn(values, _axes(fit.model, {}))
+    values = inference.Predictive(fit.model, guide, num_samples=draws)(new.given.x, new.given.observations)
+    return Drawn(values, _axes(fit.model, {}), new.notes)
 
 
 def _axes(model: ProgramModule, observations: Mapping[str, Any]) -> Axes:
@@ -192,9 +190,17 @@ def _own(run: RunDirectory) -> Given:
 # ---------------------------------------------------------------- new rows
 
 
-def _on_new_rows(job: Job, posterior: _Posterior) -> tuple[Given, dict[str, KnownSet]]:
-    """The model with new data in place of those that it was fitted to, and the sets that have elements not seen before.
-    What is observed need not be in the file."""
+@dataclass(frozen=True)
+class _New:
+    """A model with new data, the sets that have elements not seen before, and what is to be said of all that."""
+
+    given: Given
+    grown: dict[str, KnownSet]
+    notes: tuple[str, ...]
+
+
+def _on_new_rows(job: Job, posterior: _Posterior) -> _New:
+    """The model with new data in place of those that it was fitted to.  What is observed need not be in the file."""
     snapshot = Analyzer(job.text).snapshot()
     program = chosen(job, snapshot.model)
     needs = needs_of(program)
@@ -206,80 +212,38 @@ def _on_new_rows(job: Job, posterior: _Posterior) -> tuple[Given, dict[str, Know
     if typed:
         files = typed_data.read_sources(job, None)
         if open_sets(snapshot.model):
-            told = typed_data.told(job, _wanted(program, needs, files.sources), program, snapshot, files)
+            speaking = _speaking(NewRows(program, needs, files.sources))
+            told = typed_data.told(job, speaking, program, snapshot, files)
             known = {name: _merged(name, one, posterior) for name, one in told.items()}
             grown = {n: one for n, one in known.items() if n in posterior.sets and one.size > posterior.sets[n].size}
         job = _resized(job, needs, posterior, getattr(files.sources.main, "rows", None))
         snapshot = sized(job, known) if known else analyse(job.text)
         program = chosen(job, snapshot.model, known)
-        needs = needs_of(program)
-        wanted = _wanted(program, needs, files.sources)
-        rows = typed_data.bound(job, wanted, files)
+        new = NewRows(program, needs_of(program), files.sources)
+        rows = typed_data.bound(job, new.wanted, files)
     else:
         assert columns is not None
         program = chosen(job, analyse(job.text).model)
-        needs = needs_of(program)
-        wanted = _wanted(program, needs, of_columns(columns, 0), job.config)
-        called = {need.name for need in wanted.all}
+        new = NewRows(program, needs_of(program), Sources(of_columns(columns, 0), {}, job.config.columns))
+        called = {need.name for need in new.wanted.all}
         names = {n: c for n, c in job.config.columns.items() if isinstance(c, str) and n in called}
-        rows = bind(columns, wanted, names)
+        rows = bind(columns, new.wanted, names)
+    notes = tuple(new.notes())
     model: ProgramModule | LiftedModel = built(job, known)
     x = rows.x if isinstance(rows, RowsOf) else None
     observations = dict(rows.observations) if isinstance(rows, RowsOf | Whole) else {}  # pyright: ignore[reportUnnecessaryIsInstance]
-    observations |= _uncensored(needs, wanted, rows.rows if columns is None else columns.rows)
+    observations |= new.uncensored(rows.rows if columns is None else columns.rows)
     if job.config.algorithm == "nuts" and any(name in posterior.stored for name, _ in model.named_parameters()):
         model = LiftedModel(model, x, observations, job.config.prior_scale)
-    return Given(model, x, dict(observations)), grown
+    told = tuple(_told(name, known, posterior) for name, known in grown.items())
+    return _New(Given(model, x, dict(observations)), grown, (*notes, *told))
 
 
-NO_MATTER = {"right_censored": 0, "left_censored": 0, "interval": math.inf, "mask": 1, "weight": 1}
-"""Options that say how an observation counts, and what makes them say nothing of a new row."""
-
-
-def _wanted(program: Program, needs: Needs, sources: Sources | Source, config: RunConfig | None = None) -> Needs:
-    """What new data must hold: not what is observed, but where a part of it may be filled in for others to read; nor
-    what only says how observations count."""
-    if not isinstance(sources, Sources):
-        assert config is not None
-        sources = Sources(sources, {}, config.columns)
-    read = _read(program)
-
-    def held(need: Need) -> bool:
-        layout = Layout([need], sources)
-        return need.name in sources.named or layout.columns_in(need, layout.source(layout.key(need))) is not None
-
-    observed = tuple(need for need in needs.observed if need.missing not in ("", "drop") and held(need))
-    data = tuple(need for need in needs.data if need.name in read or not _counts(need) or held(need))
-    return replace(needs, observed=observed, data=data)
-
-
-def _counts(need: Need) -> bool:
-    return need.purpose is not None and need.purpose[0] in NO_MATTER
-
-
-def _read(program: Program) -> set[str]:
-    """The data names that steps compute with."""
-    found: set[str] = set()
-    for step in all_steps(program.steps):
-        site = getattr(step, "site", None)
-        options = [] if site is None else [site.mask, site.weight, *(value for _, value in site.limits)]
-        for value in values_of(step):
-            if not any(value is option for option in options):
-                found |= {part.name for part in walk(value, operands) if isinstance(part, Data)}
-    return found
-
-
-def _uncensored(needs: Needs, wanted: Needs, rows: int | None) -> dict[str, Tensor]:
-    """For options that the new data say nothing of: every row counts, in full."""
-    absent = {need.name for need in needs.data} - {need.name for need in wanted.data}
-    plates = {need.name: (need.plate[1],) for need in needs.observed if need.plate is not None}
-    found: dict[str, Tensor] = {}
-    for need in needs.data:
-        if need.name in absent and need.purpose is not None:
-            option, site = need.purpose
-            axes = None if need.axes is None else tuple(axis.size or rows or 1 for axis in need.axes)
-            found[need.name] = torch.full(axes or plates.get(site) or (rows or 1,), NO_MATTER[option])
-    return found
+def _speaking(new: NewRows) -> Needs:
+    """What says which elements the sets have: what is observed says it of the sets that it runs over."""
+    wanted = new.wanted
+    over = (replace(need, values=None) for need in new.needs.observed if need not in wanted.observed)
+    return replace(wanted, observed=(*wanted.observed, *over))
 
 
 def _resized(job: Job, needs: Needs, posterior: _Posterior, rows: int | None) -> Job:

@@ -1,0 +1,132 @@
+"""What new rows must hold to be predicted, and which of their observed columns the predictions are given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from qvr_core.data.needs import Need, Needs
+from qvr_core.data.typed.labels import missing
+from qvr_core.data.typed.layout import Layout
+from qvr_core.data.typed.sources import Source, Sources, Table
+from qvr_core.runs.prepare.failures import Refused
+from qvr_core.semantics.types.deterministic import reads_of_observed
+from qvr_core.semantics.types.model import Data, MarginalizeModel, ObserveModel, Program, Site
+from qvr_core.semantics.types.walk import all_steps, operands, sites, values, walk
+
+NO_MATTER = {"right_censored": 0, "left_censored": 0, "interval": math.inf, "mask": 1, "weight": 1}
+"""Options that say how an observation counts, and what makes them say nothing of a new row."""
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """The needs of a program, and the sources of the rows that it is to predict."""
+
+    program: Program
+    needs: Needs
+    sources: Sources
+
+    @cached_property
+    def wanted(self) -> Needs:
+        """What they must hold: what is observed only where they do, and a step reads it or fills in a part of it; nor
+        what only says how observations count."""
+        read, given = _read(self.program), self._read_observed - self._drawn_again
+        observed = tuple(
+            need
+            for need in self.needs.observed
+            if (need.missing not in ("", "drop") and self._held(need)) or (need.name in given and self._filled(need))
+        )
+        data = tuple(need for need in self.needs.data if need.name in read or not _counts(need) or self._held(need))
+        return replace(self.needs, observed=observed, data=data)
+
+    @cached_property
+    def _read_observed(self) -> frozenset[str]:
+        """Observed names that a step reads."""
+        return frozenset[str]().union(*reads_of_observed(self.program).values())
+
+    @cached_property
+    def _drawn_again(self) -> frozenset[str]:
+        """Observed series inside a `marginalize`, which are drawn with the path that is summed out."""
+        blocks = (step for step in self.program.steps if isinstance(step, MarginalizeModel))
+        found = (site for block in blocks for site in sites(block.body, ObserveModel))
+        return frozenset(site.name for site in found if site.chain is not None and _lag(site))
+
+    def notes(self) -> Iterator[str]:
+        """What of the observed columns that steps read is not there, or is not used, and what is drawn instead.  Raises
+        `Refused` where nothing says how."""
+        given = {need.name for need in self.wanted.observed}
+        for site in sites(self.program.steps, ObserveModel):
+            if site.name not in self._read_observed or site.name in given:
+                continue
+            need = next(need for need in self.needs.observed if need.name == site.name)
+            where = self._where(need)
+            if site.name in self._drawn_again:
+                if self._filled(need):
+                    yield f"`{site.name}` in {where} is not used: it is drawn anew with the path that is summed out"
+            elif site.chain is None or not _lag(site):
+                yield f"`{site.name}` is not in {where}: what reads it reads a draw of it"
+            elif site.chain.start is not None:
+                yield f"`{site.name}` is not in {where}: the series begins anew from its `from`"
+            else:
+                lag = _lag(site)
+                first = "its first element is" if lag == 1 else f"its first {lag} elements are"
+                message = f"`{site.name}` is not in {where}, and without a `from` nothing says how {first} drawn"
+                fixes = (f"Give the data a column `{self.sources.column(site.name)}`", "Give the step a `from`")
+                raise Refused("data", message, site=site.name, fixes=fixes)
+
+    def _where(self, need: Need) -> str:
+        source = self._source(need)
+        return "the new data" if source is None else source.path
+
+    def _source(self, need: Need) -> Source | None:
+        layout = Layout([need], self.sources)
+        return layout.source(layout.key(need))
+
+    def _held(self, need: Need) -> bool:
+        layout = Layout([need], self.sources)
+        return need.name in self.sources.named or layout.columns_in(need, self._source(need)) is not None
+
+    def _filled(self, need: Need) -> bool:
+        """Whether they hold any value of a need: a column without one is as good as none."""
+        source = self._source(need)
+        columns = Layout([need], self.sources).columns_in(need, source)
+        if columns is None or not isinstance(source, Table):
+            return columns is not None
+        return any(not missing(cell) for name in columns.names for cell in source.columns.get(name, ()))
+
+    def uncensored(self, rows: int | None) -> dict[str, Tensor]:
+        """For options that the new data say nothing of: every row counts, in full."""
+        absent = {need.name for need in self.needs.data} - {need.name for need in self.wanted.data}
+        plates = {need.name: (need.plate[1],) for need in self.needs.observed if need.plate is not None}
+        found: dict[str, Tensor] = {}
+        for need in self.needs.data:
+            if need.name in absent and need.purpose is not None:
+                option, site = need.purpose
+                axes = None if need.axes is None else tuple(axis.size or rows or 1 for axis in need.axes)
+                found[need.name] = torch.full(axes or plates.get(site) or (rows or 1,), NO_MATTER[option])
+        return found
+
+
+def _lag(site: Site) -> int:
+    return 0 if site.chain is None else site.chain.indices[site.chain.at].lag
+
+
+def _counts(need: Need) -> bool:
+    return need.purpose is not None and need.purpose[0] in NO_MATTER
+
+
+def _read(program: Program) -> set[str]:
+    """The data names that steps compute with."""
+    found: set[str] = set()
+    for step in all_steps(program.steps):
+        site = getattr(step, "site", None)
+        options = [] if site is None else [site.mask, site.weight, *(value for _, value in site.limits)]
+        for value in values(step):
+            if not any(value is option for option in options):
+                found |= {part.name for part in walk(value, operands) if isinstance(part, Data)}
+    return found
