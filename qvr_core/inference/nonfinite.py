@@ -11,7 +11,7 @@ from torch import Tensor
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.objectives import weigh
 from qvr_core.runtime.families.soundness import counted, sound_arguments
-from qvr_core.runtime.programs.execution import Execution
+from qvr_core.runtime.programs.execution import Execution, SiteRecord
 from qvr_core.runtime.programs.frame import as_tensor
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import Value
@@ -71,9 +71,28 @@ def blamed(program: str, run: Execution) -> NonFinite | None:
             if part.is_floating_point() and not finite(part):
                 return NonFinite(f"`{program}`: site `{name}`: the {given} {counted(part)}", site=name)
         if site.log_prob is not None and not finite(site.log_prob):
-            advice = "; an observed value lies outside the support" if site.observed else ""
+            advice = f"; an observed value lies outside the support{_outside(name, site)}" if site.observed else ""
             return NonFinite(f"`{program}`: site `{name}`: its log density {counted(site.log_prob)}{advice}", site=name)
     return None
+
+
+def _outside(name: str, site: SiteRecord) -> str:
+    """`: `time[3]` is 0`, the first observed element without a finite density; '' where elements have none."""
+    each, value = site.pointwise, site.value
+    if each is None or not isinstance(value, Tensor):
+        return ""
+    if value.shape[: each.dim() - 1] == each.shape[1:]:
+        value = value.expand(each.shape[0], *value.shape)
+    if value.shape[: each.dim()] != each.shape:
+        return ""
+    found = torch.isinf(each).nonzero()
+    if not len(found):
+        return ""
+    place = tuple(found[0].tolist())
+    shown = ", ".join(map(str, place[1:] if each.shape[0] == 1 else place))
+    element = value[place]
+    number = f" is {element.item():g}" if element.dim() == 0 else ""
+    return f": `{name}[{shown}]`{number}, counted from 0"
 
 
 def _blamed_gradient(

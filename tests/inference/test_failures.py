@@ -202,6 +202,18 @@ def test_a_failed_step_draws_no_more_numbers_than_a_good_one() -> None:
     assert torch.equal(*states)
 
 
+def test_an_observed_value_outside_the_support_is_named() -> None:
+    """The log density of a Weibull of shape 2 at time 0 is log 0; a time 0 that is censored has survival 1."""
+    model = loads(
+        "object Row : FinSet 3\nprogram p : Row -> Row\n    data late : Row -> Bool\n"
+        "    sample k <- LogNormal(0.0, 0.5)\n"
+        "    observe time[i : Row] <- Weibull(k, 2.0) [right_censored=late]\n    return k\n"
+    ).morphism
+    given = {"time": torch.tensor([0.0, 1.0, 0.0]), "late": torch.tensor([1, 0, 0])}
+    with pytest.raises(NonFinite, match=r"outside the support: `time\[2\]` is 0, counted from 0"):
+        MCMC(NUTSKernel(), 5, 5).run(model, None, given)
+
+
 def test_a_chain_without_a_start_names_the_site() -> None:
     model = loads(posteriors.GAMMA_POISSON).morphism
     with pytest.raises(NonFinite, match=r"no start .* site `y`: its log density has .* outside the support") as caught:

@@ -33,6 +33,11 @@ def asked() -> Computed | None:
     return _asked.get()
 
 
+def doubtful(density: Tensor | None) -> bool:
+    """Whether it is asked what stopped being finite, and this density did."""
+    return asked() is not None and density is not None and not bool(torch.isfinite(density).all())
+
+
 _Rule = tuple[Callable[[Tensor], Tensor], str, str]
 _POSITIVE: _Rule = (
     lambda v: v <= 0,

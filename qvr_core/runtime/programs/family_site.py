@@ -16,7 +16,7 @@ from torch import Tensor
 from qvr_core.runtime.families.bijectors import Support, constrain, restored
 from qvr_core.runtime.families.ordered import ordered
 from qvr_core.runtime.families.random_draws import open_uniforms
-from qvr_core.runtime.families.soundness import asked
+from qvr_core.runtime.families.soundness import asked, doubtful
 from qvr_core.runtime.programs.arguments import Aligned, Arguments, joint_shape
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
 from qvr_core.runtime.programs.declared.families import runtime_family
@@ -262,7 +262,7 @@ class FamilySite:
         frame.bound[self.name] = value
         if frame.request.wanted is not False:
             record.log_prob = self.terms(frame, value, aligned, groups).per_row(frame.rows)
-        if frame.request.pointwise and self.kind == "observe":
+        if self.kind == "observe" and (frame.request.pointwise or doubtful(record.log_prob)):
             record.pointwise = self.terms(frame, value, aligned, groups, absent=math.nan).by_row(frame.rows)
         return record
 
