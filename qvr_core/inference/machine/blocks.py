@@ -18,6 +18,8 @@ FEWEST_ROWS = 32
 """Fewer are not worth loops of their own."""
 LONGEST_INNER = 16
 """A sum within a row that is written out and so leaves the rows to the vectors."""
+MOST_LANES = 64
+"""128 kB of the stack, of which a thread may have no more than 512; a nest that wants more stays whole."""
 WIDE = {
     "exp": "wide.exp({})", "expm1": "wide.expm1({})", "log": "wide.log({})", "log1p": "wide.log1p({})",
     "tanh": "wide.tanh({})", "sigmoid": "wide.sigmoid({})", "softplus": "wide.softplus({}, {}, {})",
@@ -40,8 +42,8 @@ class Phase:
     statements: list[Statement]
 
 
-def phases(nest: Nest) -> list[Phase]:
-    """The phases of a nest in order; one that is plain where vectors would do nothing."""
+def phases(nest: Nest, local: Mapping[Buffer, str]) -> list[Phase]:
+    """The phases of a nest in order; one that is plain where vectors would do nothing, or too much would cross."""
     kinds = [_kind(statement, f"i{len(nest.extents) - 1}") for statement in nest.statements]
     if not nest.extents or nest.extents[-1] < FEWEST_ROWS or set(kinds) == {"plain"}:
         return [Phase("plain", nest.statements)]
@@ -57,7 +59,7 @@ def phases(nest: Nest) -> list[Phase]:
             found.append(Phase(kind, []))
         found[place].statements.append(statement)
         made[statement.target] = max(place, made.get(statement.target, 0))
-    return found
+    return found if len(crossing(found, local)) <= MOST_LANES else [Phase("plain", nest.statements)]
 
 
 def crossing(found: list[Phase], local: Mapping[Buffer, str]) -> dict[Buffer, int]:

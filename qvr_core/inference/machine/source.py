@@ -148,7 +148,7 @@ class _Writer:
         for statement in self.nest.statements:
             if statement.kind == "add" and self.nest.extents and _still(statement.place) and not statement.inner:
                 self.sums.setdefault((statement.target, statement.place), f"s{self.number}_{len(self.sums)}")
-        found = phases(self.nest)
+        found = phases(self.nest, self.layout.local)
         body = self._phase(found[0], "") if len(found) == 1 and found[0].kind == "plain" else self._blocks(found)
         after = [f"{self._place(*where)} += {name}" for where, name in self.sums.items()]
         before = [f"{name} = {text}" for name, text in self.hoisted.values()]

@@ -217,6 +217,17 @@ def test_loops_give_what_torch_gives(name: str) -> None:
         np.testing.assert_allclose(gradient, wanted[0].numpy(), rtol=exact, atol=1e-11)
 
 
+def test_a_nest_that_wants_too_much_of_the_stack_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = torch.randn(40, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    plain = value_and_grad(lambda x: F.softplus(weights @ x))
+    q = torch.randn(1, 12, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert "lane" in text_of(plain, q)[0].source
+    monkeypatch.setattr(blocks, "MOST_LANES", 0)
+    text, width = text_of(plain, q)
+    assert "lane" not in text.source
+    np.testing.assert_allclose(interpreted(text, width)(q[0].numpy())[1], plain(q)[1][0].numpy(), rtol=1e-11)
+
+
 def test_what_has_no_loops_is_named() -> None:
     with pytest.raises(Unknown, match="the operation special_bessel_j0"):
         text_of(value_and_grad(lambda x: torch.special.bessel_j0(x.detach()) + x), torch.randn(1, 3).double())
