@@ -50,11 +50,9 @@ class LoadedRun:
 
     def samples(self) -> dict[str, Tensor]:
         """{latent: (chains · draws, …)}, as `Predictive(posterior_samples=…)` takes them; lets follow from them."""
-        program = Given(self.model, self.x, self.observations).program
-        known = {*program.sites, *(name for name, _ in program.named_parameters())}
         stored = self.posterior["posterior"].to_dataset().data_vars
         named = {str(name): torch.from_numpy(draws.to_numpy()).flatten(0, 1) for name, draws in stored.items()}
-        return {name: draws for name, draws in named.items() if name in known}
+        return prediction.latents_of(named, Given(self.model, self.x, self.observations))
 
     def draw(self, count: int = 200, *, data: str | Path | None = None, seed: int = 0) -> dict[str, Tensor]:
         """What `qvr sample` draws: observed and predicted steps, (count, …) by name, on the run's own data or on new

@@ -152,16 +152,21 @@ class _Posterior:
 
     def samples(self, given: Given) -> dict[str, Tensor]:
         """The draws by the names that a model gives them; lets are left out."""
-        model = given.program
-        parameters = {name for name, _ in model.named_parameters()} if isinstance(given.model, LiftedModel) else set()
-        found: dict[str, Tensor] = {}
-        for written, value in self.stored.items():
-            site, dot, path = written.partition(".")
-            if written in model.sites or written in parameters:
-                found[written] = value
-            elif dot and site in model.sites:
-                found[f"{site}/{path}"] = value
-        return found
+        return latents_of(self.stored, given)
+
+
+def latents_of(stored: Mapping[str, Tensor], given: Given) -> dict[str, Tensor]:
+    """Stored draws by the names that a model gives its latents; lets are left out."""
+    model = given.program
+    parameters = {name for name, _ in model.named_parameters()} if isinstance(given.model, LiftedModel) else set()
+    found: dict[str, Tensor] = {}
+    for written, value in stored.items():
+        site, dot, path = written.partition(".")
+        if written in model.sites or written in parameters:
+            found[written] = value
+        elif dot and site in model.sites:
+            found[f"{site}/{path}"] = value
+    return found
 
 
 def _of_the_fit(run: RunDirectory) -> set[str]:
