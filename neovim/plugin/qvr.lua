@@ -20,10 +20,7 @@ end, {
   nargs = "*",
   desc = "Fit the program: :QvrRun [svi|nuts] [program=NAME] [key=value …]",
   complete = function(lead)
-    local words = { "svi", "nuts", "program=", "data=", "steps=", "learning_rate=", "batch_size=", "seed=", "warmup=", "samples=", "chains=" }
-    return vim.tbl_filter(function(word)
-      return vim.startswith(word, lead)
-    end, words)
+    return require("qvr.complete").run(lead)
   end,
 })
 
@@ -41,9 +38,17 @@ command("QvrResume", function(given)
   require("qvr.runs").resume(given.fargs[1], tonumber(given.fargs[2]))
 end, { nargs = "+", desc = "Go on with a run from its last checkpoint, chains with so many more draws" })
 
-command("QvrRuns", function()
-  require("qvr.runs").list()
-end, { desc = "List the runs of this folder" })
+command("QvrRuns", function(given)
+  require("qvr.runs").list(given.args ~= "" and given.args or nil)
+end, {
+  nargs = "?",
+  desc = "Open the results of a run: of the one named, of the `last`, or of one chosen from the runs of this folder",
+  complete = function(lead)
+    return vim.tbl_filter(function(id)
+      return vim.startswith(id, lead)
+    end, vim.list_extend({ "last" }, vim.tbl_keys(require("qvr.runs").known)))
+  end,
+})
 
 command("QvrDiagram", function(given)
   require("qvr.diagram").open({ name = given.args ~= "" and given.args or nil, file = given.bang })
@@ -52,6 +57,17 @@ end, {
   bang = true,
   desc = "Show the diagram in the browser, following the cursor; with ! write it as SVG",
 })
+
+-- what the lenses over a program do
+vim.lsp.commands["qvr.run"] = function(lens)
+  require("qvr.runs").start(lens.arguments[1])
+end
+vim.lsp.commands["qvr.runs"] = function()
+  require("qvr.runs").list()
+end
+vim.lsp.commands["qvr.diagram"] = function(lens)
+  require("qvr.diagram").open({ name = lens.arguments[1].name })
+end
 
 command("QvrRestart", function()
   require("qvr.client").restart()

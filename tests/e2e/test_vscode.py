@@ -16,7 +16,9 @@ pytestmark = [
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("script", ["drive.mjs", "posterior.mjs"])
+@pytest.mark.parametrize(
+    "script", ["drive.mjs", "posterior.mjs", "data.mjs", "install.mjs", "stages.mjs", "nonfinite.mjs", "funnel.mjs"]
+)
 def test_vscode(script: str) -> None:
     fetch.chromium()
     folder = fetch.code_server()

@@ -10,7 +10,8 @@ import {
   type Middleware,
   type ServerOptions,
 } from "vscode-languageclient/node";
-import { findInterpreter, isFound, tellProblem } from "./environment";
+import { findInterpreter, isFound, offerRuns, tellProblem } from "./environment";
+import type { PrivateEnvironment } from "./install";
 import { explain, SAFE_PATH } from "./interpreter";
 import type { Status } from "./status";
 
@@ -31,11 +32,21 @@ export class Server implements vscode.Disposable {
     private readonly log: vscode.LogOutputChannel,
     private readonly status: Status,
     private readonly middleware: Middleware,
+    private readonly own: PrivateEnvironment,
   ) {}
 
   /** The interpreter that the server runs in. */
   get interpreter(): string | undefined {
     return this.command;
+  }
+
+  /** A run lacked a package: offer to install what runs need, where the server's environment is the extension's own. */
+  offerRuns(message: string): boolean {
+    if (this.command === undefined || this.command !== this.own.interpreter()) {
+      return false;
+    }
+    void offerRuns(message, this.own, this.log, () => void this.restart());
+    return true;
   }
 
   /** The running client; waits for a start that is under way. */
@@ -71,12 +82,12 @@ export class Server implements vscode.Disposable {
       return;
     }
     this.status.show({ state: "starting" });
-    const found = await findInterpreter();
+    const found = await findInterpreter(this.own);
     if (!isFound(found)) {
       const { message } = explain(found);
       this.log.error(message);
       this.status.show({ state: "problem", message });
-      void tellProblem(found, () => void this.restart());
+      void tellProblem(found, this.own, this.log, () => void this.restart());
       return;
     }
     this.log.info(`interpreter ${found.command} (from ${found.why}), qvr-lsp ${found.version}`);

@@ -1,19 +1,22 @@
 /** Commands of the palette, the menus and the tree. */
 import * as vscode from "vscode";
 import type { Server } from "./client";
+import type { DataPreviews } from "./data/panel";
 import type { DiagramPanels } from "./diagram/panel";
 import { selectInterpreter } from "./environment";
 import { EXAMPLE } from "./example";
-import type { Algorithm } from "./protocol";
-import { askOptions } from "./runs/ask";
+import type { Algorithm, RunOverview } from "./protocol";
+import { askDraws, askOptions } from "./runs/ask";
 import type { RunPanels } from "./runs/panel";
 import type { Runs } from "./runs/runs";
+import { canExtend } from "./runs/state";
 
 interface Features {
   server: Server;
   runs: Runs;
   panels: RunPanels;
   diagrams: DiagramPanels;
+  previews: DataPreviews;
   log: vscode.LogOutputChannel;
   context: vscode.ExtensionContext;
 }
@@ -22,7 +25,7 @@ interface RunHandle {
   runId: string;
 }
 
-export function registerCommands({ server, runs, panels, diagrams, log, context }: Features): vscode.Disposable[] {
+export function registerCommands({ server, runs, panels, diagrams, previews, log, context }: Features): vscode.Disposable[] {
   const register = vscode.commands.registerCommand;
   return [
     register("qvr.showDiagram", async () => {
@@ -34,6 +37,12 @@ export function registerCommands({ server, runs, panels, diagrams, log, context 
     register("qvr.saveDiagram", () => diagrams.save()),
     register("qvr.fitSvi", () => run(runs, "svi")),
     register("qvr.sampleNuts", () => run(runs, "nuts")),
+    register("qvr.showData", async () => {
+      const document = openProgram();
+      if (document) {
+        await previews.show(document.uri, undefined, undefined, false);
+      }
+    }),
     register("qvr.stopRun", async (handle?: RunHandle) => {
       const chosen = handle?.runId ?? runs.going().at(-1)?.runId;
       if (chosen) {
@@ -52,6 +61,13 @@ export function registerCommands({ server, runs, panels, diagrams, log, context 
       const chosen = handle?.runId ?? (await pickRun(runs));
       if (chosen) {
         await runs.resume(chosen);
+      }
+    }),
+    register("qvr.moreDraws", async (handle?: RunHandle) => {
+      const known = await runs.load(handle?.runId ?? (await pickRun(runs, ({ algorithm, status }) => canExtend(algorithm, status))) ?? "");
+      const more = known && (await askDraws(known.drawn?.total));
+      if (known && more !== undefined) {
+        await runs.resume(known.runId, more);
       }
     }),
     register("qvr.rerun", async (handle?: RunHandle) => {
@@ -98,8 +114,8 @@ async function run(runs: Runs, algorithm: Algorithm): Promise<void> {
   }
 }
 
-async function pickRun(runs: Runs): Promise<string | undefined> {
-  const known = await runs.list();
+async function pickRun(runs: Runs, wanted: (run: RunOverview) => boolean = () => true): Promise<string | undefined> {
+  const known = (await runs.list()).filter(wanted);
   const picked = await vscode.window.showQuickPick(
     known.map((one) => ({ label: one.program, description: `${one.algorithm} · ${one.status}`, detail: one.runId })),
     { title: "QVR runs", placeHolder: "Which run?" },

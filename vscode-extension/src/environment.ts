@@ -1,8 +1,7 @@
 /** Interpreter discovery in the editor: where the sources come from, and the one message when none will do. */
-import * as fs from "node:fs";
-import * as path from "node:path";
 import * as vscode from "vscode";
-import { discover, explain, installCommand, isFound, probeInterpreter, wheelAmong, type Found, type Problem } from "./interpreter";
+import { InstallProblem, progressOf, type PrivateEnvironment } from "./install";
+import { discover, explain, isFound, probeInterpreter, type Found, type Problem } from "./interpreter";
 
 /** The slice of the Python extension's API that is used; the extension is optional. */
 interface PythonApi {
@@ -13,11 +12,11 @@ interface PythonApi {
   };
 }
 
-export async function findInterpreter(): Promise<Found | Problem> {
+export async function findInterpreter(own: PrivateEnvironment): Promise<Found | Problem> {
   const folders = (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath);
   const setting = vscode.workspace.getConfiguration("qvr").get("interpreterPath", "");
   const pythonExtension = setting ? undefined : await activeEnvironment();
-  return discover({ setting, pythonExtension, folders, platform: process.platform }, probeInterpreter);
+  return discover({ setting, pythonExtension, folders, own: own.interpreter(), platform: process.platform }, probeInterpreter);
 }
 
 async function pythonApi(): Promise<PythonApi | undefined> {
@@ -61,13 +60,14 @@ export async function watchInterpreter(changed: () => void): Promise<vscode.Disp
 const TITLES = { install: "Install", settings: "Open Settings", select: "Choose Interpreter…" } as const;
 
 /** One message with its buttons; `retry` is called once the user may have fixed it. */
-export async function tellProblem(problem: Problem, retry: () => void): Promise<void> {
+export async function tellProblem(problem: Problem, own: PrivateEnvironment, log: vscode.LogOutputChannel, retry: () => void): Promise<void> {
   const { message, actions } = explain(problem);
   const chosen = await vscode.window.showErrorMessage(message, ...actions.map((action) => TITLES[action]));
   switch (chosen) {
     case TITLES.install:
       if (problem.kind === "no-package") {
-        install(problem.candidate.command, retry);
+        const { command } = problem.candidate;
+        await installing("Installing the QVR language server", log, (tell, signal) => own.install(command, tell, signal), retry);
       }
       break;
     case TITLES.settings:
@@ -79,21 +79,48 @@ export async function tellProblem(problem: Problem, retry: () => void): Promise<
   }
 }
 
-function install(command: string, retry: () => void): void {
-  const wheel = wheelAmong(fs.readdirSync(__dirname));
-  if (wheel === undefined) {
-    void vscode.window.showErrorMessage("QVR: this build of the extension brings no language server; `make vsix` makes one that does.");
-    return;
+/** Offer what a run lacked, where the server stands in the environment that the extension has made. */
+export async function offerRuns(message: string, own: PrivateEnvironment, log: vscode.LogOutputChannel, done: () => void): Promise<void> {
+  const install = "Install What Runs Need";
+  if ((await vscode.window.showErrorMessage(`QVR: ${message}. PyTorch and the rest are some 1 GB.`, install)) === install) {
+    await installing("Installing what QVR runs need", log, (tell, signal) => own.installRuns(tell, signal), done);
   }
-  const terminal = vscode.window.createTerminal({ name: "Install the QVR language server" });
-  terminal.show();
-  terminal.sendText(installCommand(command, path.join(__dirname, wheel), process.platform));
-  const watcher = vscode.window.onDidCloseTerminal((closed) => {
-    if (closed === terminal) {
-      watcher.dispose();
-      retry();
+}
+
+type Work = (tell: (line: string) => void, signal: AbortSignal) => Promise<void>;
+
+/** Do it with progress; where it fails the reason stays on the screen, and everything printed is in the log. */
+async function installing(title: string, log: vscode.LogOutputChannel, work: Work, done: () => void): Promise<void> {
+  const location = vscode.ProgressLocation.Notification;
+  const problem = await vscode.window.withProgress({ location, title, cancellable: true }, async (progress, token) => {
+    const abort = new AbortController();
+    token.onCancellationRequested(() => abort.abort());
+    const tell = (line: string) => {
+      log.info(line);
+      const message = progressOf(line);
+      if (message !== undefined) {
+        progress.report({ message });
+      }
+    };
+    try {
+      await work(tell, abort.signal);
+      return undefined;
+    } catch (error) {
+      return error instanceof InstallProblem ? error : new InstallProblem(String(error));
     }
   });
+  if (problem === undefined) {
+    done();
+  } else if (problem.message !== "cancelled") {
+    log.error(problem.message);
+    const [again, show] = ["Try Again", "Show Log"];
+    const chosen = await vscode.window.showErrorMessage(`QVR: ${problem.message}`, again, show);
+    if (chosen === again) {
+      await installing(title, log, work, done);
+    } else if (chosen === show) {
+      log.show();
+    }
+  }
 }
 
 export async function selectInterpreter(): Promise<void> {

@@ -3,7 +3,9 @@ import * as vscode from "vscode";
 import { Server } from "./client";
 import { registerCommands } from "./commands";
 import { DiagramPanels } from "./diagram/panel";
+import { DataPreviews } from "./data/panel";
 import { watchInterpreter } from "./environment";
+import { PrivateEnvironment } from "./install";
 import { commandMiddleware } from "./middleware";
 import { RunPanels } from "./runs/panel";
 import { Runs } from "./runs/runs";
@@ -16,8 +18,10 @@ let runs: Runs | undefined;
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("QVR", { log: true });
   const status = new Status();
-  server = new Server(log, status, commandMiddleware(() => ({ runs, diagrams })));
-  runs = new Runs(server, context.workspaceState, log);
+  const own = new PrivateEnvironment(__dirname, context.globalStorageUri.fsPath);
+  server = new Server(log, status, commandMiddleware(() => ({ runs, diagrams })), own);
+  const previews = new DataPreviews(context.extensionUri, server);
+  runs = new Runs(server, context.workspaceState, log, previews);
   const panels = new RunPanels(context, runs);
   const diagrams = new DiagramPanels(context, server);
   const tree = new RunsTree(runs, server);
@@ -29,7 +33,7 @@ export function activate(context: vscode.ExtensionContext): void {
     panels,
     diagrams,
     tree,
-    ...registerCommands({ server, runs, panels, diagrams, log, context }),
+    ...registerCommands({ server, runs, panels, diagrams, previews, log, context }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void server?.restart()),
   );
   void watchInterpreter(() => void server?.restart()).then((watcher) => context.subscriptions.push(watcher));

@@ -1,5 +1,5 @@
 /**
- * Which Python runs the language server: setting → Python extension → `.venv` → PATH.
+ * Which Python runs the language server: setting → Python extension → `.venv` → the extension's own environment → PATH.
  *
  * Nothing here knows the editor, so that it is tested without one.
  */
@@ -26,6 +26,8 @@ export interface Sources {
   setting: string;
   pythonExtension: string | undefined;
   folders: readonly string[];
+  /** The interpreter of the environment that the extension has made, where it has. */
+  own?: string | undefined;
   platform: NodeJS.Platform;
 }
 
@@ -55,6 +57,9 @@ export function candidates(sources: Sources): Candidate[] {
   for (const folder of sources.folders) {
     const place = windows ? path.join(".venv", "Scripts", "python.exe") : path.join(".venv", "bin", "python");
     found.push({ command: path.join(folder, place), why: `.venv in ${path.basename(folder)}` });
+  }
+  if (sources.own) {
+    found.push({ command: sources.own, why: "the environment that Install made" });
   }
   for (const name of windows ? ["python", "py"] : ["python3", "python"]) {
     found.push({ command: name, why: "PATH" });
@@ -105,7 +110,7 @@ export function explain(problem: Problem): { message: string; actions: ("install
       };
     case "no-package":
       return {
-        message: `QVR: the interpreter '${problem.candidate.command}' (from ${problem.candidate.why}) has no QVR language server. Install the one that came with this extension, or choose another interpreter.`,
+        message: `QVR: the interpreter '${problem.candidate.command}' (from ${problem.candidate.why}) has no QVR language server. Install makes an environment of its own for the one that came with this extension (some 20 MB, without PyTorch).`,
         actions: ["install", "select"],
       };
     case "none":
@@ -114,16 +119,6 @@ export function explain(problem: Problem): { message: string; actions: ("install
         actions: ["select", "settings"],
       };
   }
-}
-
-/** The line for the terminal, which stays open on a failure; quoted for the shells of this platform. */
-export function installCommand(command: string, wheel: string, platform: NodeJS.Platform): string {
-  if (platform === "win32") {
-    const quoted = (word: string) => `'${word.replace(/'/g, "''")}'`;
-    return `& ${quoted(command)} -m pip install ${quoted(wheel)}; if ($?) { exit }`;
-  }
-  const quoted = (word: string) => `'${word.replace(/'/g, `'\\''`)}'`;
-  return `${quoted(command)} -m pip install ${quoted(wheel)} && exit`;
 }
 
 /** The wheel of the language server among the files that came with the extension. */

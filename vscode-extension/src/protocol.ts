@@ -108,7 +108,13 @@ export interface PosteriorRow {
   ess?: number | null;
 }
 
-/** One event of a run, as `qvr_core.runs.record.protocol` writes it; keys without a value are left out. */
+/** Some draws of one chain: at which draw, which of them diverged (positions in these lists), and each number's values. */
+export interface ChainDraws {
+  draws: number[];
+  diverging: number[];
+  values: (number | null)[][];
+}
+
 /** One thing that tells whether a fit is to be trusted; `grave` where the result is not. */
 export interface Check {
   name: string;
@@ -120,6 +126,7 @@ export interface Check {
   range?: Range;
 }
 
+/** One event of a run, as `qvr_core.runs.record.protocol` writes it; keys without a value are left out. */
 export type RunEvent =
   | {
       event: "started";
@@ -132,6 +139,7 @@ export type RunEvent =
       parameters: number;
       guide_parameters?: number;
       engine?: "compiled" | "replay" | "plain";
+      engine_why?: string;
       steps: number;
       data: string;
       baselines?: { unigram: number; bigram: number };
@@ -156,6 +164,7 @@ export type RunEvent =
       tree_depth?: number;
       step_size?: number;
     }
+  | { event: "draws"; names: string[]; total: number; chains: ({ chain: number } & ChainDraws)[] }
   | { event: "message"; level: "info" | "warning" | "error"; text: string; range?: Range }
   | ({ event: "held_out"; seconds: number } & HeldOut)
   | ({ event: "accuracies" } & Accuracies)
@@ -199,6 +208,43 @@ export interface RunOverview {
   directory: string;
 }
 
+export interface DataPreviewParams {
+  textDocument: { uri: string };
+  program?: string | undefined;
+  data?: string | undefined;
+}
+
+/** A column of a table: what it holds, the name that reads it and what that takes, and what is wrong with it. */
+export interface DataColumn {
+  name: string;
+  kind: string;
+  site: string | null;
+  wanted: string;
+  problem: string | null;
+  row: number | null;
+}
+
+export interface DataTable {
+  path: string;
+  rows: number;
+  whole: boolean;
+  columns: DataColumn[];
+  left_out: number;
+  numbers: number[];
+  cells: string[][];
+}
+
+/** Answer of `qvr/dataPreview`. */
+export interface DataPreview {
+  program: string;
+  data: string;
+  looked: boolean;
+  fits: boolean;
+  tables: DataTable[];
+  missing: { site: string; wanted: string; problem: string }[];
+  problem: string | null;
+}
+
 export type Algorithm = "svi" | "nuts";
 
 /** Argument of the command `qvr.run`. */
@@ -217,4 +263,5 @@ export interface RunStarted {
 
 export const RUN_EVENT = "qvr/runEvent";
 export const DIAGRAM = "qvr/diagram";
+export const DATA_PREVIEW = "qvr/dataPreview";
 export const RUNS = "qvr/runs";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { candidates, discover, explain, installCommand, isFound, wheelAmong, type Sources } from "../src/interpreter";
+import { candidates, discover, explain, isFound, wheelAmong, type Sources } from "../src/interpreter";
 
 const sources: Sources = { setting: "", pythonExtension: undefined, folders: ["/work/app"], platform: "linux" };
 
@@ -7,6 +7,11 @@ describe("the order of interpreters", () => {
   it("is Python extension, .venv, PATH", () => {
     const found = candidates({ ...sources, pythonExtension: "/opt/env/bin/python" });
     expect(found.map((one) => one.command)).toEqual(["/opt/env/bin/python", "/work/app/.venv/bin/python", "python3", "python"]);
+  });
+
+  it("has the environment of the extension before PATH", () => {
+    const found = candidates({ ...sources, own: "/store/server/bin/python" });
+    expect(found.map((one) => one.command)).toEqual(["/work/app/.venv/bin/python", "/store/server/bin/python", "python3", "python"]);
   });
 
   it("is the setting alone where there is one, with its variables filled in", () => {
@@ -48,15 +53,6 @@ describe("discovery", () => {
     const result = await discover(sources, () => Promise.reject(new Error("ENOENT")));
     expect(result).toEqual({ kind: "none" });
   });
-});
-
-it("quotes the interpreter for the shell", () => {
-  expect(installCommand("/my env/o'k/python", "/ext/qvr_lsp-0.1.0.whl", "linux")).toBe(
-    "'/my env/o'\\''k/python' -m pip install '/ext/qvr_lsp-0.1.0.whl' && exit",
-  );
-  expect(installCommand("py", "C:\\o'k\\qvr_lsp-0.1.0.whl", "win32")).toBe(
-    "& 'py' -m pip install 'C:\\o''k\\qvr_lsp-0.1.0.whl'; if ($?) { exit }",
-  );
 });
 
 it("installs the wheel that came along, and nothing from elsewhere", () => {

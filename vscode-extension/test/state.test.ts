@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { RunEvent } from "../src/protocol";
 import { parseLog } from "../src/runs/history";
-import { emptyRun, isOver, summary, take } from "../src/runs/state";
-import { ago, duration } from "../src/runs/words";
+import { canExtend, emptyRun, isOver, summary, take } from "../src/runs/state";
+import { ago, drawsOf, duration } from "../src/runs/words";
 
 const started: RunEvent = {
   event: "started", run_id: "r", program: "lm", algorithm: "svi", directory: "/d", pid: 1, device: "cpu", parameters: 132352,
@@ -93,4 +93,14 @@ it("tells times in words", () => {
   expect(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:02:10Z"))).toBe("2 min ago");
   expect(duration(3.14)).toBe("3.1 s");
   expect(duration(125)).toBe("2 min 5 s");
+});
+
+it("reads a number of draws, and nothing else", () => {
+  expect(["200", " 1,000 ", "1_000_000"].map(drawsOf)).toEqual([200, 1000, 1_000_000]);
+  expect(["", "0", "-5", "2.5", "1e3", "many", "1000001"].map(drawsOf)).toEqual([undefined, undefined, undefined, undefined, undefined, undefined, undefined]);
+});
+
+it("offers more draws of chains that have ended, and of nothing else", () => {
+  expect(canExtend("nuts", "finished")).toBe(true);
+  expect([canExtend("svi", "finished"), canExtend("nuts", "running"), canExtend("nuts", "cancelled")]).toEqual([false, false, false]);
 });

@@ -3,7 +3,7 @@ local M = {}
 
 local MARKERS = { "qvr.toml", "pyproject.toml", ".git" }
 
---- The user's settings: `vim.g.qvr = { cmd = {…}, python = "…", settings = {…} }`.
+--- The user's settings: `vim.g.qvr = { cmd = {…}, python = "…", progress = true, settings = {…} }`.
 function M.options()
   return vim.g.qvr or {}
 end
@@ -130,8 +130,10 @@ function M.execute(buffer, command, argument, take)
   M.request(buffer, "workspace/executeCommand", { command = command, arguments = { argument } }, take)
 end
 
+--- Stop the server and start it again, with what is trusted by now.
 function M.restart()
   local buffers = {}
+  answers = {}
   for _, client in ipairs(vim.lsp.get_clients({ name = "qvr" })) do
     vim.list_extend(buffers, vim.tbl_keys(client.attached_buffers))
     client:stop()

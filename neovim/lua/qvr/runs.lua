@@ -1,5 +1,6 @@
---- Runs: started, followed, cancelled. Progress itself comes as LSP progress (`LspProgress`, `vim.lsp.status()`).
+--- Runs: started, followed, cancelled, opened. Progress comes as LSP progress too (`LspProgress`, `vim.lsp.status()`).
 local client = require("qvr.client")
+local words = require("qvr.words")
 
 local M = {}
 
@@ -10,9 +11,9 @@ local order = {}
 local ENDINGS = { finished = true, cancelled = true, failed = true, crashed = true }
 
 --- `key=value` with numbers and booleans as such.
-function M.options(words)
+function M.options(given)
   local algorithm, program, options = "svi", nil, {}
-  for _, word in ipairs(words) do
+  for _, word in ipairs(given) do
     local key, value = word:match("^([%w_]+)=(.*)$")
     if not key then
       algorithm = word
@@ -27,17 +28,20 @@ function M.options(words)
   return algorithm, program, options
 end
 
-function M.run(words)
-  local buffer = vim.api.nvim_get_current_buf()
-  local algorithm, program, options = M.options(words)
-  local argument = {
-    uri = vim.uri_from_bufnr(buffer),
+function M.run(given)
+  local algorithm, program, options = M.options(given)
+  M.start({
+    uri = vim.uri_from_bufnr(0),
     algorithm = algorithm,
     program = program,
     options = next(options) and options or vim.empty_dict(),
-  }
-  client.execute(buffer, "qvr.run", argument, function(started)
-    M.note(started.runId, { status = "running", program = program or "" })
+  })
+end
+
+--- Start a run: the argument of `qvr.run`.
+function M.start(argument)
+  client.execute(vim.uri_to_bufnr(argument.uri), "qvr.run", argument, function(started)
+    M.note(started.runId, { status = "running", program = argument.program or "" })
     vim.notify("qvr: run " .. started.runId)
   end)
 end
@@ -78,32 +82,6 @@ function M.resume(id, more)
   end)
 end
 
-local function number(value)
-  return type(value) == "number" and ("%.4g"):format(value) or "–"
-end
-
---- How a run ended, in one line.
-function M.summary(event)
-  if event.event == "finished" then
-    if type(event.held_out) == "table" then
-      return ("%s bits per byte held out"):format(number(event.held_out.bits_per_byte))
-    end
-    if type(event.accuracies) == "table" then
-      local parts = {}
-      for _, one in ipairs(event.accuracies.sites) do
-        parts[#parts + 1] = ("%s %.1f %% right"):format(one.site, 100 * one.accuracy)
-      end
-      return table.concat(parts, ", ")
-    end
-    return event.losses and ("−ELBO %s"):format(number(event.losses.mean_of_last or event.losses.last)) or "finished"
-  elseif event.event == "failed" then
-    return event.message
-  elseif event.event == "crashed" then
-    return event.signal and ("ended by " .. event.signal) or "the worker ended"
-  end
-  return event.event
-end
-
 --- One `qvr/runEvent`.
 function M.receive(params)
   local event = params.event
@@ -112,30 +90,46 @@ function M.receive(params)
     M.note(params.runId, { status = "running" })
   elseif ENDINGS[event.event] then
     M.note(params.runId, { status = event.event })
-    local good = event.event == "finished" or event.event == "cancelled"
-    local text = ("qvr: %s %s. %s"):format(params.program or params.runId, event.event, M.summary(event))
-    vim.notify(text, good and vim.log.levels.INFO or vim.log.levels.ERROR)
+    local bad = event.event == "failed" or event.event == "crashed"
+    local level = bad and "ERROR" or #words.grave(event) > 0 and "WARN" or "INFO"
+    vim.notify(("qvr: %s %s. %s"):format(params.program or params.runId, event.event, words.ending(event)), vim.log.levels[level])
   end
+  require("qvr.float").receive(params)
   vim.api.nvim_exec_autocmds("User", { pattern = "QvrRunEvent", data = params })
 end
 
-function M.list()
-  client.request(nil, "qvr/runs", { uri = vim.uri_from_bufnr(0) }, function(runs)
-    if #runs == 0 then
-      vim.notify("qvr: no runs in this folder")
-      return
+local function line(run)
+  local ending = type(run.ending) == "table" and run.ending or {}
+  local how = ending.event and words.ending(ending) or ""
+  return ("%s  %s  %s  %s%s"):format(run.runId, run.program, run.algorithm, run.status, how ~= "" and how ~= run.status and ": " .. how or "")
+end
+
+--- Open the results of a run: of one whose id begins so, of the newest (`last`), or of one that is chosen.
+function M.list(wanted)
+  client.request(nil, "qvr/runs", { uri = M.place() }, function(runs)
+    local found = vim.tbl_filter(function(run)
+      return not wanted or wanted == "last" or vim.startswith(run.runId, wanted)
+    end, runs)
+    if #found == 0 then
+      vim.notify(wanted and ("qvr: no run of this folder begins with " .. wanted) or "qvr: no runs in this folder")
+    elseif wanted then
+      require("qvr.results").open(found[1])
+    else
+      vim.ui.select(found, { prompt = "Runs", kind = "qvr-run", format_item = line }, function(run)
+        if run then
+          require("qvr.results").open(run)
+        end
+      end)
     end
-    vim.ui.select(runs, {
-      prompt = "Runs",
-      format_item = function(run)
-        return ("%s  %s  %s  %s"):format(run.runId, run.algorithm, run.status, number(run.lastLoss))
-      end,
-    }, function(run)
-      if run then
-        vim.cmd.edit(vim.fn.fnameescape(run.directory))
-      end
-    end)
   end)
+end
+
+--- The file whose folder's runs are meant: the buffer's, or in another buffer any program's.
+function M.place()
+  local attached = vim.lsp.get_clients({ name = "qvr", bufnr = 0 })[1]
+  local any = attached or vim.lsp.get_clients({ name = "qvr" })[1]
+  local buffer = attached and 0 or any and next(any.attached_buffers) or 0
+  return vim.uri_from_bufnr(buffer)
 end
 
 return M

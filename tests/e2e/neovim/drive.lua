@@ -4,30 +4,8 @@ local plugin, python, folder = arg[1], arg[2], arg[3]
 
 vim.opt.runtimepath:prepend(plugin)
 vim.g.qvr = { python = python }
-vim.opt.swapfile = false
-local messages = {}
-vim.notify = function(text)
-  table.insert(messages, text)
-end
-
-local function step(name, act)
-  local good, problem = xpcall(act, debug.traceback)
-  io.stdout:write(("%s %s\n"):format(good and "ok" or "FAILED", name))
-  if not good then
-    io.stdout:write(problem .. "\nmessages: " .. vim.inspect(messages) .. "\n")
-    os.exit(1)
-  end
-end
-
-local function eventually(what, test, seconds)
-  local found
-  local good = vim.wait((seconds or 20) * 1000, function()
-    found = test()
-    return found and true or false
-  end, 50)
-  assert(good, "not within time: " .. what)
-  return found
-end
+local walk = dofile(vim.fs.joinpath(vim.fs.dirname(arg[0]), "walk.lua"))
+local step, eventually, messages = walk.step, walk.eventually, walk.messages
 
 local function line_of(text)
   for number, line in ipairs(vim.api.nvim_buf_get_lines(0, 0, -1, false)) do

@@ -1,6 +1,7 @@
 /** A fit that is not to be trusted, as VS Code shows it: figures, squiggles, tabs, and the way to a good one. */
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import * as path from "node:path";
 import { Session, eventually } from "./session.mjs";
 
 const SCHOOLS = `object School : FinSet 8
@@ -41,10 +42,33 @@ const tab = (frame, name) => frame.getByRole("tab", { name }).click();
 try {
   let frame;
 
-  await step("sample by chains that diverge: no green end", async () => {
+  await step("traces and ranks while the chains run", async () => {
     await session.open("schools.qvr");
     await eventually("lenses", async () => (await page.locator(".codelens-decoration").count()) > 0, 120_000);
     await session.command("QVR: Sample by NUTS");
+    frame = await session.webview(".status.running", 240_000);
+    const drawn = async () => ({
+      status: await frame.locator(".status").innerText(),
+      points: (await frame.locator(".trace svg polyline").first().getAttribute("points", { timeout: 1000 })) ?? "",
+      chains: await frame.locator(".trace").first().locator("polyline").count(),
+      ranks: await frame.locator("svg[aria-label='ranks of each chain'] path").count(),
+    });
+    const early = await eventually("ranks", async () => {
+      const now = await drawn();
+      return now.ranks > 0 ? now : undefined;
+    }, 240_000); // prettier-ignore
+    assert.equal(early.status, "running");
+    assert.equal(early.chains, 4);
+    await session.screenshot("fit-live-traces");
+    const later = await eventually("longer traces", async () => {
+      const now = await drawn();
+      return now.points.length > early.points.length ? now : undefined;
+    });
+    assert.equal(later.status, "running");
+    assert.ok(later.points.startsWith(early.points.split(" ")[0]));
+  });
+
+  await step("chains that diverge have no green end", async () => {
     frame = await session.webview(".status.doubtful", 240_000);
     assert.match(await frame.locator(".line").innerText(), /not to be trusted/);
     assert.ok((await page.locator(".notification-toast", { hasText: "not to be trusted" }).count()) > 0);
@@ -107,6 +131,20 @@ try {
     await page.keyboard.press("Control+Shift+M");
     await eventually("no divergence is told", async () => !(await page.locator(".markers-panel .monaco-tl-contents").allInnerTexts()).some((one) => one.includes("diverged")));
     await page.keyboard.press("Control+J");
+  });
+
+  await step("more draws of the same chains", async () => {
+    const newest = path.join(session.file(".qvr/runs"), readdirSync(session.file(".qvr/runs")).sort().at(-1));
+    const draws = () => JSON.parse(readFileSync(path.join(newest, "summary.json"), "utf8")).draws;
+    assert.equal(draws(), 400);
+    await frame.getByRole("button", { name: "More Draws…" }).click();
+    await session.quickly("200");
+    await frame.locator(".status.running").waitFor({ timeout: 60_000 });
+    assert.equal(await frame.getByRole("button", { name: "More Draws…" }).isVisible(), false);
+    await frame.locator(".status.finished").waitFor({ timeout: 240_000 });
+    assert.equal(draws(), 600);
+    await eventually("the traces of all draws", async () => (await frame.locator(".trace svg polyline").count()) >= 8);
+    assert.match(await frame.locator(".notes").innerText(), /the chains go on from draw 800/);
   });
 
   await step("two runs compared", async () => {

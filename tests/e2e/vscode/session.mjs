@@ -29,7 +29,7 @@ const SETTINGS = {
 };
 
 export class Session {
-  /** @param {{ theme?: string, settings?: object, files?: Record<string, string>, size?: { width: number, height: number } }} options */
+  /** @param {{ theme?: string, settings?: object, files?: Record<string, string>, size?: { width: number, height: number }, env?: Record<string, string> }} options */
   static async start(options = {}) {
     const session = new Session();
     session.home = mkdtempSync(path.join(tmpdir(), "qvr-e2e-"));
@@ -49,7 +49,7 @@ export class Session {
     mkdirSync(path.dirname(session.settingsFile), { recursive: true });
     mkdirSync(path.join(data, "User"), { recursive: true });
     session.configure(settings);
-    await session.serve(data);
+    await session.serve(data, options.env ?? process.env);
     await session.browse(options.size ?? { width: 1440, height: 860 });
     return session;
   }
@@ -59,12 +59,12 @@ export class Session {
     writeFileSync(this.settingsFile, JSON.stringify(this.settings, null, 2));
   }
 
-  async serve(data) {
+  async serve(data, outer) {
     const config = path.join(this.home, "config.yaml");
     writeFileSync(config, "");
     const extensions = path.join(this.home, "extensions");
     const common = ["--config", config, "--user-data-dir", data, "--extensions-dir", extensions];
-    const env = { ...process.env, PATH: `${CODE}:${process.env.PATH}`, EXTENSIONS_GALLERY: "{}" };
+    const env = { ...outer, PATH: `${CODE}:${outer.PATH}`, EXTENSIONS_GALLERY: "{}" };
     await run([...common, "--install-extension", path.join(ROOT, "vscode-extension/qvr.vsix")], { ...process.env, PATH: env.PATH });
     this.port = await freePort();
     this.server = spawn(
@@ -112,6 +112,14 @@ export class Session {
     await input.fill(text);
     await this.page.locator(".quick-input-list .monaco-list-row").first().waitFor();
     await this.page.waitForTimeout(350);
+    await this.page.keyboard.press("Enter");
+  }
+
+  /** Answer the question of an input box. */
+  async quickly(text) {
+    const input = this.page.locator(".quick-input-widget:visible input").first();
+    await input.waitFor();
+    await input.fill(text);
     await this.page.keyboard.press("Enter");
   }
 
@@ -239,4 +247,22 @@ function freePort() {
       server.close(() => resolve(port));
     });
   });
+}
+
+/** Steps of a walk: each tells how it went, and leaves a picture. */
+export function steps(session, prefix) {
+  let count = 0;
+  return async function step(name, act) {
+    count += 1;
+    const label = `${prefix} ${String(count).padStart(2, "0")} ${name}`;
+    try {
+      await act();
+      console.log(`ok ${label}`);
+      await session.screenshot(label.replace(/\W+/g, "-"));
+    } catch (error) {
+      console.log(`FAILED ${label}`);
+      await session.screenshot(`${label.replace(/\W+/g, "-")}-FAILED`).catch(() => undefined);
+      throw error;
+    }
+  };
 }

@@ -1,7 +1,9 @@
 /** The question before a first run: on which data? Answered once, remembered in qvr.toml. */
 import * as path from "node:path";
 import * as vscode from "vscode";
+import type { DataPreviews } from "../data/panel";
 import type { RunRequest } from "../protocol";
+import { MOST_DRAWS, drawsOf } from "./words";
 import { mainProgram, rememberData, rememberedData } from "./settings";
 
 const SOURCES = [
@@ -13,8 +15,11 @@ const SOURCES = [
   { label: "$(database) NumPy archive…", detail: "Named arrays", source: "npz", extensions: ["npz"] },
 ];
 
+/** Sources that are tables, which are shown before anything runs. */
+const TABLES = ["csv", "parquet", "ndjson", "npz"];
+
 /** `request` with its program and its data; undefined where the user closed the question. */
-export async function withData(request: RunRequest): Promise<RunRequest | undefined> {
+export async function withData(request: RunRequest, previews: DataPreviews): Promise<RunRequest | undefined> {
   const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(request.uri));
   const program = request.program ?? mainProgram(document.getText());
   const asked = { ...request, program };
@@ -25,7 +30,7 @@ export async function withData(request: RunRequest): Promise<RunRequest | undefi
   if (settings && rememberedData(await read(settings), program) !== undefined) {
     return asked;
   }
-  const data = await askData(program, settings);
+  const data = await askData(document.uri, program, settings, previews);
   if (data === undefined) {
     return undefined;
   }
@@ -36,7 +41,21 @@ export async function withData(request: RunRequest): Promise<RunRequest | undefi
   return { ...asked, options: { ...request.options, data } };
 }
 
-export async function askData(program: string, settings: vscode.Uri | undefined): Promise<string | undefined> {
+/** Data that the user has chosen, and of a table has seen; undefined where the question was closed. */
+async function askData(uri: vscode.Uri, program: string, settings: vscode.Uri | undefined, previews: DataPreviews): Promise<string | undefined> {
+  for (;;) {
+    const data = await chooseData(program, settings);
+    if (data === undefined || !TABLES.some((source) => data.startsWith(`${source}:`)) || uri.scheme !== "file") {
+      return data;
+    }
+    const choice = await previews.show(uri, program, data, true);
+    if (choice !== "other") {
+      return choice === "use" ? data : undefined;
+    }
+  }
+}
+
+async function chooseData(program: string, settings: vscode.Uri | undefined): Promise<string | undefined> {
   const picked = await vscode.window.showQuickPick(SOURCES, {
     title: `Data for ${program}`,
     placeHolder: settings ? "Remembered in qvr.toml" : "Where does the data come from?",
@@ -85,6 +104,17 @@ export async function askOptions(algorithm: string): Promise<Record<string, unkn
   });
   const options = text === undefined ? undefined : parseOptions(text);
   return typeof options === "string" ? undefined : options;
+}
+
+/** How many more draws each chain shall make; undefined where the user closed the question. */
+export async function askDraws(now: number | undefined): Promise<number | undefined> {
+  const text = await vscode.window.showInputBox({
+    title: "More draws",
+    prompt: "How many more draws shall each chain make? The chains go on where they ended; the draws so far are kept.",
+    value: String(now ?? 1000),
+    validateInput: (value) => (drawsOf(value) === undefined ? `a whole number from 1 to ${MOST_DRAWS.toLocaleString("en-US")}` : undefined),
+  });
+  return text === undefined ? undefined : drawsOf(text);
 }
 
 /** `steps=5000 data="a b"` as an object, or what is wrong with it. */

@@ -1,5 +1,5 @@
 /** The shapes of `summary.json`, which are those of qvr_core/runs/record/summary.py. */
-import type { PosteriorRow } from "../protocol";
+import type { ChainDraws, PosteriorRow } from "../protocol";
 
 export interface Density {
   low: number;
@@ -19,13 +19,6 @@ export interface SiteSummary {
   size: number;
   worst?: string;
   elements: Element[];
-}
-
-/** Some draws of one chain: at which draw, which of them diverged (positions in these lists), and each number's values. */
-export interface ChainDraws {
-  draws: number[];
-  diverging: number[];
-  values: (number | null)[][];
 }
 
 /** Shares of the values of an observed step in bins: of the data, and of draws (their mean, 5 % and 95 % quantiles). */

@@ -13,6 +13,6 @@ export type ToRun =
 
 export type FromRun =
   | { type: "ready" }
-  | { type: "cancel" | "resume" | "rerun" | "folder" | "source" | "sample" }
+  | { type: "cancel" | "resume" | "more" | "rerun" | "folder" | "source" | "sample" }
   | { type: "site"; site: string }
   | { type: "compare"; runId: string };

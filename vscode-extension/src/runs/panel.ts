@@ -1,6 +1,7 @@
 /** The run panel: one webview per run, fed with the run's events. */
 import * as vscode from "vscode";
 import type { RunEvent, RunOverview } from "../protocol";
+import { revealStep } from "../reveal";
 import { html, icons } from "../webview";
 import type { FromRun, ToRun } from "./messages";
 import type { Runs } from "./runs";
@@ -65,6 +66,9 @@ class RunPanel {
       case "resume":
         await this.runs.resume(this.runId);
         break;
+      case "more":
+        await vscode.commands.executeCommand("qvr.moreDraws", { runId: this.runId });
+        break;
       case "rerun":
         await vscode.commands.executeCommand("qvr.rerun", { runId: this.runId });
         break;
@@ -79,7 +83,7 @@ class RunPanel {
         }
         break;
       case "site":
-        await reveal(this.runs.get(this.runId), message.site);
+        await this.reveal(message.site);
         break;
       case "compare": {
         const [mine, other] = [this.runs.get(this.runId), await this.runs.load(message.runId)];
@@ -108,6 +112,13 @@ class RunPanel {
     this.send({ type: "summary", summary, others: others.map((one) => ({ runId: one.runId, label: label(one) })) });
   }
 
+  private async reveal(site: string): Promise<void> {
+    const run = this.runs.get(this.runId);
+    if (run?.uri) {
+      await revealStep(vscode.Uri.parse(run.uri), run.program, site);
+    }
+  }
+
   private send(message: ToRun): void {
     void this.panel.webview.postMessage(message);
   }
@@ -115,18 +126,6 @@ class RunPanel {
   dispose(): void {
     clearTimeout(this.timer);
   }
-}
-
-/** Put the cursor on the step of a run's program that binds a name: the diagram follows it. */
-async function reveal(run: RunState | undefined, site: string): Promise<void> {
-  if (!run?.uri) {
-    return;
-  }
-  const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(run.uri));
-  const symbols = await vscode.commands.executeCommand<vscode.DocumentSymbol[] | undefined>("vscode.executeDocumentSymbolProvider", document.uri);
-  const step = (symbols ?? []).find((symbol) => symbol.name === run.program)?.children.find((child) => child.name === site);
-  const selection = step && new vscode.Range(step.selectionRange.start, step.selectionRange.start);
-  await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.One, ...(selection ? { selection } : {}) });
 }
 
 export class RunPanels implements vscode.Disposable, vscode.WebviewPanelSerializer<{ runId: string }> {

@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import type { Server } from "../client";
+import type { DataPreviews } from "../data/panel";
 import { RUN_EVENT, RUNS, type RunEvent, type RunEventParams, type RunOverview, type RunRequest, type RunStarted } from "../protocol";
 import { withData } from "./ask";
 import { readEvents } from "./history";
@@ -36,13 +37,14 @@ export class Runs implements vscode.Disposable {
     private readonly server: Server,
     private readonly memory: vscode.Memento,
     private readonly log: vscode.LogOutputChannel,
+    private readonly previews: DataPreviews,
   ) {
     this.disposables.push(server.onDidStart((client) => void this.attach(client)));
   }
 
   /** Start a run, after the question for its data where nothing is known of it yet. */
   async ask(request: RunRequest): Promise<RunStarted | undefined> {
-    const complete = await withData(request);
+    const complete = await withData(request, this.previews);
     return complete && this.start(complete);
   }
 
@@ -67,9 +69,10 @@ export class Runs implements vscode.Disposable {
     await this.refresh();
   }
 
-  async resume(runId: string): Promise<void> {
+  /** Go on with a run from its last checkpoint; chains with so many more draws of each than they were asked for. */
+  async resume(runId: string, more = 0): Promise<void> {
     const known = await this.load(runId);
-    const started = await this.command<RunStarted>("qvr.restartWorker", { runId, ...(known ? { uri: known.uri } : {}) });
+    const started = await this.command<RunStarted>("qvr.restartWorker", { runId, more, ...(known ? { uri: known.uri } : {}) });
     if (started && known) {
       known.status = "running";
       known.ending = null;
@@ -197,6 +200,9 @@ export class Runs implements vscode.Disposable {
 
   private async tell(run: RunState): Promise<void> {
     if (this.pausing || run.status === "cancelled") {
+      return;
+    }
+    if (run.ending?.event === "failed" && run.ending.code === "missing-package" && this.server.offerRuns(run.ending.message)) {
       return;
     }
     const text = `QVR: ${run.program} ${run.status}. ${summary(run)}`;

@@ -2,6 +2,7 @@
  * A run as its events tell it. The extension and the panel's webview fold the same events by the same function, so that
  * a panel that comes late, or comes back after a reload, shows what one that was there shows.
  */
+import { joined, type Drawn } from "./drawn";
 import type { Accuracy, Check, HeldOut, PosteriorRow, RunEvent } from "../protocol";
 
 export interface Series {
@@ -40,6 +41,7 @@ export interface RunState {
   series: Series;
   heldOut: (HeldOut & { seconds?: number })[];
   posterior: PosteriorRow[];
+  drawn: Drawn | null;
   notes: Note[];
   ending: RunEvent | null;
 }
@@ -68,6 +70,7 @@ export function emptyRun(runId: string, uri: string, directory: string, program:
     series: { steps: [], loss: [], smoothed: [], acceptance: [], gradient: [] },
     heldOut: [],
     posterior: [],
+    drawn: null,
     notes: [],
     ending: null,
   };
@@ -93,6 +96,9 @@ export function take(run: RunState, event: RunEvent): RunState {
       break;
     case "progress":
       progress(run, event);
+      break;
+    case "draws":
+      run.drawn = joined(run.drawn, event);
       break;
     case "message":
       run.notes.push({ level: event.level, text: event.text });
@@ -173,6 +179,11 @@ function forget(run: RunState, step: number): void {
 
 export function isOver(run: RunState): boolean {
   return ["finished", "cancelled", "failed", "crashed"].includes(run.status);
+}
+
+/** Whether chains have ended well, so that they can be given more draws. */
+export function canExtend(algorithm: string, status: string): boolean {
+  return algorithm === "nuts" && status === "finished";
 }
 
 export function canResume(status: string): boolean {

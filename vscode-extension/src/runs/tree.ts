@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import type { Server } from "../client";
 import type { RunOverview } from "../protocol";
 import type { Runs } from "./runs";
-import { canResume, gravePoints, summary } from "./state";
+import { canExtend, canResume, gravePoints, summary } from "./state";
 import { ago } from "./words";
 
 const ICONS: Record<string, [string, string?]> = {
@@ -74,7 +74,9 @@ export class RunsTree implements vscode.TreeDataProvider<RunOverview>, vscode.Di
       ? "run.active"
       : canResume(status)
         ? "run.resumable"
-        : "run";
+        : canExtend(overview.algorithm, status)
+          ? "run.chains"
+          : "run";
     item.command = { title: "Open Run", command: "qvr.openRun", arguments: [overview] };
     item.accessibilityInformation = { label: `${overview.program}, ${overview.algorithm}, ${status}` };
     return item;

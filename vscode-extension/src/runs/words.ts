@@ -1,4 +1,4 @@
-/** Times and counts in words. */
+/** Times and counts in words, and back. */
 
 export function ago(iso: string, now: number = Date.now()): string {
   const seconds = Math.max(0, Math.round((now - Date.parse(iso)) / 1000));
@@ -28,4 +28,12 @@ export function duration(seconds: number): string {
 
 export function count(number: number): string {
   return number.toLocaleString("en-US");
+}
+
+export const MOST_DRAWS = 1_000_000;
+
+/** The number of draws that a text says; undefined for none. */
+export function drawsOf(text: string): number | undefined {
+  const plain = text.trim().replace(/[,_]/g, "");
+  return /^\d{1,7}$/.test(plain) && Number(plain) > 0 && Number(plain) <= MOST_DRAWS ? Number(plain) : undefined;
 }

@@ -1,4 +1,4 @@
-/** DOT to SVG through the worker; only the newest wish is answered. */
+/** DOT to SVG through the worker; only the newest wish is answered, and a layout that is no longer wanted is ended. */
 import source from "worker:./worker.ts";
 
 export interface Wanted {
@@ -15,26 +15,67 @@ interface Done {
 }
 
 export class Layout {
-  private readonly worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+  private worker: Worker | undefined;
   private turn = 0;
+  private busy = false;
 
-  constructor(private readonly drawn: (svg: string) => void, private readonly failed: (message: string) => void) {
-    this.worker.onmessage = ({ data }: MessageEvent<Done>) => {
-      if (data.turn !== this.turn) {
+  /** `busy` hears when a layout begins and when none is under way any more. */
+  constructor(
+    private readonly drawn: (svg: string) => void,
+    private readonly failed: (message: string) => void,
+    private readonly tellBusy: (busy: boolean) => void,
+  ) {}
+
+  draw(dot: string, { clientWidth, clientHeight }: HTMLElement): void {
+    if (this.busy) {
+      this.end();
+    }
+    this.turn += 1;
+    this.busy = true;
+    this.tellBusy(true);
+    const wanted: Wanted = { turn: this.turn, dot, width: clientWidth, height: clientHeight };
+    this.worker ??= this.start();
+    this.worker.postMessage(wanted);
+  }
+
+  /** End the layout that is under way; whether there was one. */
+  cancel(): boolean {
+    const was = this.busy;
+    this.end();
+    return was;
+  }
+
+  private start(): Worker {
+    const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+    worker.onmessage = ({ data }: MessageEvent<Done>) => {
+      if (data.turn !== this.turn || !this.busy) {
         return;
       }
+      this.rest();
       if (data.svg !== undefined) {
         this.drawn(data.svg);
       } else {
         this.failed(data.error ?? "the layout failed");
       }
     };
-    this.worker.onerror = (event) => this.failed(event.message || "the layout worker did not start");
+    worker.onerror = (event) => {
+      this.rest();
+      this.failed(event.message || "the layout worker did not start");
+    };
+    return worker;
   }
 
-  draw(dot: string, { clientWidth, clientHeight }: HTMLElement): void {
-    this.turn += 1;
-    const wanted: Wanted = { turn: this.turn, dot, width: clientWidth, height: clientHeight };
-    this.worker.postMessage(wanted);
+  /** A worker cannot be interrupted: the next layout has another one. */
+  private end(): void {
+    if (this.busy) {
+      this.worker?.terminate();
+      this.worker = undefined;
+      this.rest();
+    }
+  }
+
+  private rest(): void {
+    this.busy = false;
+    this.tellBusy(false);
   }
 }

@@ -22,6 +22,7 @@ const button = (label: string, title: string, act: () => void) => el("button", {
 const frame = el("main", { class: "frame", tabindex: "0" });
 const tip = el("div", { class: "tip", role: "tooltip", hidden: true });
 const text = el("details", { class: "outline" });
+const busy = el("p", { class: "busy", role: "status", hidden: true });
 const problem = el("p", { class: "problem", role: "alert", hidden: true });
 document.getElementById("root")?.append(
   el(
@@ -37,6 +38,7 @@ document.getElementById("root")?.append(
     button("Export", "Export as SVG, PNG, Mermaid or DOT", () => send({ type: "save" })),
   ),
   problem,
+  busy,
   frame,
   text,
   tip,
@@ -45,13 +47,38 @@ document.getElementById("root")?.append(
 let answer: DiagramAnswer | undefined;
 let highlighted: string[] = [];
 const view = new View(frame, (zoom) => keep({ zoom }));
-const layout = new Layout(draw, (message) => tell(`The diagram could not be laid out: ${message}`));
+/** A layout that takes longer says so. */
+const PATIENCE_MS = 400;
+let impatient = 0;
+const layout = new Layout(draw, (message) => tell(`The diagram could not be laid out: ${message}`), (working) => {
+  clearTimeout(impatient);
+  busy.hidden = true;
+  if (working) {
+    impatient = setTimeout(waiting, PATIENCE_MS);
+  }
+});
 view.restore(vscode.getState()?.zoom);
+/** A panel of another shape may want the other direction; what a line of text above takes from it changes nothing. */
+const OTHER_SHAPE = 120;
+let laidOut = { width: 0, height: 0 };
+let cancelled = false;
 let resized = 0;
 new ResizeObserver(() => {
   clearTimeout(resized);
-  resized = setTimeout(() => answer && layout.draw(answer.dot, frame), 200);
+  resized = setTimeout(() => {
+    const { clientWidth: width, clientHeight: height } = frame;
+    const other = Math.abs(width - laidOut.width) > OTHER_SHAPE || Math.abs(height - laidOut.height) > OTHER_SHAPE;
+    if (answer && other && !cancelled) {
+      lay(answer);
+    }
+  }, 200);
 }).observe(frame);
+
+function lay({ dot }: DiagramAnswer): void {
+  cancelled = false;
+  laidOut = { width: frame.clientWidth, height: frame.clientHeight };
+  layout.draw(dot, frame);
+}
 
 window.addEventListener("message", ({ data }: MessageEvent<ToDiagram>) => {
   switch (data.type) {
@@ -82,7 +109,22 @@ function show(next: DiagramAnswer, state: DiagramState, wireLabels: boolean): vo
   document.body.classList.toggle("no-labels", !wireLabels);
   names.replaceChildren(...next.names.map((name) => el("option", { value: name, selected: name === next.name }, name)));
   text.replaceChildren(...outline(next, (node) => send({ type: "reveal", node })));
-  layout.draw(next.dot, frame);
+  lay(next);
+}
+
+function cancel(): void {
+  if (layout.cancel()) {
+    cancelled = true;
+    tell(`The layout of ${answer?.nodes.length ?? 0} nodes was cancelled.`);
+  }
+}
+
+/** How much there is to draw, and a way out. */
+function waiting(): void {
+  const count = answer?.nodes.length ?? 0;
+  const stop = el("button", { click: cancel }, "Cancel");
+  busy.replaceChildren(`Laying out ${count} nodes … `, stop);
+  busy.hidden = false;
 }
 
 function draw(svg: string): void {
@@ -98,6 +140,7 @@ function draw(svg: string): void {
   for (const group of parsed.querySelectorAll<SVGGElement>("g.node")) {
     prepare(group);
   }
+  tip.hidden = true; // the node that it speaks of is gone
   view.show(parsed);
   parsed.querySelectorAll<SVGGElement>("g.node").forEach(centre);
   mark(false);
@@ -168,12 +211,15 @@ function mark(reveal: boolean): void {
   for (const group of frame.querySelectorAll(".node.current")) {
     group.classList.remove("current");
   }
-  for (const id of highlighted) {
-    const group = groupOf(id);
-    group?.classList.add("current");
-    if (group && reveal) {
+  const groups = highlighted.flatMap((id) => groupOf(id) ?? []);
+  for (const group of groups) {
+    group.classList.add("current");
+    if (reveal) {
       view.reveal(group);
     }
+  }
+  if (!reveal) {
+    view.around(groups[0]);
   }
 }
 

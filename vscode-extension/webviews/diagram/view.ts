@@ -1,6 +1,8 @@
 /** Pan and zoom of an SVG by its viewBox; what the user chose stays when the picture changes. */
 
-interface Box {
+import { Minimap } from "./minimap";
+
+export interface Box {
   x: number;
   y: number;
   width: number;
@@ -13,8 +15,14 @@ export interface Zoom {
   y: number;
 }
 
+/** Below this scale letters are too small to read (small print has 10 px in the layout); only who zooms out goes there. */
+const READABLE = 0.8;
+
 export class View {
   private svg: SVGSVGElement | undefined;
+  private readonly minimap: Minimap;
+  /** What is in the middle where not everything fits: the node of the cursor, else the beginning. */
+  private focus: SVGGraphicsElement | undefined;
   private whole: Box = { x: 0, y: 0, width: 1, height: 1 };
   /** Centre and scale relative to the whole picture; undefined: fit. */
   private zoom: Zoom | undefined;
@@ -23,6 +31,7 @@ export class View {
     frame.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     frame.addEventListener("pointerdown", (event) => this.grab(event));
     new ResizeObserver(() => this.apply()).observe(frame);
+    this.minimap = new Minimap((x, y) => this.set({ ...(this.zoom ?? this.fitted()), x, y }));
   }
 
   restore(zoom: Zoom | undefined): void {
@@ -36,7 +45,9 @@ export class View {
     svg.removeAttribute("width");
     svg.removeAttribute("height");
     svg.setAttribute("preserveAspectRatio", "xMidYMid meet");
-    this.frame.replaceChildren(svg);
+    this.focus = undefined;
+    this.frame.replaceChildren(svg, this.minimap.element);
+    this.minimap.show(svg, this.whole);
     this.apply();
   }
 
@@ -55,18 +66,49 @@ export class View {
     const place = element.getBoundingClientRect();
     const inside =
       place.left >= seen.left && place.right <= seen.right && place.top >= seen.top && place.bottom <= seen.bottom;
-    if (inside || !this.zoom) {
+    this.focus = element;
+    if (inside) {
+      return;
+    }
+    if (!this.zoom) {
+      this.apply();
       return;
     }
     const centre = this.picture(place.left + place.width / 2, place.top + place.height / 2);
     this.set({ ...this.zoom, x: centre.x, y: centre.y });
   }
 
-  /** The fit: at most twice the natural size, so that a small diagram is not blown up. */
+  /** Put an element in the middle where not everything fits; where all does, it is in sight anyway. */
+  around(element: SVGGraphicsElement | undefined): void {
+    this.focus = element;
+    this.apply();
+  }
+
+  /**
+   * The fit: at most 1.6 times the natural size, so that a small diagram is not blown up, and never too small to read. What
+   * does not fit then is shown around the node of the cursor, else from its beginning.
+   */
   private fitted(): Zoom {
     const { clientWidth, clientHeight } = this.frame;
-    const scale = Math.min(clientWidth / this.whole.width, clientHeight / this.whole.height, 1.6);
-    return { scale, x: this.whole.x + this.whole.width / 2, y: this.whole.y + this.whole.height / 2 };
+    const { x, y, width, height } = this.whole;
+    const scale = Math.max(READABLE, Math.min(clientWidth / width, clientHeight / height, 1.6));
+    const middle = this.focus && this.placed(this.focus);
+    return {
+      scale,
+      x: along(x, width, clientWidth / scale, middle?.x),
+      y: along(y, height, clientHeight / scale, middle?.y),
+    };
+  }
+
+  /** The middle of an element in the picture's own coordinates, whatever part of it is shown. */
+  private placed(element: SVGGraphicsElement): { x: number; y: number } | undefined {
+    const [shown, own] = [this.svg?.getScreenCTM(), element.getScreenCTM()];
+    if (!shown || !own) {
+      return undefined;
+    }
+    const { x, y, width, height } = element.getBBox();
+    const at = new DOMPoint(x + width / 2, y + height / 2).matrixTransform(shown.inverse().multiply(own));
+    return { x: at.x, y: at.y };
   }
 
   private apply(): void {
@@ -75,6 +117,7 @@ export class View {
     const height = this.frame.clientHeight / scale;
     if (width > 0 && height > 0) {
       this.svg?.setAttribute("viewBox", `${x - width / 2} ${y - height / 2} ${width} ${height}`);
+      this.minimap.mark({ x: x - width / 2, y: y - height / 2, width, height });
     }
   }
 
@@ -103,7 +146,7 @@ export class View {
   }
 
   private grab(event: PointerEvent): void {
-    if (event.button !== 0 || (event.target as Element).closest(".node, .cluster")) {
+    if (event.button !== 0 || (event.target as Element).closest(".node, .cluster, .minimap")) {
       return;
     }
     const start = this.zoom ?? this.fitted();
@@ -120,6 +163,14 @@ export class View {
     window.addEventListener("pointermove", move);
     window.addEventListener("pointerup", stop);
   }
+}
+
+/** The middle of what is seen along one axis: of all where all is seen, else around `middle`, never past the ends. */
+function along(start: number, length: number, seen: number, middle: number | undefined): number {
+  if (length <= seen) {
+    return start + length / 2;
+  }
+  return Math.min(start + length - seen / 2, Math.max(start + seen / 2, middle ?? start));
 }
 
 function limited(scale: number): number {

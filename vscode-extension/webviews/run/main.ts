@@ -2,7 +2,8 @@
 import uplotCss from "uplot/dist/uPlot.min.css";
 import type { FromRun, ToRun } from "../../src/runs/messages";
 import type { Summary } from "../../src/runs/figures";
-import { canResume, gravePoints, isOver, summary, take, type RunState } from "../../src/runs/state";
+import { soFar } from "../../src/runs/drawn";
+import { canExtend, canResume, gravePoints, isOver, summary, take, type RunState } from "../../src/runs/state";
 import { count, duration } from "../../src/runs/words";
 import { el, style } from "../dom";
 import { Chart, type Line } from "./chart";
@@ -38,6 +39,7 @@ const bar = el("progress", { max: "1", value: "0", "aria-label": "Progress" });
 const line = el("p", { class: "line", "aria-live": "polite" });
 const cancel = button("cancel", "Cancel", "primary");
 const resume = button("resume", "Resume", "primary");
+const more = button("more", "More Draws…");
 const charts = el("div", { class: "chart" });
 const tabs = el("nav", { class: "tabs", role: "tablist" });
 const pages = el("section", { class: "page", role: "tabpanel" });
@@ -48,7 +50,7 @@ const write = el("button", { class: "secondary", click: () => generate() }, "Gen
 const written = el("pre", { class: "written", hidden: true, "aria-live": "polite" });
 const notes = el("ul", { class: "notes" });
 document.getElementById("root")?.append(
-  el("header", {}, title, status, el("span", { class: "space" }), cancel, resume, button("rerun", "Rerun…"), button("source", "Program"), button("folder", "Folder")),
+  el("header", {}, title, status, el("span", { class: "space" }), cancel, resume, more, button("rerun", "Rerun…"), button("source", "Program"), button("folder", "Folder")),
   facts,
   bar,
   line,
@@ -77,6 +79,10 @@ window.addEventListener("message", ({ data }: MessageEvent<ToRun>) => {
       break;
     case "events":
       data.events.forEach((event) => run && take(run, event));
+      if (data.events.some(({ event }) => event === "started")) {
+        summarised = undefined; // it goes on: what was said of it at its end is old
+        drawnPage = "";
+      }
       break;
     case "summary":
       ({ summary: summarised, others } = data);
@@ -128,6 +134,7 @@ function draw(shown: RunState): void {
   cancel.hidden = isOver(shown);
   cancel.disabled = shown.status === "cancelling";
   resume.hidden = !canResume(shown.status);
+  more.hidden = !canExtend(shown.algorithm, shown.status);
   facts.textContent = [
     shown.data,
     shown.parameters ? `${count(shown.parameters)} parameters` : "",
@@ -189,10 +196,11 @@ let drawnPage = "";
 
 function drawPage(shown: RunState): void {
   const tab = currentTab(shown);
-  if (drawnPage === tab) {
+  const watched = tab === "first" && !summarised ? (shown.drawn?.chains.map((chain) => chain.draws.at(-1)).join() ?? "") : "";
+  if (drawnPage === `${tab} ${watched}`) {
     return;
   }
-  drawnPage = tab;
+  drawnPage = `${tab} ${watched}`;
   const choose = (site: string): void => vscode.postMessage({ type: "site", site });
   pages.replaceChildren(...page(shown, tab, choose));
 }
@@ -202,7 +210,7 @@ function page(shown: RunState, tab: Tab, choose: (site: string) => void): HTMLEl
     return [picker(), ...(other ? compareView(shown, summarised, other) : [])];
   }
   if (!summarised) {
-    return [];
+    return tab === "first" && shown.drawn ? chainsView(soFar(shown.drawn), choose) : [];
   }
   switch (tab) {
     case "first":

@@ -3,7 +3,7 @@ import type { Band, Element, Predictive, Summary } from "../../src/runs/figures"
 import { el } from "../dom";
 import { digits, scale, steps, svg } from "./svg";
 
-export const CHAINS = ["blue", "orange", "green", "purple", "red", "yellow"].map((name) => `var(--vscode-charts-${name})`);
+export const CHAINS = ["blue", "green", "purple", "yellow", "orange", "red"].map((name) => `var(--vscode-charts-${name})`);
 const MOST_SHOWN = 60;
 const MOST_PAIRED = 4;
 
