@@ -18,7 +18,11 @@ from qvr_core.semantics.file.placed_diagnostics import (
     TextEdit,
     located,
 )
-from qvr_core.semantics.types.diagnostics import Place
+from qvr_core.semantics.modules.elsewhere import Elsewhere
+from qvr_core.semantics.modules.links import Changes, Links
+from qvr_core.semantics.modules.module import Module
+from qvr_core.semantics.modules.table import Library, NoLibrary
+from qvr_core.semantics.types.diagnostics import Place, Severity
 from qvr_core.semantics.types.model import (
     Composition,
     Deduction,
@@ -39,19 +43,49 @@ START = Range(Cursor(0, 0), Cursor(0, 0))
 class Analyzer:
     """Owns one document."""
 
-    def __init__(self, text: str = "", known: Mapping[str, KnownSet] | None = None) -> None:
-        """`known` are the open sets whose elements the data have told."""
+    def __init__(
+        self,
+        text: str = "",
+        known: Mapping[str, KnownSet] | None = None,
+        location: str = "",
+        library: Library | None = None,
+    ) -> None:
+        """`known` are the open sets whose elements the data have told.  Imports start from the folder of `location`,
+        and what they name is looked for in the `library`."""
         self.document = Document(text)
-        self._checker = FileChecker(self.document, known)
+        self.location = location
+        self.library: Library = library or NoLibrary()
+        self.links = Links(self.document, location, self.library)
+        self._checker = self.links.checker = FileChecker(self.links, known, self.links)
         self._syntax: dict[int, tuple[tuple[int, SyntaxProblem], ...]] = {}
         self._snapshot: Snapshot | None = None
         self._remembered: Remembered = {}
+        self._module: tuple[Snapshot, Module] | None = None
         uids = tuple(statement.uid for statement in self.document.statements)
         deque(self._taking((), uids, ()), maxlen=0)
 
     @property
     def text(self) -> str:
         return self.document.text
+
+    def module(self) -> Module:
+        """The file as those that import it see it now; the same object while nothing changes."""
+        snapshot = self.snapshot()
+        held = self._module
+        if held is None or held[0] is not snapshot:
+            errors = (one for one in snapshot.diagnostics() if one.severity is Severity.ERROR)
+            failure = next((f"line {one.range.start.line + 1}: {one.message}" for one in errors), None)
+            parts = (self.location, self.text, snapshot.layout, self._checker, self.links.table)
+            held = self._module = (snapshot, Module(*parts, failure))
+        return held[1]
+
+    def refresh(self) -> bool:
+        """Take over that a file to which the imports lead has changed; False where there are no imports."""
+        if not self.links.table.imports:
+            return False
+        self._snapshot = None
+        deque(self._settling(self.links.refresh()), maxlen=0)
+        return True
 
     def edit(self, start: Cursor, end: Cursor, new_text: str) -> None:
         """Replace the text between two places (columns in code points); places past an end count as that end."""
@@ -72,12 +106,18 @@ class Analyzer:
             else:
                 self._syntax.pop(uid, None)
         self._snapshot = None
-        yield from self._checker.updating(removed, added, changed)
+        yield from self._settling(self.links.taking(removed, added, changed))
+
+    def _settling(self, changes: Changes | None) -> Iterator[int]:
+        """Hand changes to the checker, then the statements of other files that it turns out to need."""
+        while changes is not None:
+            yield from self._checker.updating(*changes)
+            changes = self.links.settle()
 
     def snapshot(self) -> Snapshot:
         """The document as it is now; later edits do not touch it."""
         if self._snapshot is None:
-            self._snapshot = Snapshot(self.document, self._checker, self._syntax, self._remembered)
+            self._snapshot = Snapshot(self, self._checker, self._syntax, self._remembered)
         return self._snapshot
 
 
@@ -91,17 +131,24 @@ class Snapshot:
 
     def __init__(
         self,
-        document: Document,
+        analyzer: Analyzer,
         checker: FileChecker,
         syntax: Mapping[int, tuple[tuple[int, SyntaxProblem], ...]],
         remembered: Remembered,
     ) -> None:
-        self.layout = document.frozen()
+        self.layout = analyzer.document.frozen()
         self.lines = self.layout.lines
         self.statements = self.layout.statements
         self._state = checker.state()
         self.owners = self._state.owners
-        self._places = Places(self.layout, self.owners)
+        self.location, self.library = analyzer.location, analyzer.library
+        """Where the text has its place, and what its imports name."""
+        links = analyzer.links
+        self.table = links.table
+        """What the imports bring."""
+        self.elsewhere = Elsewhere(links, self.owners) if links.linked else None
+        """Where the statements of other files stand."""
+        self._places = Places(self.layout, self.owners, self.elsewhere)
         self._remembered = remembered
         self._found = tuple(checker.diagnostics())
         self.known = checker.known
@@ -198,8 +245,10 @@ def _model(snapshot: Snapshot) -> Model:
     exports: list[Export] = []
     order: list[str] = []
     anonymous = 0
-    for statement in snapshot.statements:
-        checked = snapshot._state.checked.get(statement.uid)  # pyright: ignore[reportPrivateUsage]
+    elsewhere = snapshot.elsewhere
+    foreign = () if elsewhere is None else elsewhere.uids
+    for uid in (*foreign, *(statement.uid for statement in snapshot.statements)):
+        checked = snapshot._state.checked.get(uid)  # pyright: ignore[reportPrivateUsage]
         if checked is None:
             continue
         if checked.export is not None:
@@ -210,7 +259,7 @@ def _model(snapshot: Snapshot) -> Model:
             exports.append(export)
         for name, node in checked.nodes.items():
             if not isinstance(node, Composition):
-                if snapshot.owners.get(name) != statement.uid:
+                if snapshot.owners.get(name) != uid:
                     continue
                 order.append(name)
             match node:
@@ -228,12 +277,16 @@ def _model(snapshot: Snapshot) -> Model:
                     deductions[name] = node
                 case _:
                     arrows[name] = node
-    return Model(objects, arrows, replicated, lets, programs, compositions, deductions, tuple(exports), tuple(order))
+    imported = frozenset[str]() if elsewhere is None else elsewhere.names()
+    parts = (objects, arrows, replicated, lets, programs, compositions, deductions)
+    return Model(*parts, tuple(exports), tuple(order), imported)
 
 
-def analyse(text: str, known: Mapping[str, KnownSet] | None = None) -> Snapshot:
-    """Analysis of a whole text, for those who need no edits; `known` as for `Analyzer`."""
-    return Analyzer(text, known).snapshot()
+def analyse(
+    text: str, known: Mapping[str, KnownSet] | None = None, location: str = "", library: Library | None = None
+) -> Snapshot:
+    """Analysis of a whole text, for those who need no edits; everything else as for `Analyzer`."""
+    return Analyzer(text, known, location, library).snapshot()
 
 
 __all__ = ["Analyzer", "Cursor", "LocatedDiagnostic", "LocatedFix", "Range", "Snapshot", "TextEdit", "analyse"]

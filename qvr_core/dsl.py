@@ -7,14 +7,19 @@ model.rsample(x)
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from textwrap import indent
+from typing import Any, Self
 
 from torch import Tensor, nn
 
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
 from qvr_core.data.needs import needs_of, open_sets
+from qvr_core.disk import Disk, LibraryOnly, location_of_file
 from qvr_core.runtime.build.build import Builder
 from qvr_core.runtime.build.export import as_program, one_step
 from qvr_core.runtime.build.templates import Template
@@ -22,12 +27,16 @@ from qvr_core.runtime.programs.deduction import DeductionModule, deduction_of
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem
-from qvr_core.semantics.file.open_sets import KnownSet
+from qvr_core.runtime.values.recipes import numbers_kept, take
+from qvr_core.semantics.file.open_sets import KnownSet, told_of
 from qvr_core.semantics.file.site_origins import site_origins
+from qvr_core.semantics.modules.paths import shown
+from qvr_core.semantics.modules.table import Library
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin, Severity
 from qvr_core.semantics.types.shifts import shifted_sets
 from qvr_core.syntax.tree import Statement
+from qvr_core.workspace import Bundle, Workspace, texts_of
 
 __all__ = ["CheckFailed", "Program", "check", "load", "loads", "parse"]
 
@@ -55,26 +64,45 @@ def load(path: str | Path, *, data: Any = None, known: Mapping[str, KnownSet] | 
     `DataProblem` where the data do not fit.
     """
     file = Path(path)
-    return _loaded(file.read_text(encoding="utf-8-sig"), str(file), data, known)
+    text = file.read_text(encoding="utf-8-sig")
+    return _loaded(text, str(file), data, known, location_of_file(file), Workspace(Disk()))
 
 
-def loads(text: str, *, data: Any = None, known: Mapping[str, KnownSet] | None = None) -> Program:
-    """The program in a text; as `load`."""
-    return _loaded(text, "<text>", data, known)
+def loads(
+    text: str,
+    *,
+    data: Any = None,
+    known: Mapping[str, KnownSet] | None = None,
+    folder: str | Path | None = None,
+    location: str = "",
+    library: Library | None = None,
+) -> Program:
+    """The program in a text; as `load`.
+
+    Imports start from `folder`; without one the text may import nothing but the library `std`.  Those who have the
+    imported texts already give their `library`, and the `location` of this one.
+    """
+    if library is None:
+        library = Workspace(Disk() if folder is not None else LibraryOnly())
+        location = location or (location_of_file(Path(folder) / "text.qvr") if folder is not None else "")
+    return _loaded(text, "<text>", data, known, location, library)
 
 
-def _loaded(text: str, source: str, data: Any, known: Mapping[str, KnownSet] | None) -> Program:
-    snapshot = _checked(analyse(text, known), source)
+def _loaded(
+    text: str, source: str, data: Any, known: Mapping[str, KnownSet] | None, location: str, library: Library
+) -> Program:
+    snapshot = _checked(analyse(text, known, location, library), source)
     if data is None:
         return Program(snapshot, None, source)
     from qvr_core.data.frames import supplied
     from qvr_core.data.typed.order import check_ascending
 
-    needs = [need for program in snapshot.model.programs.values() for need in needs_of(program).all]
+    programs = snapshot.model.own_programs.values()
+    needs = [need for program in programs for need in needs_of(program).all]
     found, values = supplied(needs, data)
-    check_ascending(found, {name for program in snapshot.model.programs.values() for name in shifted_sets(program)})
+    check_ascending(found, {name for program in programs for name in shifted_sets(program)})
     if found:
-        snapshot = _checked(analyse(text, {**(known or {}), **found}), source)
+        snapshot = _checked(analyse(text, {**(known or {}), **found}, location, library), source)
     return Program(snapshot, values, source)
 
 
@@ -95,10 +123,36 @@ def check(text: str) -> tuple[LocatedDiagnostic, ...]:
     return analyse(text).diagnostics()
 
 
+@dataclass(frozen=True)
+class Part:
+    """How a module of a loaded file is found in it again: what pickles and copies of the module hold."""
+
+    file: Program
+    name: str
+    observed: bool = False
+
+    def __call__(self) -> nn.Module:
+        return self.file.observed(self.name) if self.observed else self.file.part(self.name)
+
+
+@dataclass(frozen=True)
+class Filled:
+    """How an instance of a template is made again."""
+
+    file: Program
+    name: str
+    first: tuple[float | int | str, ...]
+    arguments: Mapping[str, float | int | str]
+
+    def __call__(self) -> nn.Module:
+        return self.file.templates[self.name](*self.first, **self.arguments).morphism
+
+
 class Program:
     """A loaded file: its programs as modules that share the parameters of the arrows they use.
 
-    Parameters are drawn from torch's global generator when the file is loaded.
+    Parameters are drawn from torch's global generator when the file is loaded.  A program and its modules can be
+    pickled, saved by `torch.save` and copied: as their text and data, with their parameters.
     """
 
     def __init__(self, snapshot: Snapshot, data: Mapping[str, Any] | None = None, source: str = "<text>") -> None:
@@ -109,13 +163,14 @@ class Program:
             names = ", ".join(f"`{name}`" for name in opened)
             what = "is an open set: its elements come" if len(opened) == 1 else "are open sets: their elements come"
             raise RuntimeProblem(f"{names} {what} with the data, as in `load(path, data=…)`", site=opened[0])
+        self._data = data
         self._builder = Builder(self.model, data, self._built)
         self._morphism: ArrowModule | None = self._exported()
         self.programs: dict[str, ProgramModule] = {}
         self.templates: dict[str, Template] = {}
-        for name, program in self.model.programs.items():
+        for name, program in self.model.own_programs.items():
             if program.template:
-                self.templates[name] = Template(program, snapshot, self._builder)
+                self.templates[name] = Template(program, snapshot, self._builder, partial(Filled, self, name))
             else:
                 built = self._builder.named(name)
                 assert isinstance(built, ProgramModule)
@@ -123,14 +178,52 @@ class Program:
         self.deductions: dict[str, DeductionModule] = {
             name: deduction_of(self._builder, name) for name in self.model.deductions
         }
+        for name, module in (*self.programs.items(), *self.deductions.items()):
+            module.recipe = Part(self, name)
+        if self._morphism is not None:
+            self._morphism.recipe = self._morphism.recipe or Part(self, "")
+
+    def __reduce__(self) -> Any:
+        text = "\n".join(self.snapshot.lines)
+        place = (self.snapshot.location, texts_of(self.snapshot.table.modules))
+        return _again, (text, self.snapshot.known, self._data, self.source, *place), list(self.parameters())
+
+    def __setstate__(self, parameters: list[Tensor]) -> None:
+        for own, given in zip(self.parameters(), parameters, strict=True):
+            take(own, given)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        with numbers_kept():
+            made = type(self)(self.snapshot, self._data, self.source)
+        memo[id(self)] = made
+        made.__setstate__([copy.deepcopy(parameter, memo) for parameter in self.parameters()])
+        return made
+
+    def part(self, name: str) -> nn.Module:
+        """The module of a program, a let, a morphism or a deduction; '' is what the file exports."""
+        found = self._morphism if not name else self.deductions.get(name) or self._named(name)
+        if found is None:
+            raise RuntimeProblem(f"the file has no program, let, morphism or deduction `{name}`")
+        return found
 
     def _built(self, program: m.Program, builder: Builder) -> ProgramModule:
         """A program that knows the lines of its steps, for errors."""
         built = ProgramModule(program, builder)
+        # What another file says is no part of the text: such a program has no name by which it could be kept.
+        if self.model.programs.get(program.name) is program and self.snapshot.elsewhere is None:
+            built.origin = ("\n".join(self.snapshot.lines), program.name, told_of(self.snapshot.known))
         origins: dict[str | None, Origin] = {**site_origins(program), None: program.origin}
         for name, origin in origins.items():
-            built.places[name] = f"{self.source}:{self.snapshot.range(origin).start.line + 1}"
+            built.places[name] = self._place(origin)
         return built
+
+    def _place(self, origin: Origin) -> str:
+        """`model.qvr:12`: the line of a step, in its own file."""
+        found = self.snapshot.find(origin)
+        there = None if found is not None or self.snapshot.elsewhere is None else self.snapshot.elsewhere.find(origin)
+        if there is not None:
+            return f"{shown(there[0])}:{there[1].start.line + 1}"
+        return f"{self.source}:{self.snapshot.range(origin).start.line + 1}"
 
     def _exported(self) -> ArrowModule | None:
         """The first export; without one the last program or let."""
@@ -140,7 +233,7 @@ class Program:
             if first.arrow is not None:
                 return as_program(first.name, first.arrow, self._builder)
             return self._named(first.name)
-        for name in reversed(model.order):
+        for name in reversed([name for name in model.order if name not in model.imported]):
             if name in model.lets or (name in model.programs and not model.programs[name].template):
                 return self._named(name)
         return None
@@ -167,6 +260,7 @@ class Program:
             raise RuntimeProblem(f"the file has no morphism, let or export `{name}`")
         built = self._builder.built(one_step(name, arrow, observed=True))
         assert isinstance(built, ProgramModule)
+        built.recipe = Part(self, name, observed=True)
         return built
 
     @property
@@ -198,9 +292,29 @@ class Program:
                     seen.add(id(parameter))
                     yield parameter
 
+    def __repr__(self) -> str:
+        templates = [f"template {name}" for name in self.templates]
+        parts = [*map(repr, self.programs.values()), *templates, *(f"deduction {name}" for name in self.deductions)]
+        lets = [f"let {name} : {each.arrow.domain.written} -> {each.arrow.codomain.written}"
+                for name, each in self.model.lets.items()]  # fmt: skip
+        return "\n".join([f"Program {self.source}", *(indent(part, "  ") for part in (*lets, *parts))])
+
     def __getattr__(self, name: str) -> Any:
         for table in ("templates", "programs", "deductions"):
             found = self.__dict__.get(table, {})
             if name in found:
                 return found[name]
         raise AttributeError(f"the file has no program or deduction `{name}`")
+
+
+def _again(
+    text: str,
+    known: Mapping[str, KnownSet],
+    data: Mapping[str, Any] | None,
+    source: str,
+    location: str,
+    imports: Mapping[str, str],
+) -> Program:
+    """The program of a text whose open sets and imported texts are known; nobody's random numbers are used up."""
+    with numbers_kept():
+        return Program(_checked(analyse(text, known, location, Workspace(Bundle(imports))), source), data, source)

@@ -24,13 +24,17 @@ class Client:
         self.capabilities = ClientCapabilities({})
         self.encoding: Encoding = "utf-16"
         self.settings = Settings()
+        self.trusted = True
+        """Whether the editor's user trusts the folders: links that imports lead over are followed only then."""
         self._background: set[asyncio.Task[Any]] = set()
 
     def initialize(self, capabilities: Any, options: Any) -> None:
         """What `initialize` says of the editor; what is no object says nothing."""
         self.capabilities = ClientCapabilities(capabilities if isinstance(capabilities, dict) else {})
         self.encoding = choose_encoding(self.capabilities)
-        self.settings = Settings.read(options if isinstance(options, dict) else {})
+        given = options if isinstance(options, dict) else {}
+        self.settings = Settings.read(given)
+        self.trusted = given.get("trusted") is not False
 
     def get(self, path: str, default: Any = None) -> Any:
         """The capability at `a.b.c`, or `default`."""

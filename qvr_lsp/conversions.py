@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qvr_core.syntax.source import Encoding
-from qvr_lsp.positions import to_range
+from qvr_lsp.positions import range_of_lines, to_range
 from qvr_lsp.rpc import Json, encoded
-from qvr_lsp.uris import uri_of
+from qvr_lsp.uris import uri_of, uri_of_location
 
 if TYPE_CHECKING:
     from qvr_core.analysis import LocatedDiagnostic, Snapshot
+    from qvr_core.semantics.file.placed_diagnostics import LocatedRelated
     from qvr_lsp.client import Client
 
 # Where the pages of the codes are: beside the sources in a checkout.
@@ -31,13 +31,9 @@ class Converted:
     item: Json
     encoded: str
 
-    def is_valid_in(self, lines: Sequence[str], encoding: Encoding) -> bool:
+    def is_valid_in(self, lines: Sequence[str]) -> bool:
         """Whether its columns are the same in any text in which the diagnostic is the same."""
-        if encoding != "utf-32":
-            for number in self.lines:
-                if not lines[number].isascii():
-                    return False
-        return True
+        return all([lines[number].isascii() for number in self.lines])
 
 
 class Conversions:
@@ -51,11 +47,12 @@ class Conversions:
         located, lines = snapshot.diagnostics(), snapshot.lines
         limit = client.settings.diagnostics_maximum
         found: list[Converted] = []
+        plain = client.encoding == "utf-32" or all(map(str.isascii, lines))
         for source in located[:limit]:
             known = self._known.get(id(source))
-            if known is None or known.source is not source or not known.is_valid_in(lines, client.encoding):
+            if known is None or known.source is not source or not (plain or known.is_valid_in(lines)):
                 item = convert_one(client, uri, lines, source)
-                ranges = (source.range, *(related.range for related in source.related))
+                ranges = (source.range, *(related.range for related in source.related if not related.location))
                 touched = tuple({place.line for stretch in ranges for place in stretch})
                 known = Converted(source, touched, item, encoded(item))
             found.append(known)
@@ -99,7 +96,7 @@ def convert_one(client: Client, uri: str, lines: Sequence[str], located: Located
     if located.related:
         result["relatedInformation"] = [
             {
-                "location": {"uri": uri, "range": to_range(lines, related.range, client.encoding)},
+                "location": _place(client, uri, lines, related),
                 "message": related.message,
             }
             for related in located.related
@@ -107,6 +104,16 @@ def convert_one(client: Client, uri: str, lines: Sequence[str], located: Located
     if located.fixes:
         result["data"] = {"fixes": [fix.title for fix in located.fixes]}
     return result
+
+
+def _place(client: Client, uri: str, lines: Sequence[str], related: LocatedRelated) -> Json:
+    """Where related information points: into another file, perhaps, whose columns are counted as they are."""
+    if not related.location:
+        return {"uri": uri, "range": to_range(lines, related.range, client.encoding)}
+    return {
+        "uri": uri_of_location(related.location),
+        "range": range_of_lines(related.lines, related.range, client.encoding),
+    }
 
 
 _pages: dict[str, str | None] = {}

@@ -68,7 +68,7 @@ class DataChecks:
             self._client.spawn(self._check(document, path))
 
     async def _check(self, document: Document, path: Path) -> None:
-        work = partial(findings, document.snapshot, path, self._workspace, self._reader().read)
+        work = partial(findings, document.snapshot, path, self._workspace, self.reader().read)
         try:
             found, self._about[document.uri] = await asyncio.get_running_loop().run_in_executor(None, work)
         except Exception:
@@ -81,7 +81,7 @@ class DataChecks:
                 # an editor that pulls asks again
                 self._client.spawn(self._client.ask("workspace/diagnostic/refresh", None))
 
-    def _reader(self) -> Excerpts:
+    def reader(self) -> Excerpts:
         """What reads the files that take polars or numpy: a process of the interpreter that runs are started with."""
         from qvr_core.data.typed.excerpts import Excerpts
         from qvr_core.runs.record.data_checks import MOST_ROWS

@@ -16,13 +16,13 @@ from qvr_core.analysis import Snapshot
 from qvr_core.syntax.source import Cursor, Encoding, Range, split_lines
 from qvr_lsp import positions
 from qvr_lsp.conversions import Conversions
+from qvr_lsp.imports import Imports
 from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
 from qvr_lsp.trials import Trials
 from qvr_lsp.updates import (
     MOST_AT_ONCE,
     PER_DIAGNOSTIC,
     Work,
-    analyzer_of,
     apply_changes,
     background_analysis,
     collect_garbage,
@@ -35,6 +35,7 @@ from qvr_lsp.updates import (
 if TYPE_CHECKING:
     from qvr_core.ide.excerpt import Excerpts
     from qvr_core.runs.record.protocol import Failed
+    from qvr_core.semantics.modules.module import Module
     from qvr_lsp.client import Client
 
 log = logging.getLogger("qvr.documents")
@@ -105,11 +106,14 @@ class Excerpt(View):
 class Document(View):
     """One open text and its analysis."""
 
-    def __init__(self, client: Client, publish: Publish, uri: str, version: int | None, text: str) -> None:
+    def __init__(
+        self, client: Client, publish: Publish, uri: str, version: int | None, text: str, imports: Imports
+    ) -> None:
         super().__init__(client.encoding, uri, version)
         self._client = client
         self._publish = publish
-        self._analyzer = analyzer_of("")
+        self._imports = imports
+        self._analyzer = imports.analyzer(uri)
         self.edits = 0
         """How often it was changed."""
         self._waiting: list[Any] = []
@@ -258,15 +262,36 @@ class Document(View):
             self._before = None
         if not self._closed and self.ready:
             try:
+                self._imports.changed(self)
                 self._publish(self)
                 self._found = len(self.snapshot.diagnostics())
             except Exception:
                 log.exception("diagnostics could not be published")
 
+    @property
+    def location(self) -> str:
+        """Where the text stands for those that import it."""
+        return self._analyzer.location
+
+    def module(self) -> Module:
+        """The file as those that import it see it; only on a document that is ready."""
+        assert self.ready, "the analysis is not done"
+        return self._analyzer.module()
+
+    def refresh(self) -> bool:
+        """Take over that an imported file has changed; whether there are any.  Only on a document that is ready."""
+        assert self.ready, "the analysis is not done"
+        self._trials = None
+        return self._analyzer.refresh()
+
+    def publish(self) -> None:
+        """Publish what is known of the text now, with other changes that are handled in this turn."""
+        self._changed()
+
     def trials(self) -> Trials:
         """Where edits are tried on the text as it is now; only on a document that is ready."""
         if self._trials is None:
-            self._trials = Trials(self.text, self._encoding)
+            self._trials = Trials(self.text, self._encoding, self._analyzer)
         return self._trials
 
     def close(self) -> None:
@@ -282,6 +307,7 @@ class Documents:
     def __init__(self, client: Client, publish: Publish) -> None:
         self._client = client
         self._publish = publish
+        self.imports = Imports(self.at, trusted=client.trusted)
         self._open: dict[str, Document] = {}
         self.failures: dict[str, tuple[str, Failed]] = {}
         """The last failed run of each document, with the text that failed."""
@@ -291,7 +317,7 @@ class Documents:
 
     def open(self, uri: str, version: int | None, text: str) -> None:
         self.drop(uri)
-        self._open[uri] = Document(self._client, self._publish, uri, version, text)
+        self._open[uri] = Document(self._client, self._publish, uri, version, text, self.imports)
 
     def find(self, uri: str) -> Document | None:
         return self._open.get(uri)
@@ -311,7 +337,12 @@ class Documents:
         document = self._open.pop(uri, None)
         if document is not None:
             document.close()
+            self.imports.closed(document)
         return document is not None
+
+    def at(self, location: str) -> Document | None:
+        """The open document at a location."""
+        return next((document for document in self._open.values() if document.location == location), None)
 
     def close(self) -> None:
         """Forget all of them."""

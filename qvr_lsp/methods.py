@@ -36,7 +36,7 @@ CODE_ACTION_KINDS = (
 OPENED = {"textDocument": {"uri": str, "text": str, "version?": VERSION}}
 CHANGED = {"textDocument": {"uri": str, "version?": VERSION}, "contentChanges": [{"text": str, "range?": RANGE}]}
 DIAGRAM = {**DOCUMENT, "position?": POSITION, "name?": str, "format?": str, "collapse?": bool, "opened?": [str]}
-PULLED = {"identifier": "qvr", "interFileDependencies": False}
+PULLED = {"identifier": "qvr", "interFileDependencies": True}
 ACTIONS = {"codeActionKinds": list(CODE_ACTION_KINDS), "resolveProvider": False}
 SIGNATURES = {"triggerCharacters": list("(,["), "retriggerCharacters": [")"]}
 WHEN_TYPED = {"triggerCharacters": list(">~[=,(.@:-")}
@@ -134,6 +134,8 @@ ROWS = (
     # ours
     Method("qvr/diagram", "diagrams:diagram", DIAGRAM, "experimental.qvr.diagram", True, "a diagram; see there"),
     Method("qvr/model", "model:model", DOCUMENT, "experimental.qvr.model", True, "the typed model; see there"),
+    Method("qvr/dataPreview", "data_preview:data_preview", {**DOCUMENT, "program?": str, "data?": str},
+           "experimental.qvr.dataPreview", True, "a table beside the program that reads it; see there"),
     Method("qvr/runs", "commands:runs", ({"uri?": str}, type(None)),
            "experimental.qvr.runs", True, "the runs of a folder"),
     Method("qvr/status", "configuration:status", (dict, type(None)), "", None, "how the server is"),

@@ -35,6 +35,15 @@ def to_range(lines: Lines, stretch: Range, encoding: Encoding) -> Json:
     return {"start": to_position(lines, stretch.start, encoding), "end": to_position(lines, stretch.end, encoding)}
 
 
+def range_of_lines(lines: tuple[str, str], stretch: Range, encoding: Encoding) -> Json:
+    """The LSP range of a stretch in another text, of which only the lines are given in which it starts and ends."""
+    places = zip(("start", "end"), stretch, lines, strict=True)
+    return {
+        name: {"line": cursor.line, "character": column_to_units(line, cursor.column, encoding)}
+        for name, cursor, line in places
+    }
+
+
 def from_range(lines: Lines, given: Any, encoding: Encoding) -> Range:
     """The stretch at an LSP range; a range that ends before it starts is turned round."""
     if not isinstance(given, dict):

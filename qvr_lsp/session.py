@@ -11,9 +11,9 @@ from qvr_lsp.client import Client
 if TYPE_CHECKING:
     from qvr_lsp.data_checks import DataChecks
     from qvr_lsp.documents import Document, Documents
-    from qvr_lsp.fits import Fits
     from qvr_lsp.progress import ProgressTokens
-    from qvr_lsp.runs import Runs
+    from qvr_lsp.runs.fits import Fits
+    from qvr_lsp.runs.processes import Runs
     from qvr_lsp.workspace import SettingsDocument, Workspace
 
 
@@ -51,7 +51,7 @@ class Session:
 
     @cached_property
     def fits(self) -> Fits:
-        from qvr_lsp.fits import Fits
+        from qvr_lsp.runs.fits import Fits
 
         return Fits(self.client, self.documents, self.workspace)
 
@@ -63,7 +63,7 @@ class Session:
 
     @cached_property
     def runs(self) -> Runs:
-        from qvr_lsp.runs import Runs
+        from qvr_lsp.runs.processes import Runs
 
         return Runs(self.client, self.documents, self.workspace, self.progress, self.fits)
 

@@ -24,8 +24,10 @@ THREAD = ThreadPoolExecutor(1, "qvr-trials")
 class Trials:
     """What edits to one document would give."""
 
-    def __init__(self, text: str, encoding: Encoding) -> None:
+    def __init__(self, text: str, encoding: Encoding, place: Analyzer) -> None:
+        """`place` analyses the document: imports lead from the trials where they lead from there."""
         self._encoding: Encoding = encoding
+        self._empty = Analyzer("", None, place.location, place.library)
         self._changes: list[Any] = [{"text": text}]
         self._applied = 0
         self._analyzer: Analyzer | None = None
@@ -46,14 +48,14 @@ class Trials:
             return await asyncio.get_running_loop().run_in_executor(THREAD, work, attempt)
 
     def _after(self, count: int, edits: Sequence[TextEdit]) -> Snapshot:
-        analyzer = self._analyzer or analyzer_of("")
+        analyzer = self._analyzer or self._empty
         if self._applied < count:
             changes = self._changes[self._applied : count]
             analyzer = run_to_end(apply_changes(analyzer, changes, self._encoding))
             self._applied = count
         text = analyzer.text
         snapshot = after(analyzer, edits)
-        self._analyzer = analyzer if analyzer.text == text else analyzer_of(text)
+        self._analyzer = analyzer if analyzer.text == text else analyzer_of(text, analyzer)
         return snapshot
 
 

@@ -78,7 +78,7 @@ def apply_changes(analyzer: Analyzer, changes: Sequence[Any], encoding: Encoding
         try:
             if change.get("range") is None:
                 yield text_work(text)
-                analyzer = analyzer_of(text)
+                analyzer = analyzer_of(text, analyzer)
                 continue
             start, end = positions.from_range(analyzer.document.lines, change["range"], encoding)
             yield statement_work(analyzer.document, start.line, end.line) + text_work(text)
@@ -88,7 +88,7 @@ def apply_changes(analyzer: Analyzer, changes: Sequence[Any], encoding: Encoding
         except Exception:
             # A bug: the analysis of an edit never fails. The text itself is right; start again from it.
             log.exception("an edit could not be analysed")
-            analyzer = analyzer_of(analyzer.text)
+            analyzer = analyzer_of(analyzer.text, analyzer)
     return analyzer
 
 
@@ -121,13 +121,17 @@ def with_diagnostics(analyzer: Analyzer) -> Analyzer:
     return analyzer
 
 
-def analyzer_of(text: str) -> Analyzer:
-    """An analyser of a text.  Where a bug stops it, one of the same lines as comments: the session goes on."""
+def analyzer_of(text: str, before: Analyzer | None = None) -> Analyzer:
+    """An analyser of a text, in the place of the one `before`.
+
+    Where a bug stops it, one of the same lines as comments: the session goes on.
+    """
+    place = ("", None) if before is None else (before.location, before.library)
     try:
-        return Analyzer(text)
+        return Analyzer(text, None, *place)
     except Exception:
         log.exception("a text could not be analysed")
-        return Analyzer(LINE_START.sub("#", text))
+        return Analyzer(LINE_START.sub("#", text), None, *place)
 
 
 # ---------------------------------------------------------------- threads

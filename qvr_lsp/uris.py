@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from qvr_core.disk import path_at
+
 
 def path_of(uri: str) -> Path | None:
     """The file that a URI names; None for other schemes (untitled, virtual file systems)."""
@@ -23,3 +25,9 @@ def path_of(uri: str) -> Path | None:
 
 def uri_of(path: Path) -> str:
     return path.absolute().as_uri()
+
+
+def uri_of_location(location: str) -> str:
+    """The URI of an imported file (`semantics.modules.paths`)."""
+    path = path_at(location)
+    return location if path is None else uri_of(path)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.analysis import Analyzer, Snapshot
+from qvr_core.analysis import Snapshot
 from qvr_core.syntax.source import SourceText
 from qvr_lsp import positions
 from qvr_lsp.rpc import Json
@@ -92,7 +94,7 @@ class Workspace:
             text = path.read_bytes().decode("utf-8", "replace")
         except OSError:
             return None
-        snapshot = Analyzer(text).snapshot()
+        snapshot = self._documents.imports.analyse(path, text)
         self._files[path] = (stamp, snapshot)
         return snapshot
 
@@ -100,6 +102,17 @@ class Workspace:
         """The files that are not open in the editor, whose documents count instead."""
         opened = {document.uri for document in self._documents}
         return (path for path in self.files() if uri_of(path) not in opened)
+
+    def importers(self, path: Path, name: str) -> Iterator[str]:
+        """The names of files, open or below the folders, that import a file and hold a word."""
+        texts = chain(
+            ((document.location, document.text) for document in self._documents if document.ready),
+            ((str(other), _text(other)) for other in self.closed_files()),
+        )
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        for other, text in texts:
+            if f'{path.name}"' in text and Path(other) != path and word.search(text):
+                yield Path(other).name
 
     # ------------------------------------------------------------ qvr.toml
 
@@ -153,3 +166,11 @@ class Workspace:
             return {}
         resolved = resolve(program or "", held[1], {})
         return {key: getattr(resolved.config, key) for key, origin in resolved.origins.items() if origin != "default"}
+
+
+def _text(path: Path) -> str:
+    """The text of a file; '' where it is too long or cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path.stat().st_size <= MAX_BYTES else ""
+    except OSError:
+        return ""

@@ -23,6 +23,7 @@ LAYERS = (
     ("syntax",),
     ("semantics",),
     ("analysis",),
+    ("workspace", "disk"),
     ("ide", "diagrams"),
     ("runtime",),
     ("data",),
@@ -33,7 +34,7 @@ LAYERS = (
 )
 # The rooms of a layer, lowest first: each knows only those before it.
 ROOMS = {
-    "semantics": ("types", "language", "scope", "arrows", "arithmetic", "deductions", "programs", "file"),
+    "semantics": ("types", "language", "scope", "arrows", "arithmetic", "deductions", "programs", "file", "modules"),
     "runtime": ("values", "families", "loops", "arrows", "tensors", "programs", "build"),
     "runs": ("record", "client", "prepare", "figures", "fit", "worker", "python"),
 }
@@ -42,7 +43,10 @@ MOST_MODULES = 25
 MOST_LINES = 420
 """In one file, each of which holds one idea."""
 RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}
-FRONT_END = (*(f"qvr_core.{name}" for name in ("syntax", "semantics", "analysis", "ide", "diagrams")), "qvr_lsp")
+FRONT_END = (
+    *(f"qvr_core.{name}" for name in ("syntax", "semantics", "analysis", "workspace", "ide", "diagrams")),
+    "qvr_lsp",
+)
 HEAVY = ("torch", "numpy")
 EDITOR = ("qvr_lsp", "pygls", "lsprotocol")
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from qvr_core.cli.files import read_program, stop, write_out
+from qvr_core.cli.files import analysed_file, stop, write_out
 
 if TYPE_CHECKING:
     from qvr_core.inference.calibration import Rank
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 BINS = 16
 
@@ -34,7 +34,6 @@ def calibrate(
     data drawn with them: uniform where program and sampler agree.  Exit status 1 where they are not."""
     from rich.progress import Progress
 
-    from qvr_core.analysis import Analyzer
     from qvr_core.cli.console import PlainConsole
     from qvr_core.cli.run import unstored
     from qvr_core.data.problems import DataProblem
@@ -42,11 +41,12 @@ def calibrate(
     from qvr_core.inference.pointwise import Given
     from qvr_core.runs.prepare.failures import Refused
     from qvr_core.runs.prepare.prepare import prepare
+    from qvr_core.runs.record.program import analysed, of_snapshot
     from qvr_core.runtime.values.errors import RuntimeProblem
 
     job = unstored(file, {"algorithm": "nuts"} | ({"data": data} if data is not None else {}))
     try:
-        prepared = prepare(job, Analyzer(job.text).snapshot())
+        prepared = prepare(job, analysed(job))
         _, given = prepared.train.batch(_first())
         observed = Given(prepared.model, None, given).observed_data()
         if not observed:
@@ -54,8 +54,8 @@ def calibrate(
         fixed = {name: value for name, value in given.items() if name not in observed}
         fitted = None
         if other is not None:
-            text = read_program(other)
-            fitted = prepare(job.model_copy(update={"text": text, "program": None}), Analyzer(text).snapshot()).model
+            again = of_snapshot(job.model_copy(update={"program": None}), analysed_file(other))
+            fitted = prepare(again, analysed(again)).model
         with Progress(console=PlainConsole(stderr=True), transient=True) as bar:
             task = bar.add_task(f"{replicates} replicates", total=None)
             ranks = calibration.calibrate(

@@ -11,6 +11,7 @@ import typer
 
 from qvr_core.cli.console import say
 from qvr_core.cli.files import (
+    analysed_file,
     program_files,
     read_program,
     read_settings,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from qvr_core.cli.report import Finding
     from qvr_core.data.typed.sources import Source
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()
@@ -41,7 +42,6 @@ def check(
     run: str | None = typer.Option(None, "--run", help="Also: does the program fit the checkpoint of this run?"),
 ) -> None:
     """Check programs.  Exit status 1 where there is an error; warnings and hints do not count."""
-    from qvr_core.analysis import Analyzer
     from qvr_core.cli import report
     from qvr_core.semantics.types.diagnostics import Severity
 
@@ -49,7 +49,7 @@ def check(
         report.Finding(path, text, diagnostic)
         for path in program_files(files)
         for text in [read_program(path)]
-        for diagnostic in Analyzer(text).snapshot().diagnostics()
+        for diagnostic in analysed_file(path, text).diagnostics()
         if hints or diagnostic.severity is not Severity.HINT
     ]
     if columns is not None and not data:
@@ -64,14 +64,13 @@ def check(
         report.show(found)
     errors = any(finding.diagnostic.severity is Severity.ERROR for finding in found)
     if run is not None and not errors:
-        errors = not _fits(read_program(files[0]), run)
+        errors = not _fits(files[0], run)
     if errors:
         raise typer.Exit(1)
 
 
 def _data_findings(file: str, program: str | None, data: list[str], columns: str | None) -> list[Finding]:
     """What does not fit between files and the program that is to read them."""
-    from qvr_core.analysis import Analyzer
     from qvr_core.cli.report import Finding
     from qvr_core.data.frames import of_columns
     from qvr_core.data.tables import read_columns
@@ -79,7 +78,7 @@ def _data_findings(file: str, program: str | None, data: list[str], columns: str
     from qvr_core.runs.record.settings import UsageProblem, find_settings, main_program, resolve
 
     text = read_program(file)
-    snapshot = Analyzer(text).snapshot()
+    snapshot = analysed_file(file, text)
     name = program or main_program(snapshot.model) or ""
     toml = find_settings(Path(file).parent if file != "-" else Path.cwd())
     flags = {key: value for key, value in source_flags(data).items() if value is not None}
@@ -103,7 +102,6 @@ def _data_findings(file: str, program: str | None, data: list[str], columns: str
 
 def _named_findings(file: str, program: str | None) -> Iterator[Finding]:
     """What does not fit between a file's programs and the tables that its qvr.toml names; none that are not there."""
-    from qvr_core.analysis import Analyzer
     from qvr_core.cli.report import Finding
     from qvr_core.runs.record.data_checks import check_data, files_of, programs_with_data
     from qvr_core.runs.record.settings import find_settings
@@ -113,7 +111,7 @@ def _named_findings(file: str, program: str | None) -> Iterator[Finding]:
     if toml is None:
         return
     text = read_program(file)
-    snapshot = Analyzer(text).snapshot()
+    snapshot = analysed_file(file, text)
     if any(one.severity is Severity.ERROR for one in snapshot.diagnostics()):
         return
     for name, config in programs_with_data(snapshot, read_settings(toml)):
@@ -135,7 +133,7 @@ def _other(path: str, kind: str) -> Source | None:
     return of_columns(read_columns(path, kind), 0)
 
 
-def _fits(text: str, run_id: str) -> bool:
+def _fits(file: str, run_id: str) -> bool:
     """Say which parameters a checkpoint does not fit."""
     from qvr_core.cli.runs import opened
     from qvr_core.runs.figures.compatibility import differences
@@ -144,7 +142,7 @@ def _fits(text: str, run_id: str) -> bool:
 
     run = opened(run_id)
     try:
-        lines = differences(text, run)
+        lines = differences(analysed_file(file), run)
     except (Refused, DamagedFile, OSError) as problem:
         stop(str(problem), 1)
     for line in lines:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import typer
 
-from qvr_core.cli.files import read_program, stop
+from qvr_core.cli.files import analysed_file, stop
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 FORMATS = {"mermaid": ("mmd", "mermaid", "md"), "dot": ("dot", "gv"), "svg": ("svg",), "png": ("png",)}
 
@@ -25,12 +25,11 @@ def diagram(
 ) -> None:
     """Draw a let or a program."""
     from qvr_core import diagrams
-    from qvr_core.analysis import Analyzer
 
     chosen = format or (_format_of(output) if output else "mermaid")
     if chosen not in FORMATS:
         stop(f"unknown format `{chosen}`: {', '.join(FORMATS)}")
-    snapshot = Analyzer(read_program(file)).snapshot()
+    snapshot = analysed_file(file)
     try:
         graph = diagrams.build(snapshot, name)
         match chosen:

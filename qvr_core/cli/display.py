@@ -21,6 +21,7 @@ from qvr_core.runs.record.protocol import (
     Check,
     CheckpointWritten,
     Crashed,
+    Draws,
     Event,
     Failed,
     Finished,
@@ -95,7 +96,7 @@ class Screen:
             case Message():
                 style = {"warning": "yellow", "error": "red"}.get(event.level, "dim")
                 self.err.print(event.text, style=style, markup=False)
-            case CheckpointWritten():
+            case CheckpointWritten() | Draws():
                 pass
             case Finished():
                 self._finished(event)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from qvr_core.cli.console import say
 
 if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
     from qvr_core.runs.record.store import RunStore
 
 
@@ -63,6 +63,16 @@ def read_program(path: str, *, exact: bool = False) -> str:
     return raw.decode("utf-8", "replace")
 
 
+def analysed_file(path: str, text: str | None = None) -> Snapshot:
+    """The analysis of a file, with what it imports."""
+    from qvr_core.analysis import analyse
+    from qvr_core.disk import Disk, location_of_file
+    from qvr_core.workspace import Workspace
+
+    known = read_program(path) if text is None else text
+    return analyse(known, None, location_of_file(path), Workspace(Disk()))
+
+
 def store() -> RunStore:
     """Where this command keeps runs and looks for them: beside the nearest qvr.toml, else in the working directory."""
     from qvr_core.runs.record.settings import find_settings
@@ -95,11 +105,10 @@ def _programs_below(folder: Path) -> Iterator[Path]:
 
 def source_flags(given: Sequence[str], tables: str | None = None) -> dict[str, str | None]:
     """The settings that several `--data` stand for: the main source, and those with the name of what they hold."""
-    named = [value for value in given if re.match(r"[A-Za-z_]\w*=", value)]
-    plain = [value for value in given if value not in named]
-    if len(plain) > 1:
-        stop(
-            f"there are {len(plain)} main sources of data: name the set or the data name that each further one holds, "
-            f"as in `--data County={plain[1]}`"
-        )
-    return {"data": plain[0] if plain else None, "tables": ",".join(filter(None, [tables, *named])) or None}
+    from qvr_core.runs.record.settings import UsageProblem, data_flags
+
+    try:
+        main, named = data_flags(given)
+    except UsageProblem as problem:
+        stop(str(problem))
+    return {"data": main, "tables": ",".join(filter(None, [tables, *map("=".join, named.items())])) or None}

@@ -10,7 +10,7 @@ import typer
 from qvr_core.cli.console import say
 from qvr_core.cli.files import program_files, read_program, stop, write_out
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

@@ -10,7 +10,7 @@ import typer
 from qvr_core.cli.console import say
 from qvr_core.cli.files import stop
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 DATA = """\
 plot,rain,yield_t
@@ -69,5 +69,11 @@ def init(
     (folder / "model.qvr").write_text(text, encoding="utf-8")
     (folder / "qvr.toml").write_text('[run.model]\ndata = "csv:data.csv"\n', encoding="utf-8")
     say(f"made {folder}: model.qvr, data.csv, qvr.toml.  Next:")
-    for command in (f"cd {folder}", "qvr sample model.qvr --prior", "qvr run nuts model.qvr", "qvr sample last"):
+    commands = (
+        f"cd {folder}",
+        "qvr sample model.qvr --prior --plot prior.png",
+        "qvr run nuts model.qvr",
+        "qvr sample last --plot predicted.png",
+    )
+    for command in commands:
         say(f"    {command}")

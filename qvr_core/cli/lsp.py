@@ -9,7 +9,7 @@ import typer
 
 from qvr_core.cli.files import stop
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

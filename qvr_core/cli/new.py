@@ -10,7 +10,7 @@ import typer
 from qvr_core.cli.console import say
 from qvr_core.cli.files import stop, write_out
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()
@@ -38,7 +38,7 @@ def written(formula: str, data: str, family: str | None, name: str) -> str:
     from polars import Series
 
     from qvr_core.analysis import Analyzer
-    from qvr_core.data.formula import FAMILIES, WrongFormula, parsed, program
+    from qvr_core.data.formula import FAMILIES, WrongFormula, check_names, parsed, program
     from qvr_core.data.problems import DataProblem
     from qvr_core.data.tables import read_columns
     from qvr_core.semantics.types.diagnostics import Severity
@@ -52,6 +52,7 @@ def written(formula: str, data: str, family: str | None, name: str) -> str:
         columns = {
             one: series for one, series in read_columns(path, source).columns.items() if isinstance(series, Series)
         }
+        check_names(formula, columns)
         text = program(parsed(formula), columns, family, name)
     except (WrongFormula, DataProblem) as problem:
         stop(str(problem), 1)

@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,10 +18,11 @@ import typer
 from typer.core import TyperGroup
 
 from qvr_core.cli.console import PlainConsole, say
-from qvr_core.cli.files import read_program, read_settings, source_flags, stop, store
+from qvr_core.cli.files import analysed_file, read_program, read_settings, source_flags, stop, store
 from qvr_core.runs.client.client import WorkerProcess
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.files import DamagedFile
+from qvr_core.runs.record.program import imports_of, of_snapshot
 from qvr_core.runs.record.protocol import Crashed, Event, Failed, Job
 from qvr_core.runs.record.settings import UsageProblem, find_settings, main_program, resolve
 from qvr_core.runs.record.store import NoSuchRun, NotResumable, RunDirectory, RunStore
@@ -38,7 +40,7 @@ class Algorithms(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-app = typer.Typer(cls=Algorithms, help="Fit a program.", no_args_is_help=True)
+app = typer.Typer(add_completion=False, cls=Algorithms, help="Fit a program.", no_args_is_help=True)
 
 FIXED = ("file", "program", "settings", "as_json", "plot", "resume", "more", "changed_data", "explain", "nproc")
 
@@ -59,7 +61,11 @@ def _command(algorithm: str) -> Callable[..., None]:
         _parameter("program", str | None, option(None, "--program", "-p", help="Which program of the file.")),
         _parameter("settings", Path | None, option(None, "--settings", help="Another qvr.toml.")),
         _parameter("as_json", bool, option(False, "--json", help="One event per line, as JSON.")),
-        _parameter("plot", Path | None, option(None, "--plot", help="Draw the loss into this image at the end.")),
+        _parameter(
+            "plot",
+            Path | None,
+            option(None, "--plot", help="Draw the loss, or the traces of the chains, into this image at the end."),
+        ),
         _parameter("resume", str | None, option(None, "--resume", help="Go on with this run (`last`: the newest).")),
         *([_parameter("more", int | None, option(None, "--more", min=1, help=MORE))] if algorithm == "nuts" else []),
         _parameter("changed_data", bool, option(False, "--changed-data", help="Resume although data have changed.")),
@@ -130,19 +136,25 @@ def execute(
         os._exit(status)
     if explain:
         make_job()
-    job, ending = asyncio.run(watch(make_job, as_json=as_json))
+    job, ending = asyncio.run(watch(make_job, as_json=as_json, chains=flags["algorithm"] != "svi"))
     if plot is not None:
-        from qvr_core.runs.record.plots import plot_losses
-
-        plot_losses([job.run_id], RunStore(_root(job)), plot)
+        _picture(RunStore(_root(job)), job.run_id, plot)
     if isinstance(ending, Failed | Crashed):
         raise typer.Exit(2 if isinstance(ending, Failed) and ending.usage else 1)
 
 
+def _picture(runs: RunStore, run_id: str, plot: Path) -> None:
+    from qvr_core.runs.record.plots import plot_run
+
+    try:
+        if not plot_run(runs.open(run_id), runs, plot):
+            say(f"{plot}: the run left neither losses nor draws to show", err=True)
+    except (OSError, ValueError) as problem:
+        stop(f"{plot}: {problem}", 1)
+
+
 def _under_torchrun(nproc: int) -> int:
     """The same command, in `nproc` processes."""
-    import subprocess
-
     arguments = sys.argv[1:]
     at = next(i for i, word in enumerate(arguments) if word.startswith("--nproc"))
     rest = arguments[:at] + arguments[at + (1 if "=" in arguments[at] else 2) :]
@@ -169,12 +181,11 @@ def _root(job: Job) -> Path:
 
 def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[str, str], explain: bool) -> Job:
     """The job of a new run: flag before qvr.toml before default."""
-    from qvr_core.analysis import Analyzer
-
     text = read_program(file)
     found = settings or find_settings(Path(file).parent if file != "-" else Path.cwd())
     toml = read_settings(found) if found is not None else None
-    model = Analyzer(text).snapshot().model
+    snapshot = analysed_file(file, text)
+    model = snapshot.model
     name = program or main_program(model)
     try:
         resolved = resolve(name or "", toml, flags)
@@ -194,29 +205,39 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
     path = str(Path(file).resolve()) if file != "-" else "stdin.qvr"
     runs = store()
     try:
-        return runs.create(path=path, text=text, program=name, config=config, base=str(base), parent=os.getpid())
+        return runs.create(
+            path=path,
+            text=text,
+            program=name,
+            config=config,
+            base=str(base),
+            parent=os.getpid(),
+            location=snapshot.location,
+            imports=imports_of(snapshot),
+        )
     except OSError as error:
         stop(f"runs cannot be stored in {runs.folder}: {error.strerror}", 1)
 
 
 def unstored(file: str, flags: dict[str, str]) -> Job:
     """What a run of a file would be asked, by its qvr.toml and flags; nothing is written."""
-    from qvr_core.analysis import Analyzer
-
     text = read_program(file)
     found = find_settings(Path(file).parent)
     toml = read_settings(found) if found is not None else None
-    name = main_program(Analyzer(text).snapshot().model)
+    snapshot = analysed_file(file, text)
+    name = main_program(snapshot.model)
     try:
         resolved = resolve(name or "", toml, flags)
     except UsageProblem as problem:
         stop(str(problem))
     root = found.parent if found is not None else Path.cwd()
     base = Path.cwd() if resolved.origins["data"] == "flag" else root
+    tables = Path.cwd() if resolved.origins["tables"] == "flag" else root
     folder = store().folder / "unstored"
-    config = resolved.config.placed(root)
+    config = resolved.config.placed(tables)
     path = str(Path(file).resolve())
-    return Job(run_id="", directory=str(folder), path=path, text=text, program=name, config=config, base=str(base))
+    plain = Job(run_id="", directory=str(folder), path=path, text=text, program=name, config=config, base=str(base))
+    return of_snapshot(plain, snapshot)
 
 
 def _check_toml(path: Path | None, toml: str) -> None:
@@ -307,18 +328,21 @@ def _explain(config: RunConfig, origins: Mapping[str, str]) -> NoReturn:
     raise typer.Exit
 
 
-async def watch(make_job: Callable[[], Job], *, as_json: bool) -> tuple[Job, Event]:
-    """Run a job in a worker and show its events; Ctrl-C cancels it.  The worker loads torch while the job is made."""
+async def watch(make_job: Callable[[], Job], *, as_json: bool, chains: bool) -> tuple[Job, Event]:
+    """Run a job in a worker and show its events; Ctrl-C cancels it.  The worker loads torch while the job is made, and
+    the sampler of `chains` is compiled beside it if it never was."""
     from qvr_core.cli.display import JsonLines, Screen
 
     try:
         worker = await WorkerProcess.spawn(sys.executable)
     except OSError as error:
         stop(f"the worker could not be started: {error}", 1)
+    sampler = _sampler_ahead() if chains else None
     try:
         job = make_job()
     except BaseException:
         worker.kill()
+        _end(sampler)
         # it has no job: its end takes no time
         await worker.cancel()
         raise
@@ -347,3 +371,16 @@ async def watch(make_job: Callable[[], Job], *, as_json: bool) -> tuple[Job, Eve
             raise
         finally:
             worker.kill()
+            _end(sampler)
+
+
+def _sampler_ahead() -> subprocess.Popen[bytes] | None:
+    from qvr_core.inference.machine import ahead
+
+    return ahead.begin()
+
+
+def _end(process: subprocess.Popen[bytes] | None) -> None:
+    if process is not None:
+        process.kill()
+        process.wait()

@@ -12,10 +12,12 @@ from rich.text import Text
 from qvr_core.cli.console import PlainConsole, say
 from qvr_core.cli.files import stop, store, write_out
 from qvr_core.runs.record.files import DamagedFile
-from qvr_core.runs.record.protocol import Event, Progress, Started
+from qvr_core.runs.record.protocol import Draws, Event, Progress, Started
 from qvr_core.runs.record.store import NoSuchRun, RunDirectory
 
-app = typer.Typer(help="List, show, compare, export and delete runs.", invoke_without_command=True)
+app = typer.Typer(
+    add_completion=False, help="List, show, compare, export and delete runs.", invoke_without_command=True
+)
 
 STYLES = {"finished": "green", "running": "cyan", "cancelled": "yellow", "failed": "red", "crashed": "bold red"}
 JSON = typer.Option(False, "--json", help="As JSON.")
@@ -122,7 +124,7 @@ def show(
     _sparkline(out, events)
     screen = Screen(job)
     for event in events:
-        if not isinstance(event, Started | Progress):
+        if not isinstance(event, Started | Progress | Draws):
             screen.show(event)
     if status == "crashed" and not any(event.event == "crashed" for event in events):
         out.print("the worker is gone without a word; the end of its log:", style="red")
@@ -153,9 +155,13 @@ def compare(
     runs = [drawn_from(run_id) for run_id in run_ids]
     compared(runs, as_json=as_json)
     if plot is not None:
+        from qvr_core.runs.record.exports import losses_of
         from qvr_core.runs.record.plots import plot_losses
 
-        plot_losses([run.run_id for run in runs], store(), plot)
+        descending = [run.run_id for run in runs if losses_of(run)]
+        if not descending:
+            stop("these runs have no losses to draw: `qvr sample RUN --plot` draws data beside what each predicts")
+        plot_losses(descending, store(), plot)
 
 
 @app.command()

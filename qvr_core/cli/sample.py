@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from qvr_core.cli.console import say
-from qvr_core.cli.files import stop, write_out
+from qvr_core.cli.files import source_flags, stop, write_out
 
 if TYPE_CHECKING:
     from qvr_core.runs.fit.svi import SviFit
     from qvr_core.runs.worker.prediction import Drawn
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 LISTED = 64
 """Numbers of a site that the terminal lists one by one."""
@@ -32,14 +32,21 @@ def sample(
         help="A run: its id, a beginning of it, its program (the newest with draws), or `last`; or a FILE.qvr.",
     ),
     prior: bool = typer.Option(False, "--prior", help="From the prior alone: needs no fit, so a file will do."),
-    data: str | None = typer.Option(
-        None, "--data", metavar="SOURCE:PATH", help="Predict for these rows, as csv:new.csv; observed columns may lack."
+    data: list[str] | None = typer.Option(
+        None,
+        "--data",
+        metavar="SOURCE:PATH",
+        help="Predict for these rows, as csv:new.csv; observed columns may lack. Again for further tables: "
+        "County=csv:more.csv, beside whose rows those of the fit count.",
     ),
     count: int = typer.Option(200, "--draws", "-n", min=1, help="Draws; of text: tokens to write, windows to fill in."),
     seed: int = typer.Option(0, "--seed", help="Seed of the draws."),
     prompt: str = typer.Option("", "--prompt", help="Text to go on from, where the program predicts the next token."),
     output: Path | None = typer.Option(
         None, "--output", "-o", help="Write all numbers: .csv (a row each), .npz (draws) or .nc (draws with labels)."
+    ),
+    plot: Path | None = typer.Option(
+        None, "--plot", help="Draw the data beside what is drawn of them into this image (PNG, SVG or PDF)."
     ),
     as_json: bool = typer.Option(False, "--json", help="As JSON: one object a number."),
 ) -> None:
@@ -51,17 +58,19 @@ def sample(
     from qvr_core.runs.prepare.failures import Refused
     from qvr_core.runs.record.files import DamagedFile
     from qvr_core.runs.worker import prediction, sampling
+    from qvr_core.runs.worker.new_data import NewFiles, with_data
     from qvr_core.runtime.values.errors import RuntimeProblem
 
     here = str(Path.cwd())
+    given = {key: value for key, value in source_flags(data or ()).items() if value is not None}
     try:
         if run_id.endswith(".qvr"):
             if not prior:
                 stop(f"{run_id} is not fitted: add --prior, or fit it and name the run (`last`)")
-            drawn = prediction.from_prior(unstored(run_id, {"data": data} if data is not None else {}), count, seed)
+            drawn = prediction.from_prior(unstored(run_id, given), count, seed)
         elif prior:
             job = opened(run_id).job()
-            drawn = prediction.from_prior(prediction.with_data(job, data, here) if data else job, count, seed)
+            drawn = prediction.from_prior(with_data(job, data, here) if data else job, count, seed)
         else:
             run = drawn_from(run_id)
             if not run.posterior.exists() and _says_text(fit := sampling.restored(run)) and output is None:
@@ -69,7 +78,7 @@ def sample(
                 return
             if prompt:
                 stop("--prompt is for programs that predict the next token of a text: this one does not write on")
-            drawn = prediction.from_posterior(run, count, seed, data, here)
+            drawn = prediction.from_posterior(run, count, seed, NewFiles(data, here) if data else None)
     except DataProblem as problem:
         stop(str(problem), 2 if problem.usage else 1)
     except (Refused, DamagedFile, RuntimeProblem) as problem:
@@ -78,6 +87,31 @@ def sample(
     for note in drawn.notes:
         say(note, err=True)
     _write(drawn, output, as_json)
+    if plot is not None:
+        _picture(drawn, "prior" if prior else "posterior", plot, as_json)
+
+
+def _picture(drawn: Drawn, source: str, plot: Path, quiet: bool) -> None:
+    """Data and what is drawn of them, as an image."""
+    import numpy as np
+
+    from qvr_core.runs.figures.summaries import shares_of
+    from qvr_core.runs.record.plots import plot_predictive
+
+    def flat(value: Any) -> Any:
+        return value.detach().cpu().double().numpy().reshape(len(value), -1)
+
+    known = {name: flat(value.reshape(1, -1))[0] for name, value in drawn.observed.items()}
+    data = {name: value[np.isfinite(value)] for name, value in known.items()}
+    values = {name: flat(drawn.values[name]) for name in drawn.steps}
+    steps = [shares_of(name, data.get(name, np.empty(0)), each) for name, each in values.items() if each.size]
+    if not steps:
+        stop("there is nothing to draw: the program observes no numbers", 1)
+    try:
+        plot_predictive(steps, source, plot)
+    except (OSError, ValueError) as problem:
+        stop(f"{plot}: {problem}", 1)
+    say(f"wrote {plot}", err=quiet)
 
 
 def _says_text(fit: SviFit) -> bool:
@@ -150,6 +184,8 @@ def _numbers(drawn: Drawn, most: int | None = None) -> Iterator[dict[str, Any]]:
         flat = draws.reshape(len(draws), -1)
         quantiles = np.quantile(flat, (0.05, 0.5, 0.95), axis=0)
         for at, one in enumerate(called):
+            if np.isnan(flat[:, at]).all():
+                continue  # an element that does not exist
             figures = (flat[:, at].mean(), flat[:, at].std(), *quantiles[:, at])
             yield {"name": one, **dict(zip(FIGURES, map(float, figures), strict=True))}
 
@@ -167,7 +203,8 @@ def _table(drawn: Drawn) -> None:
         table.add_row(Text(printable(row["name"])), *(f"{row[figure]:.4g}" for figure in FIGURES))
     large = {name: value for name, value in drawn.values.items() if value[0].numel() > LISTED}
     for name, value in large.items():
-        flat = value.detach().cpu().double().numpy().reshape(-1)
+        columns = value.detach().cpu().double().numpy().reshape(len(value), -1)
+        flat = columns[:, ~np.isnan(columns).all(0)].reshape(-1)
         figures = (flat.mean(), flat.std(), *np.quantile(flat, (0.05, 0.5, 0.95)))
         shown = f"{name} {tuple(value.shape[1:])}, all together"
         table.add_row(Text(printable(shown)), *(f"{figure:.4g}" for figure in figures))

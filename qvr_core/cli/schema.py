@@ -8,7 +8,7 @@ import typer
 
 from qvr_core.cli.files import write_out
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

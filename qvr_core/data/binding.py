@@ -16,6 +16,7 @@ from qvr_core.data.column_names import nearest, renaming
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables import LABELS, Columns
+from qvr_core.data.typed.cell_values import no_density
 
 
 class RowsOf:
@@ -232,6 +233,9 @@ def _checked(columns: Columns, column: str, need: Need, array: NDArray[Any]) -> 
         refuse(array < need.low, f"is below {need.low:g}", f"`{need.name}` takes values from {need.low:g} up")
     if need.high is not None:
         refuse(array > need.high, f"is above {need.high:g}", f"`{need.name}` takes values up to {need.high:g}")
+    for end in need.excluded:
+        said, remedy = no_density(end, need)
+        refuse(array == end, said.partition(" ")[2], remedy)
     _check_width(columns, column, need, array)
     return array.astype(np.float64) if need.kind == "real" else array
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -65,6 +65,15 @@ def parsed(formula: str) -> Formula:
     rest = re.sub(r"\+?\s*\(([^()|]*)(\|\|?)([^()|]*)\)", taken, right)
     intercept, terms = _terms(rest, formula) if rest.strip() else (True, ())
     return Formula(outcome, intercept, terms, tuple(groups))
+
+
+def check_names(formula: str, columns: Collection[str]) -> None:
+    """Raises `WrongFormula` where a formula speaks of a column whose name is no word."""
+    for column in sorted(columns, key=len, reverse=True):
+        if not re.fullmatch(WORD, column) and column.strip() in formula:
+            better = re.sub(r"\W+", "_", column.strip()).strip("_") or "x"
+            better = better if re.fullmatch(WORD, better) else f"x_{better}"
+            raise WrongFormula(f"the name of column `{column}` is no word: rename it in the table, as `{better}`")
 
 
 def _terms(text: str, formula: str) -> tuple[bool, tuple[str, ...]]:
@@ -202,7 +211,8 @@ def _check(name: str, columns: Mapping[str, pl.Series]) -> None:
         instead = f"; did you mean `{near}`?" if near else f"; there are {listed(columns)}"
         raise WrongFormula(f"no column `{name}`{instead}")
     if gaps := columns[name].null_count():
-        raise WrongFormula(f"column `{name}` has {gaps} empty cells: fill them in, or leave these rows out")
+        cells, them = ("an empty cell", "it") if gaps == 1 else (f"{gaps} empty cells", "them")
+        raise WrongFormula(f"column `{name}` has {cells}: fill {them} in, or leave the row{'s'[: gaps > 1]} out")
 
 
 def _family(y: pl.Series, name: str) -> str:
@@ -214,12 +224,20 @@ def _family(y: pl.Series, name: str) -> str:
         raise WrongFormula(f"`{name}` holds whole numbers: {which}")
     if y.dtype.is_numeric():
         return "normal"
-    raise WrongFormula(f"`{name}` holds text, and an outcome is a number or 0 and 1")
+    raise _words(y, name)
+
+
+def _words(y: pl.Series, name: str) -> WrongFormula:
+    """The outcome is text."""
+    found = [str(one) for one in y.drop_nulls().unique(maintain_order=True).to_list()]
+    shown = f" ({', '.join(f'`{one}`' for one in found)})" if len(found) <= 4 else ""
+    what = "write 0 and 1 in their place" if len(found) == 2 else "an outcome is a number, or 0 and 1"
+    return WrongFormula(f"`{name}` holds text{shown}: {what}")
 
 
 def _check_outcome(y: pl.Series, name: str, kind: str) -> None:
     if not (y.dtype.is_numeric() or y.dtype == pl.Boolean):
-        raise WrongFormula(f"`{name}` holds text, and an outcome is a number or 0 and 1")
+        raise _words(y, name)
     values = y.cast(pl.Float64)
     if kind == "bernoulli" and not set(values.unique().to_list()) <= {0.0, 1.0}:
         raise WrongFormula(f"`{name}` is not all 0 and 1, which --family bernoulli wants")

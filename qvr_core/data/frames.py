@@ -94,6 +94,11 @@ def array_of(value: Any, name: str) -> Array:
         return Array(tuple(value.shape), np.asarray(value).reshape(-1).tolist(), dims, _coordinates(value, dims))
     if isinstance(value, pl.Series):
         return Array((len(value),), _plain(value))
+    if hasattr(value, "iloc") and not hasattr(value, "columns"):
+        index = value.index.tolist()
+        labels = None if index == list(range(len(index))) else tuple(str(word(one)) for one in index)
+        dims = None if value.index.name is None else (str(value.index.name),)
+        return Array((len(value),), _plain(value), dims, (labels,))
     if isinstance(value, list | tuple | str | int | float | bool):
         return nested_array(value, GIVEN, name)
     array = np.asarray(value)
@@ -112,7 +117,7 @@ def _coordinates(value: Any, dims: tuple[str, ...]) -> tuple[tuple[str, ...] | N
 
 def is_frame(value: Any) -> bool:
     """A frame of polars or pandas."""
-    return isinstance(value, pl.DataFrame) or (hasattr(value, "columns") and hasattr(value, "iloc"))
+    return isinstance(value, pl.DataFrame) or (hasattr(value, "iloc") and hasattr(value, "columns"))
 
 
 def is_dataset(value: Any) -> bool:
@@ -134,11 +139,29 @@ def of_python(data: Any) -> Sources:
     if is_dataset(data):
         return Sources(Arrays(GIVEN, {str(name): array_of(data[name], str(name)) for name in data.data_vars}), {}, {})
     frames = {name: frame_table(value, f"{GIVEN} `{name}`") for name, value in data.items() if is_frame(value)}
-    arrays = {name: array_of(value, name) for name, value in data.items() if not is_frame(value) and _arrays(value)}
+    arrays = {
+        name: array_of(value, name) for name, value in data.items() if not is_frame(value) and holds_numbers(value)
+    }
     return Sources(Arrays(GIVEN, arrays), frames, {})
 
 
-def _arrays(value: Any) -> bool:
+def columns_of(data: Any) -> Columns:
+    """The same as plain columns, for a program that declares no types: those of a frame, else arrays by name."""
+    if is_frame(data):
+        table = frame_table(data)
+        return Columns(
+            GIVEN, "frame", {name: pl.Series(name, table.columns[name], strict=False) for name in table.columns}
+        )
+    names = map(str, data.data_vars) if is_dataset(data) else data
+    return Columns(GIVEN, "npz", {name: _array(data[name]) for name in names if not is_frame(data[name])})
+
+
+def _array(value: Any) -> Any:
+    return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+
+
+def holds_numbers(value: Any) -> bool:
+    """A number, an array, a series or a list of them."""
     return isinstance(value, Tensor | list | tuple | str | int | float | bool | pl.Series) or hasattr(value, "shape")
 
 

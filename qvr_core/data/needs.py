@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -54,7 +55,8 @@ class Need:
     `kind` is 'any' where the program leaves it open.  Where a `data` step declares it, `axes` are the sets that it runs
     over, `values` is the set that its elements belong to, `element` the shape of one element, and `constraint` says
     where that is a 'Simplex', a 'Covariance' and so on.  `missing` is what an observed step does with cells without a
-    value: 'impute', 'drop', or '' where it does not say.  `aligned` says that a single number may stand for the axes.
+    value: 'impute', 'drop', 'lengths' (none is needed beyond those), or '' where it does not say.  `aligned` says that
+    a single number may stand for the axes.
     """
 
     role: str
@@ -67,6 +69,8 @@ class Need:
     sequence: bool = False
     low: float | None = None
     high: float | None = None
+    excluded: tuple[float, ...] = ()
+    """Ends of the support that have no density, so that no observed value may stand there."""
     plate: tuple[str, int] | None = None
     shared: bool = False
     labels: tuple[str, ...] | None = None
@@ -77,11 +81,15 @@ class Need:
     constraint: str = ""
     missing: str = ""
     aligned: bool = False
+    counted: str = ""
+    """The data name that says how many elements each sequence of an observed step has."""
 
     @property
     def fill_in(self) -> str:
         """What to do about a missing value."""
         advice = f"; {missing_advice(self.name)}" if self.role == "observed" else ""
+        if self.role == "data" and self.kind == "real" and self.axes:
+            advice = f"; a line `observe {self.name} <- … [missing=impute]` gives the values a model of their own"
         return f"Fill it in, or leave the row out{advice}"
 
 
@@ -127,7 +135,7 @@ def needs_of(program: Program) -> Needs:
     sites = (_observed(site, latent) for site in observed_sites(program.steps))
     observed = tuple(_as_declared(need, declared.get(need.name)) for need in sites)
     scored = {need.name for need in observed}
-    purposes, groups = _purposes(program), dict(_groups(program.steps))
+    purposes, groups, most = _purposes(program), dict(_groups(program.steps)), _most(program)
     labels = _labels(program.steps)
     data: list[Need] = []
     typed = any(need.axes is not None for need in observed) or any(map(_laid_out, program.data))
@@ -136,7 +144,8 @@ def needs_of(program: Program) -> Needs:
             continue
         if item.declared or item.over:
             need = _as_declared(_data_name(item.name, item.type.space, item.origin, labels), item)
-            data.append(replace(need, purpose=purposes.get(item.name)))
+            high = most.get(item.name, need.high)
+            data.append(replace(need, purpose=purposes.get(item.name), high=high))
             continue
         need = replace(_data_name(item.name, item.type.space, item.origin, labels), purpose=purposes.get(item.name))
         if need.kind == "any" and item.name in groups:
@@ -245,10 +254,21 @@ def _purposes(program: Program) -> dict[str, tuple[str, str]]:
     """What the data names that stand in options are for."""
     found = {program.lengths.name: ("lengths", "")} if isinstance(program.lengths, Data) else {}
     for site in observed_sites(program.steps):
-        named = [(key, getattr(site, key)) for key in ("at", "mask", "weight", "via")]
+        named = [(key, getattr(site, key)) for key in ("at", "mask", "weight", "via", "lengths")]
         for key, value in (*named, *site.limits):
             if isinstance(value, Data):
                 found.setdefault(value.name, (key, site.name))
+    return found
+
+
+def _most(program: Program) -> dict[str, float]:
+    """How many elements the chains may have whose lengths a data name says; the fewest where it says those of two."""
+    found: dict[str, float] = {}
+    for site in sites(program.steps, SampleModel, ObserveModel, PredictModel, MarginalizeModel):
+        indices = site.indices or (site.chain.indices if site.chain is not None else ())
+        size = getattr(indices[-1].space, "size", None) if indices else None
+        if isinstance(site.lengths, Data) and isinstance(size, int):
+            found[site.lengths.name] = min(float(size), found.get(site.lengths.name, math.inf))
     return found
 
 
@@ -266,7 +286,7 @@ def _latent_plates(steps: tuple[StepModel, ...]) -> frozenset[str]:
 def reads_both_ways(program: Program, model: Model) -> bool:
     """True where a position sees what follows it: scans in both directions, or attention that is not causal."""
     directions: set[bool] = set()
-    for node in _reachable(program, model):
+    for node in reachable(program, model):
         if isinstance(node, Scan):
             directions.add(node.backward)
         elif isinstance(node, Attention) and not node.causal:
@@ -335,11 +355,21 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
         size=size,
         low=support.low,
         high=support.high,
+        excluded=_excluded(site),
         plate=plate,
         shared=plate is not None and plate[0] in latent and site.via is None and site.at is None,
         axes=axes,
-        missing="" if site.missing is None else site.missing.how,
+        missing="lengths" if site.lengths is not None else "" if site.missing is None else site.missing.how,
+        counted=site.lengths.name if isinstance(site.lengths, Data) else "",
     )
+
+
+def _excluded(site: Site) -> tuple[float, ...]:
+    """Ends of the support that no observed value may be at: one that is censored, masked or an interval's may."""
+    family = facts_of_draw(site.draw) if isinstance(site.draw, FamilyDraw) else None
+    if family is None or not family.open or site.limits or site.mask is not None:
+        return ()
+    return tuple(end for end in (family.support.low, family.support.high) if end is not None)
 
 
 def _open_axes(site: Site) -> tuple[Axis, ...] | None:
@@ -347,7 +377,8 @@ def _open_axes(site: Site) -> tuple[Axis, ...] | None:
     if site.ascription is not Ascription.PLATE or site.ascribed is None or site.via is not None or site.at is not None:
         return None
     axes = tuple(_axis(one) for one in _factors(site.ascribed.space) if isinstance(one, Finite))
-    return axes if site.missing is not None or any(axis.size is None for axis in axes) else None
+    may_lack = site.missing is not None or site.lengths is not None
+    return axes if may_lack or any(axis.size is None for axis in axes) else None
 
 
 def _labels(steps: tuple[StepModel, ...]) -> dict[str, tuple[str, ...]]:
@@ -367,7 +398,7 @@ def _data_name(name: str, space: Space | None, origin: Origin, labels: Mapping[s
     return _need("data", name, space, "data", origin)
 
 
-def _reachable(program: Program, model: Model) -> Iterator[Node]:
+def reachable(program: Program, model: Model) -> Iterator[Node]:
     """Every node that the program's steps lead to, each declared name once."""
     seen = {program.name}
     waiting: list[Node] = [program]

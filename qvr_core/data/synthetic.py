@@ -108,7 +108,7 @@ def _values(need: Need, rows: int, length: int) -> Tensor:
     if need.kind == "finite":
         return torch.randint(need.size or 2, shape)
     if need.kind == "count":
-        return torch.randint(10, shape)
+        return torch.randint(10 if need.high is None else int(need.high) + 1, shape)
     if need.axes is not None:
         shape = (*shape, *need.element)
     elif need.role == "input" or need.width > 1:

@@ -11,6 +11,7 @@ from qvr_core.diagrams.arrows import expand
 from qvr_core.diagrams.budget import MOST_BESIDE, Budget
 from qvr_core.diagrams.collapse import collapsed
 from qvr_core.diagrams.drawing import Bundle, Drawing, End, spread
+from qvr_core.diagrams.fold import folded
 from qvr_core.diagrams.graph import Node, Sheet, mark_shared, put
 from qvr_core.diagrams.labels import arrow_type, caption
 from qvr_core.semantics.types import model as m
@@ -31,12 +32,17 @@ class NoDiagram(Exception):
 
 
 def build(
-    source: Snapshot | m.Model, name: str | None = None, *, collapse: bool = True, opened: Collection[str] = ()
+    source: Snapshot | m.Model,
+    name: str | None = None,
+    *,
+    collapse: bool = True,
+    opened: Collection[str] = (),
+    fold: bool = False,
 ) -> Diagram:
     """The diagram of a let, program or morphism; without a name, of the file's first export.
 
     With `collapse`, frames stand as one node while there are more than 150 nodes, but for those in `opened`.  Without
-    it, those do that would make it more than `budget.MOST_NODES`.
+    it, those do that would make it more than `budget.MOST_NODES`.  With `fold`, long chains stand as their two ends.
     Raises `NoDiagram` with a message for the user.
     """
     import networkx as nx
@@ -53,7 +59,8 @@ def build(
     drawing.mark_places()
     mark_shared(graph)
     graph.graph["sheet"] = replace(sheet, boxes=tuple(drawing.boxes.values()), collapsed=tuple(drawing.shut))
-    return collapsed(graph, LIMIT, opened) if collapse else graph
+    small = collapsed(graph, LIMIT, opened) if collapse else graph
+    return folded(small, opened) if fold else small
 
 
 def steps_written(snapshot: Snapshot) -> dict[int, object]:

@@ -11,6 +11,7 @@ from qvr_core.diagrams.drawing import Bundle, Drawing, End, split, spread
 from qvr_core.diagrams.graph import Box, Node, Wire, connect, put
 from qvr_core.diagrams.labels import caption, draw_text, expression, short
 from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.chain_starts import written_in
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.spaces import Named, Unknown
@@ -147,9 +148,8 @@ def observed(scope: Scope, site: m.Site) -> Bundle:
 def family_site(scope: Scope, site: m.Site, role: str) -> str:
     node = site_node(scope, site, role, detail=written_draw(scope.drawing, site))
     chain = site.chain
-    start = chain.start if chain is not None else None
     given = [value for _, value in site.draw.args] if isinstance(site.draw, m.FamilyDraw) else []
-    given += [value for _, value in start.args] if isinstance(start, m.FamilyDraw) else start or ()
+    given += written_in(chain.start) if chain is not None else ()
     if given:
         scope.drawing.wire(tuple(end for end in values(scope, *given) if end.node != node), node)
     if chain is not None and (lag := chain.indices[chain.at].lag):

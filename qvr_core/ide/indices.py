@@ -9,6 +9,7 @@ from qvr_core.ide.prose import Code, Prose, prose
 from qvr_core.ide.symbols import Found, declarations
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.chain_starts import draws_of
 from qvr_core.semantics.types.spaces import Finite, Linear
 from qvr_core.semantics.types.walk import all_steps
 from qvr_core.syntax import tree as t
@@ -116,13 +117,14 @@ def chain_note(site: m.Site) -> str:
         return ""
     first = "The first element is" if lag == 1 else f"The first {count(lag)} elements are"
     before = _before(lag)
-    match chain.start:
-        case None:
-            return f"{first} given with the data and not scored; every later one is scored given {before}."
-        case m.FamilyDraw(family=family):
-            return f"A chain: each element is drawn given {before}. {first} drawn from `{family}`."
-        case _:
-            return f"A chain: each element is drawn given {before}. {first} set by `from`, without a density."
+    if chain.start is None:
+        return f"{first} given with the data and not scored; every later one is scored given {before}."
+    families = [f"`{draw.family}`" for draw in draws_of(chain.start)]
+    if families:
+        drawn = families[0] if len({*families}) == 1 else f"{', '.join(families[:-1])} and {families[-1]}"
+        each = " each" if len(families) > 1 and len({*families}) == 1 else ""
+        return f"A chain: each element is drawn given {before}. {first}{each} drawn from {drawn}."
+    return f"A chain: each element is drawn given {before}. {first} set by `from`, without a density."
 
 
 def _before(lag: int) -> str:

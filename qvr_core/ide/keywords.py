@@ -32,6 +32,12 @@ KEYWORDS = {
         ),
         Keyword("export", "Makes an arrow the file's `.morphism`; the first one counts.", "export vanilla_rnn_lm"),
         Keyword(
+            "import",
+            "Brings what another file declares: as it is, behind a prefix, or some names of it.",
+            'import "layers.qvr" as l\nfrom "layers.qvr" import block, lstm as cell',
+        ),
+        Keyword("as", "The name or the prefix under which something is imported.", 'import "layers.qvr" as l'),
+        Keyword(
             "composition",
             "Chooses or defines the algebra in which the tensor arrows declared after it compose.",
             "composition log_prob",

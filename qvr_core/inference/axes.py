@@ -2,136 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from qvr_core.runtime.programs.labelled.axes import Axes, Axis, let_axes, site_axes
 from qvr_core.runtime.programs.missing.gaps import Gaps
 from qvr_core.runtime.programs.program import ProgramModule
-from qvr_core.semantics.arithmetic.broadcasting import axes
-from qvr_core.semantics.language.declared_families import facts_of_draw
-from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.model import (
-    Ascription,
-    FamilyDraw,
-    LetModel,
-    MarginalizeModel,
-    ObserveModel,
-    PredictModel,
-    Program,
-    SampleModel,
-    Site,
-    ValueType,
-)
-from qvr_core.semantics.types.spaces import Finite, Space, factors_of
-from qvr_core.semantics.types.walk import all_steps
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """An axis: the set that it runs over, and what its elements are called; None where they have only numbers."""
-
-    name: str | None = None
-    labels: tuple[str | int, ...] | None = None
-
-
-Axes = Mapping[str, tuple[Axis, ...]]
-"""By site or let."""
 
 
 def axes_of(model: ProgramModule, observations: Mapping[str, Any] | None = None) -> Axes:
     """The axes of all sites and lets of a program; of a step whose missing cells are latents, the axis of the cells."""
-    found = dict(_observed_and_latent(model.program))
-    found |= dict(_lets(model.program, _labels(model.program)))
+    found = site_axes(model.program) | let_axes(model.program)
     gaps = model.missing(observations or {})
     return found | {name: _of_cells(name, one, found.get(name, ())) for name, one in gaps.items()}
 
 
-def observed_axes(model: ProgramModule) -> Axes:
-    """The axes of the values of observed steps, missing cells and all."""
-    return dict(_observed_and_latent(model.program))
+def element_names(name: str, shape: Sequence[int], axes: Sequence[Axis] = ()) -> list[str]:
+    """`mu`, or `theta[0]`, `theta[1]`, …, or `beta[floor]` where an axis has labels: what tables, warnings and files
+    call the numbers of a site."""
+    return list(each_element(name, shape, [axis.labels for axis in axes]))
 
 
-def data_axes(model: ProgramModule) -> Axes:
-    """The axes of data names, as far as their declarations say."""
-    return {
-        item.name: tuple(_of_space(one) for space in item.over for one in factors_of(space))
-        for item in model.program.data
-    }
-
-
-def _observed_and_latent(program: Program) -> Iterator[tuple[str, tuple[Axis, ...]]]:
-    for step in all_steps(program.steps):
-        if isinstance(step, SampleModel | ObserveModel | PredictModel | MarginalizeModel):
-            hidden = isinstance(step, MarginalizeModel) and step.reads is not None and step.site.chain is not None
-            yield step.site.name, _of_chain(step.site) if hidden else tuple(_of_site(step.site, _labels(program)))
-
-
-def _of_site(site: Site, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis]:
-    plate = site.iid_over or (site.ascribed if site.ascription is Ascription.PLATE else None)
-    if plate is None and isinstance(site.draw, FamilyDraw):
-        # its arguments say what it runs over
-        known = _arguments_axes(site.draw, labels)
-        yield from max(known, key=len, default=())
-    for named in (plate, site.over):
-        for space in () if named is None else factors_of(named.space):
-            yield _of_space(space)
-
-
-def _arguments_axes(draw: FamilyDraw, labels: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Axis, ...]]:
-    """The axes of each argument in front of those of one draw."""
-    family = facts_of_draw(draw)
-    ranks = {name: own.rank for own in family.parameters for name, _ in ((own.name, ""), *own.alternatives)}
-    for name, value in draw.args:
-        found = axes(value.type) or []
-        yield tuple(_called(one, labels) for _, one in found[: max(0, len(found) - ranks.get(name, 0))])
-
-
-def _called(name: str | None, labels: Mapping[str, tuple[str, ...]]) -> Axis:
-    known = None if name is None else set_of(name) or None
-    return Axis(known, labels.get(known or ""))
-
-
-def _of_chain(site: Site) -> tuple[Axis, ...]:
-    return () if site.chain is None else tuple(_of_space(index.space) for index in site.chain.indices)
-
-
-def _of_space(space: Space) -> Axis:
-    return Axis(space.nominal, space.labels) if isinstance(space, Finite) else Axis()
-
-
-def _of_type(kind: ValueType, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis]:
-    yield from (_called(name, labels) for name in kind.indexed)
-
-
-def _lets(program: Program, labels: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, tuple[Axis, ...]]]:
-    for step in program.steps:
-        if not isinstance(step, LetModel):
-            continue
-        if step.indexed is None:
-            found = tuple(_of_type(step.value.type, labels))
-            yield from ((name, found) for name in step.names)
-            continue
-        own = tuple(_of_space(index.space) for index in step.indexed.indices)
-        for name, value in zip(step.names, step.indexed.values, strict=True):
-            yield name, (*own, *tuple(_of_type(value.type, labels))[len(own) :])
-
-
-def _labels(program: Program) -> dict[str, tuple[str, ...]]:
-    """The labels of every set that a step or data of the program run over, by its name."""
-    sites = [step.site for step in all_steps(program.steps) if hasattr(step, "site")]  # pyright: ignore
-    named = [one for site in sites for one in (site.ascribed, site.iid_over, site.over) if one is not None]
-    spaces = [space for one in named for space in factors_of(one.space)]
-    spaces += [space for item in program.data for space in (*item.over, item.type.space)]
-    spaces += [
-        index.space
-        for step in program.steps
-        if isinstance(step, LetModel) and step.indexed is not None
-        for index in step.indexed.indices
+def each_element(name: str, shape: Sequence[int], labels: Sequence[tuple[str | int, ...] | None] = ()) -> Iterator[str]:
+    """The same, one by one: those of a large site are not all wanted."""
+    if math.prod(shape) == 1 and not any(own is not None and len(own) == 1 for own in labels):
+        yield name
+        return
+    known = [*labels, *[None] * len(shape)]
+    each = [
+        own if own is not None and len(own) == size else range(size) for own, size in zip(known, shape, strict=False)
     ]
-    return {one.nominal: one.labels for one in spaces if isinstance(one, Finite) and one.nominal and one.labels}
+    yield from (f"{name}[{', '.join(map(str, index))}]" for index in product(*each))
 
 
 def _of_cells(name: str, gaps: Gaps, axes: Sequence[Axis]) -> tuple[Axis, ...]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from qvr_core.inference.axes import Axis, axes_of
+from qvr_core.inference.axes import axes_of, element_names
 from qvr_core.inference.density.recorded import recorded, with_data
 from qvr_core.inference.machine.density import NotCompiled, machine_density
 from qvr_core.inference.mcmc import MCMC, NUTSKernel
@@ -140,7 +139,7 @@ def calibrate(
     found = [(name, at, ranks) for name in names for at, ranks in _ranks(latents[name], samples[name])]
     limit = envelope(replicates, DRAWS, SURE / max(len(found), 1))
     axes = axes_of(model, data)
-    called = {name: _elements(name, latents[name], axes.get(name, ())) for name in names}
+    called = {name: element_names(name, latents[name].shape[1:], axes.get(name, ())) for name in names}
     return [Rank(called[n][at], tuple(r.tolist()), DRAWS, distance(r, DRAWS), limit) for n, at, r in found]
 
 
@@ -170,18 +169,6 @@ def _compiled(
         found.append(run.chains_of(one, [seed], None).samples)
         watch(len(found), len(data))
     return {name: torch.cat([each[name] for each in found]) for name in found[0]}
-
-
-def _elements(name: str, value: Tensor, axes: Sequence[Axis]) -> list[str]:
-    """`mu`, or `theta[a]`, `theta[b]`, …"""
-    shape = value.shape[1:]
-    if value[0].numel() == 1:
-        return [name]
-    known = [*(axis.labels for axis in axes), *[None] * len(shape)][: len(shape)]
-    each = [
-        own if own is not None and len(own) == size else range(size) for own, size in zip(known, shape, strict=True)
-    ]
-    return [f"{name}[{', '.join(map(str, index))}]" for index in product(*each)]
 
 
 def _ranks(truth: Tensor, samples: Tensor) -> list[tuple[int, Array]]:

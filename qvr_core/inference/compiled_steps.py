@@ -149,7 +149,9 @@ def recorded_steps(fitted: Fitted, potential: ProgramPotential, clip: float | No
 def compiled_steps(fitted: Fitted, potential: ProgramPotential, clip: float | None) -> Steps:
     """Steps on the density as machine code, wholly compiled where the guide has loops.  Raises `NotCompiled`."""
     density = machine_density(
-        potential.plain_value_and_grad, potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
+        potential.plain_value_and_grad,
+        potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0),
+        key=potential.key(),
     )
     moved = {p for group in fitted.optimizer.param_groups for p in group["params"]}
     if type(fitted.guide) not in KINDS or moved != set(fitted.guide.parameters()):

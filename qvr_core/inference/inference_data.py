@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from qvr_core.inference.axes import Axes, Axis, axes_of, data_axes, observed_axes
+from qvr_core.inference.axes import Axes, Axis, axes_of
 from qvr_core.inference.dataset import dataset
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
+from qvr_core.runtime.programs.labelled.axes import data_axes, site_axes
 from qvr_core.runtime.values.errors import RuntimeProblem
 
 MOST_NUMBERS = 50_000_000
@@ -77,7 +78,7 @@ def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
     if given is None or program is None:
         groups.add("posterior_predictive", fit.predictions, axes)
         return groups
-    seen, observed = observed_axes(program), given.observed_data()
+    seen, observed = site_axes(program.program), given.observed_data()
     chains, draws = next(iter(fit.latents.values())).shape[:2] if fit.latents else (0, 0)
     numbers = sum(value.numel() for value in observed.values()) * chains * draws
     fits = numbers <= MOST_NUMBERS and bool(fit.latents)
@@ -93,7 +94,9 @@ def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
     _prior(groups, given, {**axes, **seen}, prior_draws, fit.seed)
     constant = {name: value for name, value in given.observations.items() if name not in observed}
     groups.add("observed_data", observed, seen, ())
-    groups.add("constant_data", {n: v for n, v in constant.items() if isinstance(v, Tensor)}, data_axes(program), ())
+    groups.add(
+        "constant_data", {n: v for n, v in constant.items() if isinstance(v, Tensor)}, data_axes(program.program), ()
+    )
     return groups
 
 
@@ -101,7 +104,7 @@ def prior_data(given: Given, count: int, seed: int) -> Groups:
     """The groups `prior` and `prior_predictive` alone, and the data.  Raises `RuntimeProblem` where a latent has no
     prior to draw from."""
     groups, program = Groups(), given.program
-    axes = {**axes_of(program, given.observations), **observed_axes(program)}
+    axes = {**axes_of(program, given.observations), **site_axes(program.program)}
     latents, drawn = given.prior(count, seed)
     for name, values in (("prior", latents), ("prior_predictive", drawn)):
         groups.add(name, {n: value.unsqueeze(0) for n, value in values.items()}, axes)

@@ -126,7 +126,7 @@ def bayesian_lift_parameters(
     Raises `DiscreteLatent` for a discrete latent, `NoDensity` for a site without a density, `InputProblem` where a
     shape or name does not fit.
     """
-    given = dict(observations or {})
+    given = model.taken(observations)
     model.check_names(given, "observations")
     check_scale(prior_scale)
     if next(model.parameters(), None) is None:

@@ -19,6 +19,8 @@ from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.layout import parts
 from qvr_core.semantics.types.data_text import missing_advice
 
+NO_DENSITY = "an observed value lies outside the support, or the arguments leave it no chance (a mean or a scale of 0)"
+
 
 def first_non_finite(
     model: ProgramModule, guide: Guide, x: object, observations: Mapping[str, Any] | None
@@ -50,7 +52,7 @@ def blamed_data(model: ProgramModule, x: Value | None, observations: Mapping[str
     named += [
         (f"site `{n}`: the observed value" if n in model.sites else f"data `{n}`", n, v) for n, v in given.items()
     ]
-    gapped = {site.name for site in model.gapped}
+    gapped = {site.name for site in (*model.gapped, *model.unequal.sites)}
     observed = {name for name, site in model.sites.items() if site.kind == "observe"}
     for what, site, value in named:
         for part in _tensors(as_tensor(value)):
@@ -68,15 +70,15 @@ def blamed(program: str, run: Execution) -> NonFinite | None:
     for name, site in run.sites.items():
         given = "observed value" if site.observed else "value"
         for part in _tensors(site.value):
-            if part.is_floating_point() and not finite(part):
+            if part.is_floating_point() and not finite(part if site.absent is None else site.existing(part)):
                 return NonFinite(f"`{program}`: site `{name}`: the {given} {counted(part)}", site=name)
         if site.log_prob is not None and not finite(site.log_prob):
-            advice = f"; an observed value lies outside the support{_outside(name, site)}" if site.observed else ""
+            advice = f"; {NO_DENSITY}{_without_density(name, site)}" if site.observed else ""
             return NonFinite(f"`{program}`: site `{name}`: its log density {counted(site.log_prob)}{advice}", site=name)
     return None
 
 
-def _outside(name: str, site: SiteRecord) -> str:
+def _without_density(name: str, site: SiteRecord) -> str:
     """`: `time[3]` is 0`, the first observed element without a finite density; '' where elements have none."""
     each, value = site.pointwise, site.value
     if each is None or not isinstance(value, Tensor):

@@ -48,7 +48,7 @@ class _Bound:
         generator: Generator | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """log p(values | u) − log q, (particles, B), and the log density of draws whose gradient is the score's."""
-        value, given = model.input(x), observations or {}
+        value, given = model.input(x), model.taken(observations)
         guide.check_observed(model, given)
         rows = 1 if value is None else parts(value)[0].shape[0]
         if value is not None and self.num_particles > 1:

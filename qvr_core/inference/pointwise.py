@@ -23,6 +23,7 @@ from qvr_core.runtime.programs.handlers import (
     redraw,
     replay,
     seed,
+    states,
     substitute,
 )
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
@@ -116,6 +117,25 @@ class Given:
         with torch.random.fork_rng():
             torch.manual_seed(0)
             return self._each(samples, _Wanted((densities(False), keep(names), predicting), lambda run: run.kept))
+
+    def hidden_states(self, samples: Mapping[str, Tensor], number: int = 0) -> tuple[Made, Made]:
+        """What `marginalize` sums out, given the data, for latents {site: (draws, …)}: the probability of each state of
+        hidden chains and of each component of mixtures, {name: (draws, …, K)}, and states drawn from their posterior by
+        a generator of that number, whole paths of a chain, {name: (draws, …)}.  Of at most `MOST_KEPT` places."""
+        blocks = self.program.marginals.items()
+        names = [name for name, one in blocks if one.discrete and math.prod(one.places_of) <= MOST_KEPT]
+        if not names or self.program.program.uses_input:
+            return {}, {}
+        generator = torch.Generator(self._device()).manual_seed(number)
+
+        def read(run: Execution) -> Made:
+            found = {name: run.sites[name].states for name in names}
+            paths = {f"{name}/path": value for name, value in _values(run, names).items()}
+            return {**{n: value for n, value in found.items() if value is not None}, **paths}
+
+        made = self._each(samples, _Wanted((densities(False), states, seed(generator)), read))
+        drawn = {name.removesuffix("/path"): value for name, value in made.items() if name.endswith("/path")}
+        return {name: value for name, value in made.items() if name in names}, drawn
 
     def replicates(
         self,
@@ -232,6 +252,6 @@ def spread(draws: Tensor, rows: int) -> Tensor:
 
 def _values(run: Execution, names: Collection[str]) -> Made:
     """The values of steps, and of lets that were kept."""
-    values = {**{name: site.value for name, site in run.sites.items()}, **run.kept}
+    values = {**{name: site.reported for name, site in run.sites.items()}, **run.kept}
     found = {name: values.get(name) for name in names}
     return {name: value for name, value in found.items() if isinstance(value, Tensor)}

@@ -36,14 +36,15 @@ class Predictive:
     Latents come from `guide`, from `posterior_samples`, or from the model itself.
 
     `posterior_samples` {site: (draws, …)}, as `MCMCResult.samples` with chains and draws joined, sets the number of
-    draws; otherwise `num_samples` does.  Names in `return_sites` are kept (all by default).
+    draws; otherwise `num_samples` does.  `idata.posterior` goes in as it is, its lets left out.  Names in
+    `return_sites` are kept (all by default).
     """
 
     def __init__(
         self,
         model: ProgramModule | LiftedModel,
         guide: Guide | None = None,
-        posterior_samples: Mapping[str, Tensor] | None = None,
+        posterior_samples: Mapping[str, Any] | None = None,
         num_samples: int | None = None,
         return_sites: Collection[str] | None = None,
     ) -> None:
@@ -51,7 +52,7 @@ class Predictive:
             raise InputProblem("Predictive needs num_samples, or posterior_samples to take the latents from")
         self.model = model.model if isinstance(model, LiftedModel) else model
         self.guide = guide
-        self.samples = dict(posterior_samples or {})
+        self.samples = drawn_latents(self.model, posterior_samples)
         self.return_sites = return_sites
         drawn = self._check()
         self.num_samples = drawn if num_samples is None else num_samples
@@ -91,7 +92,7 @@ class Predictive:
         model, count = self.model, self.num_samples
         value = model.input(x)
         rows = 1 if value is None else parts(value)[0].shape[0]
-        given = dict(observations or {})
+        given = model.taken(observations)
         model.check_names(given, "observations")
         self._check_read(given)
         if value is not None:
@@ -100,7 +101,7 @@ class Predictive:
         each = rows * count
         parameters = {n: s for n, s in self.samples.items() if n not in model.sites}
         if parameters:
-            return self._per_draw(x, observations, parameters, generator)
+            return self._per_draw(x, given, parameters, generator)
         latents = {n: spread(s[:count], rows) for n, s in self.samples.items() if n in model.sites}
         proposal = [] if self.guide is None else [self.guide.propose(each, generator)]
         asked = (condition(given), substitute(latents), *proposal, by_rows(each), seed(generator))
@@ -151,6 +152,20 @@ class Predictive:
         given, samples = self._latents(x, observations, generator)
         return given.log_likelihood(samples)
 
+    def states(
+        self,
+        x: object = None,
+        observations: Mapping[str, Any] | None = None,
+        *,
+        generator: Generator | None = None,
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """What `marginalize` sums out, given the observations, for draws of the latents: the probability of each state
+        of a hidden chain, or of each component of a mixture, {name: (num_samples, …, K)}, and states drawn from their
+        posterior, whole paths of a chain, {name: (num_samples, …)}."""
+        given, samples = self._latents(x, observations, generator)
+        found, drawn = given.hidden_states(samples)
+        return dict(found), dict(drawn)
+
     def deterministic(
         self,
         x: object = None,
@@ -167,13 +182,14 @@ class Predictive:
         self, x: object, observations: Mapping[str, Any] | None, generator: Generator | None
     ) -> tuple[Given, Mapping[str, Tensor]]:
         model = self.model
-        model.check_names(dict(observations or {}), "observations")
+        observations = model.taken(observations)
+        model.check_names(observations, "observations")
         samples = {name: draws[: self.num_samples] for name, draws in self.samples.items()}
         if not samples:
-            latent = {n for n, site in model.sites.items() if site.kind == "sample" and n not in (observations or {})}
+            latent = {n for n, site in model.sites.items() if site.kind == "sample" and n not in observations}
             drawn = Predictive(model, self.guide, None, self.num_samples, latent)
             samples = drawn(x, observations, generator=generator)
-        return Given(model, x, dict(observations or {})), samples
+        return Given(model, x, observations), samples
 
     def _per_draw(
         self,
@@ -197,6 +213,21 @@ class Predictive:
         return {name: torch.stack(values) for name, values in kept.items()}
 
 
+def drawn_latents(model: ProgramModule, given: Any) -> dict[str, Tensor]:
+    """{latent: (draws, …)} of tensors, or of the group `posterior` of an InferenceData: what a program computes from
+    its latents is left out."""
+    if given is None:
+        return {}
+    given = given.to_dataset() if hasattr(given, "to_dataset") and hasattr(given, "children") else given
+    if hasattr(given, "data_vars"):
+        parameters = {name for name, _ in model.named_parameters()}
+        names = [str(name) for name in given.data_vars]
+        given = {n: given[n] for n in names if n.partition("/")[0] in model.sites or n in parameters}
+        if not given:
+            raise model.unknown(f"posterior_samples: `{model.name}` has no", names[0] if names else "", [*model.sites])
+    return {name: torch.as_tensor(value) for name, value in model.taken(given).items()}
+
+
 def _values(run: Execution) -> dict[str, object]:
     """The values of all sites, and of the lets that were kept."""
-    return {**{name: site.value for name, site in run.sites.items()}, **run.kept}
+    return {**{name: site.reported for name, site in run.sites.items()}, **run.kept}

@@ -77,6 +77,7 @@ class SVI:
         parameters are then as they were.
         """
         self.steps += 1
+        observations = self.model.taken(observations)
         fast = self._fast(x, observations)
         state = torch.get_rng_state()
         value, good = self._slow(x, observations) if fast is None else _told(fast.advance())
@@ -139,4 +140,4 @@ class SVI:
     @torch.no_grad()
     def evaluate(self, x: object = None, observations: Mapping[str, Any] | None = None) -> float:
         """The loss without a step."""
-        return float(self.objective(self.model, self.guide, x, observations))
+        return float(self.objective(self.model, self.guide, x, self.model.taken(observations)))

@@ -36,7 +36,7 @@ def trace(
     generator: Generator | None = None,
 ) -> Trace:
     """Run `model` on `x` once, conditioned on `observations`, and keep every site."""
-    run = model.execute(x, condition(observations), seed(generator), pointwise)
+    run = model.execute(x, condition(model.taken(observations)), seed(generator), pointwise)
     joint = run.log_joint()
     likelihood = log_likelihood(run, model)
     return Trace(run.sites, run.innovations(model.final_paths), run.output, joint.expand(run.rows), likelihood)

@@ -48,6 +48,25 @@ def export_decl(children: list[Any], start: int, end: int) -> tree.ExportDecl:
     return tree.ExportDecl(children[0], Span(start, end))
 
 
+def import_decl(children: list[Any], start: int, end: int) -> tree.ImportDecl:
+    path, *prefix = children
+    return tree.ImportDecl(_quoted(path), name(prefix[0]) if prefix else None, None, Span(start, end))
+
+
+def import_from(children: list[Any], start: int, end: int) -> tree.ImportDecl:
+    path, *items = children
+    return tree.ImportDecl(_quoted(path), None, tuple(items), Span(start, end))
+
+
+def import_item(children: list[Any], start: int, end: int) -> tree.ImportItem:
+    alias = name(children[1]) if len(children) > 1 else None
+    return tree.ImportItem(name(children[0]), alias, Span(start, end))
+
+
+def _quoted(token: Token) -> tree.String:
+    return tree.String(string_value(token.text), token.text, token_span(token))
+
+
 def program_header(children: list[Any], start: int, end: int) -> tree.ProgramHeader:
     parameters: tuple[tree.Parameter, ...] | None = None
     if type(children[1]) is Arguments:
@@ -157,6 +176,11 @@ def object_ref(children: list[Any], start: int, end: int) -> tree.ObjectRef:
     return tree.ObjectRef(name(children[0]))
 
 
+def qualified_object(children: list[Any], start: int, end: int) -> tree.ObjectRef:
+    prefix, target = children
+    return tree.ObjectRef(Name(f"{prefix.text}.{target.text}", Span(start, end)))
+
+
 def paren_object(children: list[Any], start: int, end: int) -> tree.ParenObject:
     return tree.ParenObject(children[0], Span(start, end))
 
@@ -258,9 +282,20 @@ ACTIONS: dict[str, Action] = {
     function.__name__: function
     for function in (
         *(object_decl, morphism_decl, let_decl, export_decl, program_header, composition_header, deduction_header),
-        *(def_decl, def_header, family_header),
+        *(def_decl, def_header, family_header, import_decl, import_from, import_item),
         *(trailing_colon, parameter, default, plain_kind, mor_kind, names),
-        *(coproduct, product, finset, enumeration, space_of_sizes, sequence, object_ref, paren_object, size),
+        *(
+            coproduct,
+            product,
+            finset,
+            enumeration,
+            space_of_sizes,
+            sequence,
+            object_ref,
+            paren_object,
+            size,
+            qualified_object,
+        ),
         *(label, options, bounds, option, string, word_value, list_value, call_value, value_arg, number, word),
         *(compose, tensor_product, attribute, attribute_call, arrow_ref, arrow_call, paren_arrow, arrow_arg),
         *step_builder.ALL,

@@ -116,7 +116,7 @@ def extent(lines: Sequence[str], i: int) -> Extent:
 
 def _inside(word: str, kind: str) -> bool:
     """Whether an indented line with the opener of a statement is a mistake inside the block, not its end."""
-    return kind == "deduction" or (kind == "program" and word in MISPLACED)
+    return kind == "deduction" or word == "from" or (kind == "program" and word in MISPLACED)
 
 
 def _is_unindented_step(line: str) -> bool:

@@ -15,7 +15,7 @@ TAB_WIDTH = 4
 
 STATEMENT_WORDS = (
     *("object", "morphism", "let", "define", "program", "export", "composition", "deduction"),
-    *("def", "family"),
+    *("def", "family", "import", "from"),
 )
 STEP_WORDS = ("data", "sample", "observe", "predict", "marginalize", "let", "score", "return")
 ITEM_WORDS = ("atoms", "binders", "rule", "lexicon")
@@ -38,6 +38,8 @@ UNRESERVED = {
     "predict": r"[ \t]+[A-Za-z_]\w*[ \t]*(?:[:\[~]|<-)",
     "def": r"[ \t]+[A-Za-z_]\w*[ \t]*\(",
     "family": r"[ \t]+[A-Za-z_]\w*[ \t]*\(",
+    "import": r'[ \t]+"',
+    "from": r'[ \t]+"[^"]*"[ \t]*import\b',
 }
 _RESERVED = [word for word in dict.fromkeys(STEP_WORDS + STATEMENT_WORDS) if word not in UNRESERVED]
 # A line that certainly starts something of its own, even while a bracket is open.

@@ -14,15 +14,17 @@ SPACES = ("Real", "Simplex", "Ordered", "CholeskyFactor", "Covariance", "Correla
 COMBINATORS = frozenset(
     {"fan", "scan", "stack", "repeat", "residual", "identity", "from_data", "last", "mean_over_time"}
 )
+# What may stand behind the dot of an arrow; any other name there is a factor's, or that of an imported file.
+METHODS = frozenset({"dagger", "freeze", "trace", "marginalize"})
 # Fixed terminals that are ordinary names unless the place makes them special.
 CONTEXTUAL = frozenset(
     {"factor", "in", "as", "atoms", "binders", "rule", "lexicon", "from"}
-    | {"data", "predict", "def", "family", "for", "if"}
+    | {"data", "predict", "def", "family", "for", "if", "import"}
 )
 # Those that open a line of their kind, unless one of the signs follows that make them the name of something.
-OPENING = {
+OPENING: dict[str, dict[str, tuple[str, ...]]] = {
     "step": {"data": ("EQUAL", "DRAW", "TILDE"), "predict": ("EQUAL", "DRAW", "TILDE")},
-    "statement": {"def": ("EQUAL", "COLON"), "family": ("EQUAL", "COLON")},
+    "statement": dict.fromkeys(("def", "family", "import", "from"), ("EQUAL", "COLON")),
 }
 DEDUCTION_ITEMS = frozenset({"atoms", "binders", "rule", "lexicon"})
 
@@ -179,8 +181,10 @@ def _mark(tokens: list[Token], start: str) -> None:
             elif text == "in" and factors:
                 tokens[i] = token._replace(kind="IN")
                 factors -= 1
-            elif text == "as" and i == 2 and opening == "COMPOSITION":
+            elif text == "as" and (i == 2 if opening == "COMPOSITION" else i > 1 and opening in ("IMPORT", "FROM")):
                 tokens[i] = token._replace(kind="AS")
+            elif text == "import" and i == 2 and opening == "FROM":
+                tokens[i] = token._replace(kind="IMPORT")
         elif kind == "LSQB":
             if _holds_bounds(tokens, i):
                 tokens[i] = token._replace(kind="BOUNDS")
@@ -304,7 +308,9 @@ def _draws_expression(tokens: list[Token], i: int) -> bool:
     if first.kind != "NAME":
         return False
     depth = 0
-    for token in tokens[i + 1 :]:
+    # a name of another file
+    qualified = tokens[i + 1].kind == "DOT" and tokens[i + 2].kind == "NAME" and tokens[i + 2].text not in METHODS
+    for token in tokens[i + 3 if qualified else i + 1 :]:
         if token.kind in ("COMPOSE", "AT"):
             return True
         if token.text == "from" and depth == 0 and token.kind == "NAME":

@@ -96,6 +96,10 @@ def _ascribed(space: tree.ObjectExpr | None) -> list[Doc]:
     return [" : ", _object(space)] if space is not None else []
 
 
+def _imported(item: tree.ImportItem) -> str:
+    return item.name.text if item.alias is None else f"{item.name.text} as {item.alias.text}"
+
+
 # ---------------------------------------------------------------- objects and arrows
 
 
@@ -217,9 +221,8 @@ def _part(node: tree.Pattern | tree.Draw | tree.ReturnItem) -> Doc:
         case tree.Pattern(names, brackets):
             return brackets[:1] + _names(names) + brackets[1:]
         case tree.Draw(name, args, expression):
-            if expression is not None:
-                return _arrow(expression)
-            return name.text if args is None else [name.text, bracketed("(", map(_arith, args), ")")]
+            drawn = name.text if expression is None else _arrow(expression)
+            return drawn if args is None else [drawn, bracketed("(", map(_arith, args), ")")]
         case tree.ReturnItem(label, name):
             return f"{label.text}: {name.text}" if label is not None else name.text
 
@@ -315,6 +318,10 @@ def _statement(node: tree.Header | tree.Parameter | tree.FunctionParameter) -> D
             return [f"{keyword} {name.text} = ", _arrow(value)]
         case tree.ExportDecl(value):
             return ["export ", _arrow(value)]
+        case tree.ImportDecl(path, prefix, items):
+            if items is not None:
+                return [f"from {path.text} import ", join(", ", map(_imported, items))]
+            return f"import {path.text}" if prefix is None else f"import {path.text} as {prefix.text}"
         case tree.Parameter(name, kind, mor, default=default):
             if kind is None:
                 return name.text

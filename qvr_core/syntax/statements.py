@@ -82,6 +82,13 @@ class Layout:
         i = (self._positions() if self._index is None else self._index).get(uid)
         return None if i is None else (self.statements[i], self._starts[i])
 
+    def stands(self, uid: int, statement: Statement, line: int) -> bool:
+        """Whether a statement begins at a line as before, and something follows it, if only an empty line."""
+        i = (self._positions() if self._index is None else self._index).get(uid)
+        if i is None or self.statements[i] is not statement or self._starts[i] != line:
+            return False
+        return i + 1 < len(self.statements) or line + self._heights[i] < len(self.lines)
+
     def placed(self, uid: int) -> Placed[Any]:
         """The unit `uid` in its statement.  Raises KeyError for a uid that is no longer there."""
         statement = self.statement_of(uid)

@@ -135,6 +135,14 @@ def draw(children: list[Any], start: int, end: int) -> tree.Draw:
     return tree.Draw(target, args, None, Span(target.span.start, end))
 
 
+def qualified_draw(children: list[Any], start: int, end: int) -> tree.Draw:
+    prefix, target, *rest = children
+    args: tuple[tree.ArithArg, ...] | None = rest[0].items if rest else None
+    span = Span(prefix.start, target.end)
+    expression = tree.PostfixExpr(tree.ArrowRef(name(prefix)), name(target), None, span)
+    return tree.Draw(name(prefix), args, expression, Span(prefix.start, end))
+
+
 def draw_expression(children: list[Any], start: int, end: int) -> tree.Draw:
     expression: tree.ArrowExpr = children[1]
     return tree.Draw(_first_name(expression), None, expression, expression.span)
@@ -302,6 +310,7 @@ ALL = (
     binder,
     start,
     start_options,
+    qualified_draw,
     tuple_arith,
     comprehension,
     condition,

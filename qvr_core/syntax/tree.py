@@ -472,7 +472,8 @@ class Draw:
     """The right of `<-`.  `args` is None where no parentheses were written.
 
     `expression` is set where an anonymous arrow expression stands in place of a name (an error with a fix that
-    extracts it to a let); `name` is then its first name.
+    extracts it to a let); `name` is then its first name.  So is `l.F(…)`: where `l` is an import's prefix, the checker
+    reads a name with arguments.
     """
 
     name: Name
@@ -694,6 +695,28 @@ class ExportDecl:
 
 
 @immutable
+class ImportItem:
+    """`block` or `lstm as cell` behind `from "…" import`."""
+
+    name: Name
+    alias: Name | None
+    span: Span
+
+
+@immutable
+class ImportDecl:
+    """`import "layers.qvr"`, `import "layers.qvr" as l`, `from "layers.qvr" import block, lstm as cell`.
+
+    `prefix` is the `l` of the second form, `items` the names of the third, None in the others.
+    """
+
+    path: String
+    prefix: Name | None
+    items: tuple[ImportItem, ...] | None
+    span: Span
+
+
+@immutable
 class Parameter:
     """`x`, `alpha : Real = 1.0`, `f : Mor[A, B]`.  `kind` is None for a plain input; `mor` holds the two objects."""
 
@@ -780,6 +803,7 @@ Header = (
     | MorphismDecl
     | LetDecl
     | ExportDecl
+    | ImportDecl
     | ProgramHeader
     | CompositionHeader
     | DeductionHeader
@@ -816,6 +840,8 @@ class Unit(Generic[T]):
     problems: tuple[SyntaxProblem, ...]
     keyword: str
     declares: tuple[Name, ...]
+    renamed: tuple[tuple[str, str], ...] = ()
+    """Names of the text with what the node has in their place, where it stands for another file's namespace."""
 
     @property
     def broken(self) -> bool:

@@ -148,7 +148,7 @@ def _declared(node: Any) -> tuple[Name, ...]:
 
 def _guessed(tokens: list[Token], keyword: str) -> tuple[Name, ...]:
     """The names that a damaged line seems to declare: those between its keyword and the first sign of another part."""
-    if keyword in ("export", "return", "lexicon", "") or len(tokens) < 2:
+    if keyword in ("export", "import", "from", "return", "lexicon", "") or len(tokens) < 2:
         return ()
     if keyword == "score" and tokens[2:3] and tokens[2].kind != "EQUAL":
         return ()

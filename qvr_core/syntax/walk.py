@@ -75,7 +75,7 @@ _BELOW = dict(
         _of(t.ParenArith, lambda node: (node.inner,)),
         # steps
         _of(t.Pattern, lambda node: node.names),
-        _of(t.Draw, lambda node: (node.name, *(node.args or ()), *_some(node.expression))),
+        _of(t.Draw, lambda node: (node.name, *_some(node.expression), *(node.args or ()))),
         _of(t.SampleStep, lambda node: (node.pattern, *_drawn(node))),
         _of(t.ObserveStep, _step),
         _of(t.PredictStep, _step),
@@ -101,6 +101,8 @@ _BELOW = dict(
         ),
         _of(t.LetDecl, lambda node: (node.name, node.value)),
         _of(t.ExportDecl, lambda node: (node.value,)),
+        _of(t.ImportItem, lambda node: (node.name, *_some(node.alias))),
+        _of(t.ImportDecl, lambda node: (node.path, *_some(node.prefix), *(node.items or ()))),
         _of(t.Parameter, lambda node: (node.name, *_some(node.kind), *(node.mor or ()), *_some(node.default))),
         _of(t.FunctionParameter, lambda node: (node.name, *_some(node.space), *_some(node.default))),
         _of(t.DefDecl, lambda node: (node.name, *node.parameters, node.body)),

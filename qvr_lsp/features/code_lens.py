@@ -13,11 +13,11 @@ from qvr_core.semantics.types.diagnostics import DeclarationSite
 from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import Json
-from qvr_lsp.runs import describe
+from qvr_lsp.runs.processes import describe
 from qvr_lsp.uris import path_of
 
 if TYPE_CHECKING:
-    from qvr_lsp.runs import Run
+    from qvr_lsp.runs.processes import Run
     from qvr_lsp.session import Session
 
 

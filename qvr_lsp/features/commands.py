@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.analysis import Analyzer
+from qvr_core.analysis import Snapshot
 from qvr_core.runs.record import settings
-from qvr_lsp.documents import Document
 from qvr_lsp.features.diagrams import diagram, file_content, graph_of
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 from qvr_lsp.uris import path_of, uri_of
@@ -53,17 +52,15 @@ async def run(session: Session, argument: Json) -> Json:
         raise RpcError(INVALID_PARAMS, "`options` must be an object")
     if "algorithm" in argument:
         options = {**options, "algorithm": argument["algorithm"]}
-    program = argument.get("program") or main_program(text if document is None else document)
+    program = argument.get("program") or main_program(
+        session.documents.imports.analyse(path, text) if document is None else document.snapshot
+    )
     return await session.runs.start(uri=uri, path=path, text=text, program=program, options=options)
 
 
-def main_program(source: Document | str) -> str | None:
+def main_program(snapshot: Snapshot) -> str | None:
     """What runs where nothing is named: the first export, else the last program."""
-    if isinstance(source, str):
-        model = Analyzer(source).snapshot().model
-    else:
-        model = source.snapshot.model
-    return settings.main_program(model)
+    return settings.main_program(snapshot.model)
 
 
 async def cancel_run(session: Session, argument: Json) -> Json:

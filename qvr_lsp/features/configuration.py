@@ -87,6 +87,9 @@ def did_change_files(session: Session, params: Json) -> None:
         session.fits.ask_all()
     if all(of_runs):
         return
+    for path in changed:
+        if path is not None and path.suffix == ".qvr":
+            session.documents.imports.on_disk(path)
     session.data_checks.ask_all()
     for feature in ("codeLens", "diagnostics"):
         if session.client.has(f"workspace.{feature}.refreshSupport"):

@@ -81,9 +81,10 @@ def graph_of(document: View, params: Json) -> tuple[str, Any]:
         name = drawable_at(snapshot, document.cursor(params["position"]))
     try:
         name = name if name is not None else main_name(snapshot.model)
-        graph = build(
-            snapshot.model, name, collapse=params.get("collapse", True), opened=tuple(params.get("opened") or ())
-        )
+        collapse, opened = params.get("collapse", True), tuple(params.get("opened") or ())
+        # who asks for text or a picture cannot open what is folded
+        fold = collapse and params.get("format", "graph") == "graph"
+        graph = build(snapshot.model, name, collapse=collapse, opened=opened, fold=fold)
     except NoDiagram as error:
         raise RpcError(REQUEST_FAILED, str(error)) from error
     return name, graph

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Refusal
 from qvr_core.ide.edits.rename import prepare as ask_prepare
 from qvr_core.ide.edits.rename import rename as ask
+from qvr_core.ide.symbols import GLOBAL_KINDS
 from qvr_core.ide.target import symbol_at
+from qvr_core.semantics.modules.paths import shown
 from qvr_core.syntax.source import Cursor
 from qvr_lsp.documents import Document, View
 from qvr_lsp.features.resolving import edits_in_thread_if_large, on_document
@@ -31,6 +33,8 @@ def prepare(session: Session, document: Document, params: Json) -> Json | None:
 @edits_in_thread_if_large
 def rename(session: Session, document: View, params: Json) -> Json:
     cursor = document.cursor(params["position"])
+    if (other := other_file(session, document, cursor)) is not None:
+        raise RpcError(REQUEST_FAILED, other)
     answer = ask(document.snapshot, cursor, str(params["newName"]))
     if isinstance(answer, Refusal):
         raise RpcError(REQUEST_FAILED, answer.message)
@@ -39,6 +43,19 @@ def rename(session: Session, document: View, params: Json) -> Json:
     if path is not None:
         changes.update(in_settings(session, document, path, cursor, str(params["newName"])))
     return {"changes": changes}
+
+
+def other_file(session: Session, document: View, cursor: Cursor) -> str | None:
+    """Why a name cannot be given in this file alone: another one declares it, or imports it from here."""
+    found = symbol_at(document.snapshot, cursor)
+    if found is None or found.symbol.kind not in GLOBAL_KINDS | {"unknown"}:
+        return None
+    name, table = found.symbol.name, document.snapshot.table
+    if (target := table.offered.get(name)) is not None:
+        return f"`{name}` is declared in {shown(target[0])}: names are not renamed across files yet."
+    path = path_of(document.uri)
+    user = None if path is None else next(session.workspace.importers(path, name), None)
+    return None if user is None else f"{user} imports `{name}`: names are not renamed across files yet."
 
 
 def in_settings(session: Session, document: View, path: Path, cursor: Cursor, new: str) -> dict[str, list[Json]]:

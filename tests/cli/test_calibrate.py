@@ -81,6 +81,57 @@ def test_a_right_program_is_calibrated_and_a_wrong_one_is_not(tmp_path: Path, mo
     assert len(found["ranks"]) == 200 and not (tmp_path / ".qvr").exists()
 
 
+SIMPLEX = """\
+object Row : FinSet 30
+object Kind : FinSet 4
+program simplex : Row -> Row
+    sample w <- Dirichlet(2.0) [over=Kind]
+    observe y : Row <- Categorical(w)
+    return w
+"""
+# components that are told apart: of two alike a chain would see one order only
+APART = """\
+object Row : FinSet 20
+object C : FinSet 2
+program mixture : Row -> Row
+    sample w <- Dirichlet(2.0) [over=C]
+    sample low <- Normal(0.0, 2.0)
+    sample gap <- HalfNormal(3.0)
+    let centre = concat(low, low + gap)
+    marginalize z : Row <- Categorical(w)
+        observe y : Row <- Normal(centre[z], 0.7)
+    return centre
+"""
+HIERARCHY = """\
+object School : FinSet 8
+program schools : School -> School
+    sample mu <- Normal(0.0, 5.0)
+    sample tau <- HalfNormal(5.0)
+    sample theta : School <- Normal(mu, tau) [noncentred]
+    observe y : School <- Normal(theta, 5.0)
+    return theta
+"""
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("text", [SIMPLEX, APART, HIERARCHY], ids=["simplex", "mixture", "hierarchical"])
+def test_other_programs_are_calibrated(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.qvr").write_text(text)
+    done = qvr("calibrate", "m.qvr")
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.statistical
+def test_a_scale_that_is_halved_in_the_fit_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.qvr").write_text(HIERARCHY)
+    (tmp_path / "wrong.qvr").write_text(HIERARCHY.replace("HalfNormal(5.0)", "HalfNormal(2.5)"))
+    done = qvr("calibrate", "m.qvr", "--fit", "wrong.qvr", "--json")
+    verdicts = {each["name"]: each["verdict"] for each in json.loads(done.stdout)["numbers"]}
+    assert done.exit_code == 1 and verdicts["tau"] == "not uniform: the posterior lies too low"
+
+
 def test_what_cannot_be_calibrated_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "flat.qvr").write_text(NORMAL.replace("Normal(0.0, 1.0)", "Flat()"))

@@ -71,18 +71,52 @@ def test_what_cannot_be_written_names_the_remedy(folder: Path, arguments: list[s
     assert done.exit_code != 0 and said in done.output, done.output
 
 
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("visits ~ Hours/week", "the name of column `Hours/week` is no word: rename it in the table, as `Hours_week`"),
+        ("visits ~ 1 + (1 | School Name)", "`School Name` is no word: rename it in the table, as `School_Name`"),
+        ("passed? ~ 1", "`passed?` is no word: rename it in the table, as `passed`"),
+        ("visits ~ 1", "column `visits` has an empty cell: fill it in, or leave the row out"),
+        ("late ~ 1", "`late` holds text (`yes`, `no`): write 0 and 1 in their place"),
+    ],
+)
+def test_a_table_as_people_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, formula: str, said: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = ["School Name,Hours/week,passed?,visits,late", "A,3,yes,2,yes", "B,4,no,,no", "A,5,yes,1,no"]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    done = qvr("init", "study", "--data", "t.csv", "--formula", formula)
+    assert done.exit_code == 1 and said in " ".join(done.output.split()), done.output
+    assert not (tmp_path / "study").exists()
+
+
 def test_from_a_table_to_a_prediction_in_four_commands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = qvr("init", "study", "--data", "d.csv", "--formula", "y ~ x + (1 | g)")
     assert made.exit_code == 0, made.output
     monkeypatch.chdir(folder / "study")
-    ran = qvr("run", "nuts", "model.qvr", "--warmup", "200", "--samples", "200", "--chains", "2", "--engine", "replay")
+    chains = ("--warmup", "200", "--samples", "200", "--chains", "2", "--engine", "replay")
+    ran = qvr("run", "nuts", "model.qvr", *chains, "--plot", "traces.svg")
     assert ran.exit_code == 0 and "Pareto k" in ran.output, ran.output
+    traces = Path("traces.svg").read_text(encoding="utf-8")
+    assert "<!-- b_x -->" in traces and "<!-- sigma -->" in traces and "ELBO" not in traces
+    compared = qvr("runs", "compare", "last", "last", "--plot", "loss.png")
+    assert compared.exit_code == 2 and "no losses to draw" in compared.output, compared.output
+    Path("few.csv").write_text("x,g\n0.5,a\n-1.0,b\n", encoding="utf-8")
+    few = qvr("sample", "last", "--data", "csv:few.csv", "--plot", "few.png")
+    assert few.exit_code == 0 and "wrote few.png" in few.output, few.output
     ending = RunStore(folder / "study").open("last").ending()
     assert isinstance(ending, Finished)
     found = {row.name: row.mean for row in ending.posterior}
     assert found["b_x"] == pytest.approx(1.5, abs=0.15) and found["sigma"] == pytest.approx(0.3, abs=0.1)
-    drawn = qvr("sample", "last", "--draws", "100")
+    drawn = qvr("sample", "last", "--draws", "100", "--plot", "predicted.png")
     assert drawn.exit_code == 0 and "y[0]" in drawn.output, drawn.output
+    before = qvr("sample", "model.qvr", "--prior", "--draws", "100", "--plot", "prior.svg")
+    assert before.exit_code == 0 and "wrote prior.svg" in before.output, before.output
+    assert Path("predicted.png").read_bytes()[:4] == b"\x89PNG"
+    picture = Path("prior.svg").read_text(encoding="utf-8")
+    assert picture.count('<g id="patch_') > 5 and "LineCollection" in picture
+    refused = qvr("sample", "last", "--plot", "predicted.docx")
+    assert refused.exit_code == 1 and "predicted.docx" in refused.output
     assert qvr("init", ".").exit_code == 1
 
 

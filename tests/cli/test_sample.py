@@ -80,6 +80,65 @@ def test_new_rows_and_levels_not_seen_before(folder: Path, algorithm: str) -> No
         assert stored["y"].dims == ("chain", "draw", "Row") and stored["y"].shape == (1, 200, 3)
 
 
+TWO_TABLES = """\
+object Row : FinSet _
+object G : FinSet _
+program p : Row -> Row
+    data g : Row -> G
+    data x : Row
+    data w : G
+    sample u : G <- Normal(0.0, 2.0)
+    observe y[i : Row] <- Normal(u[g[i]] + 3.0 * w[g[i]] + x[i], 1.0)
+    return u
+"""
+
+
+@pytest.fixture
+def hierarchy(folder: Path) -> Path:
+    """A fit whose groups have a predictor in a second table."""
+    (folder / "m.qvr").write_text(TWO_TABLES)
+    w = {"a": 1.0, "b": -2.0}
+    rows = "".join(f"{g},0.5,{y + 0.5 + 3.0 * w[g]}\n" for g, values in GROUPS.items() for y in values)
+    (folder / "d.csv").write_text("g,x,y\n" + rows)
+    (folder / "groups.csv").write_text("G,w\na,1.0\nb,-2.0\n")
+    (folder / "more.csv").write_text("G,w,note\nunheard of,7.0,new\n")
+    done = qvr("run", "nuts", "m.qvr", "--data", "csv:d.csv", "--data", "G=csv:groups.csv", *FITS["nuts"])
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def test_a_second_table_tells_predictors_of_groups_not_seen_before(hierarchy: Path) -> None:
+    two = ("--data", "csv:new.csv", "--data", "G=csv:more.csv")
+    found = figures("last", *two, "--draws", "1000")
+    variance = 1 / (1 / 4 + 3)
+    means = [3.0 + variance * sum(GROUPS["a"]), 10.0 + 21.0, 1.0 - 6.0 + variance * sum(GROUPS["b"])]
+    for at, (mean, spread) in enumerate(zip(means, [variance, 4.0, variance], strict=True)):
+        assert found[f"y[{at}]"]["mean"] == pytest.approx(mean, abs=0.3)
+        assert found[f"y[{at}]"]["sd"] == pytest.approx(np.sqrt(spread + 1), rel=0.1)
+    shown = qvr("sample", "last", *two)
+    assert "1 element of `G` not seen in the fit (`unheard of`): drawn from the prior" in shown.output
+    alone = qvr("sample", "last", "--data", "csv:new.csv")
+    assert alone.exit_code != 0 and "unheard of" in alone.output
+
+
+def test_a_second_table_alone_changes_predictors_under_the_rows_of_the_fit(hierarchy: Path) -> None:
+    (hierarchy / "other.csv").write_text("G,w\na,100.0\n")
+    found = figures("last", "--data", "G=csv:other.csv", "--draws", "500")
+    variance = 1 / (1 / 4 + 3)
+    assert found["y[0]"]["mean"] == pytest.approx(0.5 - 6.0 + variance * sum(GROUPS["b"]), abs=0.3)
+    assert found["y[3]"]["mean"] == pytest.approx(0.5 + 300.0 + variance * sum(GROUPS["a"]), abs=0.3)
+
+
+def test_further_sources_have_names(hierarchy: Path) -> None:
+    for arguments in (("last",), ("m.qvr", "--prior")):
+        refused = qvr("sample", *arguments, "--data", "csv:new.csv", "--data", "csv:more.csv")
+        assert refused.exit_code == 2 and "--data County=csv:more.csv" in refused.output
+    prior = figures("m.qvr", "--prior", "--data", "csv:d.csv", "--data", "G=csv:groups.csv", "--draws", "2000")
+    assert prior["y[5]"]["mean"] == pytest.approx(3.5, abs=0.2)
+    refused = qvr("sample", "last", "--data", "csv:new.csv", "--data", "G=cvs:more.csv")
+    assert refused.exit_code == 1 and "`G` is read from `cvs:more.csv`" in refused.output
+
+
 def test_the_prior_needs_no_fit(folder: Path) -> None:
     found = figures("m.qvr", "--prior", "--data", "csv:d.csv", "--draws", "2000")
     assert set(found) == {"u[b]", "u[a]", *(f"y[{at}]" for at in range(6))}

@@ -255,6 +255,21 @@ def test_a_row_count_that_does_not_fit_is_told(files: Path) -> None:
         prepared(files, text, data="csv:houses.csv", tables={"County": "parquet:counties.parquet"})
 
 
+def test_the_labels_of_a_declared_set_say_which_row_is_which(tmp_path: Path) -> None:
+    text = (
+        "object G : {a, b, c}\nobject Row : FinSet _\nprogram p : Row -> Row\n    data g : Row -> G\n    data w : G\n"
+        "    observe y[i : Row] <- Normal(w[g[i]], 1.0)\n    return y\n"
+    )
+    (tmp_path / "y.csv").write_text("g,y\na,1\nb,2\nc,3\n")
+    (tmp_path / "g.csv").write_text("G,w\nc,30\na,10\nb,20\n")
+    run = prepared(tmp_path, text, data="csv:y.csv", tables={"G": "csv:g.csv"})
+    _, values = run.train.batch(torch.zeros(1, dtype=torch.int64))
+    assert values["w"].tolist() == [10.0, 20.0, 30.0]
+    (tmp_path / "g.csv").write_text("G,w\nc,30\na,10\nd,20\n")
+    with pytest.raises(DataProblem, match="`d` is not in `G`"):
+        prepared(tmp_path, text, data="csv:y.csv", tables={"G": "csv:g.csv"})
+
+
 def test_listed_columns_make_up_an_open_set(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1, 2], "y91": [3, 4], "y90": [5, 6]}).write_csv(tmp_path / "wide.csv")
     steps = "    sample m <- Normal(0.0, 1.0)\n    observe x : R * Y <- Normal(m, 1.0)\n    return m\n"

@@ -175,3 +175,46 @@ def test_an_encoder_shows_attention_residuals_and_where_lengths_and_positions_go
     kinds = {node.id: (node.kind, node.note) for node in nodes(graph)}
     assert kinds["attend"] == ("arrow", "attention") and kinds["valid"][0] == "data"
     assert [box.label for box in sheet(graph).boxes if box.kind == "stack"] == ["stack × 2, fresh copies"]
+
+
+def stages(count: int) -> str:
+    chain = " >> ".join(f"f{number}" for number in range(count))
+    arrows = "".join(f"morphism f{number} : A -> A [role=linear]\n" for number in range(count))
+    return f"object A : Real 3\n{arrows}let deep = {chain}\n"
+
+
+def test_a_long_chain_is_folded_to_its_ends_and_opens() -> None:
+    snapshot = Analyzer(stages(60)).snapshot()
+    whole = build(snapshot, "deep")
+    assert whole.number_of_nodes() == 62
+    small = build(snapshot, "deep", fold=True)
+    assert [node.id for node in nodes(small)] == [
+        "A",
+        "f0",
+        "f1",
+        "f2",
+        "fold_f0",
+        "f57",
+        "f58",
+        "f59",
+        *list(small)[-1:],
+    ]
+    (middle,) = [node for node in nodes(small) if node.kind == "box"]
+    assert (middle.label, middle.note) == ("54 stages", "f3 … f56")
+    assert sheet(small).collapsed == ("fold_f0",)
+    # the cursor in any of the stages is at the node
+    places = {place for node in nodes(whole) if node.id in ("f3", "f30", "f56") for place in (node.origin, *node.also)}
+    assert places <= {middle.origin, *middle.also}
+    path = list(nx.topological_sort(nx.DiGraph(small)))
+    assert path[3:6] == ["f2", "fold_f0", "f57"]
+    opened = build(snapshot, "deep", fold=True, opened=["fold_f0"])
+    assert opened.number_of_nodes() == 62
+    # what is small is drawn as it is
+    assert build(Analyzer(stages(20)).snapshot(), "deep", fold=True).number_of_nodes() == 22
+
+
+def test_a_chain_that_does_not_fit_is_not_folded_away() -> None:
+    text = stages(60).replace("morphism f30 : A -> A", "object B : Real 4\nmorphism f30 : B -> A")
+    small = build(Analyzer(text).snapshot(), "deep", fold=True)
+    assert any(wire.mismatch for _, _, wire in wires(small))
+    assert {"f29", "f30"} <= set(small)

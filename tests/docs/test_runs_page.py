@@ -32,7 +32,7 @@ MEANT = {
     "qvr sample": None,
     "qvr sample RUN": "cd other; qvr sample model",
     "qvr sample RUN --prior": "cd other; qvr sample model --prior",
-    "qvr sample last": "cd other; qvr sample last",
+    "qvr sample last --plot predicted.png": "cd other; qvr sample last --plot predicted.png",
     "qvr schema": "qvr schema",
     "qvr schema --events": "qvr schema --events",
 }

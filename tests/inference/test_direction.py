@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from qvr_core.dsl import loads
-from qvr_core.inference.trace import trace
+from qvr_core.inference import trace
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SOURCE = (EXAMPLES / "bidirectional_rnn_lm.qvr").read_text()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 
 from qvr_core.dsl import loads
-from qvr_core.inference import MCMC, AutoNormalGuide, NUTSKernel, Predictive
-from qvr_core.inference.trace import trace
+from qvr_core.inference import MCMC, AutoNormalGuide, NUTSKernel, Predictive, trace
 from qvr_core.runtime.programs.handlers import condition, substitute
 
 SETS = "object County : FinSet 3\nobject House : FinSet 6\n"

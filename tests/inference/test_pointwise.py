@@ -8,8 +8,15 @@ from scipy import stats
 from torch import Tensor
 
 from qvr_core.dsl import loads
-from qvr_core.inference import MCMC, AutoNormalGuide, MCMCResult, NUTSKernel, Predictive, bayesian_lift_parameters
-from qvr_core.inference.trace import trace
+from qvr_core.inference import (
+    MCMC,
+    AutoNormalGuide,
+    MCMCResult,
+    NUTSKernel,
+    Predictive,
+    bayesian_lift_parameters,
+    trace,
+)
 from qvr_core.runtime.programs.handlers import condition, substitute
 
 SCHOOLS = """

@@ -12,7 +12,7 @@ from torch import distributions as d
 
 from qvr_core import dsl
 from qvr_core.analysis import analyse
-from qvr_core.inference.trace import trace
+from qvr_core.inference import trace
 from qvr_core.runtime.values.errors import RuntimeProblem
 
 HEAD = """\

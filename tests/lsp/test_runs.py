@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from qvr_lsp.runs import AT_ONCE
+from qvr_lsp.runs.processes import AT_ONCE
 from tests.lsp.editor import EXAMPLES, Editor, ResponseError
 from tests.patience import HANG
 

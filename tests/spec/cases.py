@@ -4,6 +4,9 @@ A line `#   ^^^^ error[compose-mismatch]: text` below a code line marks a range 
 the first column, `#@0-6 error[…]` says it in numbers.  `# type: name : A -> B` gives the type that is shown for a name.
 Mark lines are taken out before the block is checked.  `text` is a part of the message.
 
+A block opened with ```` ```qvr file=layers.qvr ```` is a file of that name, which the other blocks below the same
+heading may import; it is a case itself as well.
+
 A block without marks must be clean.  Hints that something is unused count only in blocks
 opened with ```` ```qvr unused ````.
 """
@@ -11,13 +14,15 @@ opened with ```` ```qvr unused ````.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model import Model
+from qvr_core.workspace import Bundle, Workspace
 
 MARK = re.compile(
     r"^\s*#(?P<pad>\s*)(?P<carets>\^+)\s*(?P<level>error|warning|information|hint)\[(?P<code>[\w-]+)\]:?(?P<text>.*)$"
@@ -53,7 +58,18 @@ class Case:
     source: str
     marks: tuple[Mark, ...]
     types: tuple[tuple[str, str], ...]
-    flags: frozenset[str] = field(default_factory=frozenset)
+    flags: frozenset[str] = field(default_factory=frozenset[str])
+    files: tuple[tuple[str, str], ...] = ()
+    """The files below the same heading, with their texts."""
+
+    @property
+    def file(self) -> str:
+        """What its file is called."""
+        return next((flag.removeprefix("file=") for flag in self.flags if flag.startswith("file=")), "main.qvr")
+
+    def snapshot(self) -> Snapshot:
+        """Its analysis, beside the files that it may import."""
+        return analyse(self.source, None, self.file, Workspace(Bundle(dict(self.files))))
 
     @property
     def name(self) -> str:
@@ -62,6 +78,15 @@ class Case:
 
 def read_cases(path: Path) -> Iterator[Case]:
     """The blocks of a Markdown file, in order."""
+    found = list(_blocks(path))
+    files: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for case in found:
+        if any(flag.startswith("file=") for flag in case.flags):
+            files[case.heading].append((case.file, case.source))
+    yield from (replace(case, files=tuple(files[case.heading])) for case in found)
+
+
+def _blocks(path: Path) -> Iterator[Case]:
     heading, number = "", 0
     lines = iter(path.read_text(encoding="utf-8").split("\n"))
     for line in lines:
@@ -104,7 +129,7 @@ def _case(path: Path, heading: str, number: int, block: list[str], flags: frozen
 
 def problems(case: Case) -> list[str]:
     """What differs between a case and what the checker says, in words."""
-    snapshot = analyse(case.source)
+    snapshot = case.snapshot()
     left = list(case.marks)
     found: list[str] = []
     for diagnostic in snapshot.diagnostics():

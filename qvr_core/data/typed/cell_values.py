@@ -60,10 +60,12 @@ def _category(cell: Any, need: Need) -> int:
     """0 … size − 1; truth values as words too."""
     number = TRUTH.get(cell.strip().lower()) if isinstance(cell, str) and need.size == 2 else None
     number = whole(cell) if number is None else number
+    wanted = "0, 1, 2, …" if need.size is None else f"0 to {need.size - 1}"
+    if need.size == 2:
+        wanted = "0 and 1, or true and false, or yes and no"
     if number is None:
-        raise Wrong(f"{_shown(cell)} is not a whole number", f"`{need.name}` takes 0, 1, 2, …")
+        raise Wrong(f"{_shown(cell)} is not a whole number", f"`{need.name}` takes {wanted}")
     if number < 0 or (need.size is not None and number >= need.size):
-        wanted = f"0 to {need.size - 1}" if need.size is not None else "0, 1, 2, …"
         raise Wrong(f"{number} is outside `{need.written}`", f"`{need.name}` takes {wanted}")
     return number
 
@@ -74,6 +76,8 @@ def _count(cell: Any, need: Need) -> int:
         raise Wrong(f"{_shown(cell)} is not a whole number", f"`{need.name}` takes 0, 1, 2, …")
     if number < 0:
         raise Wrong(f"{number} is negative", f"`{need.name}` takes 0, 1, 2, …")
+    if need.high is not None and number > need.high:
+        raise Wrong(f"{number} is above {need.high:g}", f"`{need.name}` takes 0 to {need.high:g}")
     return number
 
 
@@ -88,7 +92,15 @@ def _real(cell: Any, need: Need) -> float:
         raise Wrong(f"{number:g} is below {need.low:g}", f"`{need.name}` takes values from {need.low:g} up")
     if need.high is not None and number > need.high:
         raise Wrong(f"{number:g} is above {need.high:g}", f"`{need.name}` takes values up to {need.high:g}")
+    if number in need.excluded:
+        raise Wrong(*no_density(number, need))
     return number
+
+
+def no_density(number: float, need: Need) -> tuple[str, str]:
+    """What is said of a value at an open end of a support, and what is taken instead."""
+    beyond = "above" if number == need.low else "below"
+    return f"{number:g} has no density there", f"`{need.name}` takes values {beyond} {number:g}"
 
 
 def _shown(cell: Any) -> str:

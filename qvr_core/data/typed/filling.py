@@ -8,7 +8,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from qvr_core.data.needs import Axis, Need
+from qvr_core.data.needs import Need
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.typed.cell_values import Number, Wrong, reader
 from qvr_core.data.typed.labels import Elements, missing
@@ -47,7 +47,36 @@ def fill(need: Need, layout: Layout, sets: Sets) -> Filled:
     else:
         filled = _from_table(need, columns, source, axes, read, layout)
     _check_simplex(filled, source.path)
+    whole = isinstance(source, Arrays) or source.whole
+    if filled.missing and whole and (counts := _counts(need, layout, sets)) is not None:
+        _check_sequences(filled, counts, axes, source.path)
     return filled
+
+
+def _counts(need: Need, layout: Layout, sets: Sets) -> Filled | None:
+    """How many elements each sequence of a need has, where its data tell; what is wrong with them is their own."""
+    counts = next((one for one in layout.needs if one.name == need.counted and one.axes is not None), None)
+    try:
+        return None if counts is None else fill(counts, layout, sets)
+    except DataProblem:
+        return None
+
+
+def _check_sequences(filled: Filled, counts: Filled, axes: Sequence[Elements], path: str) -> None:
+    """An element that exists and has no value."""
+    need, inner, most = filled.need, prod(filled.shape[len(axes) :]), axes[-1].size
+    if len(counts.flat) != prod(axis.size for axis in axes[:-1]):
+        return
+    for at in (at for at, number in enumerate(filled.flat) if number is None):
+        chain, place = divmod(at // inner, most)
+        count = counts.flat[chain]
+        if count is not None and place < count:
+            raise DataProblem(
+                f"there is no value for {_cell_words(at // inner, axes)}, and `{need.counted}` is {int(count)} there",
+                path=path,
+                site=need.name,
+                remedy=f"Give it, or end the sequence before it by a smaller `{need.counted}`",
+            )
 
 
 # ---------------------------------------------------------------- tables
@@ -171,7 +200,7 @@ def _places(
     if rows == axis.name or (column is None and rows is None and not axis.name):
         if table.rows != axis.size and table.whole:
             raise _row_count(need, table, axis)
-        if column is None or axis.labels is None or axis.source != table.path:
+        if column is None or axis.labels is None:
             return range(table.rows)
     if column is None:
         over = f"the rows of {table.path} are those of `{rows}`" if rows else "the rows have no set"
@@ -239,7 +268,7 @@ def _cell_words(offset: int, across: Sequence[Elements]) -> str:
 def _from_array(
     need: Need, name: str, source: Arrays, axes: Sequence[Elements], read: Callable[[Any], Number]
 ) -> Filled:
-    array = _laid(source.arrays[name], need.axes or ())
+    array = _laid(source.arrays[name], need, axes, source.path)
     length = (array.shape[len(axes)],) if need.sequence and len(array.shape) > len(axes) else ()
     shape = (*(axis.size for axis in axes), *length, *need.element)
     shape = () if need.aligned and not array.shape else shape
@@ -259,21 +288,44 @@ def _from_array(
     return Filled(need, shape, flat, flat.count(None))
 
 
-def _laid(array: Array, axes: Sequence[Axis]) -> Array:
-    """The array with its named axes in the order of the declaration."""
-    if array.dims is None or len(array.shape) < len(axes):
+def _laid(array: Array, need: Need, elements: Sequence[Elements], path: str) -> Array:
+    """The array with its named axes in the order of the declaration, and labelled elements in that of their set."""
+    axes = need.axes or ()
+    if not (array.dims or array.labels) or len(array.shape) < len(axes):
         return array
     order = [dim_place(array, axis, at) for at, axis in enumerate(axes)]
     order += [at for at in range(len(array.shape)) if at not in order]
-    if order == list(range(len(array.shape))) or len(set(order)) < len(order):
+    if len(set(order)) < len(order):
+        return array
+    shape = tuple(array.shape[at] for at in order)
+    labels = [array.labels[at] if array.labels else None for at in order]
+    places = [
+        _along(labels[at], elements[at], size, need, path) if at < len(elements) else range(size)
+        for at, size in enumerate(shape)
+    ]
+    if order == list(range(len(order))) and all(
+        list(place) == list(range(size)) for place, size in zip(places, shape, strict=True)
+    ):
         return array
     strides = [prod(array.shape[at + 1 :]) for at in range(len(array.shape))]
-    shape = tuple(array.shape[at] for at in order)
     flat = [
         array.flat[sum(index * strides[at] for index, at in zip(place, order, strict=True))]
-        for place in product(*map(range, shape))
+        for place in product(*places)
     ]
     return Array(shape, flat)
+
+
+def _along(labels: tuple[str, ...] | None, axis: Elements, size: int, need: Need, path: str) -> Sequence[int]:
+    """Where the elements of a set stand along an axis of an array.  Raises `DataProblem` where it has others."""
+    counted = tuple(map(str, range(size)))
+    if labels is None or axis.labels is None or labels in (axis.labels, counted):
+        return range(size)
+    if len(labels) != axis.size or set(labels) != set(axis.labels):
+        found = replace(axis, labels=labels, _places={})
+        message = f"the elements of `{axis.name}` are {axis.wanted}, and the array has {found.wanted}"
+        raise DataProblem(message, path=path, column=need.name, site=need.name, remedy="Give the same elements")
+    places = {label: place for place, label in enumerate(labels)}
+    return [places[label] for label in axis.labels]
 
 
 def _written(shape: tuple[int, ...]) -> str:

@@ -32,12 +32,16 @@ def summaries(needs: Sequence[Need], sources: Sources) -> Mapping[str, str]:
     return found
 
 
+def columns_of(need: Need, layout: Layout, sources: Sources) -> tuple[Source | None, tuple[str, ...]]:
+    """Where a name is read from, and in which columns there.  Raises `DataProblem`."""
+    if need.axes is not None:
+        return layout.source_of(need), layout.columns(need).names
+    return sources.named.get(need.name, sources.main), (sources.column(need.name),)
+
+
 def _cells(need: Need, layout: Layout, sources: Sources) -> tuple[Source | None, list[Any]]:
     """All entries of a name, in the order of the file."""
-    if need.axes is not None:
-        source, names = layout.source_of(need), layout.columns(need).names
-    else:
-        source, names = sources.named.get(need.name, sources.main), (sources.column(need.name),)
+    source, names = columns_of(need, layout, sources)
     held = source.columns if isinstance(source, Table) else {} if source is None else source.arrays
     if any(name not in held for name in names):
         return None, []

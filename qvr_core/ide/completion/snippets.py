@@ -6,7 +6,7 @@ from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS
 from qvr_core.semantics.language.options import SEMIRINGS
 from qvr_core.semantics.language.roles import ROLES
 
-STATEMENTS = ("object", "morphism", "let", "program", "def", "family", "export", "composition", "deduction")
+STATEMENTS = ("object", "morphism", "let", "program", "def", "family", "export", "import", "composition", "deduction")
 
 SNIPPETS = {
     "object": "object ${1:Name} : ${2|Real,FinSet,Simplex|} ${3:64}",
@@ -17,6 +17,7 @@ SNIPPETS = {
     "def": "def ${1:f}(${2:x}) = $0",
     "family": "family ${1:Name}(${2:loc}, ${3:scale} : Real 1 [low=0.0]) : Real 1\n    density(${4:x}) = $0",
     "export": "export ${1:name}",
+    "import": 'import "${1:file}.qvr" as ${2:prefix}',
     "composition": f"composition ${{1|{','.join(BUILTIN_COMPOSITIONS)}|}}",
     "deduction": "deduction ${1:Name} : ${2:A} -> ${3:B} "
     f"[semiring=${{4|{','.join(SEMIRINGS)}|}}, start=${{5:S}}]\n"

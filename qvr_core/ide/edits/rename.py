@@ -67,6 +67,9 @@ def _renamable(snapshot: Snapshot, cursor: Cursor) -> Found | Refusal:
     found = symbol_at(snapshot, cursor)
     if found is None:
         return Refusal("There is no name here.")
+    prefixes = snapshot.table.prefixes
+    if prefixes and (found.symbol.kind == "attribute" or found.symbol.name in prefixes):
+        return Refusal(f"`{found.symbol.name}` is a name of an import: those are not renamed yet.")
     if found.symbol.kind not in RENAMABLE:
         return Refusal(f"`{found.symbol.name}` belongs to the language and cannot be renamed.")
     return found

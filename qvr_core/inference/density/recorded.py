@@ -35,6 +35,10 @@ WORTH_REPLAYING = 400
 chains gain in any case, since a replay batches them in plain operations."""
 
 
+SMALL = 1000
+"""Numbers of a result up to which an operation costs what its call costs."""
+
+
 class Recorded:
     """A function that is recorded once for each number of chains, after some evaluations; at once where compiled.
 
@@ -82,19 +86,22 @@ class Recorded:
     def _gains(self, q: Tensor) -> bool:
         if q.shape[0] > 1:
             return True
-        with _Counter() as counter:
+        with Counter() as counter:
             self.plain(q)
         return counter.operations <= WORTH_REPLAYING
 
 
-class _Counter(TorchDispatchMode):
-    """Counts the operations that run inside it."""
+class Counter(TorchDispatchMode):
+    """Counts the operations that run inside it, and what they cost: one of many numbers is several small ones."""
 
     operations = 0
+    cost = 0.0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
         self.operations += 1
-        return func(*args, **(kwargs or {}))
+        self.cost += max(1.0, made.numel() / SMALL) if isinstance(made, Tensor) else 1.0
+        return made
 
 
 def traced(function: ValueAndGrad, q: Tensor, *, compile: bool = False) -> ValueAndGrad | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
 from torch import Generator, Tensor, nn
@@ -15,6 +15,7 @@ from qvr_core.runtime.programs.handlers import condition, densities, replay, unc
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import Noise, NoiseSpec
 from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.recipes import Remade
 
 Gradient = Literal["sampled", "analytic", "sticking"]
 """How log p − log q enters: as it is for the latents drawn; by its closed-form mean where there is one (the same bound
@@ -62,8 +63,26 @@ def _value_density(run: Execution, name: str) -> Tensor:
     return site.log_noise if site.log_innovations is None else site.log_noise - site.log_innovations
 
 
-class Guide(nn.Module):
+@dataclass(frozen=True)
+class GuideOf:
+    """How a guide is made again: its class, and what it was made with."""
+
+    kind: type[nn.Module]
+    first: tuple[Any, ...]
+    arguments: Mapping[str, Any]
+
+    def __call__(self) -> nn.Module:
+        return self.kind(*self.first, **self.arguments)
+
+
+class Guide(Remade):
     """Base of all guides.  `observed_names` are the sites that data will give."""
+
+    def __new__(cls, *first: Any, **arguments: Any) -> Self:
+        made = super().__new__(cls)
+        if first:
+            made.__dict__["recipe"] = GuideOf(cls, first, arguments)
+        return made
 
     def __init__(self, model: ProgramModule, observed_names: Collection[str] = ()) -> None:
         super().__init__()
@@ -114,6 +133,7 @@ class CoordinateGuide(Guide):
     ) -> None:
         super().__init__(model, observed_names)
         self.gradient: Gradient = "sampled"
+        observations = None if observations is None else model.taken(observations)
         missing = self._missing(model, observations)
         purpose = type(self).__name__
         self.blocks = coordinates(model, self.observed, innovations=False, purpose=purpose, missing=missing)

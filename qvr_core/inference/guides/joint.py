@@ -154,6 +154,7 @@ class AutoLowRankMultivariateNormalGuide(JointGuide):
 class AutoLaplaceGuide(AutoDeltaGuide):
     """First the mode, as AutoDeltaGuide; then `laplace_approximation` makes the Normal of its curvature."""
 
+    noted = ("off_mode",)
     off_mode: float | None = None
     """After `laplace_approximation`: how far the point is from the mode, in standard deviations of that Normal."""
 

@@ -98,7 +98,7 @@ def _module(source: str) -> Any:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.py"
     if not path.exists() or path.read_text(encoding="utf-8") != source:
-        _placed(path, source)
+        placed(path, source.encode())
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -123,12 +123,12 @@ def _key(source: str) -> str:
     return hashlib.sha256("\0".join((source, functions, *versions)).encode()).hexdigest()[:32]
 
 
-def _placed(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+def placed(path: Path, held: bytes) -> None:
+    """Write a file whole or not at all; it is nobody's but the user's."""
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(held)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.core import event
 from numpy.typing import NDArray
 
-from qvr_core.inference.machine import transition
+from qvr_core.inference.machine import transition, turns
 from qvr_core.inference.machine.build import tell
-from qvr_core.inference.machine.density import MachineDensity
+
+if TYPE_CHECKING:
+    from qvr_core.inference.machine.density import MachineDensity
 
 Array = NDArray[Any]
 
@@ -43,7 +45,7 @@ class Chain:
 
     def __init__(
         self,
-        density: MachineDensity,
+        density: MachineDensity | _Nowhere,
         settings: Settings,
         q: Array,
         log_density: float,
@@ -122,12 +124,24 @@ class Chain:
 _KEPT = ("q", "g", "numbers", "inverse", "root", "mean", "squares")
 
 
-def compile_sampler(density: MachineDensity) -> None:
+def compile_sampler() -> None:
     """Have the sampler's code at hand: it takes seconds once a machine, then is read from numba's cache."""
     settings = Settings(0, 0, (), 0, 0, 1, 0.8, 0.1, dense=False, adapt_step=False, adapt_mass=False)
-    zero = np.zeros(density.width)
-    with event.install_listener("numba:compile", _Told()):
-        Chain(density, settings, zero, 0.0, zero, np.random.default_rng(0)).advance(0)
+    zero = np.zeros(1)
+    with event.install_listener("numba:compile", _Told()), turns.turn():
+        Chain(_Nowhere(), settings, zero, 0.0, zero, np.random.default_rng(0)).advance(0)
+    if not turns.compiled_before():
+        turns.compiled()
+
+
+@dataclass(frozen=True, slots=True)
+class _Nowhere:
+    """A density that is never called."""
+
+    address: int = 0
+    room: int = 0
+    reals: Array = field(default_factory=lambda: np.zeros(1))
+    wholes: Array = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
 
 
 class _Told(event.Listener):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import ctypes
 import math
@@ -18,6 +19,7 @@ from torch import Tensor, fx
 from qvr_core.inference.density.recorded import ValueAndGrad, node_values, recorded, simplify
 from qvr_core.inference.machine import elementwise, factorisations, gathers, reductions, views
 from qvr_core.inference.machine.build import address_of, available
+from qvr_core.inference.machine.kept import keep, kept
 from qvr_core.inference.machine.lowering import Lowering, Unknown
 from qvr_core.inference.machine.source import Text, written
 from qvr_core.runtime.programs.chains.elements import written_out
@@ -95,23 +97,44 @@ def _lowering(graph: fx.GraphModule, q: Tensor, *, repeats: bool) -> Lowering:
     return Lowering(graph, node_values(graph, q), repeats=repeats)
 
 
-def machine_density(function: ValueAndGrad, q: Tensor, graph: fx.GraphModule | None = None) -> MachineDensity:
-    """`function` compiled at positions like `q` (1, D), from its `graph` where it is recorded already.  Raises
-    `NotCompiled` where it has no loops, where there is no compiler, or where the two differ."""
+def machine_density(
+    function: ValueAndGrad, q: Tensor, graph: fx.GraphModule | None = None, *, key: str | None = None
+) -> MachineDensity:
+    """`function` compiled at positions like `q` (1, D), from its `graph` where it is recorded already.  What was kept
+    under `key` need not be recorded.  Raises `NotCompiled` where it has no loops, where there is no compiler, or where
+    the two differ."""
     if not available():
         raise NotCompiled("numba is not installed (pip install numba)")
     if q.dtype != torch.float64:
         raise NotCompiled("the program has parameters of single precision", surprising=False)
     # what is wrong with the data is found by the plain program: nothing is looked at while it is recorded
     function(q)
+    held = None if key is None else kept(key)
+    if held is not None and held[1] == q.shape[1]:
+        with contextlib.suppress(NotCompiled):
+            return _built(*held, function, q)
+    text, width = _lowered(function, q, graph)
+    made = _built(text, width, function, q)
+    if key is not None:
+        keep(key, text, width)
+    return made
+
+
+def _lowered(function: ValueAndGrad, q: Tensor, graph: fx.GraphModule | None) -> tuple[Text, int]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            text, width = text_of(function, q, graph)
+            return text_of(function, q, graph)
         except Unknown as unknown:
             raise NotCompiled(f"there are no loops for {unknown}") from None
         except Exception as error:
             raise NotCompiled(f"it cannot be recorded ({_first_line(error)})") from error
+
+
+def _built(text: Text, width: int, function: ValueAndGrad, q: Tensor) -> MachineDensity:
+    """The compiled text, once it gives what `function` gives."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         try:
             address, keeps = address_of(text)
         except Exception as error:

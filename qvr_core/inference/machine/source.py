@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from qvr_core.inference.machine.blocks import BLOCK, WIDE, Phase, crossing, phases
 from qvr_core.inference.machine.loops import (
@@ -26,9 +27,11 @@ from qvr_core.inference.machine.loops import (
     fused,
     loads,
 )
-from qvr_core.inference.machine.lowering import Program
 from qvr_core.inference.machine.pointwise import WRITTEN
 from qvr_core.inference.machine.rolling import TURN, Roll, Tables, rolled
+
+if TYPE_CHECKING:
+    from qvr_core.inference.machine.lowering import Program
 
 NAME = "log_density"
 STARTS = {"+": "0.0", "*": "1.0", "max": "-math.inf", "min": "math.inf"}

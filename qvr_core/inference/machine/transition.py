@@ -18,7 +18,9 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-compiled: Any = njit(cache=True, error_model="numpy", nogil=True)
+compiled: Any = njit(cache=True, error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""Of what Python does not call: its arguments need not be unwrapped."""
+called: Any = njit(cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
 
 MAX_ENERGY_ERROR = 1000.0
 SHRINKAGE, SMALL_VARIANCE = 5.0, 1e-3
@@ -32,6 +34,9 @@ NUMBERS = 7
     LEFT_Q, LEFT_P, LEFT_G, RIGHT_Q, RIGHT_P, RIGHT_G, HERE_Q, HERE_P, HERE_G,
     PROPOSAL_Q, PROPOSAL_G, SUB_Q, SUB_G, TOTAL, SUB_TOTAL, VELOCITY, WORK,
 ) = range(17)  # fmt: skip
+# a whole state: three rows from here on.  Plain integers would be compiled anew for each value.
+LEFT, RIGHT, HERE = np.int64(LEFT_Q), np.int64(RIGHT_Q), np.int64(HERE_Q)
+WHOLE, PART = np.bool_(False), np.bool_(True)
 CHECKPOINTS = 17
 """Two rows a level follow: momentum, and the sum up to it."""
 # columns of what a transition reports
@@ -136,9 +141,11 @@ def _joined(a, b):
 
 
 @compiled
-def _copied(room, new_q, new_p, new_g, q, p, g):
-    for i in range(room.shape[1]):
-        room[new_q, i], room[new_p, i], room[new_g, i] = room[q, i], room[p, i], room[g, i]
+def _copied(room, new, old):
+    """One state becomes another: position, momentum and gradient."""
+    for row in range(3):
+        for i in range(room.shape[1]):
+            room[new + row, i] = room[old + row, i]
 
 
 @compiled
@@ -159,7 +166,7 @@ def _turned(inverse, dense, room, leaf):
         trailing += 1
     for index in range(top, top - trailing, -1):
         first, sum_then = room[CHECKPOINTS + 2 * index], room[CHECKPOINTS + 2 * index + 1]
-        if _turning(inverse, dense, first, room[HERE_P], room[SUB_TOTAL], first, sum_then, True, room):
+        if _turning(inverse, dense, first, room[HERE_P], room[SUB_TOTAL], first, sum_then, PART, room):
             return True
     return False
 
@@ -174,8 +181,8 @@ def _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, gen
         room[HERE_Q, i], room[HERE_G, i] = q[i], g[i]
         room[TOTAL, i] = room[HERE_P, i]
         room[PROPOSAL_Q, i], room[PROPOSAL_G, i] = q[i], g[i]
-    _copied(room, LEFT_Q, LEFT_P, LEFT_G, HERE_Q, HERE_P, HERE_G)
-    _copied(room, RIGHT_Q, RIGHT_P, RIGHT_G, HERE_Q, HERE_P, HERE_G)
+    _copied(room, LEFT, HERE)
+    _copied(room, RIGHT, HERE)
     value = numbers[LOG_DENSITY]
     log_weight, accepted, steps = 0.0, 0.0, 0
     diverging = False
@@ -184,15 +191,15 @@ def _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, gen
     while going and depth < most:
         forward = generator.random() < 0.5
         if forward:
-            _copied(room, HERE_Q, HERE_P, HERE_G, RIGHT_Q, RIGHT_P, RIGHT_G)
+            _copied(room, HERE, RIGHT)
         else:
-            _copied(room, HERE_Q, HERE_P, HERE_G, LEFT_Q, LEFT_P, LEFT_G)
+            _copied(room, HERE, LEFT)
         step = numbers[STEP] if forward else -numbers[STEP]
         weight, sub_value = -math.inf, 0.0
         for i in range(size):
             room[SUB_TOTAL, i] = 0.0
         alive = True
-        leaf = 0
+        leaf = np.int64(0)
         while alive and leaf < 1 << depth:
             here = _leapfrog(
                 address, w, d, k, inverse, dense, room[HERE_Q], room[HERE_P], room[HERE_G], step, room[VELOCITY]
@@ -221,16 +228,16 @@ def _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, gen
             for i in range(size):
                 room[PROPOSAL_Q, i], room[PROPOSAL_G, i] = room[SUB_Q, i], room[SUB_G, i]
         if forward:
-            _copied(room, RIGHT_Q, RIGHT_P, RIGHT_G, HERE_Q, HERE_P, HERE_G)
+            _copied(room, RIGHT, HERE)
         else:
-            _copied(room, LEFT_Q, LEFT_P, LEFT_G, HERE_Q, HERE_P, HERE_G)
+            _copied(room, LEFT, HERE)
         depth += 1
         if alive:
             log_weight = _joined(log_weight, weight)
             for i in range(size):
                 room[TOTAL, i] += room[SUB_TOTAL, i]
             left, right = room[LEFT_P], room[RIGHT_P]
-            going = not _turning(inverse, dense, left, right, room[TOTAL], left, left, False, room)
+            going = not _turning(inverse, dense, left, right, room[TOTAL], left, left, WHOLE, room)
         else:
             going = False
     for i in range(size):
@@ -249,7 +256,8 @@ def _fixed(address, w, d, k, q, g, numbers, inverse, root, dense, room, generato
     here_q, here_p, here_g = room[HERE_Q], room[HERE_P], room[HERE_G]
     _momentum(inverse, root, dense, generator, here_p)
     start = numbers[LOG_DENSITY] - _kinetic(inverse, dense, here_p, room[WORK])
-    here_q[:], here_g[:] = q, g
+    for i in range(q.shape[0]):
+        here_q[i], here_g[i] = q[i], g[i]
     count = steps if length <= 0.0 else int(min(max(math.ceil(length / numbers[STEP]), 1.0), 1000.0))
     value = numbers[LOG_DENSITY]
     for _ in range(count):
@@ -258,7 +266,8 @@ def _fixed(address, w, d, k, q, g, numbers, inverse, root, dense, room, generato
     if math.isnan(change):
         change = -math.inf
     if math.log(generator.random()) < change:
-        q[:], g[:] = here_q, here_g
+        for i in range(q.shape[0]):
+            q[i], g[i] = here_q[i], here_g[i]
         numbers[LOG_DENSITY] = value
     report[ACCEPTANCE], report[DIVERGING] = math.exp(min(change, 0.0)), 1.0 if change < -MAX_ENERGY_ERROR else 0.0
     report[STEPS], report[DEPTH], report[VALUE], report[ENERGY] = count, 0.0, numbers[LOG_DENSITY], -start
@@ -356,7 +365,7 @@ def _factor(matrix, root):
             root[i, j] = math.sqrt(total) if i == j else total / root[j, j]
 
 
-@compiled
+@called
 def advance(
     address, w, d, k, q, g, numbers, inverse, root, mean, squares, room, generator,
     dense, draw, count, warmup, window_start, ends, early, early_depth, most, steps, length, target, adapt_step,
@@ -364,38 +373,36 @@ def advance(
 ):  # fmt: skip
     """Transitions `draw` to `draw + count` of a chain, by trees where `most` is not 0: its arrays are left as they are
     afterwards, positions and reports are filled."""
-    if draw == 0 and warmup > 0 and adapt_step:
-        _restart(
-            numbers,
-            _first_step(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, target),
-        )
-    for number in range(count):
+    # the search for a step size is called in one place: what is called in two is compiled into both
+    for number in range(-1 if draw == 0 and warmup > 0 and adapt_step else 0, count):
         at = draw + number
-        depth = min(most, early_depth) if at < early else most
-        report = reports[number]
-        if most:
-            _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, depth, report)
-        else:
-            _fixed(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, steps, length, report)
-        if at < warmup:
-            if adapt_step:
-                _learn_step(numbers, report[ACCEPTANCE], target)
-            if adapt_mass and ends.shape[0] and window_start <= at < ends[-1]:
-                _observe(q, numbers, mean, squares, dense, room[WORK])
-                for end in ends:
-                    if at + 1 == end:
+        begins = number < 0
+        if not begins:
+            depth = min(most, early_depth) if at < early else most
+            report = reports[number]
+            if most:
+                _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, depth, report)
+            else:
+                _fixed(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, steps, length, report)
+            if at < warmup:
+                if adapt_step:
+                    _learn_step(numbers, report[ACCEPTANCE], target)
+                if adapt_mass and ends.shape[0] and window_start <= at < ends[-1]:
+                    _observe(q, numbers, mean, squares, dense, room[WORK])
+                    for end in ends:
+                        begins = begins or at + 1 == end
+                    if begins:
                         _learn_mass(numbers, inverse, root, mean, squares, dense)
-                        if adapt_step:
-                            _restart(
-                                numbers,
-                                _first_step(
-                                    address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, target
-                                ),
-                            )
-            if at + 1 == warmup and adapt_step and numbers[UPDATES] > 0.0:
-                numbers[STEP] = math.exp(numbers[LOG_AVERAGE])
-        report[STEP_SIZE] = numbers[STEP]
-        positions[number] = q
+        if begins and adapt_step:
+            step = _first_step(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, target)
+            _restart(numbers, step)
+        if number < 0:
+            continue
+        if at + 1 == warmup and adapt_step and numbers[UPDATES] > 0.0:
+            numbers[STEP] = math.exp(numbers[LOG_AVERAGE])
+        reports[number, STEP_SIZE] = numbers[STEP]
+        for i in range(q.shape[0]):
+            positions[number, i] = q[i]
 
 
 def room_for(width: int, depth: int) -> Any:

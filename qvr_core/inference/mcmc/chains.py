@@ -52,6 +52,8 @@ class Progress:
     step_size: Tensor
     depth: Tensor
     steps: Tensor
+    position: Array
+    """Where the chains are, (chains, width)."""
 
 
 Watch = Callable[[Progress], None]
@@ -114,6 +116,8 @@ class MCMC:
 
         Raises `DiscreteLatent` where a latent cannot move, `NonFinite` where no start has a finite density.
         """
+        program = model.model if isinstance(model, LiftedModel) else model
+        observations = None if observations is None else program.taken(observations)
         potential = potential_of(model, x, observations, compiled=self.compile)
         if (note := self.choose(potential).note) is not None:
             warnings.warn(note, stacklevel=2)
@@ -225,7 +229,8 @@ class MCMC:
 def _progress(draw: int, total: int, warmup: bool, part: Slice, at: int) -> Progress:
     names = ("acceptance", "diverging", "depth", "steps")
     reported = {name: torch.tensor(part.columns[name][:, at]) for name in names}
-    return Progress(draw, total, warmup, step_size=torch.tensor(part.step_size[:, at]), **reported)
+    step_size, position = torch.tensor(part.step_size[:, at]), part.columns["q"][:, at]
+    return Progress(draw, total, warmup, step_size=step_size, position=position, **reported)
 
 
 def _alone(potential: Potential, q: Array) -> tuple[float, Array]:

@@ -17,12 +17,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from qvr_core.inference.density.recorded import Counter
 from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
 from qvr_core.inference.mcmc.adaptation import EARLY_DEPTH, EARLY_DRAWS, is_early, window_ends
 from qvr_core.inference.mcmc.draws import ChainsState, Slice
 from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.interruptible import uninterrupted
 from qvr_core.inference.mcmc.mass import Array
+from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import LiftedPotential, Potential, ProgramPotential
 from qvr_core.inference.mcmc.stepwise import Asked, start
 
@@ -31,7 +33,12 @@ if TYPE_CHECKING:
 
 Engine = Literal["auto", "compiled", "replay", "plain"]
 WORTH_COMPILING = 500
-"""Draws of a chain, its warm-up included, from which on compiling pays: it takes seconds once a program and shape."""
+"""Draws of a chain, its warm-up included, from which on compiling always pays."""
+LEAPFROGS, CALLS = 16, 100
+"""Gradients that a draw may take, and what a leapfrog costs beside its density, in operations of torch."""
+COMPILING, LOWERING = 2e6, 1000
+"""What compiling costs, in operations: for each program, and for each operation of it."""
+ASKED_FOR = "as asked for"
 SLICE = 25
 LONG_SLICE = 0.5
 """Transitions of a chain between two looks at the world, and the seconds that they should take at most."""
@@ -48,7 +55,7 @@ class Choice:
     density: MachineDensity | None = None
     note: str | None = None
     why: str | None = None
-    """Why it is not the compiled one, whether to be expected or not."""
+    """Why it is this one, in words that stand behind its name."""
 
 
 def choose(asked: Asked, potential: Potential, engine: Engine) -> Choice:
@@ -56,32 +63,51 @@ def choose(asked: Asked, potential: Potential, engine: Engine) -> Choice:
     if engine == "plain":
         if isinstance(potential, ProgramPotential | LiftedPotential):
             potential.record = False
-        return Choice("plain")
+        return Choice("plain", why=ASKED_FOR)
     if engine == "replay":
-        return Choice("replay")
+        return Choice("replay", why=ASKED_FOR)
     try:
-        return Choice("compiled", _compiled(asked, potential, wanted=engine == "compiled"))
+        return _compiled(asked, potential, wanted=engine == "compiled")
     except NotCompiled as why:
         expected = engine == "compiled" or why.surprising
         note = f"the density runs as torch operations, not as machine code: {why}" if expected else None
         return Choice("replay", note=note, why=str(why))
 
 
-def _compiled(asked: Asked, potential: Potential, *, wanted: bool) -> MachineDensity:
+def least_draws(cost: float, kernel: HMCKernel | NUTSKernel) -> int:
+    """Draws of a chain from which on compiling pays, where an evaluation of the density costs so many operations.
+
+    It is a count, not a measurement, of program, data and kernel alone: the same run has the same engine, and so the
+    same draws, on every machine and whatever was compiled there before.
+    """
+    leapfrogs = kernel.num_steps if isinstance(kernel, HMCKernel) else LEAPFROGS
+    return min(WORTH_COMPILING, math.ceil((COMPILING + LOWERING * cost) / (leapfrogs * (cost + CALLS))))
+
+
+def _compiled(asked: Asked, potential: Potential, *, wanted: bool) -> Choice:
     if not isinstance(potential, ProgramPotential):
         raise NotCompiled("its parameters are those of networks", surprising=False)
-    if not wanted and asked.num_warmup + asked.num_samples < WORTH_COMPILING:
-        raise NotCompiled("the chains are short", surprising=False)
     q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
-    density = machine_density(potential.plain_value_and_grad, q)
+    draws, why = asked.num_warmup + asked.num_samples, ASKED_FOR
+    if not wanted:
+        least = WORTH_COMPILING
+        # counting loads as much of torch as recording does
+        if draws < WORTH_COMPILING:
+            with Counter() as counter:
+                potential.plain_value_and_grad(q)
+            least = least_draws(counter.cost, asked.kernel)
+        why = f"{draws:,} draws a chain, and {least:,} are worth compiling"
+        if draws < least:
+            raise NotCompiled(why, surprising=False)
+    density = machine_density(potential.plain_value_and_grad, q, key=potential.key())
     try:
         # numba is loaded where it is wanted, and complains there of what it cannot write
         from qvr_core.inference.machine.chain import compile_sampler
 
-        compile_sampler(density)
+        compile_sampler()
     except Exception as error:
         raise NotCompiled(f"the compiler failed ({type(error).__name__}: {error})") from error
-    return density
+    return Choice("compiled", density, why=why)
 
 
 class Compiled:

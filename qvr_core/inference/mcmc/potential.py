@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates, measured, standard_normal
 from qvr_core.inference.density.recorded import Recorded
 from qvr_core.inference.lifting import LiftedModel, parameters_set
+from qvr_core.inference.machine.kept import key_of, state_of
 from qvr_core.inference.mcmc.centred_sites import advice
 from qvr_core.inference.nonfinite import blamed, blamed_data
 from qvr_core.runtime.families.bijectors import unconstrained_shape
@@ -178,6 +179,14 @@ class ProgramPotential:
             (gradient,) = torch.autograd.grad(each.sum(), q)
         return each.detach().double(), gradient
 
+    def key(self) -> str | None:
+        """The name of this density: of the program, and of all values that it reads; None where that is not known."""
+        if self.model.origin is None:
+            return None
+        places = [(b.coordinate.site, b.coordinate.path, b.coordinate.kind, b.start, b.stop) for b in self.blocks]
+        given = (self.model.data, self.value, self.observations, state_of(self.model))
+        return key_of(self.model.origin, *given, places, str(self.dtype), str(torch.get_default_dtype()))
+
     def initial(self, generator: Generator) -> Tensor:
         """Noise from its prior; unconstrained values uniform on (−2, 2), as in Stan."""
         pieces: list[Tensor] = []
@@ -198,7 +207,7 @@ class ProgramPotential:
         values: dict[str, Tensor] = {}
         for block in self.blocks:
             site = run.sites[block.coordinate.site]
-            value = site.imputed if site.kind == "observe" else site.value
+            value = site.imputed if site.kind == "observe" else site.reported
             if site.kind in ("sample", "observe") and not site.observed and isinstance(value, Tensor):
                 values[site.name] = self._by_chain(value, q.shape[0])
         for block in self.blocks:

@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from qvr_core.inference.axes import Axes, axes_of, element_names
 from qvr_core.inference.inference_data import PRIOR_DRAWS, Fit, Groups, inference_data
-from qvr_core.inference.mcmc.warnings import DIAGNOSED, divergence_warnings, label, mixing_warnings, statistic
+from qvr_core.inference.mcmc.warnings import DIAGNOSED, divergence_warnings, mixing_warnings, statistic
 from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.values.errors import InputProblem
 
@@ -53,7 +54,11 @@ class MCMCResult:
     def warnings_of(self, diagnosed: int = DIAGNOSED) -> list[str]:
         """The same; R-hat and effective sample sizes of about so many numbers."""
         diverged = divergence_warnings(self.diverging, self.advice)
-        return [*self.remarks, *diverged, *mixing_warnings(self.samples, diagnosed)]
+        return [*self.remarks, *diverged, *mixing_warnings(self.samples, diagnosed, self._axes())]
+
+    def _axes(self) -> Axes:
+        """What the elements of each site are called, where the model is known."""
+        return {} if self.given is None else axes_of(self.given.program, self.given.observations)
 
     @cached_property
     def r_hat(self) -> dict[str, Tensor]:
@@ -146,14 +151,16 @@ class MCMCResult:
 
     def summary(self) -> Any:
         """A polars.DataFrame with a row a number: its name, mean, sd, 94 % interval of highest density, Monte Carlo
-        standard errors of mean and sd, effective sample sizes and R-hat."""
+        standard errors of mean and sd, effective sample sizes and R-hat.  Elements that do not exist have none."""
         import polars
         from arviz_stats.base.array import array_stats
 
         rows: dict[str, list[Any]] = {"name": []}
+        axes = self._axes()
         for name, value in self.samples.items():
             shape = tuple(value.shape[2:])
             flat = value.reshape(*value.shape[:2], -1).double().numpy()
+            there = np.flatnonzero(~np.isnan(flat).all((0, 1)))
             with np.errstate(all="ignore"):
                 low, high = np.moveaxis(
                     np.asarray(array_stats.hdi(flat.reshape(-1, flat.shape[2]), 0.94, axis=0)), -1, 0
@@ -164,9 +171,10 @@ class MCMCResult:
                     "ess_bulk": self.ess[name].flatten(), "ess_tail": self.ess_tail[name].flatten(),
                     "r_hat": self.r_hat[name].flatten(),
                 }  # fmt: skip
-            rows["name"] += [label(name, shape, at) for at in range(flat.shape[2])]
+            names = element_names(name, shape, axes.get(name, ()))
+            rows["name"] += [names[at] for at in there.tolist()]
             for column, values in columns.items():
-                rows.setdefault(column, []).extend(values.tolist())
+                rows.setdefault(column, []).extend(np.asarray(values)[there].tolist())
         return polars.DataFrame(rows)
 
     def __repr__(self) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
+
+from qvr_core.inference.axes import Axes, each_element
 
 DIAGNOSED = 4_000_000
 """Numbers that are looked at, some two seconds' worth: of larger results evenly spread elements."""
@@ -30,8 +33,8 @@ def divergence_warnings(diverging: Tensor, advice: str) -> list[str]:
     return [f"{count} of {diverging.numel()} transitions diverged: {advice}"] if count else []
 
 
-def mixing_warnings(samples: Mapping[str, Tensor], diagnosed: int = DIAGNOSED) -> list[str]:
-    """At most one sentence: chains that disagree, else too few effective draws."""
+def mixing_warnings(samples: Mapping[str, Tensor], diagnosed: int = DIAGNOSED, axes: Axes | None = None) -> list[str]:
+    """At most one sentence: chains that disagree, else too few effective draws; `axes` say what elements are called."""
     if not samples:
         return []
     chains, draws = next(iter(samples.values())).shape[:2]
@@ -43,7 +46,8 @@ def mixing_warnings(samples: Mapping[str, Tensor], diagnosed: int = DIAGNOSED) -
     for name, value in samples.items():
         shape = tuple(value.shape[2:])
         flat = value.reshape(chains, draws, -1)[:, :, ::stride].double().cpu().numpy()
-        names += [label(name, shape, at * stride) for at in range(flat.shape[2])]
+        labels = [axis.labels for axis in (axes or {}).get(name, ())]
+        names += islice(each_element(name, shape, labels), 0, None, stride)
         r_hats += statistic("rhat", "rank", flat).tolist()
         sizes += statistic("ess", "bulk", flat).tolist()
     most = 1.05 if draws >= SHORT else 1.2
@@ -70,10 +74,3 @@ def mixing_warnings(samples: Mapping[str, Tensor], diagnosed: int = DIAGNOSED) -
 
 def _others(bad: int) -> str:
     return f", and {bad - 1:,} more are like it" if bad > 1 else ""
-
-
-def label(name: str, shape: tuple[int, ...], at: int) -> str:
-    """`theta[3]`, or the name alone for a single number."""
-    if math.prod(shape) == 1:
-        return name
-    return f"{name}[{', '.join(str(index) for index in np.unravel_index(at, shape))}]"

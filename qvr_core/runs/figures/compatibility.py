@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from qvr_core.analysis import analyse
+from qvr_core.analysis import Snapshot
 from qvr_core.runs.figures.checkpoint import newest
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.runnable import built, chosen
 from qvr_core.runs.prepare.typed import known_of
+from qvr_core.runs.record.program import analysed, of_snapshot
 from qvr_core.runs.record.store import RunDirectory
 
 
-def differences(text: str, run: RunDirectory) -> list[str]:
-    """One line per parameter that does not fit; empty where a run of `text` could go on from the checkpoint.
+def differences(file: Snapshot, run: RunDirectory) -> list[str]:
+    """One line per parameter that does not fit; empty where a run of the file could go on from the checkpoint.
 
     Raises `Refused` where there is no checkpoint or no such program, `DamagedFile` where it cannot be read.
     """
     job = run.job()
-    again = job.model_copy(update={"text": text})
-    snapshot = analyse(text)
+    again = of_snapshot(job, file)
+    snapshot = analysed(again)
     program = chosen(again, snapshot.model)
     now = {
         key: tuple(value.shape) for key, value in built(again, known_of(again, program, snapshot)).state_dict().items()

@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.analysis import Snapshot, analyse
+from qvr_core.analysis import Snapshot
 from qvr_core.inference.mcmc.centred_sites import advice, hard_site
 from qvr_core.inference.mcmc.warnings import DIAGNOSED, SHORTEST, statistic
-from qvr_core.runs.figures.loo import called, good_k, loo_of
+from qvr_core.runs.figures.loo import Loo, called, good_k, loo_of
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.prepare.runnable import chosen
 from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Check, Finished, Job, TextRange
 from qvr_core.runs.record.ranges import utf16
 from qvr_core.runs.record.store import RunDirectory
@@ -80,7 +81,7 @@ def checks_of(run: RunDirectory, job: Job) -> tuple[Check, ...]:
         return told
 
     run.check_posterior()
-    snapshot = analyse(job.text)
+    snapshot = analysed(job)
     program: Program | None = None
     with contextlib.suppress(Refused):
         program = chosen(job, snapshot.model)
@@ -152,8 +153,8 @@ def _mixing(tree: Any, config: RunConfig) -> Iterator[Check]:
         r_hat = np.nan_to_num(statistic("rhat", "rank", draws), nan=1.0, posinf=math.inf)
         worst, bad = int(r_hat.argmax()), int((r_hat > LARGE_R_HAT).sum())
         text = f"largest {r_hat[worst]:.3f}, of {names[worst]}" + (f"; {bad:,} above {LARGE_R_HAT}" if bad else "")
-        several = f"{longer}; if it stays, the posterior may have several modes: look for labels that can be swapped"
-        yield _check("R-hat", not bad, text, float(r_hat[worst]), several, names[worst], twice)
+        advice = f"{longer}; if it stays, {_of_modes(names[worst], r_hat, names)}"
+        yield _check("R-hat", not bad, text, float(r_hat[worst]), advice, names[worst], twice)
     else:
         text = "one chain cannot disagree with another"
         yield _check("R-hat", False, text, None, "take chains = 4", None, {"chains": 4})
@@ -178,6 +179,15 @@ def _mixing(tree: Any, config: RunConfig) -> Iterator[Check]:
     larger = math.ceil(length * (min(float(ratio[worst]), 1.0) / COARSE) ** 2 / 100) * 100
     good, more = bool(ratio[worst] <= COARSE), f"take more draws (samples = {larger})"
     yield _check("MCSE", good, text, float(ratio[worst]), more, names[worst], {"samples": larger})
+
+
+def _of_modes(worst: str, r_hat: NDArray[np.float64], names: list[str]) -> str:
+    """What may be behind chains that disagree: several numbers of one site may have swapped their parts."""
+    site = worst.partition("[")[0]
+    alike = sum(name.partition("[")[0] == site and r_hat[at] > LARGE_R_HAT for at, name in enumerate(names))
+    if "[" in worst and alike > 1:
+        return "the posterior may have several modes: look for labels that can be swapped"
+    return f"chains see different parts of the posterior: look at the prior of `{site}`, and at what it trades off with"
 
 
 def _still(draws: NDArray[np.float64], config: RunConfig) -> Iterator[Check]:
@@ -236,10 +246,25 @@ def _pareto(tree: Any) -> list[Check]:
     shown = ", ".join(f"{found.names[at]} ({found.k[at]:.2f})" for at in bad[:3]) + (", …" if len(bad) > 3 else "")
     text = f"{len(bad):,} of {len(found.k):,} observations are above {found.good:.2f}: {shown}"
     remedy = (
-        "each moves the posterior so much that its leave-one-out figure is rough: look at these rows, and try a "
-        "family with heavier tails (StudentT, NegativeBinomial); compare programs by their differences with care"
+        f"each moves the posterior so much that its leave-one-out figure is rough: {_of_rows(tree, found)}; compare "
+        "programs by their differences with care"
     )
     return [_check("Pareto k", False, text, float(found.k[largest]), remedy, found.names[largest])]
+
+
+def _of_rows(tree: Any, found: Loo) -> str:
+    """Why a row moves the posterior: it has a latent of its own, such as a value that is filled in, or it lies far."""
+    filled = {
+        str(label)
+        for value in tree["posterior"].data_vars.values()
+        for dim in value.dims
+        if str(dim).endswith("_missing")
+        for label in np.asarray(value.coords[dim]).tolist()
+    }
+    bad = [found.names[at].partition("[")[2].rstrip("]") for at in found.bad]
+    if filled and all(label in filled for label in bad):
+        return "the values that are filled in there are told by little else, so without the row they are the prior's"
+    return "look at these rows, and try a family with heavier tails (StudentT, NegativeBinomial)"
 
 
 def _check(
@@ -269,4 +294,6 @@ def _numbers(posterior: Any) -> tuple[list[str], NDArray[np.float64]]:
         flat = value.to_numpy().astype(np.float64)
         draws.append(flat.reshape(*flat.shape[:2], -1)[:, :, ::stride])
         names += called(str(name), value)[::stride]
-    return names, np.concatenate(draws, 2)
+    together = np.concatenate(draws, 2)
+    there = np.flatnonzero(~np.isnan(together).all((0, 1)))  # an element that does not exist has no draws
+    return [names[at] for at in there.tolist()], together[:, :, there]

@@ -111,10 +111,15 @@ def _efficiency(posterior: Any) -> float:
     return float(np.nanmean(sizes)) / (every.shape[0] * every.shape[1])
 
 
+def _labelled(values: Any, dims: list[Any]) -> bool:
+    """Whether the single element has a name that is no number."""
+    return any(not np.issubdtype(np.asarray(values.coords[dim]).dtype, np.integer) for dim in dims)
+
+
 def called(name: str, values: Any) -> list[str]:
     """`mu`, or `theta[Choate]`, …: the elements of a stored variable by its coordinates."""
     dims = [dim for dim in values.dims if dim not in ("chain", "draw")]
-    if not dims:
+    if not dims or (math.prod(values.sizes[dim] for dim in dims) == 1 and not _labelled(values, dims)):
         return [name]
     labels = np.meshgrid(*(np.asarray(values.coords[dim].to_numpy(), dtype=object) for dim in dims), indexing="ij")
     return [f"{name}[{', '.join(map(str, index))}]" for index in zip(*(each.ravel() for each in labels), strict=True)]

@@ -6,14 +6,14 @@ import math
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, product
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from qvr_core.inference.axes import Axes
+from qvr_core.inference.axes import Axes, each_element
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.runs.record.files import sync_folder
 from qvr_core.runs.record.protocol import PosteriorRow
@@ -25,21 +25,30 @@ HURRIED = 500_000
 
 
 def table(draws: Mapping[str, Tensor], axes: Axes | None = None) -> Iterator[PosteriorRow]:
-    """A row per scalar of `draws`, {site: (draws, …)}, by the labels of its `axes` where they have some."""
+    """A row per scalar of `draws`, {site: (draws, …)}, by the labels of its `axes` where they have some; none for an
+    element that does not exist, all of whose draws are NaN."""
+    yield from (row for row in _rows(draws, axes) if row is not None)
+
+
+def _rows(draws: Mapping[str, Tensor], axes: Axes | None) -> Iterator[PosteriorRow | None]:
     for name, values in draws.items():
         flat = values.double().reshape(len(values), -1)
         if flat.shape[1] > TABLED:
             continue
         # numpy takes a tenth of the time of torch.quantile, which also has a largest size.
         for label, column in zip(
-            labels(name, values.shape[1:], _labels_of(axes, name)), flat.T.contiguous().numpy(), strict=True
+            labels(name, values.shape[1:], labels_of(axes, name)), flat.T.contiguous().numpy(), strict=True
         ):
+            if np.isnan(column).all():
+                yield None
+                continue
             low, median, high = np.quantile(column, (0.05, 0.5, 0.95)).tolist()
             sd = float(column.std(ddof=1)) if len(column) > 1 else math.nan
             yield PosteriorRow(name=label, mean=float(column.mean()), sd=sd, q05=low, median=median, q95=high)
 
 
-def _labels_of(axes: Axes | None, name: str) -> list[tuple[str | int, ...] | None]:
+def labels_of(axes: Axes | None, name: str) -> list[tuple[str | int, ...] | None]:
+    """What the elements along each axis of a site are called; None where they have only numbers."""
     return [axis.labels for axis in (axes or {}).get(name, ())]
 
 
@@ -55,7 +64,9 @@ def chain_table(
     r_hat = {name: value.reshape(-1) for name, value in tabled.r_hat.items()}
     ess = {name: value.reshape(-1) for name, value in tabled.ess.items()}
     for name, value in small.items():
-        for i, row in enumerate(table({name: value.flatten(0, 1)}, axes)):
+        for i, row in enumerate(_rows({name: value.flatten(0, 1)}, axes)):
+            if row is None:
+                continue
             found = {"r_hat": float(r_hat[name][i]), "ess": float(ess[name][i])} if name in diagnosed else {}
             yield row.model_copy(update=found)
 
@@ -67,13 +78,7 @@ def left_out(result: MCMCResult, sites: Collection[str]) -> list[str]:
 
 def labels(name: str, shape: tuple[int, ...], axes: Sequence[tuple[str | int, ...] | None] = ()) -> list[str]:
     """`mu`, or `theta[0]`, `theta[1]`, …, or `beta[floor]` where the axis has labels."""
-    if math.prod(shape) == 1 and not any(own is not None and len(own) == 1 for own in axes):
-        return [name]
-    known = [*axes, *[None] * len(shape)]
-    each = [
-        own if own is not None and len(own) == size else range(size) for own, size in zip(known, shape, strict=False)
-    ]
-    return [f"{name}[{', '.join(map(str, index))}]" for index in product(*each)]
+    return list(each_element(name, shape, axes))
 
 
 def write_netcdf(path: Path, data: Any) -> None:

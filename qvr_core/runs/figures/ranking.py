@@ -78,7 +78,10 @@ def ranked(found: dict[str, Loo]) -> Ranking:
     sizes = {name: len(loo.elpd) for name, loo in found.items()}
     if len(set(sizes.values())) > 1:
         words = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        return Ranking(note=f"no predictive accuracy: runs score different numbers of observations ({words})")
+        return Ranking(
+            note=f"no predictive accuracy: runs score different numbers of observations ({words}): "
+            "`[mask=…]` leaves out of one what the other does not score"
+        )
     order = sorted(found, key=lambda name: -found[name].total)
     best = found[order[0]]
     rows = [

@@ -122,11 +122,16 @@ def predictive(tree: Any) -> Iterator[Predictive]:
         groups = {one: _drawn_again(tree, f"{one}_predictive", name) for one in ("posterior", "prior")}
         if not data.size or groups["posterior"] is None:
             continue
-        edges = _edges(data, groups["posterior"])
-        bands = {one: None if drawn is None else _band(drawn, edges) for one, drawn in groups.items()}
-        shares = np.histogram(data, edges)[0] / data.size
-        low, high = float(edges[0]), float(edges[-1])
-        yield Predictive(name=str(name), low=low, high=high, observed=tuple(shares.tolist()), **bands)
+        yield shares_of(str(name), data, groups["posterior"], groups["prior"])
+
+
+def shares_of(name: str, data: Draws, drawn: Draws, prior: Draws | None = None) -> Predictive:
+    """Data, none where none are known, and what is drawn of them, (draws, elements), in common bins."""
+    edges = _edges(data if data.size else drawn[np.isfinite(drawn)], drawn)
+    shares = tuple((np.histogram(data, edges)[0] / data.size).tolist()) if data.size else ()
+    before = None if prior is None else _band(prior, edges)
+    low, high = float(edges[0]), float(edges[-1])
+    return Predictive(name=name, low=low, high=high, observed=shares, posterior=_band(drawn, edges), prior=before)
 
 
 def _drawn_again(tree: Any, group: str, name: str) -> Draws | None:
@@ -162,11 +167,13 @@ def _band(drawn: Draws, edges: Draws) -> Band:
 
 
 def _site(name: str, value: Any, prior: Any, room: int, *, chained: bool) -> SiteSummary:
-    flat = _flat(value.to_numpy())
-    size = flat.shape[2]
+    every = _flat(value.to_numpy())
+    there = np.flatnonzero(~np.isnan(every).all((0, 1)))  # an element that does not exist has no draws
+    flat, size = every[:, :, there], len(there)
     if not size:
         return SiteSummary(name=name, size=0, elements=())
-    names = called(name, value)
+    called_all = called(name, value)
+    names = [called_all[at] for at in there.tolist()]
     means, spreads = flat.mean((0, 1)), flat.std((0, 1), ddof=1 if flat[:, :, 0].size > 1 else 0)
     looked = np.unique(np.r_[: min(room, size), : size : -(-size // LOOKED_AT)])
     r_hat, ess = np.full(size, np.nan), np.full(size, np.nan)
@@ -174,7 +181,7 @@ def _site(name: str, value: Any, prior: Any, room: int, *, chained: bool) -> Sit
         ess[looked] = statistic("ess", "bulk", flat[:, :, looked])
         if flat.shape[0] > 1:
             r_hat[looked] = statistic("rhat", "rank", flat[:, :, looked])
-    before = None if prior is None else _flat(prior).reshape(-1, size)
+    before = None if prior is None else _flat(prior).reshape(-1, every.shape[2])[:, there]
     elements = tuple(
         Element(
             name=names[at],

@@ -41,12 +41,13 @@ def sample(
     team: Team,
     *,
     ended: Callable[[], bool],
-    watch: Callable[[int, int, Progress], None],
+    watch: Callable[[int, Sequence[Sequence[int]], Progress], None],
     checkpoints: ChainCheckpoints,
 ) -> MCMCResult | None:
     """The chains of all processes, on each of them; None where there is no draw at all.
 
-    `watch(group, groups, progress)` sees the transitions of this process.  Chains that `checkpoints` knows go on.
+    `watch(place, groups, progress)` sees the transitions of this process, those of the chains `groups[place]`.  Chains
+    that `checkpoints` knows go on.
     """
     choice = chains.choice or chains.choose(potential)
     seeds = chains.seeds()
@@ -64,7 +65,7 @@ def sample(
                 chains.chains_of(
                     interruptible,
                     [seeds[number] for number in group],
-                    lambda now, place=place: watch(place, len(groups), now),
+                    lambda now, place=place: watch(place, groups, now),
                     ended,
                     checkpoints.keeper(place, group),
                 )

@@ -88,9 +88,9 @@ def _some_draws(
     else:
         asked = (condition(observations), guide.propose(count), densities(False), by_rows(count))
         run = model.run(None, *asked, *after)
-    found = {name: run.sites[name].value for name, site in model.sites.items() if not site.info.observed}
+    found = {name: run.sites[name].reported for name, site in model.sites.items() if not site.info.observed}
     found |= {name: run.sites[name].imputed for name in model.missing(observations)}
-    later = {**{name: site.value for name, site in run.sites.items()}, **run.kept}
+    later = {**{name: site.reported for name, site in run.sites.items()}, **run.kept}
     predicted = {name: later[name] for name in model.predicted if name in later}
     return _by_draw(found, count), _by_draw(predicted, count), weights
 

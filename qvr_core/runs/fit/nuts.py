@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -27,6 +27,7 @@ from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints, Saved
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.eta import eta
 from qvr_core.runs.fit.preparing import told_if_long
+from qvr_core.runs.fit.shown_draws import ShownDraws
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
@@ -39,7 +40,7 @@ Emit = Callable[[Event], None]
 class Watched:
     """What the chains of this process have done so far, told as it happens; and whether they shall end."""
 
-    def __init__(self, prepared: Prepared, stop: Stop, emit: Emit) -> None:
+    def __init__(self, prepared: Prepared, shown: ShownDraws, stop: Stop, emit: Emit) -> None:
         # Loading them takes a second, which a cancelled run may not have: it is over before there are draws to lose.
         self._writers = threading.Thread(target=_load_writers, daemon=True)
         self._writers.start()
@@ -50,6 +51,7 @@ class Watched:
         self._before = 0.0
         self._acceptance = 0.0
         self._diverged = 0
+        self.shown = shown
         self.done = 0
 
     def go_on(self, saved: Saved) -> None:
@@ -74,10 +76,10 @@ class Watched:
         """Whether the run was asked to end, or its time is over."""
         return self._stop.cancelled.is_set() or self.late
 
-    def transition(self, group: int, groups: int, now: Transition) -> None:
+    def transition(self, place: int, groups: Sequence[Sequence[int]], now: Transition) -> None:
         """One transition of the chains of a group."""
-        self.done = done = group * now.total + now.draw + 1
-        total = groups * now.total
+        self.done = done = place * now.total + now.draw + 1
+        total = len(groups) * now.total
         if not now.warmup:
             self._writers.join()
             self._diverged += int(now.diverging.sum())
@@ -91,13 +93,15 @@ class Watched:
                 step_time=seconds / done,
                 eta=eta(seconds, done, total),
                 phase="warmup" if now.warmup else "sampling",
-                chain=group if groups > 1 else None,
+                chain=place if len(groups) > 1 else None,
                 acceptance=self._acceptance,
                 divergences=self._diverged,
                 tree_depth=int(now.depth.max()),
                 step_size=float(now.step_size.mean()),
             )
         )
+        if not now.warmup:
+            self.shown.take(groups[place], now)
 
 
 def _load_writers() -> None:
@@ -125,7 +129,8 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
         choice = chosen_engine(asked, emit)
         own = {id(kept): kept for number, kept in saved.chains.items() if number in chains.own(team, config.chains)}
         at = sum(kept.state.draw for kept in own.values())
-        begun = begun.model_copy(update={"engine": choice.engine, "resumed_from": at or None})
+        why = "as the chains began" if saved.engine else choice.why
+        begun = begun.model_copy(update={"engine": choice.engine, "engine_why": why, "resumed_from": at or None})
     finally:
         # whatever ends the run here, it has begun
         emit(begun)
@@ -137,7 +142,9 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
             f"there is nothing for {team.size} processes to share: the run has {config.chains} chains",
             fixes=(f"Use at most {config.chains} processes", f"Set chains = {team.size}"),
         )
-    watched = Watched(prepared, stop, emit)
+    axes = axes_of(prepared.model, asked.given.observations)
+    shown = ShownDraws(asked.potential, prepared.model.sites, axes, config.warmup, config.samples, emit)
+    watched = Watched(prepared, shown, stop, emit)
     if prepared.job.resume:
         go_on(saved, asked, choice, emit)
         watched.go_on(saved)
@@ -145,6 +152,8 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
     found = chains.sample(
         asked.chains, asked.potential, team, ended=watched.ended, watch=watched.transition, checkpoints=kept
     )
+    if not stop.cancelled.is_set():
+        shown.flush()
     result = found and replace(found, given=asked.given)
     cancelled, late = stop.cancelled.is_set(), watched.late
     if result is None:

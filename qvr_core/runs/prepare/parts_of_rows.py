@@ -108,7 +108,7 @@ class _Sized:
         if self.name in known:
             known[self.name] = KnownSet(count)
         else:
-            pattern = rf"^(object\s+{self.name}\s*:\s*FinSet\s+)\d+\b"
+            pattern = rf"^(object\s+{re.escape(self.name)}\s*:\s*FinSet\s+)\d+\b"
             text, found = re.subn(pattern, rf"\g<1>{count}", job.text, flags=re.M)
             if not found:
                 message = f"batch_size takes a part of the rows, and `{self.name}` has elements of its own"

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from qvr_core.analysis import Snapshot, analyse
+from qvr_core.analysis import Snapshot
 from qvr_core.data import pairs
 from qvr_core.data import text as texts
 from qvr_core.data.binding import bind
@@ -28,6 +28,7 @@ from qvr_core.runs.prepare.runnable import built, chosen
 from qvr_core.runs.record.config import UNITS, RunConfig
 from qvr_core.runs.record.data_files import path_of
 from qvr_core.runs.record.files import read_json, write_json
+from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Baselines, Job
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runtime.programs.handlers import condition, densities
@@ -234,7 +235,7 @@ def _check_parts(program: Program, needs: Needs) -> None:
 
 def sized(job: Job, known: Mapping[str, KnownSet]) -> Snapshot:
     """The program's text with the elements of its open sets.  Raises `Refused` where an error shows only then."""
-    snapshot = analyse(job.text, known)
+    snapshot = analysed(job, known)
     wrong = next((found for found in snapshot.diagnostics() if found.severity is Severity.ERROR), None)
     if wrong is not None:
         sizes = ", ".join(f"`{name}` has {found.size}" for name, found in known.items())

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from qvr_core import dsl
 from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.record.program import analysed, library_of
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.settings import main_program
 from qvr_core.runtime.build.export import one_step
 from qvr_core.runtime.build.templates import call_of, instance_of
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem
-from qvr_core.semantics.file.open_sets import KnownSet
+from qvr_core.semantics.file.open_sets import KnownSet, told_of
 from qvr_core.semantics.types.model import Arrow, Model, Program, Sort
 
 Parameters = Mapping[str, float | str]
@@ -24,16 +25,16 @@ def chosen(job: Job, model: Model, known: Known = None) -> Program:
     name = job.program or main_program(model)
     if name is None:
         raise Refused("no-program", _nothing(model))
-    program, parameters = model.programs.get(name), job.config.param
+    program, parameters = model.own_programs.get(name), job.config.param
     if program is not None and program.template:
-        return _instance(job.text, program, parameters, known)
+        return _instance(job, program, parameters, known)
     if parameters:
         raise Refused("template", f"`{name}` takes no parameters: leave out param {', '.join(parameters)}", site=name)
     if program is not None:
         return program
     arrow = arrow_of(name, model)
     if arrow is None:
-        programs = ", ".join(f"`{one}`" for one in model.programs) or "none"
+        programs = ", ".join(f"`{one}`" for one in model.own_programs) or "none"
         raise Refused("no-program", f"`{name}` is not a program of this file; its programs are {programs}")
     _check_observable(name, arrow)
     return one_step(name, arrow, observed=True)
@@ -41,14 +42,16 @@ def chosen(job: Job, model: Model, known: Known = None) -> Program:
 
 def built(job: Job, known: Known = None) -> ProgramModule:
     """The module of what `chosen` gives, with parameters drawn now; `known` are the open sets that the data tell."""
-    loaded = dsl.loads(job.text, known=known)
+    loaded = dsl.loads(job.text, known=known, location=job.location, library=library_of(job))
     name = job.program or main_program(loaded.model)
     assert name is not None
     if name in loaded.templates:
-        instance = loaded.templates[name](**dict(job.config.param)).morphism
-        assert isinstance(instance, ProgramModule)
-        return instance
-    return loaded.programs[name] if name in loaded.programs else loaded.observed(name)
+        made = loaded.templates[name](**dict(job.config.param)).morphism
+        assert isinstance(made, ProgramModule)
+    else:
+        made = loaded.programs[name] if name in loaded.programs else loaded.observed(name)
+    made.origin = (job.text, job.imports, name, dict(job.config.param), job.config.precision, told_of(known))
+    return made
 
 
 def arrow_of(name: str, model: Model) -> Arrow | None:
@@ -66,7 +69,7 @@ def _nothing(model: Model) -> str:
     return "this file declares no program: there is nothing to fit"
 
 
-def _instance(text: str, program: Program, parameters: Parameters, known: Known) -> Program:
+def _instance(job: Job, program: Program, parameters: Parameters, known: Known) -> Program:
     wanted = [parameter.written for parameter in program.template]
     names = [parameter.name for parameter in program.template]
     missing = [one.name for one in program.template if one.name not in parameters and one.default is None]
@@ -75,7 +78,7 @@ def _instance(text: str, program: Program, parameters: Parameters, known: Known)
         message = f"`{program.name}` is a template of {', '.join(wanted)}: {', '.join(missing)} must be given"
         raise Refused("template", message, site=program.name, fixes=(f"Run it with {given}", "Export an instance"))
     try:
-        return instance_of(text, call_of(program.name, parameters), known).program
+        return instance_of(analysed(job), call_of(program.name, parameters), known).program
     except InputProblem as problem:
         raise Refused("template", str(problem), site=program.name) from problem
 

@@ -14,8 +14,9 @@ from qvr_core.analysis import Snapshot
 from qvr_core.data.binding import RowsOf, Whole, tensor_of
 from qvr_core.data.frames import of_columns
 from qvr_core.data.json_files import read_json
-from qvr_core.data.needs import Need, Needs, needs_of, open_sets
+from qvr_core.data.needs import Need, Needs, names_of, needs_of, open_sets
 from qvr_core.data.problems import DataProblem
+from qvr_core.data.sets_used import sets_used
 from qvr_core.data.tables import Columns, read_columns, read_head
 from qvr_core.data.typed.order import check_ascending, sorted_sets
 from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
@@ -74,10 +75,13 @@ def told(job: Job, needs: Needs, program: Program, snapshot: Snapshot, data: Typ
     opened = open_sets(snapshot.model)
     if not opened:
         return {}
-    if job.config.source == "synthetic" and not data.sources.named:
+    if data.sources.main is None and not data.sources.named:
         rows = {factor.strip() for factor in program.declared_domain.written.split("*")}
         return {name: KnownSet(job.config.rows if name in rows else SYNTHETIC_ELEMENTS) for name in opened}
     found = known_sets(needs.all, data.sources)
+    used = sets_used(program, snapshot.model)
+    # what only other programs of the file speak of may have any size
+    found |= {name: KnownSet(1) for name in opened if name not in found and name not in used}
     missing = [name for name in opened if name not in found]
     if missing:
         raise DataProblem(
@@ -110,7 +114,7 @@ def bound(job: Job, needs: Needs, data: TypedData) -> RowsOf | Whole:
         if found != rows:
             raise DataProblem(
                 f"there are {found} rows, and {rows} for `{needs.inputs[0].name}`",
-                path=_shown(path_of(job)),
+                path="the data" if data.sources.main is None else data.sources.main.path,
                 site=need.name,
                 remedy="Every input and observed site needs one entry per row",
             )
@@ -154,7 +158,7 @@ def description(data: TypedData, known: Mapping[str, KnownSet], needs: Needs, pr
         else f"{one.path}: {len(one.arrays):,} array{'' if len(one.arrays) == 1 else 's'}"
         for one in files
     ]  # fmt: skip
-    sets = ", ".join(f"{name} {found.size:,}" for name, found in known.items())
+    sets = ", ".join(f"{name} {found.size:,}" for name, found in known.items() if name in names_of(needs))
     moved = sorted_sets(needs.all, data.sources, shifted_sets(program))
     parts[-1:] = [f"{parts[-1]} ({sets})" if sets else parts[-1]] if parts else []
     return "; ".join([*parts, *(f"rows of {path} sorted by {name}" for name, path in moved.items())])

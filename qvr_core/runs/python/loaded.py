@@ -11,19 +11,25 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from qvr_core.analysis import Analyzer
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.fit.nuts import asked_of
 from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.record.files import DamagedFile
+from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.settings import find_settings
 from qvr_core.runs.record.store import RunDirectory, RunStore
+from qvr_core.runs.record.summary import Element, read_summary
 from qvr_core.runs.worker import prediction
+from qvr_core.runs.worker.new_data import new_data
 from qvr_core.runs.worker.sampling import restored
 from qvr_core.runtime.programs.program import ProgramModule
 
+MOST_ROWS = 20
+"""Numbers of the posterior in a repr."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class LoadedRun:
     """What a run has left.
 
@@ -54,15 +60,38 @@ class LoadedRun:
         named = {str(name): torch.from_numpy(draws.to_numpy()).flatten(0, 1) for name, draws in stored.items()}
         return prediction.latents_of(named, Given(self.model, self.x, self.observations))
 
-    def draw(self, count: int = 200, *, data: str | Path | None = None, seed: int = 0) -> dict[str, Tensor]:
+    def draw(self, count: int = 200, *, data: Any = None, seed: int = 0) -> dict[str, Tensor]:
         """What `qvr sample` draws: observed and predicted steps, (count, …) by name, on the run's own data or on new
-        rows, `csv:new.csv`.  Raises `Refused`, `DataProblem`, `RuntimeProblem`."""
-        source = None if data is None else str(data)
-        return prediction.from_posterior(self.directory, count, seed, source, str(Path.cwd())).values
+        rows.
+
+        These are files, `csv:new.csv`, several as `["csv:new.csv", "County=csv:more.csv"]`; or what `load(…, data=)`
+        takes: a frame (polars or pandas), an xarray.Dataset, or a mapping from names to arrays, series and frames.
+        Raises `Refused`, `DataProblem`, `RuntimeProblem`.
+        """
+        return prediction.from_posterior(self.directory, count, seed, new_data(data, str(Path.cwd()))).values
 
     def __repr__(self) -> str:
         run = self.directory
-        return f"LoadedRun({run.run_id}: {run.job().config.algorithm}, {run.status()})"
+        head = f"LoadedRun({run.run_id}: {run.job().config.algorithm}, {run.status()})"
+        try:
+            summary = read_summary(run)
+        except (DamagedFile, OSError):
+            return head
+        if summary is None:
+            return head
+        numbers = [number for site in summary.sites for number in site.elements]
+        count = sum(site.size for site in summary.sites)
+        rows = [_row(number) for number in numbers[:MOST_ROWS]]
+        more = [f"  and {count - len(rows):,} more numbers"] if count > len(rows) else []
+        return "\n".join([f"{head}: {summary.chains} chains of {summary.draws} draws", *rows, *more])
+
+
+def _row(number: Element) -> str:
+    """A number of the posterior on a line of its own."""
+    if number.mean is None or number.sd is None:
+        return f"  {number.name}"
+    r_hat = "" if number.r_hat is None else f"   R-hat {number.r_hat:.2f}"
+    return f"  {number.name:<16} {number.mean:.4g} ± {number.sd:.2g}{r_hat}"
 
 
 def load_run(run: str = "last", folder: str | Path | None = None) -> LoadedRun:
@@ -80,5 +109,5 @@ def load_run(run: str = "last", folder: str | Path | None = None) -> LoadedRun:
         x, observations = fit.prepared.move(fit.prepared.train.batch(torch.arange(fit.prepared.train.rows)))
         fit.model.eval()
         return LoadedRun(found, fit.model, fit.guide, x, observations)
-    given = asked_of(prepare(job, Analyzer(job.text).snapshot())).given
+    given = asked_of(prepare(job, analysed(job))).given
     return LoadedRun(found, given.model, None, given.x, given.observations)

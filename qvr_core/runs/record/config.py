@@ -104,8 +104,8 @@ class RunConfig(BaseModel):
     engine: Literal["auto", "compiled", "replay", "plain"] = Field(
         default="auto",
         description="What evaluates the density: machine code (`compiled`), recorded operations (`replay`), or the "
-        "program itself (`plain`). `auto` compiles for 500 draws a chain or 1,000 optimiser steps and more, where the "
-        "program allows.",
+        "program itself (`plain`). `auto` compiles for 500 draws a chain (fewer of a large program) or 1,000 optimiser "
+        "steps and more, where the program allows.",
     )
     init: Literal["random", "pathfinder"] = Field(
         default="random",

@@ -130,26 +130,33 @@ def check_data(
 def looked_at(snapshot: Snapshot, program: str, config: RunConfig, base: Path, other: Read | None = None) -> DataCheck:
     """As `check_data`, with what the files hold of each name."""
     model = snapshot.model.programs.get(program)
-    files = {**{name: _split(table) for name, table in config.tables.items()}, "": (config.source, config.data_path)}
-    if model is None or model.template or all(kind not in TABLES for kind, _ in files.values()):
+    if model is None or model.template or not files_of(config, base):
         return DataCheck()
     needs = needs_of(model)
+    try:
+        sources = read_sources(config, base, other)
+    except DataProblem as problem:
+        return DataCheck([DataFinding(problem, model.origin)])
+    if sources is None:
+        return DataCheck()
+    told = [_finding(problem, needs, model.origin) for problem in data_problems(needs, sources)]
+    return DataCheck(told, summaries(needs.all, sources))
+
+
+def read_sources(config: RunConfig, base: Path, other: Read | None = None) -> Sources | None:
+    """The tables that settings name, their first rows; None where nothing here reads one.  Raises `DataProblem`."""
+    files = {**{name: _split(table) for name, table in config.tables.items()}, "": (config.source, config.data_path)}
     found: dict[str, Source] = {}
     for name, (kind, path) in files.items():
         if kind not in TABLES:
             continue
         shown = _shown(base / path)
-        try:
-            first = int(config.one_based is not False) if kind == "json" else int(bool(config.one_based))
-            source = plain_reader(shown, kind, first) or (other(shown, kind) if other is not None else None)
-        except DataProblem as problem:
-            return DataCheck([DataFinding(problem, model.origin)])
+        first = int(config.one_based is not False) if kind == "json" else int(bool(config.one_based))
+        source = plain_reader(shown, kind, first) or (other(shown, kind) if other is not None else None)
         if source is None:
-            return DataCheck()
+            return None
         found[name] = source
-    sources = Sources(found.pop("", None), found, config.columns, int(bool(config.one_based)))
-    told = [_finding(problem, needs, model.origin) for problem in data_problems(needs, sources)]
-    return DataCheck(told, summaries(needs.all, sources))
+    return Sources(found.pop("", None), found, config.columns, int(bool(config.one_based)))
 
 
 def columns_named(config: RunConfig, base: Path) -> dict[str, str]:

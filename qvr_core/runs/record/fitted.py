@@ -10,8 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from qvr_core.analysis import LocatedDiagnostic, LocatedFix, Snapshot, TextEdit, analyse
+from qvr_core.analysis import LocatedDiagnostic, LocatedFix, Snapshot, TextEdit
 from qvr_core.runs.record.files import DamagedFile
+from qvr_core.runs.record.program import analysed, imports_of
 from qvr_core.runs.record.protocol import Cancelled, Check, Finished
 from qvr_core.runs.record.store import RunDirectory, RunStore
 from qvr_core.runs.record.summary import SiteSummary, read_summary
@@ -75,7 +76,8 @@ def fitted(run: RunDirectory, program: str, ending: Finished | Cancelled, now: S
     job = run.job()
     if len(job.text) > MOST_TEXT:
         return None
-    snapshot = now if "\n".join(now.lines) == "\n".join(job.text.splitlines()) else analyse(job.text)
+    unchanged = "\n".join(now.lines) == "\n".join(job.text.splitlines()) and imports_of(now) == job.imports
+    snapshot = now if unchanged else analysed(job)
     summary = read_summary(run)
     checks = ending.checks if isinstance(ending, Finished) else ()
     return Fitted(

@@ -49,6 +49,10 @@ class Job(Frozen):
     """The run directory, absolute."""
     path: str
     text: str
+    location: str = ""
+    """Where the text stands for its imports (`semantics.modules.paths`)."""
+    imports: dict[str, str] = Field(default_factory=dict[str, str])
+    """The texts of all files that it imports, by their locations."""
     program: str | None = None
     """Which program of the file; None: the first export."""
     config: RunConfig
@@ -78,6 +82,10 @@ class Baselines(Frozen):
     bigram: float
 
 
+ENGINES = {"compiled": "as machine code", "replay": "on recorded operations", "plain": "step by step"}
+"""How a run goes, by what evaluates its density."""
+
+
 class Started(Frozen):
     """The program is built and the data is read; the first step comes next."""
 
@@ -93,6 +101,8 @@ class Started(Frozen):
     """Those of the guide, where a fit has one."""
     engine: Literal["compiled", "replay", "plain"] | None = None
     """What evaluates the density of chains: machine code, recorded operations, or the program itself."""
+    engine_why: str | None = None
+    """Why it is this one, in words."""
     steps: int
     """Optimiser steps, or draws of each chain with its warm-up."""
     data: str
@@ -109,7 +119,10 @@ class Started(Frozen):
 
     def where(self) -> str:
         """What the run runs on, in words."""
-        return f"{self.device}, as machine code" if self.engine == "compiled" else self.device
+        why = f" ({self.engine_why})" if self.engine_why else ""
+        if self.engine is None or (self.engine != "compiled" and not why):
+            return self.device
+        return f"{self.device}, {ENGINES[self.engine]}{why}"
 
 
 class Progress(Frozen):
@@ -136,6 +149,27 @@ class Progress(Frozen):
     divergences: int | None = None
     tree_depth: int | None = None
     step_size: float | None = None
+
+
+class ChainSoFar(Frozen):
+    """Some draws of one chain: their numbers, the places in `draws` of those at which it diverged, and the values of
+    each of `names` at them."""
+
+    chain: int
+    draws: tuple[int, ...]
+    diverging: tuple[int, ...] = ()
+    values: tuple[tuple[float | None, ...], ...]
+
+
+class Draws(Frozen):
+    """A few draws of running chains, for those who watch: thinned, of some numbers (`names`, the same in each event of
+    a run), at most two events a second.  All draws are in `posterior.nc` at the end."""
+
+    event: Literal["draws"] = "draws"
+    names: tuple[str, ...]
+    total: int
+    """Draws that each chain is to make."""
+    chains: tuple[ChainSoFar, ...]
 
 
 class Message(Frozen):
@@ -299,7 +333,17 @@ class Crashed(Frozen):
 
 
 Event = (
-    Started | Progress | Message | HeldOut | Accuracies | CheckpointWritten | Finished | Cancelled | Failed | Crashed
+    Started
+    | Progress
+    | Draws
+    | Message
+    | HeldOut
+    | Accuracies
+    | CheckpointWritten
+    | Finished
+    | Cancelled
+    | Failed
+    | Crashed
 )
 ENDINGS = (Finished, Cancelled, Failed, Crashed)
 

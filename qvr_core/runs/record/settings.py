@@ -7,7 +7,7 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -53,13 +53,27 @@ class UsageProblem(Exception):
     """A flag that cannot be; the message says which and what is expected."""
 
 
+def data_flags(given: Sequence[str]) -> tuple[str | None, dict[str, str]]:
+    """What several `--data` say: the main source, and {set or data name: source} of further files.  Raises
+    `UsageProblem` for two main ones."""
+    named = [value for value in given if re.match(r"[A-Za-z_]\w*=", value)]
+    plain = [value for value in given if value not in named]
+    if len(plain) > 1:
+        raise UsageProblem(
+            f"there are {len(plain)} main sources of data: name the set or the data name that each further one holds, "
+            f"as in `--data County={plain[1]}`"
+        )
+    pairs = (value.partition("=") for value in named)
+    return plain[0] if plain else None, {name: source for name, _, source in pairs}
+
+
 def main_program(model: Model) -> str | None:
     """What is run where nothing is named: the first exported program, else the last one that is no template, else the
     last template, else the first exported arrow, else the last let."""
     exported = [export.name for export in model.exports]
-    declared = [name for name in model.order if name in model.programs]
+    declared = [name for name in model.order if name in model.own_programs]
     whole = [name for name in declared if not model.programs[name].template]
-    lets = [name for name in model.order if name in model.lets]
+    lets = [name for name in model.order if name in model.lets and name not in model.imported]
     programs = [name for name in exported if name in model.programs]
     found = (*programs[:1], *whole[-1:], *declared[-1:], *exported[:1], *lets[-1:])
     return next(iter(found), None)

@@ -2,6 +2,7 @@
 
     job.json           what was asked: configuration, program name, paths
     program.qvr        the program's text as it was run
+    imports.json       the texts of the files that it imports, by their locations
     environment.json   versions, git state, the hash of the program's text
     process.json       the worker's pid and start time, to tell a running run from a crashed one
     lock               held by the process that works on the run, see `lock.py`
@@ -24,7 +25,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -41,6 +42,7 @@ from qvr_core.runs.record.files import (
     write_bytes,
     write_json,
 )
+from qvr_core.runs.record.imports import digest_of, read_imports, write_imports
 from qvr_core.runs.record.lock import Lock
 from qvr_core.runs.record.protocol import Event, Failed, Finished, Job, Progress, Started, parse_event
 
@@ -102,13 +104,17 @@ class RunDirectory:
         if digest(raw) != content.pop("program_sha256", None):
             raise DamagedFile(f"{self.path / 'program.qvr'} is damaged: it is not the program that was run")
         text = raw.decode("utf-8", "surrogatepass")
-        return Job.model_validate({**content, "text": text, "directory": str(self.path)})
+        imports = read_imports(self.path, content.pop("imports_sha256", None))
+        return Job.model_validate({**content, "text": text, "imports": imports, "directory": str(self.path)})
 
     def ask(self, job: Job) -> None:
         """Write what is asked: the settings of a new run, or those that a resumed one goes on with."""
-        asked = job.model_dump(mode="json", exclude={"text", "directory", "parent", "resume", "changed_data"})
-        raw = job.text.encode("utf-8", "surrogatepass")
-        write_json(self.path / "job.json", {**asked, "program_sha256": digest(raw)})
+        left_out = {"text", "imports", "directory", "parent", "resume", "changed_data"}
+        asked = job.model_dump(mode="json", exclude=left_out)
+        asked["program_sha256"] = digest(job.text.encode("utf-8", "surrogatepass"))
+        if job.imports:
+            asked["imports_sha256"] = digest_of(job.imports)
+        write_json(self.path / "job.json", asked)
 
     def subject(self) -> tuple[Path, str | None]:
         """The file that was run, absolute, and its program (None where it is not known yet).  Raises `DamagedFile`,
@@ -232,9 +238,19 @@ class RunStore:
         self.folder = root / ".qvr" / "runs"
 
     def create(
-        self, *, path: str, text: str, program: str | None, config: RunConfig, base: str, parent: int | None = None
+        self,
+        *,
+        path: str,
+        text: str,
+        program: str | None,
+        config: RunConfig,
+        base: str,
+        parent: int | None = None,
+        location: str = "",
+        imports: Mapping[str, str] | None = None,
     ) -> Job:
-        """Make a run directory and the job that describes it.  `parent` is the process the worker must not outlive."""
+        """Make a run directory and the job that describes it.  `parent` is the process the worker must not outlive;
+        `imports` are the texts of all files that the text, at its `location`, imports."""
         self.folder.mkdir(parents=True, exist_ok=True)
         ignore = self.folder.parent / ".gitignore"
         if not ignore.exists():
@@ -246,12 +262,15 @@ class RunStore:
             directory=str(directory.resolve()),
             path=path,
             text=text,
+            location=location,
+            imports=dict(imports or {}),
             program=program,
             config=config,
             base=base,
             parent=parent,
         )
         write_bytes(directory / "program.qvr", text.encode("utf-8", "surrogatepass"))
+        write_imports(directory, job.imports)
         RunDirectory(directory).ask(job)
         return job
 

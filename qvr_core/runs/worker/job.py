@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from qvr_core.analysis import Analyzer, Snapshot
+from qvr_core.analysis import Snapshot
 from qvr_core.runs.fit.distributed import Team, broken, join
 from qvr_core.runs.fit.nuts import fit_nuts
 from qvr_core.runs.fit.preparing import chosen_steps
@@ -21,6 +21,7 @@ from qvr_core.runs.prepare.runnable import chosen
 from qvr_core.runs.record.data_files import changes, note, noted, stats
 from qvr_core.runs.record.files import DamagedFile, write_json
 from qvr_core.runs.record.lock import Held, Lock
+from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Event, Job, Message, Started
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runs.worker.emitter import Emitter
@@ -36,7 +37,7 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
     directory = RunDirectory.of(job)
     team = join(job.config.device)
     emit = Emitter(directory, send).emit if team.leads else ignore
-    snapshot = Analyzer(job.text).snapshot()
+    snapshot = analysed(job)
     prepared: Prepared | None = None
     before: Event | None = None
     lock: Lock | None = None

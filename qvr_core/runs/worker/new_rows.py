@@ -39,7 +39,8 @@ class NewRows:
         observed = tuple(
             need
             for need in self.needs.observed
-            if (need.missing not in ("", "drop") and self._held(need)) or (need.name in given and self._filled(need))
+            if (need.missing not in ("", "drop", "lengths") and self._held(need))
+            or (need.name in given and self._filled(need))
         )
         data = tuple(need for need in self.needs.data if need.name in read or not _counts(need) or self._held(need))
         return replace(self.needs, observed=observed, data=data)

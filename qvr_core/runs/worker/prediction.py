@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
-from pydantic import ValidationError
 from torch import Tensor
 
 from qvr_core import inference
-from qvr_core.analysis import Analyzer, analyse
 from qvr_core.data.binding import RowsOf, Whole, bind
 from qvr_core.data.frames import of_columns
 from qvr_core.data.needs import Needs, needs_of, open_sets
-from qvr_core.data.tables import read_columns
 from qvr_core.data.typed.sources import Sources
-from qvr_core.inference.axes import Axes, axes_of, observed_axes
+from qvr_core.inference.axes import Axes, axes_of
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.checkpoint import newest, restore_module
@@ -27,13 +24,15 @@ from qvr_core.runs.figures.curvature import approximated
 from qvr_core.runs.fit.nuts import asked_of
 from qvr_core.runs.prepare import typed as typed_data
 from qvr_core.runs.prepare.failures import Refused
-from qvr_core.runs.prepare.prepare import data_path, prepare, sized
+from qvr_core.runs.prepare.prepare import prepare, sized
 from qvr_core.runs.prepare.runnable import built, chosen
-from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.store import RunDirectory
+from qvr_core.runs.worker.new_data import NewData
 from qvr_core.runs.worker.new_rows import NewRows
 from qvr_core.runs.worker.sampling import predictive, restored
+from qvr_core.runtime.programs.labelled.axes import site_axes, state_axes
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.model import LetModel, ObserveModel
@@ -46,39 +45,46 @@ ENOUGH = 3
 @dataclass(frozen=True)
 class Drawn:
     """{name: (draws, …)}, or (draws, rows, …) of a program that reads its rows; what their axes are called, and what is
-    to be said of them."""
+    to be said of them.  `observed` are the data of observed steps, as far as they are known."""
 
     values: dict[str, Tensor]
     axes: Axes
     notes: tuple[str, ...] = ()
+    observed: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+    steps: tuple[str, ...] = ()
+    """The observed steps that were drawn."""
 
 
 def from_prior(job: Job, draws: int, seed: int) -> Drawn:
     """Latents, kept lets, observed and predicted steps by the prior alone, on a run's data.  Raises `Refused`,
     `DataProblem`, `RuntimeProblem`."""
-    prepared = prepare(job, Analyzer(job.text).snapshot())
+    prepared = prepare(job, analysed(job))
     if any(True for _ in prepared.model.parameters()):
         message = f"`{prepared.program.name}` has parameters that are fitted, so its prior says nothing of its data"
         raise Refused("no-prior", message, fixes=("Draw from a fit: leave --prior out", "Put priors on its weights"))
     x, observations = prepared.move(prepared.train.batch(torch.arange(prepared.train.rows)))
-    latents, later = Given(prepared.model, x, observations).prior(draws, seed)
-    return Drawn({**latents, **later}, _axes(prepared.model, observations))
+    given = Given(prepared.model, x, observations)
+    latents, later = given.prior(draws, seed)
+    known = {} if job.config.source == "synthetic" else given.observed_data()
+    return Drawn({**latents, **later}, _axes(prepared.model, observations), (), known, _steps(given, later))
 
 
-def from_posterior(run: RunDirectory, draws: int, seed: int, data: str | None, base: str) -> Drawn:
-    """Observed and predicted steps given draws of the latents that a run has stored; on the run's data, or on new rows
-    from a source such as `csv:new.csv`, whose path starts at `base`."""
+def from_posterior(run: RunDirectory, draws: int, seed: int, data: NewData | None = None) -> Drawn:
+    """Observed and predicted steps given draws of the latents that a run has stored; on the run's data, or on new
+    rows.  Raises `Refused`, `DataProblem`, `RuntimeProblem`."""
     if not run.posterior.exists():
-        return _from_guide(run, draws, seed, data, base)
+        return _from_guide(run, draws, seed, data)
     posterior = _Posterior.of(run, draws)
     if data is None:
         given = _own(run)
         samples = posterior.samples(given)
-        values = {**posterior.stored, **given.replicates(samples, seed), **given.predictions(samples)}
-        return Drawn(values, _axes(given.program, given.observations), posterior.notes)
+        hidden, _ = given.hidden_states(samples, seed)
+        values = {**posterior.stored, **given.replicates(samples, seed), **given.predictions(samples), **hidden}
+        axes = {**_axes(given.program, given.observations), **state_axes(given.program.program)}
+        return Drawn(values, axes, posterior.notes, given.observed_data(), _steps(given, values))
     if posterior.double:
         torch.set_default_dtype(torch.float64)
-    new = _on_new_rows(with_data(run.job(), data, base), posterior)
+    new = _on_new_rows(run.job(), data, posterior)
     given = new.given
     if run.job().config.algorithm == "svi":
         found, damaged = newest(run.checkpoints)
@@ -92,24 +98,21 @@ def from_posterior(run: RunDirectory, draws: int, seed: int, data: str | None, b
         samples = {name: value for name, value in samples.items() if name in parameters}
     samples = _extended(given, samples, posterior, new.grown, seed)
     values = {**given.of_new_rows(samples, seed), **given.predictions(samples)}
-    return Drawn(values, _axes(given.program, given.observations), (*posterior.notes, *new.notes))
+    axes, notes = _axes(given.program, given.observations), (*posterior.notes, *new.notes)
+    return Drawn(values, axes, notes, given.observed_data(), _steps(given, values))
 
 
-def with_data(job: Job, data: str, base: str) -> Job:
-    """A job that reads another source, whose path starts at `base`.  Raises `Refused` where it is none."""
-    try:
-        config = job.config.model_copy(update={"data": RunConfig(data=data).data, "batch_size": None})
-    except ValidationError as problem:
-        raise Refused("data", f"--data: {problem.errors()[0]['msg'].removeprefix('Value error, ')}") from None
-    return job.model_copy(update={"config": config, "base": base})
+def _steps(given: Given, values: Collection[str]) -> tuple[str, ...]:
+    """The observed steps that were drawn."""
+    return tuple(name for name in given.observed_steps if name in values)
 
 
-def _from_guide(run: RunDirectory, draws: int, seed: int, data: str | None, base: str) -> Drawn:
+def _from_guide(run: RunDirectory, draws: int, seed: int, data: NewData | None) -> Drawn:
     """Of a fit by svi whose latents are drawn anew in each row: by its guide."""
     fit = restored(run)
     if data is None:
         return Drawn(predictive(fit, draws, seed), _axes(fit.model, {}))
-    new = _on_new_rows(with_data(run.job(), data, base), _Posterior({}, {}, False, ()))
+    new = _on_new_rows(run.job(), data, _Posterior({}, {}, False, ()))
     guide, _ = approximated(fit.prepared, fit.guide)
     torch.manual_seed(seed)
     fit.model.eval()
@@ -118,7 +121,7 @@ def _from_guide(run: RunDirectory, draws: int, seed: int, data: str | None, base
 
 
 def _axes(model: ProgramModule, observations: Mapping[str, Any]) -> Axes:
-    return {**axes_of(model, observations), **observed_axes(model)}
+    return {**axes_of(model, observations), **site_axes(model.program)}
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,7 @@ def latents_of(stored: Mapping[str, Tensor], given: Given) -> dict[str, Tensor]:
 def _of_the_fit(run: RunDirectory) -> set[str]:
     """Names of the values that a run has stored beside its latents, and of cells that it has filled in."""
     job = run.job()
-    steps = chosen(job, Analyzer(job.text).snapshot().model).steps
+    steps = chosen(job, analysed(job).model).steps
     lets = {name for step in steps if isinstance(step, LetModel) for name in step.names}
     return lets | {site.name for site in sites(steps, ObserveModel) if site.missing is not None}
 
@@ -186,7 +189,7 @@ def _own(run: RunDirectory) -> Given:
     """The model of a run with the data that it was fitted to."""
     job = run.job()
     if job.config.algorithm == "nuts":
-        return asked_of(prepare(job, Analyzer(job.text).snapshot())).given
+        return asked_of(prepare(job, analysed(job))).given
     prepared = restored(run).prepared
     _, observations = prepared.move(prepared.train.batch(torch.arange(prepared.train.rows)))
     return Given(prepared.model, None, observations)
@@ -204,31 +207,32 @@ class _New:
     notes: tuple[str, ...]
 
 
-def _on_new_rows(job: Job, posterior: _Posterior) -> _New:
-    """The model with new data in place of those that it was fitted to.  What is observed need not be in the file."""
-    snapshot = Analyzer(job.text).snapshot()
+def _on_new_rows(fit: Job, data: NewData, posterior: _Posterior) -> _New:
+    """The model with new data in place of those that it was fitted to.  What is observed need not be there."""
+    job = data.job(fit)
+    snapshot = analysed(job)
     program = chosen(job, snapshot.model)
     needs = needs_of(program)
     grown: dict[str, KnownSet] = {}
     known: dict[str, KnownSet] = {}
-    typed = typed_data.is_typed(job.config, needs, snapshot)
-    columns = None if typed else read_columns(data_path(job), job.config.source, None)
+    typed = data.typed or typed_data.is_typed(job.config, needs, snapshot)
+    columns = None if typed else data.columns(job)
     job = _resized(job, needs, posterior, None if columns is None else columns.rows)
     if typed:
-        files = typed_data.read_sources(job, None)
+        files = data.sources(job, fit)
         if open_sets(snapshot.model):
             speaking = _speaking(NewRows(program, needs, files.sources))
             told = typed_data.told(job, speaking, program, snapshot, files)
             known = {name: _merged(name, one, posterior) for name, one in told.items()}
             grown = {n: one for n, one in known.items() if n in posterior.sets and one.size > posterior.sets[n].size}
         job = _resized(job, needs, posterior, getattr(files.sources.main, "rows", None))
-        snapshot = sized(job, known) if known else analyse(job.text)
+        snapshot = sized(job, known) if known else analysed(job)
         program = chosen(job, snapshot.model, known)
         new = NewRows(program, needs_of(program), files.sources)
         rows = typed_data.bound(job, new.wanted, files)
     else:
         assert columns is not None
-        program = chosen(job, analyse(job.text).model)
+        program = chosen(job, analysed(job).model)
         new = NewRows(program, needs_of(program), Sources(of_columns(columns, 0), {}, job.config.columns))
         called = {need.name for need in new.wanted.all}
         names = {n: c for n, c in job.config.columns.items() if isinstance(c, str) and n in called}

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from qvr_core import inference
-from qvr_core.analysis import Analyzer
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.data.text import Corpus, TextTask, TextWindows
 from qvr_core.runs.figures.checkpoint import newest
@@ -18,6 +17,7 @@ from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared, prepare
+from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runtime.programs.handlers import condition, densities, tables
 from qvr_core.semantics.types.deterministic import read_ahead
@@ -48,7 +48,7 @@ def restored(run: RunDirectory) -> SviFit:
     if found is None:
         shown = f"see `qvr runs show {run.run_id}`"
         raise Refused("no-checkpoint", f"run {run.run_id} is {run.status()} and has no checkpoint: {shown}")
-    fit = SviFit(prepare(job, Analyzer(job.text).snapshot()), Stop())
+    fit = SviFit(prepare(job, analysed(job)), Stop())
     for _ in fit.restore():
         pass
     return fit

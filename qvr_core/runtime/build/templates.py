@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from qvr_core.analysis import Snapshot, analyse
 from qvr_core.runtime.build.build import Builder
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.recipes import Recipe
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.semantics.types.model import Instance, Program
@@ -18,10 +19,11 @@ def call_of(name: str, arguments: Mapping[str, float | int | str], first: Sequen
     return f"{name}({', '.join([*map(str, first), *(f'{key}={value}' for key, value in arguments.items())])})"
 
 
-def instance_of(text: str, call: str, known: Mapping[str, KnownSet] | None = None) -> Instance:
-    """What a call of a template is in a file of this text.  Raises `InputProblem` where an argument does not fit."""
+def instance_of(file: Snapshot, call: str, known: Mapping[str, KnownSet] | None = None) -> Instance:
+    """What a call of a template is in a file.  Raises `InputProblem` where an argument does not fit."""
     # The checker itself fills the parameters in: it reads the file with one export more.
-    snapshot = analyse(f"{text}\nexport {call}\n", known)
+    text = "\n".join(file.lines)
+    snapshot = analyse(f"{text}\nexport {call}\n", known, file.location, file.library)
     last = len(text.splitlines())
     for item in snapshot.diagnostics():
         if item.severity is Severity.ERROR and item.range.start.line >= last:
@@ -39,10 +41,14 @@ class Template:
     position or by keyword.  Those with a default may be left out.
     """
 
-    def __init__(self, program: Program, snapshot: Snapshot, builder: Builder) -> None:
+    def __init__(
+        self, program: Program, snapshot: Snapshot, builder: Builder, recipe: Callable[..., Recipe] | None = None
+    ) -> None:
+        """`recipe` says how an instance is made again, given its arguments by position and by keyword."""
         self.program = program
+        self._recipe = recipe
         self.name = program.name
-        self._text = "\n".join(snapshot.lines)
+        self._file = snapshot
         self._builder = builder
         self._known = snapshot.known
 
@@ -51,9 +57,9 @@ class Template:
 
         Raises `InputProblem` in the checker's words where an argument does not fit.
         """
-        return Instantiated(
-            self._builder.arrow(instance_of(self._text, call_of(self.name, arguments, first), self._known))
-        )
+        made = self._builder.arrow(instance_of(self._file, call_of(self.name, arguments, first), self._known))
+        made.recipe = None if self._recipe is None else self._recipe(first, arguments)
+        return Instantiated(made)
 
 
 class Instantiated:

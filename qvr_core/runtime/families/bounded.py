@@ -53,6 +53,7 @@ UNIFORM = RuntimeFamily(
     uniform_transform,
     link=_uniform_link,
     tails=uniform_tails,
+    mean=lambda low, high: 0.5 * (low + high),
 )
 
 
@@ -80,6 +81,7 @@ BETA = RuntimeFamily(
     beta_log_prob,
     draw=beta_draw,
     tails=lambda value, a, b: beta_tails(a, b, value.log(), torch.log1p(-value)),
+    mean=lambda a, b: a / (a + b),
 )
 
 

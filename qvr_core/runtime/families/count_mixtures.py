@@ -122,6 +122,7 @@ NEGATIVE_BINOMIAL = RuntimeFamily(
     reparameterised=False,
     tails=negative_binomial_tails,
     conversions=BY_MEAN,
+    mean=lambda total, logits: total * logits.exp(),
 )
 
 

@@ -40,6 +40,7 @@ BERNOULLI = RuntimeFamily(
     reparameterised=False,
     categories=lambda logits: 2,
     tails=lambda value, logits: (F.logsigmoid(-logits) + 0.0 * value, F.logsigmoid(logits) + 0.0 * value),
+    mean=lambda logits: logits.sigmoid(),
 )
 
 
@@ -83,6 +84,7 @@ BINOMIAL = RuntimeFamily(
     link=_binomial_link,
     categories=lambda total, logits: int(total.max()) + 1,
     tails=binomial_tails,
+    mean=lambda total, logits: total * logits.sigmoid(),
 )
 
 
@@ -103,6 +105,7 @@ GEOMETRIC = RuntimeFamily(
     draw=geometric_draw,
     reparameterised=False,
     tails=lambda value, logits: upper_first(-(value + 1.0) * F.softplus(logits)),
+    mean=lambda logits: (-logits).exp(),
 )
 
 
@@ -136,6 +139,7 @@ POISSON = RuntimeFamily(
     reparameterised=False,
     tails=poisson_tails,
     conversions={"log_rate": lambda log_rate, before: log_rate.exp()},
+    mean=lambda rate: rate,
 )
 
 

@@ -70,6 +70,8 @@ class RuntimeFamily:
     conversions: Mapping[str, Conversion] = field(default_factory=dict[str, Conversion])
     standardised: Standardised | None = None
     """How a draw comes from a standardised one, for `[noncentred]`; None where it cannot."""
+    mean: Callable[..., Tensor] | None = None
+    """The mean from the parameters, (…, d) of a vector; None where there is none, or none in closed form."""
 
     def __post_init__(self) -> None:
         facts = replace(self.facts, cdf=self.tails is not None, noncentred=self.standardised is not None)

@@ -124,6 +124,12 @@ class Head:
             return self.log_prob_of_noise(noise, params)
         return self.log_prob(value, params)
 
+    def mean(self, params: Params) -> Tensor | None:
+        """The expected value in the layout of the codomain; None where its family does not say it."""
+        if self.finite or self.family.event == 2 or self.family.mean is None:
+            return None
+        return self.family.mean(*params)
+
     def log_table(self, params: Params) -> Tensor:
         """Log-probabilities (…, n) of all values of a finite codomain, in the order of `layout.flat_index`."""
         if self.family.log_table is not None:

@@ -20,6 +20,9 @@ from qvr_core.runtime.families.random_draws import Shape, log_gamma_draw, normal
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.semantics.language.family import Family
 
+EULER = 0.5772156649015329
+"""The mean of a standard Gumbel."""
+
 
 def half_cauchy_transform(noise: Tensor, scale: Tensor) -> Tensor:
     return scale / torch.tan(0.5 * math.pi * (1.0 - noise))
@@ -123,6 +126,7 @@ STUDENT_T = RuntimeFamily(
     link=_student_t_link,
     tails=student_t_tails,
     standardised=HEAVY_LOCATION_SCALE,
+    mean=lambda df, loc, scale: torch.where(df > 1.0, loc, math.nan),
 )
 
 
@@ -181,6 +185,7 @@ LAPLACE = RuntimeFamily(
     laplace_transform,
     tails=laplace_tails,
     standardised=LOCATION_SCALE,
+    mean=lambda loc, scale: loc,
 )
 
 
@@ -206,6 +211,7 @@ GUMBEL = RuntimeFamily(
     gumbel_transform,
     tails=gumbel_tails,
     standardised=LOCATION_SCALE,
+    mean=lambda loc, scale: loc + EULER * scale,
 )
 
 

@@ -37,6 +37,7 @@ MULTIVARIATE_NORMAL = RuntimeFamily(
     link=_multivariate_normal_link,
     noise_event=lambda parameters, event: (parameters[1].shape[-1],),
     standardised=TRIANGULAR,
+    mean=lambda loc, scale_tril: loc,
 )
 
 

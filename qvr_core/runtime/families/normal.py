@@ -38,6 +38,7 @@ NORMAL = RuntimeFamily(
     affine=True,
     tails=normal_cdf,
     standardised=LOCATION_SCALE,
+    mean=lambda loc, scale: loc,
 )
 
 
@@ -52,11 +53,12 @@ def log_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
 
 
 LOG_NORMAL = RuntimeFamily(
-    Family("LogNormal", (LOC, SCALE), POSITIVE, "normal", "exp of a Normal"),
+    Family("LogNormal", (LOC, SCALE), POSITIVE, "normal", "exp of a Normal", open=True),
     log_normal_log_prob,
     log_normal_transform,
     tails=lambda value, loc, scale: normal_cdf(value.log(), loc, scale),
     standardised=LOG_LOCATION_SCALE,
+    mean=lambda loc, scale: (loc + 0.5 * scale.square()).exp(),
 )
 
 
@@ -100,6 +102,7 @@ HALF_NORMAL = RuntimeFamily(
     half_normal_transform,
     tails=half_normal_tails,
     standardised=BY_SCALE,
+    mean=lambda scale: scale * math.sqrt(2.0 / math.pi),
 )
 
 

@@ -29,6 +29,7 @@ EXPONENTIAL = RuntimeFamily(
     exponential_transform,
     tails=lambda value, rate: upper_first(-rate * value),
     standardised=BY_RATE,
+    mean=lambda rate: 1.0 / rate,
 )
 
 
@@ -55,10 +56,12 @@ GAMMA = RuntimeFamily(
         POSITIVE,
         "value",
         "mean concentration / rate",
+        open=True,
     ),
     gamma_log_prob,
     draw=gamma_draw,
     tails=lambda value, concentration, rate: gamma_tails(concentration, rate * value),
+    mean=lambda concentration, rate: concentration / rate,
 )
 
 
@@ -85,6 +88,7 @@ INVERSE_GAMMA = RuntimeFamily(
         POSITIVE,
         "value",
         "1 over a Gamma",
+        open=True,
     ),
     inverse_gamma_log_prob,
     draw=inverse_gamma_draw,
@@ -101,7 +105,7 @@ def chi2_log_prob(value: Tensor, df: Tensor) -> Tensor:
 
 
 CHI2 = RuntimeFamily(
-    Family("Chi2", (DF,), POSITIVE, "value", "sum of df squared standard Normals"),
+    Family("Chi2", (DF,), POSITIVE, "value", "sum of df squared standard Normals", open=True),
     chi2_log_prob,
     draw=chi2_draw,
     tails=lambda value, df: gamma_tails(0.5 * df, 0.5 * value),
@@ -126,10 +130,12 @@ WEIBULL = RuntimeFamily(
         POSITIVE,
         "uniform",
         "survival time with a rate that rises or falls",
+        open=True,
     ),
     weibull_log_prob,
     weibull_transform,
     tails=lambda value, scale, concentration: upper_first(-(concentration * (value.log() - scale.log())).exp()),
+    mean=lambda scale, concentration: scale * torch.lgamma(1.0 + 1.0 / concentration).exp(),
 )
 
 

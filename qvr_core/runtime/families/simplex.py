@@ -47,6 +47,7 @@ DIRICHLET = RuntimeFamily(
     dirichlet_log_prob,
     draw=dirichlet_draw,
     noise_event=_longest,
+    mean=lambda concentration: concentration / concentration.sum(-1, keepdim=True),
 )
 
 

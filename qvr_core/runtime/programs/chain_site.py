@@ -6,13 +6,14 @@ The density of given values is evaluated for all elements at once; a draw goes e
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from qvr_core.runtime.families import RuntimeFamily
 from qvr_core.runtime.families.bijectors import constrain
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs import indexed
@@ -25,7 +26,9 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_shapes import entries_of
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity
+from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.types.chain_starts import draws_of, values_of
 from qvr_core.semantics.types.model import Chain, FamilyDraw, Site
 
 
@@ -71,6 +74,19 @@ class Draws:
         return record
 
 
+@dataclass(frozen=True, slots=True)
+class StartDraw:
+    """What the first elements of a chain, or one of them, are drawn from."""
+
+    family: RuntimeFamily
+    arguments: Arguments
+
+    @classmethod
+    def of(cls, draw: FamilyDraw, site: Site, where: Where, parts: Parts) -> StartDraw:
+        family = runtime_family(draw, parts)
+        return cls(family, Arguments(draw, family, site, where, parts))
+
+
 def resting(unused: Tensor) -> Tensor:
     """A standard normal density of numbers that nothing reads, (B,): what moves them stays near 0."""
     flat = unused.flatten(1)
@@ -92,12 +108,8 @@ class ChainSite(FamilySite):
         self.axis = chain.at
         self.index = chain.indices[chain.at].name
         self.lag = chain.indices[chain.at].lag
-        drawn = isinstance(chain.start, FamilyDraw)
-        self.start = self.start_family = None
-        if isinstance(chain.start, FamilyDraw):
-            self.start_family = runtime_family(chain.start, parts)
-            self.start = Arguments(chain.start, self.start_family, site, self.where, parts)
-        self.first = [] if drawn or chain.start is None else [compile_expr(value, parts) for value in chain.start]  # pyright: ignore
+        self.starts = [StartDraw.of(draw, site, self.where, parts) for draw in draws_of(chain.start)]
+        self.first = [compile_expr(value, parts) for value in values_of(chain.start)]
 
     def run(self, frame: Frame) -> None:
         """Draw or score the chain, bind it, and leave a record."""
@@ -158,7 +170,7 @@ class ChainSite(FamilySite):
     def _pointwise(self, value: Tensor, frame: Frame) -> Tensor:
         """log p(y_t | y before t) of each element, (B, *sizes); NaN for first elements that are given."""
         terms = self._chain_terms(value, frame)
-        if self.start is None:
+        if not self.starts:
             terms.value.narrow(self.axis + 1, 0, self.lag).fill_(math.nan)
         return self.weighted(terms, frame, None, math.nan).by_row(frame.rows)
 
@@ -197,11 +209,22 @@ class ChainSite(FamilySite):
         return Terms(torch.cat([first, later.expand(rest.shape[: rank + 1])], axis), True)
 
     def _first_terms(self, first: Tensor, frame: Frame) -> Tensor:
-        if self.start is None or self.start_family is None:
+        if not self.starts:
             batch = first.shape[: len(self.sizes) + 1]
             return first.new_zeros(batch, dtype=first.dtype if first.is_floating_point() else precision())
-        found = self.start_family.log_prob(self.along_last(first), *self.start_parameters(frame))
-        return self.in_place(found)
+
+        def density(start: StartDraw, part: Tensor) -> Tensor:
+            return start.family.log_prob(part, *self.start_parameters(start, frame))
+
+        return self.by_start(first, density)
+
+    def by_start(self, first: Tensor, made: Callable[[StartDraw, Tensor], Tensor]) -> Tensor:
+        """What is made of the first elements, (B, *sizes, …), by what they are drawn from; `made` sees those of one
+        start with the axis of the chain behind those of the other indices."""
+        axis = self.axis + 1
+        parts = [first] if len(self.starts) == 1 else [first.narrow(axis, at, 1) for at in range(self.lag)]
+        found = [made(start, self.along_last(part)) for start, part in zip(self.starts, parts, strict=True)]
+        return torch.cat([self.in_place(part) for part in found], axis)
 
     def along_last(self, value: Tensor) -> Tensor:
         """(B, *sizes, …) with the axis of the chain behind those of the other indices."""
@@ -211,10 +234,9 @@ class ChainSite(FamilySite):
         """The inverse of `along_last`."""
         return value.movedim(len(self.sizes) - len(self.entries), self.axis + 1)
 
-    def start_parameters(self, frame: Frame) -> tuple[Tensor, ...]:
-        """The parameters of the first elements, with an axis of length 1 for them behind the others."""
-        assert self.start is not None
-        aligned = self.start.align(frame, self.event, None)
+    def start_parameters(self, start: StartDraw, frame: Frame) -> tuple[Tensor, ...]:
+        """The parameters of first elements, with an axis of length 1 for them behind the others."""
+        aligned = start.arguments.align(frame, self.event, None)
         cells: dict[str, tuple[Cell, int]] = {}
         for name, (cell, own) in aligned.cells.items():
             behind = own + min(len(self.entries), cell.rank - own)
@@ -242,7 +264,7 @@ class ChainSite(FamilySite):
         """A draw of each element given the values before it; first elements that are given stay as they are."""
         axis, rank = self.axis + 1, len(self.sizes)
         first = value.narrow(axis, 0, self.lag)
-        if self.start_family is not None:
+        if self.starts:
             first = torch.cat([drawn for drawn, _ in self.first_draws(frame, None)], axis)
         parameters = self.arguments.canonical(self.arguments.align(frame, self.event, None), rank)
         shape = list(value.shape[: rank + 1])
@@ -270,13 +292,14 @@ class ChainSite(FamilySite):
         axis = self.axis + 1
         if not self.lag:
             return []
-        if self.start is None or self.start_family is None:
+        if not self.starts:
             return [(value, torch.zeros_like(value)) for value in self.first_values(frame)]
-        parameters = self.start_parameters(frame)
         found: list[tuple[Tensor, Tensor]] = []
         count = len(self.sizes) - len(self.entries)
         others = tuple(size for at, size in enumerate(self.sizes[:count]) if at != self.axis)
         for at in range(self.lag):
+            start = self.starts[min(at, len(self.starts) - 1)]
+            parameters = self.start_parameters(start, frame)
             used = None if noise is None else self.along_last(noise.narrow(axis, at, 1))
             if used is None:
                 shape = (
@@ -284,10 +307,10 @@ class ChainSite(FamilySite):
                     *others,
                     1,
                     *self.entries,
-                    *(self.start_family.noise_event(parameters, self.event) or ()),
+                    *(start.family.noise_event(parameters, self.event) or ()),
                 )
-                used = self.start_family.fresh_noise(shape, frame.request.generator, parameters)
-            value = self.start_family.value_of(used, parameters)
+                used = start.family.fresh_noise(shape, frame.request.generator, parameters)
+            value = start.family.value_of(used, parameters)
             found.append((self.in_place(value), self.in_place(used)))
         return found
 

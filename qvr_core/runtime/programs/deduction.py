@@ -16,6 +16,7 @@ from qvr_core.runtime.tensors.chart import item_weights
 from qvr_core.runtime.tensors.terms import read
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.precision import precision
+from qvr_core.runtime.values.recipes import Remade
 from qvr_core.semantics.deductions.closure import CATEGORY, ITEM, Hypergraph, close
 from qvr_core.semantics.deductions.rule_instances import ANY, MAX_ITEMS, Instances, instances_of, system_of
 from qvr_core.semantics.deductions.terms import Term, from_model, show
@@ -28,7 +29,7 @@ Derivation = tuple[str, str, tuple["Derivation", ...]]
 """(rule or word, item, the derivations of the premises)."""
 
 
-class DeductionModule(nn.Module):
+class DeductionModule(Remade):
     """A deduction with its learnable log-weights: `rule_<name>`, one per instantiation of the rule's category
     variables, and `lexicon`, one per learnable entry."""
 

@@ -5,6 +5,7 @@ Shapes: B is the number of rows.  Particles and vectorised chains are rows too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -64,8 +65,25 @@ class SiteRecord:
     for."""
     imputed: Tensor | None = None
     """(B, n, …) the values that fill the missing cells of an observed step, in their order."""
+    states: Tensor | None = None
+    """(B, …, K) of a hidden chain: the probability of each state at each place, given all that is observed; `value` is
+    then a path drawn from the same posterior.  Where they were asked for."""
     counted: Tensor | None = None
     """(B, L) bool: the positions of an observed sequence that mask and lengths let count; None where all do."""
+    absent: Tensor | None = None
+    """bool (*sizes, 1, …), the elements of a step with lengths that do not exist; their values are stand-ins."""
+
+    @property
+    def reported(self) -> Value | None:
+        """The value with NaN for elements that do not exist."""
+        if self.absent is None or not isinstance(self.value, Tensor):
+            return self.value
+        value = self.value if self.value.is_floating_point() else self.value.to(torch.get_default_dtype())
+        return value.masked_fill(self.absent, math.nan)
+
+    def existing(self, value: Tensor) -> Tensor:
+        """A value of this step, with 0 for elements that do not exist."""
+        return value if self.absent is None else value.masked_fill(self.absent, 0)
 
 
 @dataclass(slots=True)
@@ -162,6 +180,8 @@ class Request:
     scales: Mapping[str, float] = field(default_factory=dict)
     predicting: bool = False
     redraw: bool = False
+    argument_of: str = ""
+    states: bool = False
 
     def noise_of(self, site: str, specs: Callable[[], Sequence[NoiseSpec]]) -> Mapping[str, Tensor] | None:
         """The noise given for a site; `specs` tells its draws where a function wants to know."""

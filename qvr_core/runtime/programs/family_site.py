@@ -23,7 +23,7 @@ from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame, as_tensor
 from qvr_core.runtime.programs.limits import Limits
-from qvr_core.runtime.programs.site_shapes import entry_batch, event_free, event_shape, plate_shape, sizes
+from qvr_core.runtime.programs.site_shapes import entry_batch, event_free, event_shape, own_batch, plate_shape, sizes
 from qvr_core.runtime.programs.site_terms import Terms, fitted_option
 from qvr_core.runtime.values.arrow import NoiseSpec
 from qvr_core.runtime.values.cells import Cell, as_one, lead
@@ -72,6 +72,7 @@ class FamilySite:
 
     def _info(self) -> SiteInfo:
         batch = self._widened(()) if self.via is None and self.at is None else None
+        batch = own_batch(self.site, self.facts) if batch == () else batch
         shape = None if self.event is None or batch is None else (*batch, *self.event)
         spec = NoiseSpec("", shape or (), "uniform" if self.truncated else self.family.noise, True)
         kind = "discrete" if self.discrete else self.family.support(()).kind
@@ -158,7 +159,7 @@ class FamilySite:
         log_jacobian = None
         density = None
         if free is not None:
-            value, log_jacobian, density = self._moved(free, parameters)
+            value, log_jacobian, density = self._moved(frame, free, parameters)
             noise = None
         else:
             value, noise = self._fresh(frame, noise, batch, parameters, groups)
@@ -180,8 +181,7 @@ class FamilySite:
         """The batch shape of a draw, as wide as the bounds and censoring of its elements."""
         if self.limits is None or self.at is not None:
             return batch
-        cells = [option(frame) for option in self.limits.options.values()]
-        return joint_shape([batch, *(tuple(cell.value.shape[int(cell.rows) :]) for cell in cells)])
+        return joint_shape([batch, *self.limits.shapes(frame, sized=bool(self.plate))])
 
     def _fresh(
         self,
@@ -203,7 +203,9 @@ class FamilySite:
             noise = self.family.fresh_noise(shape, generator, parameters)
         return self.family.value_of(noise, parameters), noise
 
-    def _moved(self, free: Tensor, parameters: tuple[Tensor, ...]) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _moved(
+        self, frame: Frame, free: Tensor, parameters: tuple[Tensor, ...]
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """The value of unconstrained numbers, log |∂value/∂free| (B,), and the density where it is known."""
         how = self.family.standardised if self.site.noncentred else None
         if how is None:

@@ -92,6 +92,20 @@ def redraw(request: Request) -> None:
     request.redraw = True
 
 
+def states(request: Request) -> None:
+    """Leave the posterior of hidden states in their records: the probability of each, and a path drawn from it."""
+    request.states = True
+
+
+def argument_of(site: str) -> Handler:
+    """Stop in front of this site drawn from an arrow: what its arrow would be applied to is the output."""
+
+    def handle(request: Request) -> None:
+        request.argument_of = site
+
+    return handle
+
+
 def keep(names: Collection[str]) -> Handler:
     """Leave the values of these lets, (B, …)."""
 

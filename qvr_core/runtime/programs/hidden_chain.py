@@ -18,6 +18,7 @@ from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arguments import Arguments
 from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.chains.hidden_elements import ObservedElements, Reader, Score
+from qvr_core.runtime.programs.chains.lengths import Lengths
 from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
@@ -25,6 +26,7 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_terms import Terms
 from qvr_core.runtime.tensors.logsumexp import logsumexp
 from qvr_core.runtime.values.cells import Cell
+from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.model import FamilyDraw, MarginalizeModel, ObserveModel, ScoreModel
@@ -49,6 +51,7 @@ class HiddenChain:
         self.where = Where(program, f"site `{self.name}`", self.name)
         self.states = indexed.size_of(model.site.bound[0][1].space)
         self.sizes = tuple(indexed.size_of(index.space) for index in chain.indices)
+        self.discrete, self.places_of = True, self.sizes
         self.lagging = bool(chain.indices[chain.at].lag)
         self.family = runtime_family(draw, parts)
         self.arguments = Arguments(draw, self.family, model.site, self.where, parts)
@@ -56,6 +59,8 @@ class HiddenChain:
         if isinstance(chain.start, FamilyDraw):
             self.start_family = runtime_family(chain.start, parts)
             self.start = Arguments(chain.start, self.start_family, model.site, self.where, parts)
+        lengths = model.site.lengths
+        self.lengths = None if lengths is None else Lengths(lengths, chain.indices, self.where, parts)
         self.lets = lets
         found = list(zip(model.body, model.reads, strict=True))
         self.observes = [
@@ -76,7 +81,7 @@ class HiddenChain:
 
     def run(self, frame: Frame) -> None:
         """Leave one record with the summed-out density; observed steps without values are drawn."""
-        again = [] if any(reader.lag for reader in self.observes) or not frame.request.redraw else self.observes
+        again = [reader for reader in self.observes if not reader.lag] if frame.request.redraw else []
         with frame.hidden([reader.name for reader in again]):
             self._run(frame)
 
@@ -100,13 +105,17 @@ class HiddenChain:
                 reader.name,
                 "observe",
                 True,
-                cell.value,
+                # what reads its own earlier elements cannot be drawn anew: its data are not passed off as draws
+                None if frame.request.redraw and reader.lag else cell.value,
                 None if log_prob is None else torch.zeros_like(log_prob),
                 None,
                 {},
                 self.density,
             )
-        frame.sites[self.name] = SiteRecord(self.name, "marginalize", True, drawn, log_prob, None, {}, self.density)
+        record = SiteRecord(self.name, "marginalize", True, drawn, log_prob, None, {}, self.density)
+        frame.sites[self.name] = record
+        if frame.request.states:
+            record.states, record.value = self._posterior(frame)
         if frame.request.pointwise:
             self._add_pointwise(frame)
 
@@ -134,6 +143,32 @@ class HiddenChain:
             at = logsumexp(at.unsqueeze(-1) + step, -2)
             yield at
 
+    # ------------------------------------------------------------ the states, given what is observed
+
+    def _posterior(self, frame: Frame) -> tuple[Tensor, Tensor]:
+        """The probability of each state at each place given all that is observed, (B, …, T, K), by the backward
+        algorithm (Rabiner 1989, III.B), and a path, int64 (B, …, T), drawn from its end (Chib 1996)."""
+        generator = frame.request.generator
+        if not self.lagging:
+            _, later = self._tables(frame)
+            joint = later.squeeze(-2) + self._seen(frame).squeeze(-2)
+            log_p = _normalised(joint)
+            return log_p.exp(), categorical_draw(tuple(log_p.shape[:-1]), generator, log_p)
+        _, later = self._tables(frame)
+        seen, up_to = self._seen(frame), list(self._forward(frame))
+        behind = torch.zeros_like(up_to[-1])
+        log_p = [up_to[-1]]
+        path = [categorical_draw(tuple(behind.shape[:-1]), generator, _normalised(up_to[-1]))]
+        for element in range(self.sizes[-1] - 1, 0, -1):
+            step = later[..., element - 1, :, :] + seen[..., element, :, :]
+            behind = logsumexp(step + behind.unsqueeze(-2), -1)
+            log_p.append(up_to[element - 1] + behind)
+            into = path[-1][..., None, None].expand(*path[-1].shape, self.states, 1)
+            leading = up_to[element - 1] + step.expand(*behind.shape, self.states).gather(-1, into).squeeze(-1)
+            path.append(categorical_draw(tuple(behind.shape[:-1]), generator, _normalised(leading)))
+        found = torch.stack([_normalised(one) for one in reversed(log_p)], -2)
+        return found.exp(), torch.stack(path[::-1], -1)
+
     # ------------------------------------------------------------ what each element adds
 
     def _add_pointwise(self, frame: Frame) -> None:
@@ -144,7 +179,7 @@ class HiddenChain:
         """
         each = self._by_place(frame)
         flat = each.flatten(1) if self.sizes else each.unsqueeze(1)
-        places = [reader.place(frame, self.sizes) for reader in self.readers]
+        places = [self._place(reader, frame) for reader in self.readers]
         read = torch.cat(places) if places else torch.zeros(0, dtype=torch.long)
         silent = [reader.silent(frame) for reader in self.observes]
         if len(places) == len(silent) == 1 and read.unique().numel() == read.numel():
@@ -187,7 +222,7 @@ class HiddenChain:
         """What is observed at each place, by the state there and the one before: (B, …, T, K or 1, K)."""
         total: Tensor | None = None
         for reader in self.readers:
-            terms, place = reader.terms(frame, self.states), reader.place(frame, self.sizes)
+            terms, place = reader.terms(frame, self.states), self._place(reader, frame)
             flat = terms.reshape(terms.shape[0], -1, *terms.shape[-2:])
             shape = (flat.shape[0], math.prod(self.sizes), *flat.shape[-2:])
             made = torch.zeros(shape, dtype=flat.dtype, device=flat.device)
@@ -198,6 +233,21 @@ class HiddenChain:
         return total.reshape(total.shape[0], *self.sizes, *total.shape[-2:]).expand(
             frame.rows, *self.sizes, total.shape[-2], self.states
         )
+
+    def _place(self, reader: Reader, frame: Frame) -> Tensor:
+        """The place that each element reads; raises `InputProblem` where it lies beyond the end of its chain."""
+        place = reader.place(frame, self.sizes)
+        if self.lengths is None or recording() or in_transform():
+            return place
+        gone = ~self.lengths(frame).there.reshape(-1)[place]
+        silent = reader.silent(frame) if isinstance(reader, ObservedElements) else None
+        gone = gone if silent is None else gone & ~silent.flatten(1).all(0)
+        if bool(gone.any()):
+            at = torch.unravel_index(place[gone][0], self.sizes)
+            cell = ", ".join(str(int(one)) for one in at)
+            written = f"states of `{self.name}` up to `{self.lengths.written}`"
+            raise reader.where.misfit(written, f"a read of `{self.name}[{cell}]`")
+        return place
 
     # ------------------------------------------------------------ draws
 
@@ -215,3 +265,8 @@ class HiddenChain:
             logits = table.gather(-2, rows).squeeze(-2)
             path.append(categorical_draw(tuple(logits.shape[:-1]), generator, logits))
         return torch.stack(path, -1)
+
+
+def _normalised(log_p: Tensor) -> Tensor:
+    """As log-probabilities that add up to 1 over the states."""
+    return log_p - logsumexp(log_p, -1).unsqueeze(-1)

@@ -7,7 +7,7 @@ divides either by the probability of the bounds.  Of a discrete family both ends
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor
@@ -16,6 +16,8 @@ from qvr_core.runtime.families import RuntimeFamily
 from qvr_core.runtime.families.cumulative.quantiles import truncated_draw
 from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
+from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.values.errors import MissingData
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.layout import Where
 from qvr_core.semantics.types.model import Expr
@@ -35,6 +37,18 @@ class Limits:
         self.family = family
         self.where = where
         self._sound: tuple[Tensor, ...] = ()
+
+    def shapes(self, frame: Frame, *, sized: bool) -> Iterator[tuple[int, ...]]:
+        """The shape of what each option says of an element that is drawn.  Such a one is not censored: where the step
+        is `sized`, data that censor may lack."""
+        for key, option in self.options.items():
+            try:
+                cell = option(frame)
+            except MissingData:
+                if key in self.bounds or not sized:
+                    raise
+            else:
+                yield tuple(cell.value.shape[int(cell.rows) :])
 
     def log_prob(self, value: Tensor, parameters: Params, given: Given) -> Tensor:
         """Log densities, elementwise; −∞ for a value outside the bounds."""

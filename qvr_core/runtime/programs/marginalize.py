@@ -15,6 +15,7 @@ from numpy.polynomial.legendre import leggauss
 from torch import Tensor
 
 from qvr_core.runtime.families.bijectors import constrain
+from qvr_core.runtime.families.categories import categorical_draw
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arrow_site import ArrowSite
@@ -58,6 +59,7 @@ class Marginalize:
         else:
             self.mode, self.plate = "batch", ()
         self.axes: tuple[int, ...] = (math.prod(self.plate),) if self.mode == "group" else self.plate
+        self.discrete, self.places_of = latent.discrete, self.plate
         self.indexed = model.indexed
         self.places = dict(model.axes)
 
@@ -101,6 +103,8 @@ class Marginalize:
             if latents:
                 record.pointwise = record.pointwise - self.evaluate(frame, latents_only=True).by_row(frame.rows)
             record.pointwise = self._present(record.pointwise, frame)
+        if frame.request.states and self.latent.discrete:
+            record.states, record.value = self._posterior(frame)
         frame.sites[self.name] = record
 
     def _present(self, density: Tensor, frame: Frame) -> Tensor:
@@ -179,6 +183,16 @@ class Marginalize:
     def evaluate(self, frame: Frame, *, latents_only: bool = False) -> Terms:
         """log Σ_z p(z) p(body | z) per row and, by mode, per group or row of the data; `latents_only` leaves out what
         the block observes and scores."""
+        return Terms(torch.logsumexp(self._joint(frame, latents_only), 1), True)
+
+    def _posterior(self, frame: Frame) -> tuple[Tensor, Tensor]:
+        """The probability of each value given what the block observes, (B, *plate, K), and a draw from it, int64."""
+        log_p = torch.log_softmax(self._joint(frame, False), 1).movedim(1, -1)
+        log_p = log_p.reshape(frame.rows, *self.plate, log_p.shape[-1])
+        return log_p.exp(), categorical_draw(tuple(log_p.shape[:-1]), frame.request.generator, log_p)
+
+    def _joint(self, frame: Frame, latents_only: bool) -> Tensor:
+        """log p(z) p(body | z) of every value, (B, K, *axes)."""
         values, log_weights, has_rows = self._values(frame)
         count = values.shape[-1]
         inner = frame.inner(count)
@@ -201,7 +215,7 @@ class Marginalize:
             frame.sites[site.name] = SiteRecord(site.name, "observe", True, value, None, None, {}, self.density)
             if given is not None:
                 frame.bound[site.name] = given
-        return Terms(torch.logsumexp(joint, 1), True)
+        return joint
 
     def _values(self, frame: Frame) -> tuple[Tensor, Tensor | None, bool]:
         """The values of the latent along a last axis, log quadrature weights where it is integrated, and whether

@@ -10,9 +10,14 @@ from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem, Unobserved
 from qvr_core.semantics.language.spelling import closest
-from qvr_core.semantics.types.model import Program
+from qvr_core.semantics.types.model import MarginalizeModel, ObserveModel, PredictModel, Program, SampleModel, StepModel
+from qvr_core.semantics.types.walk import all_steps
 
 Problem = TypeVar("Problem", bound=RuntimeProblem)
+
+
+MOST_NAMES = 12
+"""Of one kind that a description lists."""
 
 
 class Naming:
@@ -26,6 +31,8 @@ class Naming:
     """Data, sites (those inside blocks included) and named inputs."""
     places: dict[str | None, str]
     """Where the steps stand, as `model.qvr:12`; the program itself under None.  Empty where no text is known."""
+    origin: tuple[Any, ...] | None = None
+    """What decides the steps, where that is known: the text that they are from, their name there, parameters, sets."""
 
     @property
     def wanted_data(self) -> frozenset[str]:
@@ -59,3 +66,28 @@ class Naming:
         near = closest(name, known)
         more = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{item}`' for item in known) or 'none'}"
         return self.placed(InputProblem(f"{lacks} `{name}`; {more}", site=name))
+
+    def described(self, parameters: int) -> str:
+        """The program, what it takes and what it draws, in a few lines."""
+        program = self.program
+        kinds = {"data": [item.name for item in program.data if item.name not in self.sites]}
+        for step in all_steps(program.steps):
+            if (word := _WORDS.get(type(step))) is not None:
+                kinds.setdefault(word, []).append(step.site.name)  # pyright: ignore[reportAttributeAccessIssue]
+        head = f"program {self.name} : {program.declared_domain.written} -> {program.declared_codomain.written}"
+        more = f", {parameters:,} parameters" if parameters else ""
+        lines = [f"    {word:<11} {_few(names)}" for word, names in kinds.items() if names]
+        return "\n".join([head + more, *lines])
+
+
+_WORDS: Mapping[type[StepModel], str] = {
+    SampleModel: "sample",
+    ObserveModel: "observe",
+    MarginalizeModel: "marginalize",
+    PredictModel: "predict",
+}
+
+
+def _few(names: Sequence[str]) -> str:
+    rest = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")

@@ -21,11 +21,12 @@ from qvr_core.runtime.programs.execution import Execution, Request, SiteInfo, Si
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, densities, replay, seed, substitute
+from qvr_core.runtime.programs.heads.program_heads import HEADS, Heads
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.interleaved import interleaved
+from qvr_core.runtime.programs.labelled.taking import Taking
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.missing_cells import MissingCells, declared_data
-from qvr_core.runtime.programs.naming import Naming
 from qvr_core.runtime.programs.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.programs.rows import joined, sliced
 from qvr_core.runtime.programs.steps import Step, make_steps
@@ -34,7 +35,7 @@ from qvr_core.runtime.tensors.tensors import LatentTensor
 from qvr_core.runtime.values.arrow import ArrowModule, NoiseSpec, Value, missing_innovations, repeat_rows
 from qvr_core.runtime.values.cells import Cell, with_rows
 from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem, SequenceTooLong
-from qvr_core.runtime.values.layout import Where, blocks, parts, prepare, regroup
+from qvr_core.runtime.values.layout import Where, parts, regroup
 from qvr_core.runtime.values.leaves import adopt
 from qvr_core.runtime.values.misfits import misfit
 from qvr_core.runtime.values.padding import padded
@@ -61,7 +62,7 @@ class _Parts:
         return module
 
 
-class ProgramModule(ProgramArrow, Naming, MissingCells):
+class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
     """A program as a module, and as an arrow that other arrows may use.
 
     `x` is (B, …) rows of the domain, or None for a program that does not use its input: then B is the number of rows
@@ -78,7 +79,6 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
         self.data: Mapping[str, Any] = builder.data
         self.declared = declared_data(program)
         self.places: dict[str | None, str] = {}
-        self.where = Where(program.name, "the input")
         made = _Parts(builder)
         self.predicted = predicted(program)
         self.steps = make_steps(program.steps, program.name, made, self.predicted)
@@ -107,7 +107,6 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
         }
         self.returned = [name for _, name in program.returns]
         self.has_density = program.density.kind not in ("none", "deterministic")
-        self._checked: tuple[int, int] | None = None
         self.drawn_weights = [step.name for step in self.steps if isinstance(step, FamilySite) and step.site.weights]
         self.lacking = undrawn(self.leaves, self.drawn_weights, made.used)
 
@@ -115,7 +114,7 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
 
     def execute(self, x: object = None, *handlers: Handler) -> Execution:
         """Run every step once, as the handlers ask (`qvr_core.runtime.programs.handlers`)."""
-        return self.run(self.input(x), by_rows(self._unread_rows(x)), *handlers)
+        return self.run(self.input(x), by_rows(self.unread_rows(x)), *handlers)
 
     def run(self, value: Value | None, *handlers: Handler) -> Execution:
         """As `execute`, on an input in normal form that has been checked."""
@@ -143,6 +142,8 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
             try:
                 self.prepare_gaps(frame)
                 for step in self.in_order(frame):
+                    if request.argument_of and isinstance(step, ArrowSite) and step.name == request.argument_of:
+                        return Execution(frame.sites, step.argument(frame), count)
                     step.run(frame)
                     if isinstance(step, FamilySite) and step.site.weights:
                         weights.enter_context(weights_set(self.leaves[step.name], frame.bound[step.name].value[0]))
@@ -209,38 +210,6 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
         """log density of all tensors under their priors, a scalar; None where none has one."""
         return sum_of([tensor.log_prior() for tensor in self.priors.values()])
 
-    def input(self, x: object) -> Value | None:
-        """The input in normal form, checked; None where the program does not use it."""
-        try:
-            return self._input(x)
-        except RuntimeProblem as problem:
-            self.placed(problem)
-            raise
-
-    def _input(self, x: object) -> Value | None:
-        if not self.program.uses_input:
-            return None
-        if x is None:
-            raise InputProblem(f"`{self.name}` uses its input: give rows of {self.domain.written}, not None")
-        if isinstance(x, Tensor):
-            # the same tensor is checked once, however often a loop passes it
-            key = (id(x), x._version)
-            if key == self._checked and self._last is x:
-                return self._prepared
-            self._prepared = prepare(self.domain.space, x, self.where)
-            self._checked, self._last = key, x
-            return self._prepared
-        return prepare(self.domain.space, x, self.where)
-
-    _last: Tensor | None = None
-    _prepared: Value | None = None
-
-    def _unread_rows(self, x: object) -> int | None:
-        """Rows of an input that no step reads: a real one still says how many there are, an index says nothing."""
-        if self.program.uses_input or not isinstance(x, Tensor) or x.dim() < 2:
-            return None
-        return x.shape[0] if all(not block.finite for block in blocks(self.domain.space)) else None
-
     def _rows(self, value: Value | None, request: Request) -> int:
         if value is not None:
             return parts(value)[0].shape[0]
@@ -297,13 +266,14 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
         """What the program returns, drawn: (B, …), or (*sample_shape, B, …); reparameterised where it can be.
 
         Data and observed values are in `observations`, or given by keyword.  `x=` is the input, unless the program has
-        data of that name.
+        data of that name.  Frames, series and arrays with labels go in too (`taken`).
         """
         if x is None and "x" in data and "x" not in self.wanted_data:
             x = data.pop("x")
         if data:
             self.check_names(data, "keywords")
-            observations = {**(observations or {}), **data}
+            observations = {**self.taken(observations), **data}
+        observations = self.taken(observations)
         value = self.input(x)
         count = math.prod(sample_shape)
         if value is not None and sample_shape:
@@ -311,7 +281,7 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
         given = observations
         if observations and value is not None and count > 1:
             given = self.repeat_data(observations, parts(value)[0].shape[0] // count, count)
-        drawn = by_rows(None if value is not None else max(count, 1) * (self._unread_rows(x) or 1))
+        drawn = by_rows(None if value is not None else max(count, 1) * (self.unread_rows(x) or 1))
         with run_n_steps(n_steps) if n_steps is not None else nullcontext():
             output = self.run(value, condition(given), densities(False), drawn, seed(generator)).output
         if not sample_shape:
@@ -336,16 +306,17 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
     def innovations(self, x: object = None, generator: Generator | None = None) -> dict[str, dict[str, Tensor]]:
         """Fresh innovations on `x` by site and path: what `log_joint` is conditional on."""
         value = self.input(x)
-        drawn = self.run(value, densities(False), seed(generator), by_rows(self._unread_rows(x)))
+        drawn = self.run(value, densities(False), seed(generator), by_rows(self.unread_rows(x)))
         return drawn.innovations(self.final_paths)
 
     def log_joint(self, x: object, values: Mapping[str, Any], innovations: SiteNoise | None = None) -> Tensor:
         """log p(values | x, innovations), (B,): every sample, observe and score site, without log p(innovations).
+        Values with labels go in too, draws of `idata.posterior` as rows.
 
         Raises `MissingInnovations` where the program has some and they are not all given, and `MissingData` where a
         site has no value.
         """
-        value = self.input(x)
+        value, values = self.input(x), self.taken(values)
         latents = {name: values[name] for name, site in self.sites.items() if site.kind == "sample" and name in values}
         data = {name: given for name, given in values.items() if name not in latents}
         missing = [
@@ -396,7 +367,16 @@ class ProgramModule(ProgramArrow, Naming, MissingCells):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_step_"):
             return self.step(name.removeprefix("_step_"))
-        return super().__getattr__(name)
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            # looked up last, so that arrows of these names keep the names of their parameters
+            if name in HEADS and "lacking" in self.__dict__:
+                return getattr(self, f"head_{name}")
+            raise
+
+    def __repr__(self) -> str:
+        return self.described(sum(parameter.numel() for parameter in self.parameters()))
 
     def site_infos(self) -> dict[str, SiteInfo]:
         """What is known of every sample and observe site before anything has run."""

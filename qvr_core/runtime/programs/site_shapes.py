@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.language.family import Family
-from qvr_core.semantics.types.model import Ascription, Site
+from qvr_core.semantics.types.model import Ascription, FamilyDraw, Site
 from qvr_core.semantics.types.spaces import Constrained, Finite, Product, Real, Space
 
 
@@ -29,6 +30,19 @@ def plate_shape(site: Site) -> tuple[int, ...]:
     if site.ascribed is None or site.ascription not in (Ascription.PLATE, Ascription.ROW_DRAWS):
         return ()
     return sizes(site.ascribed.space)
+
+
+def own_batch(site: Site, family: Family) -> tuple[int, ...]:
+    """The shape that the arguments of a draw without an ascription give it, as far as their types tell."""
+    if site.ascribed is not None or not isinstance(site.draw, FamilyDraw):
+        return ()
+    ranks = {name: own.rank for own in family.parameters for name, _ in ((own.name, ""), *own.alternatives)}
+    found: tuple[int, ...] = ()
+    for name, value in site.draw.args:
+        own = axes(value.type) or []
+        known = tuple(size for size, _ in own[: max(0, len(own) - ranks.get(name, 0))] if isinstance(size, int))
+        found = known if len(known) > len(found) else found
+    return found
 
 
 def event_shape(rank: int, site: Site, space: Space | None) -> tuple[int, ...] | None:

@@ -15,6 +15,7 @@ from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.chains.linear_recursion import linear_recursion
 from qvr_core.runtime.programs.chains.noncentred import NoncentredChain
 from qvr_core.runtime.programs.chains.taped_recursion import taped_recursion
+from qvr_core.runtime.programs.chains.unequal import UnequalChain, UnequalSite
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
@@ -199,11 +200,14 @@ def make_site(site: Site, kind: SiteKind, program: str, parts: Parts) -> ArrowSi
         return SummedSite(site, kind, program, parts)
     if site.chain is not None:
         return make_chain(site, kind, program, parts)
-    return (FamilySite if site.missing is None else MissingSite)(site, kind, program, parts)
+    made = UnequalSite if site.lengths is not None else FamilySite if site.missing is None else MissingSite
+    return made(site, kind, program, parts)
 
 
 def make_chain(site: Site, kind: SiteKind, program: str, parts: Parts) -> ChainSite:
     """The run-time site of a step whose elements may depend on earlier ones."""
+    if site.lengths is not None:
+        return UnequalChain(site, kind, program, parts)
     made = NoncentredChain if site.noncentred else ChainSite if site.missing is None else MissingChain
     return made(site, kind, program, parts)
 

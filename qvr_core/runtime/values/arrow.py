@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from qvr_core.runtime.values.errors import MissingInnovations
+from qvr_core.runtime.values.recipes import Remade
 from qvr_core.semantics.types.spaces import Named
 
 Value = Tensor | tuple[Tensor, ...]
@@ -61,7 +62,7 @@ class Drawn:
     score_log_prob: Tensor | None = None
 
 
-class ArrowModule(nn.Module):
+class ArrowModule(Remade):
     """Base class of all arrows at run time.
 
     A deterministic arrow implements `forward`; a sampled one implements `noise_specs`, `draw` and `densities`.

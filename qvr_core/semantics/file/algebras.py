@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from qvr_core.semantics.file.declarations import Checked
 from qvr_core.semantics.file.file_rules import FileRules
-from qvr_core.syntax.statements import Layout
+from qvr_core.semantics.file.imported import Imports, Statements
 from qvr_core.syntax.tree import Statement
 
 if TYPE_CHECKING:
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
         checked: Checked
 
     class Compositions(Protocol):
-        layout: Layout
+        layout: Statements
         rules: FileRules
+        imports: Imports
 
         @property
         def records(self) -> Mapping[int, Node]: ...
@@ -51,6 +52,8 @@ class Algebras:
 
     def at(self, uid: int) -> str:
         """The composition in force at a statement."""
+        if self.file.imports.is_foreign(uid):
+            return self.file.imports.algebra(uid)
         if not self._starts:
             return DEFAULT
         line = self.file.layout.start_line(uid)

@@ -35,6 +35,8 @@ class File:
     replicas: Mapping[str, set[Key]]
     """Equations by the replicated arrow that is fanned out there."""
     copies: Callable[[str], int]
+    foreign: Callable[[str], bool]
+    """Whether another file declares a name: its sizes are what they are there."""
 
 
 @immutable
@@ -81,7 +83,7 @@ def _repairs(violated: Sequence[Key], file: File) -> list[Repair]:
             if variable not in tried:
                 tried[variable] = _repair(variable, key, everything, file)
         replica = file.equation(key).replica
-        if replica is not None and REPLICATE + replica[0] not in tried:
+        if replica is not None and REPLICATE + replica[0] not in tried and not file.foreign(replica[0]):
             tried[REPLICATE + replica[0]] = _recount(replica[0], everything, file)
     return [repair for repair in tried.values() if repair is not None]
 
@@ -90,8 +92,8 @@ def _candidates(key: Key, file: File) -> list[str]:
     """Declared sizes that a violated equation depends on, perhaps through holes."""
     system = file.system
     keys = _tied(key, system)
-    names = sorted({name for other in keys for name in system.variables(other) if name in system.known})
-    return names[:MOST_CANDIDATES]
+    known = {name for other in keys for name in system.variables(other) if name in system.known}
+    return sorted(name for name in known if not file.foreign(_owner(name) or ""))[:MOST_CANDIDATES]
 
 
 def _tied(key: Key, system: System) -> set[Key]:
@@ -190,6 +192,7 @@ def _on_declaration(repair: Repair, covered: Sequence[Key], file: File) -> Diagn
     verb = "are" if repair.variable.startswith(REPLICATE) and repair.value > 1 else "is"
     message = f"{subject}, but {repair.value} {verb} wanted: {sentence(first)}"
     related = [Related(sentence(file.equation(key)), file.equation(key).place) for key in covered]
+    related += dict.fromkeys(each for key in covered for each in _foreign_sizes(key, file))
     return Diagnostic(WRONG_SIZE, message, place, tuple(related), (fix,))
 
 
@@ -202,10 +205,17 @@ def _on_operator(key: Key, repairs: Sequence[Repair], others: Sequence[Key], fil
         name = f"the size `_` of `{owner}`" if owner and "." in hole else "this size"
         message = f"{message}: {name} would have to be {_number(value)}, and that is no size"
         code = IMPOSSIBLE_SIZE
-    related = [*equation.related, *file.objects_in(equation)]
+    related = [*equation.related, *file.objects_in(equation), *_foreign_sizes(key, file)]
+    related = list(dict.fromkeys(related))
     related += [Related(sentence(file.equation(other)), file.equation(other).place) for other in others]
     fixes = [fix for repair in sorted(repairs, key=lambda r: r.variable) if (fix := _fix(repair, file)) is not None]
     return Diagnostic(code, message, equation.place, tuple(related), tuple(fixes))
+
+
+def _foreign_sizes(key: Key, file: File) -> list[Related]:
+    """Where other files fix the widths that do not fit."""
+    owners = dict.fromkeys(_owner(name) or "" for name in file.system.variables(key))
+    return [Related(f"`{name}` is declared here", DeclarationSite(name)) for name in owners if file.foreign(name)]
 
 
 def _number(value: Fraction) -> str:

@@ -7,7 +7,6 @@ solved in regions of tied unknowns; a solved hole is an ordinary size for every 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 
@@ -17,7 +16,9 @@ from qvr_core.semantics.file.blame import File, explain
 from qvr_core.semantics.file.circles import Circles
 from qvr_core.semantics.file.copies import Copies
 from qvr_core.semantics.file.declarations import Checked, check_statement, declared_names, signature
+from qvr_core.semantics.file.imported import Imports, NoImports, Statements, Within
 from qvr_core.semantics.file.open_sets import KnownSet, is_open
+from qvr_core.semantics.file.records import Key, Record, State, in_order
 from qvr_core.semantics.file.references import NO_REFERENCES, References, StatementReferences, renew
 from qvr_core.semantics.programs.programs import check_program
 from qvr_core.semantics.scope.holes import Holes
@@ -35,7 +36,7 @@ from qvr_core.semantics.scope.scope import (
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Place, Related, Severity
 from qvr_core.semantics.types.dimensions import System, is_rigid
 from qvr_core.semantics.types.model import Program
-from qvr_core.syntax.statements import Layout, statement_uid
+from qvr_core.syntax.statements import statement_uid
 from qvr_core.syntax.tree import Statement
 
 MOST_ROUNDS = 12
@@ -47,36 +48,17 @@ DECLARATION = 10
 COPY = 2
 """And each of its copies as so many."""
 
-Key = tuple[int, int]
-
-
-@dataclass(slots=True)
-class Record:
-    """What the checker knows of one statement."""
-
-    statement: Statement
-    names: tuple[str, ...]
-    references: References
-    checked: Checked = field(default_factory=Checked)
-    wrong: tuple[Key, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What is known of a file at one moment: checks by statement, entries by name with the statement that gives them,
-    and the values of solved holes."""
-
-    checked: Mapping[int, Checked]
-    entries: Mapping[str, Entry]
-    owners: Mapping[str, int]
-    holes: Mapping[str, int]
-
 
 class FileChecker:
     """The checks of one file."""
 
-    def __init__(self, layout: Layout, known: Mapping[str, KnownSet] | None = None) -> None:
+    def __init__(
+        self, layout: Statements, known: Mapping[str, KnownSet] | None = None, imports: Imports | None = None
+    ) -> None:
+        """`imports` has put statements of other files among those of `layout`."""
         self.layout = layout
+        self.imports: Imports = imports or NoImports()
+        self._views: dict[int, Within] = {}
         self.known = known or {}  # open sets whose elements the data have told
         self.records: dict[int, Record] = {}
         self.checked = Tracked[int, Checked]()
@@ -105,23 +87,34 @@ class FileChecker:
     # ---------------------------------------------------------------- what checks ask (`scope.Globals`)
 
     def entry(self, name: str) -> Entry | None:
-        return DamagedEntry(name) if name in self._checking else self.entries.get(name)
+        if name in self._checking:
+            return DamagedEntry(name)
+        found = self.entries.get(name)
+        return self.imports.entry(name) if found is None else found
 
     def solved(self, variable: str) -> int | None:
         known = self.known.get(variable.removesuffix(".0"))
-        return self.holes.values.get(variable) if known is None else known.size
+        if known is not None:
+            return known.size
+        value = self.imports.value(variable)
+        return self.holes.values.get(variable) if value is None else value
 
     def labels(self, name: str) -> tuple[str, ...] | None:
         return self.known[name].labels if name in self.known else None
 
     def check_program(self, statement: Statement, scope: Scope, arguments: Mapping[str, Argument]) -> Program:
+        if self.imports.is_foreign(statement.uid):
+            scope.globals = Within(scope.globals, self.imports.visible(statement.uid))
         return check_program(statement, scope, arguments)
 
     # ---------------------------------------------------------------- edits
 
-    def updating(self, removed: Iterable[int], added: Iterable[int], changed: Iterable[int]) -> Iterator[int]:
-        """Take over an edit: statements that are gone, new, or have another text (`syntax.statements.ChangeSet`).
-        Gives, after each statement, about how many lines were checked; nothing is final before the end."""
+    def updating(
+        self, removed: Iterable[int], added: Iterable[int], changed: Iterable[int], moved: Iterable[str] = ()
+    ) -> Iterator[int]:
+        """Take over an edit: statements that are gone, new, or have another text (`syntax.statements.ChangeSet`), and
+        names that imports now fail to bring, or no longer do.  Gives, after each statement, about how many lines were
+        checked; nothing is final before the end."""
         removed, added, changed = tuple(removed), tuple(added), tuple(changed)
         self._state = None
         touched: set[str] = set()
@@ -139,6 +132,7 @@ class FileChecker:
         for uid in {*mentioned, *fresh}:
             touched |= self._mention(uid, mentioned.get(uid, NO_REFERENCES))
         dirty = {uid for uid in fresh if uid in self.records}
+        dirty.update(uid for name in moved for uid in self.readers.get(name, ()))
         touched |= self.rules.duplicated
         dirty |= self._choose_owners(touched)
         dirty |= self.circles.update(fresh, touched)
@@ -158,6 +152,7 @@ class FileChecker:
             return set()
         self._retract(uid, record)
         self.checked.drop(uid)
+        self._views.pop(uid, None)
         for name in record.names:
             owners = self.owners[name]
             owners.remove(uid)
@@ -173,7 +168,8 @@ class FileChecker:
         mentions = self._mentions.setdefault(uid, StatementReferences())
         record = Record(statement, tuple(dict.fromkeys(names)), mentions.update(statement))
         self.records[uid] = record
-        self.rules.register(statement)
+        if not self.imports.is_foreign(uid):
+            self.rules.register(statement)
         for name in record.names:
             self.owners.setdefault(name, []).append(uid)
         return {*record.names}
@@ -218,38 +214,19 @@ class FileChecker:
         """Check `dirty` statements and, as signatures change, those that mention them; declarations before users."""
         budget = 50 * (len(dirty) + len(self.records))
         while dirty and budget > 0:
-            for uid in self._in_order(next(iter(dirty)), dirty):
+            for uid in in_order(next(iter(dirty)), dirty, self.records, self.owners):
                 dirty.discard(uid)
                 dirty |= self._check(uid) - {uid}
                 budget -= 1
                 yield DECLARATION + len(self.records[uid].statement.header.children)
-
-    def _in_order(self, start: int, dirty: set[int]) -> list[int]:
-        """`start` behind all dirty statements that it depends on."""
-        if len(dirty) == 1:
-            return [start]
-        order: list[int] = []
-        entered: set[int] = set()
-        pending: list[tuple[int, bool]] = [(start, False)]
-        while pending:
-            uid, done = pending.pop()
-            if done:
-                order.append(uid)
-            elif uid not in entered:
-                entered.add(uid)
-                pending.append((uid, True))
-                for name in self.records[uid].references.reads:
-                    for owner in self.owners.get(name, ())[:1]:
-                        if owner in dirty and owner not in entered:
-                            pending.append((owner, False))
-        return order
 
     def _check(self, uid: int) -> set[int]:
         """Check one statement; the statements that must follow."""
         record = self.records[uid]
         self._retract(uid, record)
         self._checking = record.names
-        checked = check_statement(record.statement, self, self.algebras.at(uid), self.copies.beyond.get(uid))
+        seen = self if not self.imports.is_foreign(uid) else self._view(uid)
+        checked = check_statement(record.statement, seen, self.algebras.at(uid), self.copies.beyond.get(uid))
         record.checked = self.checked[uid] = checked
         self._checking = ()
         self._assert(uid, record)
@@ -278,6 +255,14 @@ class FileChecker:
             self.flagged.discard(uid)
         return dirty
 
+    def _view(self, uid: int) -> Within:
+        """The file as a statement of another one sees it: the same object while the statement stays."""
+        names = self.imports.visible(uid)
+        view = self._views.get(uid)
+        if view is None or view.names != names:
+            view = self._views[uid] = Within(self, names)
+        return view
+
     def _retract(self, uid: int, record: Record) -> None:
         """Take a statement's equations and sizes back."""
         checked = record.checked
@@ -285,7 +270,7 @@ class FileChecker:
             self.holes.drop((uid, index))
             if equation.replica is not None:
                 self._replicas.get(equation.replica[0], set()).discard((uid, index))
-        for variable in checked.size_values:
+        for variable in (*checked.size_values, *checked.holes):
             if self._size_owners.get(variable) == uid:
                 del self._size_owners[variable], self.system.known[variable]
         for variable in checked.holes:
@@ -304,7 +289,12 @@ class FileChecker:
             self.system.known.update(checked.size_values)
             self._size_owners.update(dict.fromkeys(checked.size_values, uid))
             for variable in checked.holes:
-                self.holes.own(variable, uid)
+                value = self.imports.value(variable)
+                if value is None:
+                    self.holes.own(variable, uid)
+                else:
+                    self.system.known[variable] = value
+                    self._size_owners[variable] = uid
         wrong: list[Key] = []
         for index, equation in enumerate(checked.equations):
             key = (uid, index)
@@ -333,6 +323,7 @@ class FileChecker:
         """Everything that is wrong with the meaning of the file."""
         for uid in self.flagged:
             yield from self.records[uid].checked.diagnostics
+        yield from self.imports.diagnostics()
         yield from self.circles.diagnostics()
         yield from self.rules.diagnostics(self.flagged)
         if not self.rules.broken:  # a line that cannot be read may be what fixes a size
@@ -381,7 +372,12 @@ class FileChecker:
             impossible,
             self._replicas,
             self._copies,
+            self._is_foreign,
         )
+
+    def _is_foreign(self, name: str) -> bool:
+        """Whether another file declares a name: nothing here can change it."""
+        return any(map(self.imports.is_foreign, self.owners.get(name, ())[:1]))
 
     def _copies(self, family: str) -> int:
         entry = self.entries.get(family)

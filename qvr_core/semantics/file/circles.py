@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
+from qvr_core.semantics.file.imported import Statements
 from qvr_core.semantics.file.references import References, mentions
 from qvr_core.semantics.types.codes import CYCLE
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Origin, Related
-from qvr_core.syntax.statements import Layout
 from qvr_core.syntax.tree import Statement
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         references: References
 
     class Graph(Protocol):
-        layout: Layout
+        layout: Statements
         owners: dict[str, list[int]]
         users: dict[str, set[int]]
 

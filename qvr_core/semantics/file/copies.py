@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import accumulate
 
+from qvr_core.semantics.file.imported import Statements
 from qvr_core.semantics.scope.bounds import MOST_COPIES
-from qvr_core.syntax.statements import Layout
 from qvr_core.syntax.tree import MorphismDecl, Number, Statement
 
 
@@ -38,7 +38,7 @@ class Copies:
     """How many copies each statement declares.  `beyond` names the statements that the bound leaves without: the first
     with the number of copies down to it, those below with 0, since one error is enough."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Statements) -> None:
         self._layout = layout
         self._counts: dict[int, int] = {}
         self.beyond: dict[int, int] = {}

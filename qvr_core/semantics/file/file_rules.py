@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from qvr_core.semantics.file.declarations import COMPOSITION, Checked, bare_name
+from qvr_core.semantics.file.imported import Imports, Statements
 from qvr_core.semantics.file.unknown_names import UnknownNames
 from qvr_core.semantics.scope.scope import Entry, FamilyEntry
 from qvr_core.semantics.types.codes import DUPLICATE_EXPORT, DUPLICATE_NAME, UNFANNED_REPLICA, UNUSED
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Related
-from qvr_core.syntax.statements import Layout, units_of
-from qvr_core.syntax.tree import CompositionHeader, ExportDecl, LetDecl, Name, Placed, Span, Statement
+from qvr_core.syntax.statements import units_of
+from qvr_core.syntax.tree import CompositionHeader, ExportDecl, LetDecl, Name, Span, Statement
 
 if TYPE_CHECKING:
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
         checked: Checked
 
     class File(Protocol):
-        layout: Layout
+        layout: Statements
+        imports: Imports
         owners: dict[str, list[int]]
         users: dict[str, set[int]]
 
@@ -52,9 +54,9 @@ class FileRules:
         self.broken: dict[int, tuple[str, ...]] = {}
         """The lines with a syntax error, by statement."""
         self.duplicated: set[str] = set()
-        self._unused: set[str] = set()
+        self._unused: dict[str, tuple[int, Diagnostic]] = {}
+        """The names that nothing uses: their statements, and what is said of them."""
         self._unfanned: set[str] = set()
-        self._shown: dict[str, tuple[Placed[Any], Diagnostic]] = {}
         self._exported: defaultdict[str, set[int]] = defaultdict(set)
         self._repeated: set[str] = set()
         """The names that several exports name."""
@@ -101,17 +103,26 @@ class FileRules:
                 names.update(own.text for own in self.file.records[owner].statement.header.unit.declares)
         for name in names:
             owners = self.file.owners.get(name, [])
+            if owners and self.file.imports.is_foreign(owners[0]):
+                self._forget_name(name)
+                continue
             keyword = self.file.records[owners[0]].statement.header.unit.keyword if owners else ""
             _put(self.duplicated, name, len(owners) > 1)
             own_use = bool(self.file.users.get(name, set()) - set(owners))
             copy_use = any(copy in self.file.users for copy in self._copies(name))
-            _put(
-                self._unused,
-                name,
-                bool(owners) and self._can_be_unused(name, owners[0]) and not (own_use or copy_use),
-            )
+            if owners and self._can_be_unused(name, owners[0]) and not (own_use or copy_use):
+                self._unused[name] = owners[0], self._unused_name(name, owners[0])
+            else:
+                self._unused.pop(name, None)
             self._unknown_names.put(name, keyword, name in self._unused)
             _put(self._unfanned, name, bool(owners) and copy_use and not own_use)
+
+    def _forget_name(self, name: str) -> None:
+        """Another file declares it, and says there what it is worth."""
+        for group in (self.duplicated, self._unfanned):
+            group.discard(name)
+        self._unused.pop(name, None)
+        self._unknown_names.put(name, "", False)
 
     def _can_be_unused(self, name: str, owner: int) -> bool:
         header = self.file.records[owner].statement.header
@@ -126,7 +137,7 @@ class FileRules:
 
     def diagnostics(self, flagged: Iterable[int]) -> Iterator[Diagnostic]:
         broken = "\n".join(chain.from_iterable(self.broken.values()))
-        misspelt = self._unknown_names.find(flagged, self._unused, broken)
+        misspelt = self._unknown_names.find(flagged, self._unused.keys(), broken)
         yield from misspelt.diagnostics
         yield from self._duplicates()
         yield from self._unused_names(misspelt.declarations, broken)
@@ -155,21 +166,17 @@ class FileRules:
 
     def _unused_names(self, misspelt: Set[str], broken: str) -> Iterator[Diagnostic]:
         exempt = self._last_let() if not self.exports else None
-        owners, records, shown = self.file.owners, self.file.records, self._shown
-        for name in self._unused:
-            owner = owners[name][0]
-            if owner == exempt or (broken and name in broken) or name in misspelt:
-                continue
-            header = records[owner].statement.header
-            known = shown.get(name)
-            if known is None or known[0] is not header:
-                known = shown[name] = (header, self._unused_name(name, header))
-            yield known[1]
+        yield from [
+            one
+            for name, (owner, one) in self._unused.items()
+            if owner != exempt and name not in misspelt and not (broken and name in broken)
+        ]
         for name in self._unfanned:
             message = f"`{name}` is replicated, but neither `fan({name})` nor `scan({name})` uses all its copies"
             yield Diagnostic(UNFANNED_REPLICA, message, self._name_origin(self.file.owners[name][0], name))
 
-    def _unused_name(self, name: str, header: Placed[Any]) -> Diagnostic:
+    def _unused_name(self, name: str, owner: int) -> Diagnostic:
+        header = self.file.records[owner].statement.header
         span = next(own.span for own in header.unit.declares if own.text == name)
         fixes: tuple[Fix, ...] = ()
         if len(header.unit.declares) == 1 and header.unit.node is not None:

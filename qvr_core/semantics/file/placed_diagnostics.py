@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
+from typing import Protocol
 
 from qvr_core.semantics.file.declaration_sites import site_span
 from qvr_core.semantics.types.catalogue import syntax_code
-from qvr_core.semantics.types.diagnostics import Code, Diagnostic, Edit, Fix, Origin, Place, Severity
+from qvr_core.semantics.types.diagnostics import Code, Diagnostic, Edit, Fix, Origin, Place, Related, Severity
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.statements import Layout, statement_uid
@@ -37,6 +38,10 @@ class LocatedRelated:
 
     message: str
     range: Range
+    location: str = ""
+    """The file of the place, where it is another one."""
+    lines: tuple[str, str] = ("", "")
+    """The lines of that file in which the place starts and ends."""
 
 
 @immutable
@@ -54,12 +59,21 @@ class LocatedDiagnostic:
         return self.code.severity
 
 
+class OtherFiles(Protocol):
+    """Places in the files that are imported."""
+
+    def find(self, place: Place) -> tuple[str, Range] | None: ...
+    def lines(self, location: str, where: Range) -> tuple[str, str]: ...
+    def import_of(self, place: Place) -> Origin | None: ...
+
+
 @immutable
 class Places:
-    """Where things stand: the layout, and which statement declares which name."""
+    """Where things stand: the layout, which statement declares which name, and the files that are imported."""
 
     layout: Layout
     owners: Mapping[str, int]
+    others: OtherFiles | None = None
 
     def find(self, place: Place) -> Range | None:
         """The stretch of text that a place names, None where it is gone."""
@@ -89,6 +103,8 @@ class Known:
     lines: bool
     order: Order
     placed: LocatedDiagnostic
+    alone: tuple[int, Statement, int] | None
+    """The only statement that it names places in, where it names it by no name."""
 
 
 Remembered = dict[int, Known]
@@ -104,10 +120,14 @@ def located(
     """All diagnostics of a text in its order.  What has only moved is moved along."""
     problems = [_located_problem(uid, problem, places) for uid, problem in syntax]
     result = [(_order(problem), problem) for problem in problems]
+    stands, at_hand = places.layout.stands, remembered.get
     for item in found:
-        known = remembered.get(id(item))
+        known = at_hand(id(item))
         if known is None or known.source is not item:
             known = None
+        elif known.alone is not None and stands(*known.alone):
+            result.append((known.order, known.placed))
+            continue
         shift = None if known is None else _shift(known, places)
         if known is None or shift != 0:
             known = _locate(item, places) if known is None or shift is None else _moved(known, shift)
@@ -180,7 +200,7 @@ def _moved(known: Known, lines: int) -> Known:
         item.code,
         item.message,
         down(item.range),
-        tuple([LocatedRelated(one.message, down(one.range)) for one in item.related]),
+        tuple([one if one.location else LocatedRelated(one.message, down(one.range)) for one in item.related]),
         tuple(
             [
                 LocatedFix(fix.title, tuple([TextEdit(down(e.range), e.text) for e in fix.edits]), fix.preferred)
@@ -189,7 +209,7 @@ def _moved(known: Known, lines: int) -> Known:
         ),
     )
     anchors = tuple([(uid, statement, line + lines, name) for uid, statement, line, name in known.anchors])
-    return Known(known.source, anchors, known.lines, _order(placed), placed)
+    return Known(known.source, anchors, known.lines, _order(placed), placed, _alone(anchors))
 
 
 # ---------------------------------------------------------------- one diagnostic
@@ -207,16 +227,37 @@ def _located_problem(uid: int, problem: SyntaxProblem, places: Places) -> Locate
 
 
 def _locate(item: Diagnostic, places: Places) -> Known | None:
+    message = item.message
     where = places.find(item.place)
     if where is None:
+        # what is right at home goes wrong here
+        error = places.others is not None and item.code.severity is Severity.ERROR
+        origin = places.others.import_of(item.place) if error and places.others is not None else None
+        where = None if origin is None else places.find(origin)
+        message = f"what is imported does not fit here: {message}"
+    if where is None:
         return None
-    related = [
-        LocatedRelated(one.message, there) for one in item.related if (there := places.find(one.place)) is not None
-    ]
+    related = [found for one in item.related if (found := _located_related(one, places)) is not None]
     fixes = [found for fix in item.fixes if (found := _located_fix(fix, places)) is not None]
-    placed = LocatedDiagnostic(item.code, item.message, where, tuple(related), tuple(fixes))
+    placed = LocatedDiagnostic(item.code, message, where, tuple(related), tuple(fixes))
     lines = any(edit.where == "line" for fix in item.fixes for edit in fix.edits)
-    return Known(item, _anchors(item, places), lines, _order(placed), placed)
+    anchors = _anchors(item, places)
+    return Known(item, anchors, lines, _order(placed), placed, _alone(anchors))
+
+
+def _alone(anchors: tuple[Anchor, ...]) -> tuple[int, Statement, int] | None:
+    return anchors[0][:3] if len(anchors) == 1 and anchors[0][3] is None else None
+
+
+def _located_related(item: Related, places: Places) -> LocatedRelated | None:
+    where = places.find(item.place)
+    if where is not None:
+        return LocatedRelated(item.message, where)
+    there = None if places.others is None else places.others.find(item.place)
+    if there is None or places.others is None:
+        return None
+    location, where = there
+    return LocatedRelated(item.message, where, location, places.others.lines(location, where))
 
 
 def _located_fix(fix: Fix, places: Places) -> LocatedFix | None:

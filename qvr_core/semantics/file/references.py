@@ -74,7 +74,7 @@ def unit_references(unit: Unit[Any]) -> UnitReferences:
         declared = frozenset(name.text for name in unit.declares)
         return UnitReferences((), declared, declared)
     kind = cast("type[object]", type(unit.node))
-    key = (unit.text, kind)
+    key = (unit.text, kind, unit.renamed)
     found = _known.get(key)
     if found is None:
         if len(_known) > 100_000:
@@ -83,7 +83,7 @@ def unit_references(unit: Unit[Any]) -> UnitReferences:
     return found
 
 
-_known: dict[tuple[str, type[object]], UnitReferences] = {}
+_known: dict[tuple[str, type[object], tuple[tuple[str, str], ...]], UnitReferences] = {}
 
 
 class StatementReferences:

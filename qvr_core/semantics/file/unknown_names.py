@@ -8,13 +8,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 from qvr_core.semantics.file.declarations import Checked
+from qvr_core.semantics.file.imported import Imports, Statements
 from qvr_core.semantics.language.family_spelling import likely_family
 from qvr_core.semantics.language.spelling import SpellingIndex, closest, distance
 from qvr_core.semantics.scope.scope import DamagedEntry, Entry, UnknownName
 from qvr_core.semantics.types.codes import UNKNOWN_NAME
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Place, Related
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.statements import Layout
 from qvr_core.syntax.tree import Statement
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
         checked: Checked
 
     class File(Protocol):
-        layout: Layout
+        layout: Statements
+        imports: Imports
         owners: dict[str, list[int]]
 
         @property
@@ -94,6 +95,7 @@ class UnknownNames:
         spelled = distinct * len(self.file.entries) <= MOST_COMPARED
         unknown = [one for uid, names in wrong for one in self._unknown_names(uid, names, spelled)]
         unknown_ones = [one for one in unknown if one.name.name not in broken and not self._is_copy(one.name.name)]
+        unknown_ones = [one for one in unknown_ones if not self.file.imports.promises(one.name.name)]
         renamed = _renamed(unknown_ones, unused)
         covered = {name for name, _ in renamed.values()}
         found = [one.error for one in unknown_ones if one.name.name not in covered]

@@ -102,6 +102,8 @@ class Family:
     improper: bool = False
     drawn: bool = True
     length: int | str | None = None
+    open: bool = False
+    """Whether the ends of its support have no density."""
 
     @property
     def discrete(self) -> bool:

@@ -46,6 +46,7 @@ def mixture_of(components: Sequence[Family]) -> Family:
         event=first.event,
         cdf=all(family.cdf for family in components),
         step_only=True,
+        open=all(family.open for family in components),
     )
 
 

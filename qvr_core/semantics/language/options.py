@@ -19,7 +19,8 @@ MEANINGS: Mapping[str, str] = {
     "missing": "`impute`: cells without a value are latents of this name, discrete ones summed out; `drop`: left out.",
     "noncentred": "Guides and chains move the standardised draw; density, value and name stay as they are.",
     "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
-    "lengths": "How many positions of each row's sequences are valid: data or an input. Attention sees no others.",
+    "lengths": "How many positions of each row's sequences, or elements of each chain, there are: others do not count. "
+    "Attention sees no others.",
     "keep": "The lets whose values a fit keeps beside the latents; by itself all small ones that depend on a latent.",
     "effects": "What the body may do: a subset of `Sample`, `Score`, `Marginal`, `Pure`.",
     "low": "The lower bound of the space.",
@@ -51,13 +52,14 @@ VALUE_KEYS: Mapping[str, str] = {
     "mask": "rows that count",
     "weight": "a factor on each row's log density",
     "at": "the rows that are selected",
+    "lengths": "how many elements each chain has",
     **LIMIT_KEYS,
 }
 STEP_KEYS: Mapping[str, tuple[str, ...]] = {
-    "sample": ("over", "iid_over", "via", "mask", "weight", "at", "noncentred"),
-    "observe": ("over", "iid_over", "via", "mask", "weight", "at", *LIMIT_KEYS, "missing"),
-    "predict": ("over", "iid_over", "via", "at"),
-    "marginalize": ("over", "reduction", "iid_over", "via", "mask", "weight", "at"),
+    "sample": ("over", "iid_over", "via", "mask", "weight", "at", "noncentred", "lengths"),
+    "observe": ("over", "iid_over", "via", "mask", "weight", "at", *LIMIT_KEYS, "missing", "lengths"),
+    "predict": ("over", "iid_over", "via", "at", "lengths"),
+    "marginalize": ("over", "reduction", "iid_over", "via", "mask", "weight", "at", "lengths"),
 }
 FLAGS = ("noncentred",)
 """Options of steps that stand alone, without a value."""

@@ -12,13 +12,16 @@ from qvr_core.semantics.arithmetic.indices import Lag, lags, running
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arithmetic.own_reads import reads_itself
 from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.language.options import STEP_KEYS
 from qvr_core.semantics.programs.chains.along import Along, along_of
 from qvr_core.semantics.programs.chains.first_elements import check_start, first_draw, report_missing_start
+from qvr_core.semantics.programs.chains.unequal import checked_lengths
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.lets import Lets, check_let, depends, with_lets
 from qvr_core.semantics.programs.hidden.observed import Read, check_observed, check_score, refuse_options
 from qvr_core.semantics.programs.hidden.states import element_text, refuse_whole, state_axis, state_label
 from qvr_core.semantics.programs.indexed_steps import product_of
+from qvr_core.semantics.programs.step_options import read_step_options
 from qvr_core.semantics.programs.steps import check_step
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
 from qvr_core.semantics.scope.predictions import report_predict_inside
@@ -52,11 +55,13 @@ from qvr_core.syntax.tree import (
 
 Bindings = list[tuple[str, Binding]]
 
+_BUT_LENGTHS = tuple(key for key in STEP_KEYS["marginalize"] if key != "lengths")
+
 
 def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) -> tuple[MarginalizeModel, Bindings]:
     """The block, typed, and what it binds; nothing of the hidden state is seen below it."""
     states = _states(step, ctx)
-    refuse_options(step.options, None, ctx)
+    refuse_options(step.options, _BUT_LENGTHS, ctx)
     told = len(ctx.scope.diagnostics)
     ctx.looks_back = step.start is not None
     behind = _behind(step, ctx)
@@ -68,6 +73,7 @@ def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) 
         draw = _transition(step, along, states, ctx)
         start = _first(step, along, states, ctx)
         check_start(step, behind, told, ctx)
+        lengths = _lengths(step, indices, ctx)
     over = product_of(along.indices) if step.binders else None
     binding = Binding("marginalize", ValueType(Unknown()), states, ctx.scope.origin(step.name.span))
     nested: Bindings = [(step.name.text, binding)]
@@ -96,9 +102,18 @@ def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) 
         row_local=False,
         origin=ctx.scope.origin(step.name.span),
         chain=Chain(indices=along.model, at=at, start=start),
+        lengths=lengths,
     )
     model = MarginalizeModel(site=site, over=None, rows=None, body=tuple(block.body), reads=tuple(block.reads))
     return model, nested
+
+
+def _lengths(step: MarginalizeStep, indices: Sequence[Running], ctx: StepContext) -> Expr | None:
+    """How many elements each chain has; another option has been reported."""
+    given = step.options
+    if given is None or any(option.key.text != "lengths" for option in given.items):
+        return None
+    return checked_lengths(step.name, indices, read_step_options("marginalize", given, ctx), ctx)
 
 
 def _alone(name: Name) -> Running:
@@ -221,9 +236,7 @@ def _transition(step: MarginalizeStep, along: Along, states: Named, ctx: StepCon
     return drawn.model
 
 
-def _first(
-    step: MarginalizeStep, along: Along, states: Named, ctx: StepContext
-) -> FamilyDraw | tuple[Expr, ...] | None:
+def _first(step: MarginalizeStep, along: Along, states: Named, ctx: StepContext) -> FamilyDraw | None:
     """What the first state of each chain is drawn from."""
 
     def check(drawn: TypedFamily, place: Span) -> None:
@@ -233,11 +246,12 @@ def _first(
             _refuse_family(Name(drawn.family.name, place), ctx)
 
     start = first_draw(step, along, ctx, [state_axis(step.name, states, 0)], check)
-    if isinstance(start, tuple) and step.start is not None:
+    if isinstance(start, FamilyDraw) or start is None:
+        return start
+    if step.start is not None:
         message = f"a hidden chain starts from a family: `from Categorical(…)` of {states.written}"
         ctx.scope.report(CANNOT_MARGINALIZE, message, step.start.span)
-        return None
-    return start
+    return None
 
 
 def _refuse_family(name: Name, ctx: StepContext) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import (
@@ -23,6 +24,7 @@ from qvr_core.semantics.programs.ascriptions import ascribe, ascribe_elements, p
 from qvr_core.semantics.programs.chains.along import along_of, laid_out, outside, outside_of
 from qvr_core.semantics.programs.chains.entries import by_entry, other_count, start_by_entry
 from qvr_core.semantics.programs.chains.first_elements import (
+    check_first,
     check_start,
     entries_of,
     first_draw,
@@ -33,6 +35,7 @@ from qvr_core.semantics.programs.chains.first_elements import (
     starts_of,
     unknown_binding,
 )
+from qvr_core.semantics.programs.chains.unequal import checked_lengths
 from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.observed.limits import check_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
@@ -40,14 +43,15 @@ from qvr_core.semantics.programs.step_options import StepOptions, check_noncentr
 from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
 from qvr_core.semantics.scope.environment import Binding, Running, StepContext
 from qvr_core.semantics.scope.unsupported import refuse
+from qvr_core.semantics.types.chain_starts import draws_of
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.intervals import ANYTHING
 from qvr_core.semantics.types.model import (
     Chain,
     Expr,
-    FamilyDraw,
     IndexedValue,
     LetModel,
+    Start,
     ValueType,
 )
 from qvr_core.semantics.types.program_codes import (
@@ -147,7 +151,8 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
         circle = refuse(unread, place, ctx.scope)
         space = None
     vectors = bool(behind) and family.event == 1 and not circle
-    start, element = None, ValueType(REAL_LINE if space is None else space.space)
+    start: Start | None = None
+    element = ValueType(REAL_LINE if space is None else space.space)
     with running(step.binders, behind, ctx) as indices:
         along = along_of(indices)
         options = read_step_options(kind, step.options, ctx)
@@ -170,7 +175,7 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
         drawn = outside_of(by_entry(inside) if entries else inside)
         drawn = replace(drawn, own_factors=int(over is not None))
         if not vectors:
-            start = first_draw(step, along, ctx)
+            start = first_draw(step, along, ctx, check=partial(check_first, name.text, family, ctx))
             start = start_by_entry(start) if entries and start is not None else start
         elif is_data(drawn.type) and not is_data(element):
             whole = with_axes(along.plates, element.space or Unknown(), like=[drawn.type], event=element.event)
@@ -180,6 +185,7 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
             check_elements(name, first, later, ctx.scope.origin(where), ctx)
         check_start(step, behind, told, ctx)
         missing = missing_cells(name, family, options, ctx, trees, indices)
+        lengths = checked_lengths(name, indices, options, ctx)
     over = product_of(indices)
     if space is not None and step.space is not None:
         whole, place = replace(options, iid_over=over), step.draw.name.span
@@ -201,9 +207,9 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     row_local = kind != "observe" and not drawn.rows
     origin = ctx.scope.origin(name.span)
     site = made_site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
-    drawn_from = [family, *([facts_of_draw(start)] if isinstance(start, FamilyDraw) else [])]
+    drawn_from = [family, *map(facts_of_draw, draws_of(start))]
     moved = all(check_noncentred(step.options, options.noncentred, one, ctx) for one in drawn_from)
-    site = replace(site, indices=along.model, missing=missing, noncentred=moved)
+    site = replace(site, indices=along.model, missing=missing, noncentred=moved, lengths=lengths)
     if along.chain is not None:
         site = replace(site, chain=Chain(indices=along.model, at=along.indices.index(along.chain), start=start))
     return TypedSite(site, decided.type, named_type(decided.type, decided.ascription, decided.space), drawn)
@@ -223,9 +229,7 @@ def _entries(space: Named) -> int:
     return int(shape[0]) if len(shape) == 1 and isinstance(shape[0], int) else 1
 
 
-def _check_entries(
-    name: Name, space: Named, start: FamilyDraw | Sequence[Expr] | None, options: StepOptions, ctx: StepContext
-) -> None:
+def _check_entries(name: Name, space: Named, start: Start | None, options: StepOptions, ctx: StepContext) -> None:
     """Report first elements of another length, and an option that says something of single entries."""
     wrong = None if start is None else other_count(start, _entries(space))
     if wrong is not None:

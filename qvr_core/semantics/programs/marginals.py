@@ -12,6 +12,7 @@ from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.language.family_heads import landing_problem
 from qvr_core.semantics.language.options import STEP_KEYS
 from qvr_core.semantics.programs.ascriptions import is_value_set
+from qvr_core.semantics.programs.chains.unequal import no_lengths
 from qvr_core.semantics.programs.data_steps import check_data
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.rows import Summed, check_rows, check_within, is_indexed
@@ -92,6 +93,7 @@ def check_marginalize(placed: Placed[Item], step: MarginalizeStep, ctx: StepCont
         ctx.bindings = outer
         return Block(model, tuple(nested))
     options = read_step_options("marginalize", step.options, ctx)
+    no_lengths(step.name.text, options, ctx)
     family = family_of(step.draw, ctx)
     typed, over, rows = _drawn(step, family, options, ctx)
     binding = site_binding("marginalize", typed, ctx)

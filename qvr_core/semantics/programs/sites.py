@@ -12,6 +12,7 @@ from qvr_core.semantics.programs.arrow_draws import TypedArrow, check_arrow_draw
 from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
 from qvr_core.semantics.programs.chains.along import along_of
 from qvr_core.semantics.programs.chains.first_elements import report_idle_start
+from qvr_core.semantics.programs.chains.unequal import no_lengths
 from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.observed.limits import check_limits, check_no_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
@@ -49,6 +50,7 @@ def check_site(
     drawn = check_family(step.draw, family, options.over, ctx, plates, picked=picked, kind=drawn_as(kind))
     check_limits(family, options, ctx)
     missing = missing_cells(name, family, options, ctx)
+    no_lengths(name.text, options, ctx)
     decided = ascribe(drawn_as(kind), drawn, space, step.space, options, step.draw.name.span, ctx)
     check_option_axes(name.text, options, decided.type, ctx)
     row_local = kind != "observe" and not drawn.rows
@@ -109,6 +111,9 @@ def _from_arrow(
     check_noncentred(step.options, options.noncentred, None, ctx)
     if not isinstance(model.arrow, Damaged):
         check_no_limits(draw.name.text, options, ctx)
+        if options.lengths is not None:
+            message = f"`lengths` needs a family with its arguments behind `<-`; `{draw.name.text}` is an arrow"
+            ctx.scope.report(STEP_OPTION, message, options.lengths.origin)
         missing_cells(draw.name, None, options, ctx)
     if isinstance(model.arrow, Damaged) and ctx.scope.lookup(draw.name.text) is None:
         # a misspelt family may have meant a plate or a value: nothing that follows is the user's mistake

@@ -59,6 +59,7 @@ class StepOptions:
     limits: Mapping[str, Limit] = field(default_factory=dict[str, Limit])
     noncentred: Option | None = None
     missing: Option | None = None
+    lengths: Expr | None = None
     damaged: bool = False
     """True where an option was not understood: it may be what is missing."""
 
@@ -108,6 +109,7 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
         limits,
         noncentred,
         missing,
+        values.get("lengths"),
         damaged,
     )
 

@@ -289,8 +289,13 @@ def _is_sampled(result: StepResult) -> bool:
 
 
 def _is_incomplete(result: StepResult) -> bool:
-    models = [model for model in result.models if isinstance(model, ObserveModel | MarginalizeModel)]
-    return bool(models) and any(site.missing is not None for site in sites(models, ObserveModel))
+    """Whether cells of a step may be missing, or some of its elements not exist."""
+    models = [model for model in result.models if not isinstance(model, LetModel | ScoreModel)]
+    if any(model.site.lengths is not None for model in models):
+        return True
+    inner = [model for model in models if isinstance(model, ObserveModel | MarginalizeModel)]
+    found = list(sites(inner, ObserveModel)) if inner else []
+    return any(site.missing is not None or site.lengths is not None for site in found)
 
 
 def _joint_density(results: Sequence[StepResult]) -> Density:

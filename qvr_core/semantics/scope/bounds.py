@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qvr_core.semantics.scope.scope import UNKNOWN, Scope
+from qvr_core.semantics.scope.scope import UNKNOWN, Scope, is_name
 from qvr_core.semantics.types.codes import TOO_LARGE
 from qvr_core.semantics.types.display import MOST_SPELT
 from qvr_core.semantics.types.model import Stages
@@ -52,9 +52,15 @@ def joined(parts: Sequence[Named], span: Span, scope: Scope) -> Named:
     """The product of spaces as the user would write it; unknown (reported) where it is too large."""
     if len(parts) == 1:
         return parts[0]
-    named = [(part.written if part.written.isidentifier() else None, part.space) for part in parts]
+    named = [(_factor_name(part.written), part.space) for part in parts]
     space = bounded_product(named, span, scope)
     return UNKNOWN if isinstance(space, Unknown) else Named(space, product_text(parts, space))
+
+
+def _factor_name(written: str) -> str | None:
+    """What a factor is called: its declared name, without the prefix of an import."""
+    last = written.rpartition(".")[2]
+    return last if is_name(written) else None
 
 
 def product_text(parts: Sequence[Named], space: Space) -> str:

@@ -360,4 +360,9 @@ def declarations(scope: Scope, *spaces: Named) -> list[Related]:
 
 def words_of(written: str) -> list[str]:
     """The names in a space as the user wrote it."""
-    return [word.strip("()") for word in written.split() if word.strip("()").isidentifier()]
+    return [word.strip("()") for word in written.split() if is_name(word.strip("()"))]
+
+
+def is_name(written: str) -> bool:
+    """Whether a text is a name, of an imported file perhaps: `Hidden`, `l.Hidden`."""
+    return all(part.isidentifier() for part in written.split("."))

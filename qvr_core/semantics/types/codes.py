@@ -60,4 +60,10 @@ SINGLE_LAYER = Code("single-layer", _HINT, "A stack of one layer is the layer it
 UNFANNED_REPLICA = Code("unfanned-replica", _HINT, "A replicated arrow is never fanned out.")
 
 # ---------------------------------------------------------------- the file
+IMPORT_PATH = Code("import-path", _ERROR, "The path of an import is not one that can be followed.")
+IMPORT_MISSING = Code("import-missing", _ERROR, "The imported file is not there, or cannot be read.")
+IMPORT_CYCLE = Code("import-cycle", _ERROR, "Files import each other in a circle.")
+IMPORT_ERROR = Code("import-error", _ERROR, "The imported file has errors of its own.")
+IMPORT_CLASH = Code("import-clash", _ERROR, "An import brings a name that means something else already.")
+UNKNOWN_IMPORT = Code("unknown-import", _ERROR, "The imported file has no such name for others.")
 DUPLICATE_EXPORT = Code("duplicate-export", _WARNING, "The same arrow is exported twice.")

@@ -60,12 +60,21 @@ def _bound(step: StepModel) -> Iterator[str]:
 
 def reads_of_observed(program: Program) -> Mapping[str, frozenset[str]]:
     """By step the observed names that it reads, through lets too."""
-    observed = _observed(program)
+    return _reads_of(program, _observed(program))
+
+
+def reads_of_drawn(program: Program) -> Mapping[str, frozenset[str]]:
+    """By step the names bound by `sample` and `observe` that it reads, through lets too."""
+    drawn = (*sites(program.steps, SampleModel), *sites(program.steps, ObserveModel))
+    return _reads_of(program, frozenset(name for site in drawn for name, _ in site.bound))
+
+
+def _reads_of(program: Program, wanted: frozenset[str]) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for step in all_steps(program.steps):
         read = frozenset((*_bound(step), *_data(step)))
-        through = frozenset[str]().union(*(found[name] for name in read if name in found and name not in observed))
-        found |= dict.fromkeys(_names(step), (read & observed) | through)
+        through = frozenset[str]().union(*(found[name] for name in read if name in found and name not in wanted))
+        found |= dict.fromkeys(_names(step), (read & wanted) | through)
     return found
 
 

@@ -613,16 +613,20 @@ class Ascription(Enum):
     PLATE = "plate"  # independent draws, or an S-indexed likelihood
 
 
+Start = FamilyDraw | tuple[FamilyDraw, ...] | tuple[Expr, ...]
+
+
 @immutable_by_name
 class Chain:
     """A site whose elements depend on earlier ones along the index `at` of `indices`.
 
-    `start` is the family of the first elements, or their values; None where they are given with the data.
+    `start` is the family of the first elements, a family for each, or their values; None where they are given with the
+    data (`chain_starts` tells them apart).
     """
 
     indices: tuple[RunningIndex, ...]
     at: int
-    start: FamilyDraw | tuple[Expr, ...] | None
+    start: Start | None
 
 
 @immutable_by_name
@@ -670,6 +674,8 @@ class Site:
     """True for the weights of the morphism of this name."""
     missing: MissingCells | None = None
     """What is done with the missing cells of an observed step; None where there may be none."""
+    lengths: Expr | None = None
+    """How many elements there are along the last of `indices`, for each element of the others; None for all."""
 
 
 @immutable_by_name
@@ -968,4 +974,11 @@ class Model:
     deductions: Mapping[str, Deduction]
     exports: tuple[Export, ...]
     order: tuple[str, ...]
-    """Names of all declarations in file order."""
+    """Names of all declarations in file order, those of other files first."""
+    imported: frozenset[str] = frozenset()
+    """Names of the declarations of other files."""
+
+    @property
+    def own_programs(self) -> dict[str, Program]:
+        """The programs that the file itself declares."""
+        return {name: program for name, program in self.programs.items() if name not in self.imported}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.chain_starts import written_in
 from qvr_core.semantics.types.model import Arrow, ArrowBase, Expr, ExprBase, Model, Program, Site, StepModel
 
 Node = Arrow | Expr | StepModel | Program
@@ -83,9 +84,8 @@ def values(step: StepModel) -> tuple[Expr, ...]:
         ):  # fmt: skip
             draw = site.draw
             given = tuple(value for _, value in draw.args) if isinstance(draw, m.FamilyDraw) else draw.args or ()
-            options = (site.via, site.mask, site.weight, site.at, *(value for _, value in site.limits))
-            start = site.chain.start if site.chain is not None else None
-            given += tuple(value for _, value in start.args) if isinstance(start, m.FamilyDraw) else start or ()
+            options = (site.via, site.mask, site.weight, site.at, site.lengths, *(value for _, value in site.limits))
+            given += written_in(site.chain.start) if site.chain is not None else ()
             places = step.reads or () if isinstance(step, m.MarginalizeModel) else ()
             given += tuple(place for read in places for place in read)
             return (*given, *(value for value in options if value is not None))

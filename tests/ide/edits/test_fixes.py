@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from qvr_core.analysis import Analyzer
+from qvr_core.analysis import Analyzer, Snapshot, analyse
 from qvr_core.ide.edits.fixes import actions_of, attempts, fix_all, quick_fixes, removes_problem
 from qvr_core.ide.edits.repairs import MISMATCHES, repairs
+from qvr_core.workspace import Bundle, Workspace
 from tests.ide.cases import LM, PROGRAM, applied, between, text_of
+from tests.spec.cases import read_cases
 
 ROOT = Path(__file__).resolve().parents[3]
-BLOCK = re.compile(r"^```qvr\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 SNIPPETS = {
     "misspelt": LM + "let y = tok_embde >> scan(cell)\n",
@@ -43,50 +43,59 @@ morphism again : Word -> Real 3 [role=embed]
 """
 
 
-def texts() -> Iterator[tuple[str, str]]:
-    yield from SNIPPETS.items()
+Files = tuple[tuple[str, str], ...]
+
+
+def texts() -> Iterator[tuple[str, str, Files]]:
+    """Texts, each with the files that it may import."""
+    yield from ((name, text, ()) for name, text in SNIPPETS.items())
     for path in sorted((ROOT / "examples" / "broken").glob("*.qvr")):
-        yield path.name, path.read_text()
+        yield path.name, path.read_text(), ()
     for folder in ("tests/spec", "docs/diagnostics"):
         for page in sorted((ROOT / folder).rglob("*.md")):
-            for number, match in enumerate(BLOCK.finditer(page.read_text())):
-                yield f"{page.stem}:{number}", match[1]
+            plain = [case for case in read_cases(page) if not case.flags]
+            for number, case in enumerate(plain):
+                yield f"{page.stem}:{number}", case.source, case.files
 
 
-def mendable(text: str) -> bool:
-    return any(d.fixes or d.code.name in MISMATCHES for d in Analyzer(text).snapshot().diagnostics())
+def analysed(text: str, files: Files) -> Snapshot:
+    return analyse(text, None, "main.qvr", Workspace(Bundle(dict(files))))
 
 
-CASES = [(name, text) for name, text in texts() if mendable(text)]
+def mendable(text: str, files: Files) -> bool:
+    return any(d.fixes or d.code.name in MISMATCHES for d in analysed(text, files).diagnostics())
 
 
-def problems(text: str) -> Counter[str]:
-    found = Analyzer(text).snapshot().diagnostics()
+CASES = [(name, text, files) for name, text, files in texts() if mendable(text, files)]
+
+
+def problems(text: str, files: Files = ()) -> Counter[str]:
+    found = analysed(text, files).diagnostics()
     return Counter(item.code.name for item in found if item.severity.value < 4)
 
 
-@pytest.mark.parametrize(("name", "text"), CASES, ids=[name for name, _ in CASES])
-def test_offered_fix_fixes_its_problem_and_makes_no_new_one(name: str, text: str) -> None:
-    before = Analyzer(text).snapshot()
+@pytest.mark.parametrize(("name", "text", "files"), CASES, ids=[case[0] for case in CASES])
+def test_offered_fix_fixes_its_problem_and_makes_no_new_one(name: str, text: str, files: Files) -> None:
+    before = analysed(text, files)
     for found in before.diagnostics():
         for action in (*actions_of(found), *repairs(before, found)):
             fixed = applied(text, action.edits)
-            if not removes_problem(before, Analyzer(fixed).snapshot(), action):
+            if not removes_problem(before, analysed(fixed, files), action):
                 continue
-            assert not problems(fixed) - problems(text)
+            assert not problems(fixed, files) - problems(text, files)
             if found.severity.value < 4:
-                assert problems(fixed).total() < problems(text).total()
+                assert problems(fixed, files).total() < problems(text, files).total()
 
 
 def test_fixes_of_every_code_lead_out_somewhere() -> None:
     tried: Counter[str] = Counter()
     good: Counter[str] = Counter()
-    for _, text in CASES:
-        before = Analyzer(text).snapshot()
+    for _, text, files in CASES:
+        before = analysed(text, files)
         for found in before.diagnostics():
             for action in actions_of(found):
                 tried[action.code] += 1
-                good[action.code] += removes_problem(before, Analyzer(applied(text, action.edits)).snapshot(), action)
+                good[action.code] += removes_problem(before, analysed(applied(text, action.edits), files), action)
     assert not [code for code in tried if not good[code]]
     assert good.total() > 0.8 * tried.total(), {code: (good[code], tried[code]) for code in tried}
 

@@ -136,7 +136,8 @@ def test_an_operation_without_loops_is_said_and_the_draws_are_those_of_the_repla
     assert found.engine == "replay" and torch.equal(found.samples["mu"], wanted.samples["mu"])
 
 
-def test_a_program_that_is_too_large_to_compile_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_is_too_large_to_compile_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(density, "MOST_LINES", 10)
     with pytest.warns(UserWarning, match=r"there are no loops for so long a program \(\d+ lines of loops\)"):
         replayed(sampled("compiled", 5))
@@ -149,7 +150,9 @@ def replayed(found: MCMCResult) -> None:
     assert all(torch.equal(value, wanted.samples[name]) for name, value in found.samples.items())
 
 
-def test_a_density_of_400_operations_too_many_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_density_of_400_operations_too_many_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
+
     def plain(q: Tensor) -> tuple[Tensor, Tensor]:
         value = q
         for _ in range(598):
@@ -288,7 +291,8 @@ def test_the_compiler_is_told_of_once_for_a_build_on_disk(tmp_path: Path, monkey
             # as in another process
             monkeypatch.delitem(sys.modules, name)
         with build.told(lambda number=number: begun.append(number)):
-            compile_sampler(machine_density(potential.plain_value_and_grad, q))
+            machine_density(potential.plain_value_and_grad, q)
+            compile_sampler()
     assert begun.count("second") == 0 and begun.count("first") >= 1
 
 

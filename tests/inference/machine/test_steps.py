@@ -168,7 +168,7 @@ def test_networks_stay_on_torch_without_a_word() -> None:
 
 
 def test_without_a_compiler_operations_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(*_: object) -> Any:
+    def none(*_: object, **__: object) -> Any:
         raise NotCompiled("numba is not installed (pip install numba)")
 
     monkeypatch.setattr("qvr_core.inference.compiled_steps.machine_density", none)

@@ -127,3 +127,40 @@ def test_a_run_without_draws_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert ran.exit_code == 2
     shown = CliRunner().invoke(app, ["check-fit"])
     assert shown.exit_code == 1 and "left no posterior to check" in shown.output
+
+
+def disagreeing(names: dict[str, int]) -> dict[str, Check]:
+    """Chains of which one lies elsewhere, in these sites of so many elements."""
+    generator = np.random.default_rng(3)
+    tree = fitted(generator).to_dict()
+    for name, size in names.items():
+        draws = generator.normal(size=(4, 200, size))
+        draws[0] += 5.0
+        dims = ("chain", "draw", f"{name}_dim_0") if size > 1 else ("chain", "draw")
+        coords = {f"{name}_dim_0": np.arange(size)} if size > 1 else {}
+        one = xarray.Dataset({name: (dims, draws if size > 1 else draws[..., 0])}, coords)
+        tree["/posterior"] = xarray.merge([tree["/posterior"], one])
+    return checked(xarray.DataTree.from_dict(tree))
+
+
+def test_only_numbers_of_one_site_can_have_swapped_their_labels() -> None:
+    lone = disagreeing({"sigma": 1})["R-hat"].advice
+    assert lone is not None and "labels" not in lone and "look at the prior of `sigma`" in lone
+    several = disagreeing({"centre": 2})["R-hat"].advice
+    assert several is not None and "look for labels that can be swapped" in several
+
+
+def test_rows_with_filled_in_values_are_not_told_to_take_heavier_tails() -> None:
+    generator = np.random.default_rng(4)
+    tree = fitted(generator).to_dict()
+    x = generator.normal(size=(4, 200, 1))
+    cells = xarray.Dataset({"x": (("chain", "draw", "x_missing"), x)}, {"x_missing": ["2"]})
+    tree["/posterior"] = xarray.merge([tree["/posterior"], cells])
+    density = generator.normal(size=(4, 200, 4)) * 0.1
+    density[..., 2] = -0.5 * (6.0 * x[..., 0]) ** 2
+    tree["/log_likelihood"] = xarray.Dataset({"y": (("chain", "draw", "Row"), density)}, {"Row": np.arange(4)})
+    advice = checked(xarray.DataTree.from_dict(tree))["Pareto k"].advice
+    assert advice is not None and "filled in" in advice and "heavier tails" not in advice
+    tree["/posterior"] = tree["/posterior"].drop_dims("x_missing")
+    advice = checked(xarray.DataTree.from_dict(tree))["Pareto k"].advice
+    assert advice is not None and "heavier tails" in advice

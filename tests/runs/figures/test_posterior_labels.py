@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import polars
 import pytest
 import torch
 import xarray
@@ -13,8 +14,10 @@ from rich.console import Console
 from qvr_core import dsl
 from qvr_core.analysis import analyse
 from qvr_core.cli.display import posterior_table
+from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.inference.axes import axes_of
+from qvr_core.runs.figures.loo import called
 from qvr_core.runs.figures.posterior import table
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
@@ -22,6 +25,7 @@ from qvr_core.runs.prepare.prepare import prepare
 from qvr_core.runs.record.exports import export_csv
 from qvr_core.runs.record.protocol import Finished, PosteriorRow
 from qvr_core.runs.record.store import RunDirectory
+from qvr_core.runtime.programs.labelled.axes import site_axes
 from tests.runs.jobs import make_job
 
 SOURCE = """
@@ -57,6 +61,30 @@ def test_a_label_is_no_markup_of_the_terminal() -> None:
         console.print(posterior_table(Finished(step=1, seconds=1.0, posterior=(row, other))))
     assert "beta[floor]" in shown.get()
     assert "\x1b" not in shown.get()
+
+
+CELLS = """
+object Person : FinSet _
+program p : Person -> Person
+    data bmi : Person
+    sample mu <- Normal(25.0, 5.0)
+    observe {step} <- Normal(mu, 3.0) [missing=impute]
+    return mu
+"""
+
+
+@pytest.mark.parametrize("step", ["bmi", "bmi : Person", "bmi[i : Person]"])
+def test_filled_in_cells_have_the_labels_of_the_data_however_the_step_is_written(step: str) -> None:
+    frame = polars.DataFrame({"Person": ["q0", "q1", "q2", "q3"], "bmi": [None, 25.0, 22.0, None]})
+    file = dsl.loads(CELLS.format(step=step), data=frame)
+    model = file.programs["p"]
+    observed = {"bmi": torch.tensor([math.nan, 25.0, 22.0, math.nan])}
+    result = MCMC(NUTSKernel(), 20, 10, 1, seed=1).run(model, None, observed)
+    assert {"bmi[q0]", "bmi[q3]"} <= set(result.summary()["name"])
+    tree = result.to_arviz()
+    assert tree["posterior"]["bmi"].coords["bmi_missing"].values.tolist() == ["q0", "q3"]
+    assert tree["posterior_predictive"]["bmi"].coords["Person"].values.tolist() == ["q0", "q1", "q2", "q3"]
+    assert site_axes(model.program)["bmi"][0].labels == ("q0", "q1", "q2", "q3")  # what `qvr sample` calls them
 
 
 SERIES = """
@@ -112,3 +140,26 @@ def test_a_fit_by_svi_stores_its_draws_and_what_is_kept(tmp_path: Path) -> None:
     output = tmp_path / "losses.csv"
     export_csv(run, output)
     assert output.read_text().startswith("step,loss")
+
+
+def test_warnings_and_summaries_call_numbers_as_tables_do() -> None:
+    text = """
+object Kind : {cat, dog}
+object One : FinSet 1
+program p : Kind -> Kind
+    sample a : Kind <- Normal(0.0, 1.0)
+    sample gap : One <- Normal(0.0, 1.0)
+    observe y : Kind <- Normal(a, 1.0)
+    return a
+"""
+    model = loads(text).morphism
+    fit = MCMC(NUTSKernel(), num_warmup=20, num_samples=120, num_chains=2, seed=1, engine="replay")
+    result = fit.run(model, None, {"y": torch.zeros(2)})
+    assert result.summary()["name"].to_list() == ["a[cat]", "a[dog]", "gap"]
+    result.samples["a"][0, :, 1] += 50.0
+    result.samples["a"][:, :, 0] = torch.randn(2, 120, generator=torch.Generator().manual_seed(0))
+    result.samples["gap"][:] = torch.randn(2, 120, 1, generator=torch.Generator().manual_seed(1))
+    (said,) = [one for one in result.warnings_of() if "not mixed" in one]
+    assert "`a[dog]`" in said
+    stored = result.to_arviz()["posterior"]
+    assert called("gap", stored["gap"]) == ["gap"] and called("a", stored["a"]) == ["a[cat]", "a[dog]"]

@@ -88,7 +88,16 @@ async def test_a_run_names_the_engine_that_was_asked_for(tmp_path: Path, engine:
     (begun,) = [event for event in events if isinstance(event, Started)]
     assert isinstance(last, Finished) and last.posterior
     assert begun.engine == engine
-    assert begun.where() == ("cpu, as machine code" if engine == "compiled" else "cpu")
+    name = {"compiled": "as machine code", "replay": "on recorded operations", "plain": "step by step"}[engine]
+    assert begun.where() == f"cpu, {name} (as asked for)"
+
+
+@pytest.mark.parametrize(("samples", "engine"), [(20, "replay"), (480, "compiled")])
+async def test_a_run_says_why_it_has_its_engine(tmp_path: Path, samples: int, engine: str) -> None:
+    job = make_job(tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=20, samples=samples, chains=1)
+    (begun,) = [event for event in (await watched(job))[0] if isinstance(event, Started)]
+    assert begun.engine == engine
+    assert begun.where().endswith(f"({20 + samples} draws a chain, and 500 are worth compiling)")
 
 
 def test_compiling_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 import xarray
 from hypothesis import given, settings
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 
 from qvr_core import dsl
 from qvr_core.analysis import analyse
+from qvr_core.inference import AutoNormalGuide
 from qvr_core.runtime.programs.handlers import Handler, condition
+from qvr_core.runtime.values.errors import InputProblem
 
 TABLES = """
 object Effect : FinSet 2
@@ -195,3 +198,24 @@ export p
         and np.allclose(found.numpy(), value.transpose(*order).values, rtol=1e-4, atol=1e-4)
         for order in itertools.permutations(value.dims)
     ), expression
+
+
+def test_a_draw_without_a_set_has_the_axes_of_its_arguments() -> None:
+    text = """
+object School : {a, b, c}
+program p : School -> School
+    sample mu : School <- Normal(0.0, 1.0)
+    sample theta <- Normal(mu, 1.0)
+    observe y : School <- Normal(theta, 1.0)
+    return theta
+"""
+    model = dsl.loads(text).morphism
+    y = torch.tensor([0.3, 0.1, 0.2])
+    values = {"mu": torch.tensor([1.0, 2.0, 3.0]), "theta": torch.tensor([0.5, 1.0, 1.5]), "y": y}
+    normal = torch.distributions.Normal
+    wanted = normal(0.0, 1.0).log_prob(values["mu"]) + normal(values["mu"], 1.0).log_prob(values["theta"])
+    wanted = wanted + normal(values["theta"], 1.0).log_prob(y)
+    torch.testing.assert_close(model.log_joint(None, values), wanted.sum().reshape(1))
+    assert AutoNormalGuide(model, observed_names={"y"}).raw_loc["theta"].shape == (3,)
+    with pytest.raises(InputProblem, match=r"values of shape \(3,\), as the arguments have, found shape \(2,\)"):
+        model.log_joint(None, {**values, "theta": torch.zeros(2)})

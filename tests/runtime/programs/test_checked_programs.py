@@ -17,7 +17,7 @@ from qvr_core import dsl
 from qvr_core.analysis import analyse
 from qvr_core.data.needs import needs_of
 from qvr_core.data.synthetic import synthetic
-from qvr_core.inference.trace import trace
+from qvr_core.inference import trace
 from qvr_core.runtime.programs.handlers import condition, densities
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import RuntimeProblem
@@ -30,7 +30,7 @@ PAGES = [path for folder in ("tests/spec", "docs") for path in sorted((ROOT / fo
 
 
 def clean(case: Case) -> bool:
-    return not any(found.severity is Severity.ERROR for found in analyse(case.source).diagnostics())
+    return not any(found.severity is Severity.ERROR for found in case.snapshot().diagnostics())
 
 
 CASES = {case.source: case for page in PAGES for case in read_cases(page) if clean(case)}

@@ -14,7 +14,7 @@ from numpy.random import Generator, default_rng
 from qvr_core.analysis import analyse
 from qvr_core.dsl import loads
 from qvr_core.ide.axes import site_type
-from qvr_core.inference.axes import observed_axes
+from qvr_core.runtime.programs.labelled.axes import site_axes
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.semantics.types.model import SampleModel
 
@@ -126,7 +126,7 @@ def test_the_density_is_that_of_vectors_over_the_set(draw: str, axes: str, densi
     generator = default_rng(3)
     value = simplices(generator, *shape[:-1]) if names[-1] == "Topic" else generator.normal(size=shape)
     model = loads(text).morphism
-    assert [axis.name for axis in observed_axes(model)["x"]] == names
+    assert [axis.name for axis in site_axes(model.program)["x"]] == names
     given = {name: torch.as_tensor(each) for name, each in {**DATA, "s": 1.0, "x": value[None]}.items()}
     wanted = density(value) + stats.halfnorm.logpdf(1.0)
     assert float(model.log_joint(None, given).sum()) == pytest.approx(wanted, rel=1e-9)

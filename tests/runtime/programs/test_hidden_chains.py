@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.distributions import Normal
 
 from qvr_core import dsl
+from qvr_core.inference import Predictive
 from qvr_core.runtime.programs.handlers import by_rows, condition
 from qvr_core.runtime.values.errors import RuntimeProblem
 
@@ -191,3 +192,63 @@ def test_a_place_outside_of_the_chains_is_told() -> None:
     rows = torch.zeros(8, dtype=torch.long)
     with pytest.raises(RuntimeProblem, match="time"):
         _run("long", {"y": torch.randn(8), "w": rows, "subject": rows, "time": rows + 7})
+
+
+# ---------------------------------------------------------------- the states, given the data
+
+
+P0 = torch.tensor([0.2, 0.3, 0.5])
+P = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4]])
+MU = torch.tensor([-1.0, 0.5, 2.0])
+
+
+def test_smoothed_states_and_paths_are_those_of_all_paths() -> None:
+    model = dsl.loads(SOURCE).programs["table"]
+    y = torch.randn(2, 5, generator=torch.Generator().manual_seed(3))
+    count = 20_000
+    latents = {"P": P.expand(count, 3, 3), "p0": P0.expand(count, 3), "mu": MU.expand(count, 3)}
+    found, drawn = Predictive(model, posterior_samples=latents).states(None, {"y": y})
+    for subject in range(2):
+        paths = list(itertools.product(range(3), repeat=5))
+        weights = torch.stack(
+            [
+                P0[path[0]].log()
+                + sum(P[path[t - 1], path[t]].log() for t in range(1, 5))
+                + sum(Normal(MU[path[t]], 1.0).log_prob(y[subject, t]) for t in range(5))
+                for path in paths
+            ]
+        ).softmax(0)
+        states = torch.tensor(paths)
+        for state in range(3):
+            wanted = (weights[:, None] * (states == state)).sum(0)
+            torch.testing.assert_close(
+                found["z"][0, subject, :, state], wanted, rtol=1e-4, atol=1e-6, check_dtype=False
+            )
+        # whole paths, not only each place: five standard errors of each path's share
+        numbers = (drawn["z"][:, subject] * torch.tensor([81, 27, 9, 3, 1])).sum(-1)
+        share = torch.bincount(numbers, minlength=243) / count
+        error = (weights * (1 - weights) / count).sqrt()
+        assert bool(((share - weights).abs() < 5 * error + 1e-3).all())
+
+
+@pytest.mark.parametrize("text", ["z[i : Row] : State <- Categorical(w)", "z : Row <- Categorical(w)"])
+def test_responsibilities_of_a_mixture(text: str) -> None:
+    observed = "y[i : Row] <- Normal(mu[z[i]], 1.0)" if "[i" in text else "y : Row <- Normal(mu[z], 1.0)"
+    source = f"""
+object Row : FinSet 8
+object State : FinSet 3
+program mixture : Row -> Row
+    sample w <- Dirichlet(1.0) [over=State]
+    sample mu : State <- Normal(0.0, 2.0)
+    marginalize {text}
+        observe {observed}
+    return mu
+"""
+    model = dsl.loads(source).morphism
+    y = torch.randn(8, generator=torch.Generator().manual_seed(4))
+    samples = {"w": P0.expand(5_000, 3), "mu": MU.expand(5_000, 3)}
+    found, drawn = Predictive(model, posterior_samples=samples).states(None, {"y": y})
+    wanted = (P0.log() + Normal(MU, 1.0).log_prob(y[:, None])).softmax(-1)
+    torch.testing.assert_close(found["z"], wanted.expand(5_000, 8, 3), rtol=1e-4, atol=1e-6, check_dtype=False)
+    share = torch.nn.functional.one_hot(drawn["z"], 3).float().mean(0)
+    torch.testing.assert_close(share, wanted, rtol=0.0, atol=0.05, check_dtype=False)

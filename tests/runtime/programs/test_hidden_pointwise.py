@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.distributions import Normal
 
 from qvr_core import dsl
+from qvr_core.inference import Predictive
 from qvr_core.inference.axes import axes_of
 from qvr_core.inference.pointwise import Given
 
@@ -117,3 +118,25 @@ def test_elements_that_share_a_place_have_one_number_there() -> None:
     assert bool(found["truth"][:, 0].isnan().all())
     (axis,) = axes_of(dsl.loads(SOURCE).programs["raters"])["truth"]
     assert (axis.name, axis.labels) == ("Subject", ("ann", "bob"))
+
+
+def test_data_that_read_themselves_are_no_draws() -> None:
+    """Their posterior predictive is left out, where it had been the data."""
+    text = """
+object Time : FinSet 6
+object State : FinSet 2
+program p : Time -> Time
+    data y : Time
+    sample P : State <- Dirichlet([1.0, 1.0])
+    sample mu[s : State] <- Normal(0.0, 1.0)
+    marginalize z[t : Time] : State <- Categorical(P[z[t - 1]]) from Categorical([0.5, 0.5])
+        observe y[t : Time] <- Normal(mu[z[t]] + 0.5 * y[t - 1], 1.0)
+        observe w[t : Time] <- Normal(mu[z[t]], 1.0)
+    return mu
+"""
+    model = dsl.loads(text).morphism
+    given = {"y": torch.zeros(6), "w": torch.zeros(6)}
+    samples = {"P": torch.full((4, 2, 2), 0.5), "mu": torch.randn(4, 2)}
+    drawn = Predictive(model, posterior_samples=samples)(None, given)
+    assert "y" not in drawn
+    assert drawn["w"].shape == (4, 6) and not bool((drawn["w"] == 0.0).any())

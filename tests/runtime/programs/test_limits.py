@@ -12,7 +12,7 @@ import torch
 
 from qvr_core import dsl
 from qvr_core.inference import ELBO, MCMC, SVI, AutoNormalGuide, NUTSKernel, Predictive, trace
-from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.errors import InputProblem, MissingData
 
 
 @pytest.fixture(autouse=True)
@@ -237,6 +237,42 @@ export p
     assert (counts == 1).mean() == pytest.approx(st.poisson(2.0).pmf(1) / st.poisson(2.0).sf(0), abs=0.015)
     # a censored value is drawn as it would be seen in full
     assert st.kstest(drawn["z"].flatten().numpy(), st.norm(2.0, 1.0).cdf).pvalue > 1e-3
+
+
+LIFETIMES = """
+object Row : FinSet _
+program p : Row -> Row
+    data x : Row
+    data {name} : Row
+    sample m <- Normal(0.0, 1.0)
+    observe y : Row <- Normal(m + x, 1.0) [{option}]
+    return m
+"""
+
+
+def lifetimes(option: str, name: str, data):
+    """The program with these data, and two draws of what it observes."""
+    model = dsl.loads(LIFETIMES.format(option=option, name=name), data=data).programs["p"]
+    torch.manual_seed(0)
+    return model, Predictive(model, posterior_samples={"m": torch.zeros(2)})
+
+
+@pytest.mark.parametrize("option", ["right_censored=c", "left_censored=c", "interval=c"])
+def test_draws_need_no_data_that_say_what_was_censored(option):
+    x = torch.tensor([1.0, 20.0])
+    model, predictive = lifetimes(option, "c", {"x": x})
+    found = predictive()["y"]
+    assert found.shape == (2, 2)
+    _, whole = lifetimes(option, "c", {"x": x, "c": torch.full((2,), 99.0) if "interval" in option else x > 2})
+    assert torch.equal(whole()["y"], found)
+    with pytest.raises(MissingData, match="needs data `c`"):  # a density does need them
+        model.log_joint(None, {"m": torch.zeros(()), "y": x})
+
+
+def test_draws_need_the_bounds_of_a_truncation():
+    x = torch.tensor([1.0, 20.0])
+    with pytest.raises(MissingData, match="needs data `low`"):
+        lifetimes("truncate_lower=low", "low", {"x": x})[1]()
 
 
 def test_bounds_with_nothing_between_them_cannot_be_drawn_from():

@@ -16,6 +16,7 @@ from torch import Tensor
 from qvr_core.runtime.families.random_draws import open_uniforms
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
+from qvr_core.runtime.programs.chains.unequal import UnequalSite
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.missing.gaps import shifted
@@ -76,8 +77,9 @@ class ObservedElements(Reader):
 
     def __init__(self, step: ObserveModel, places: Sequence[Expr], program: str, parts: Parts) -> None:
         site, chain = step.site, step.site.chain
-        made = (FamilySite if site.missing is None else MissingSite)(site, "observe", program, parts)
-        self.site, self.name = made, made.name
+        kind = UnequalSite if site.lengths is not None else FamilySite if site.missing is None else MissingSite
+        self.site = made = kind(site, "observe", program, parts)
+        self.name = made.name
         self.whole = made.plate
         self.axis = 0 if chain is None else chain.at
         self.lag = 0 if chain is None else chain.indices[chain.at].lag
@@ -142,6 +144,9 @@ class ObservedElements(Reader):
         """The elements that do not count, (B, *sizes): masked, missing, or reading what is missing."""
         site = self.site
         found = None if site.mask is None else ~self._option(site.mask, "a mask", frame).bool()
+        if isinstance(site, UnequalSite):
+            absent = self._later(~site.lengths(frame).there.expand(frame.rows, *self.whole))
+            return absent if found is None else found | absent
         filling = frame.gaps.get(self.name)
         if filling is None or not isinstance(site, MissingSite):
             return found

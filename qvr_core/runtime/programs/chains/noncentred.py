@@ -16,7 +16,7 @@ from torch import Tensor
 
 from qvr_core.runtime.families.bijectors import Restored, Standardised, restored
 from qvr_core.runtime.programs.arithmetic import Parts
-from qvr_core.runtime.programs.chain_site import ChainSite, Draws, Elements, resting
+from qvr_core.runtime.programs.chain_site import ChainSite, Draws, Elements, StartDraw, resting
 from qvr_core.runtime.programs.chains.linear_recursion import LinearRecursion, affine_in
 from qvr_core.runtime.programs.chains.taped_recursion import TapedRecursion, taped
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
@@ -100,16 +100,21 @@ class Innovations:
         site = self.site
         free, _ = site.split(self.free)
         axis = site.axis + 1
-        if site.start is None or site.start_family is None:
+        if not site.starts:
             value = torch.cat(site.first_values(frame), axis) if site.lag else free
             nothing = free.new_zeros(free.shape[: len(site.sizes) + 1])
             return Restored(value, nothing, nothing)
-        how = site.start_family.standardised
-        assert how is not None
-        found = restored(site.along_last(free), how, site.start_family.log_prob, site.start_parameters(frame))
-        batch = found.value.shape[: len(site.sizes) + 1]
-        densities = (part.expand(batch) for part in (found.log_density, found.log_jacobian))
-        return Restored(*map(site.in_place, (found.value, *densities)))
+        made: list[Restored] = []
+
+        def of_start(start: StartDraw, part: Tensor) -> Tensor:
+            how = start.family.standardised
+            assert how is not None
+            made.append(restored(part, how, start.family.log_prob, site.start_parameters(start, frame)))
+            return made[-1].value
+
+        value = site.by_start(free, of_start)
+        densities = (torch.cat([site.in_place(part) for part in parts], axis) for parts in _densities(made, site))
+        return Restored(value, *densities)
 
     def record(self, value: Tensor, frame: Frame) -> SiteRecord:
         site = self.site
@@ -124,6 +129,13 @@ class Innovations:
             density = torch.cat([first.log_density, later.log_density.expand(batch)], site.axis + 1)
             record.log_prob = site.weighted(Terms(density, True), frame, None).per_row(frame.rows)
         return record
+
+
+def _densities(made: Sequence[Restored], site: NoncentredChain) -> tuple[list[Tensor], list[Tensor]]:
+    """The densities and the Jacobians of first elements, (B, …), each as wide as its value."""
+    shapes = [one.value.shape[: len(site.sizes) + 1] for one in made]
+    densities = [one.log_density.expand(shape) for one, shape in zip(made, shapes, strict=True)]
+    return densities, [one.log_jacobian.expand(shape) for one, shape in zip(made, shapes, strict=True)]
 
 
 def _total(value: Tensor) -> Tensor:

@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from qvr_core.runtime.programs.arrow_site import ArrowSite
+from qvr_core.runtime.programs.chains.unequal import UnequalSite
+from qvr_core.runtime.programs.chains.unequal_program import UnequalNames
 from qvr_core.runtime.programs.data_types import DeclaredData
 from qvr_core.runtime.programs.execution import Request
 from qvr_core.runtime.programs.family_site import FamilySite
@@ -17,7 +19,7 @@ from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.gaps import Gaps
 from qvr_core.runtime.programs.missing.missing_site import MissingSite
 from qvr_core.runtime.programs.missing.summed_site import SummedCells, summed_cells
-from qvr_core.runtime.programs.steps import Step
+from qvr_core.runtime.programs.steps import Later, Step
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.semantics.types.model import ObserveModel, Program
 from qvr_core.semantics.types.walk import sites
@@ -25,7 +27,8 @@ from qvr_core.semantics.types.walk import sites
 
 def declared_data(program: Program) -> dict[str, DeclaredData]:
     """What `data` steps declare; what is observed may lack values where its step says so."""
-    gaps = {site.name: site.missing is not None for site in sites(program.steps, ObserveModel)}
+    observed = sites(program.steps, ObserveModel)
+    gaps = {site.name: site.missing is not None or site.lengths is not None for site in observed}
     return {item.name: DeclaredData(item, gaps.get(item.name)) for item in program.data if item.declared}
 
 
@@ -40,6 +43,7 @@ class MissingCells:
     groups: list[Interleaved]
     sites: dict[str, ArrowSite | FamilySite]
     marginals: dict[str, Marginalize | HiddenChain]
+    predicted: tuple[str, ...]
 
     @cached_property
     def gapped(self) -> list[MissingSite]:
@@ -66,12 +70,21 @@ class MissingCells:
                 last = next(step for step in reversed(steps) if step in own)
                 kept = (cells if step is last else step for step in steps)
                 steps = [step for step in kept if step not in own]
-        return steps
+        return [*steps, self.unequal] if self.unequal.sites else steps
+
+    @cached_property
+    def unequal(self) -> UnequalNames:
+        """The names of which only the first elements exist."""
+        inner = [site for block in self.marginals.values() for site in block.observed()]
+        later = [step.site for step in self.steps if isinstance(step, Later)]
+        found = [site for site in (*self.sites.values(), *inner, *later) if isinstance(site, UnequalSite)]
+        return UnequalNames(self.program, found, self.predicted)
 
     def prepare_gaps(self, frame: Frame) -> None:
         """Before any step runs: what is missing, and what fills it."""
         for site in self.gapped:
             site.prepare(frame)
+        self.unequal.prepare(frame)
 
     def missing(self, observations: Mapping[str, Any]) -> dict[str, Gaps]:
         """The gaps that are filled in, by observed step; steps without any are not there."""

@@ -5,7 +5,6 @@ A number of an element counts for each of its entries.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.alignment import arrange
@@ -13,7 +12,8 @@ from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.programs.family_draws import TypedFamily
 from qvr_core.semantics.types.axes import indexed
-from qvr_core.semantics.types.model import Expr, FamilyDraw
+from qvr_core.semantics.types.chain_starts import draws_of, values_of, written_in
+from qvr_core.semantics.types.model import Expr, FamilyDraw, Start
 
 
 def by_entry(drawn: TypedFamily) -> TypedFamily:
@@ -22,15 +22,16 @@ def by_entry(drawn: TypedFamily) -> TypedFamily:
     return replace(drawn, arguments=arguments, model=_model(drawn.model))
 
 
-def start_by_entry(start: FamilyDraw | Sequence[Expr]) -> FamilyDraw | tuple[Expr, ...]:
+def start_by_entry(start: Start) -> Start:
     """The same of what the first elements are drawn from, or of their values."""
-    return _model(start) if isinstance(start, FamilyDraw) else tuple(_entered(value, 0) for value in start)
+    if isinstance(start, FamilyDraw):
+        return _model(start)
+    return tuple(map(_model, draws_of(start))) or tuple(_entered(value, 0) for value in values_of(start))
 
 
-def other_count(start: FamilyDraw | Sequence[Expr], count: int) -> Expr | None:
+def other_count(start: Start, count: int) -> Expr | None:
     """What makes first elements of another number of entries."""
-    values = [value for _, value in start.args] if isinstance(start, FamilyDraw) else start
-    for value in values:
+    for value in written_in(start):
         size, name = (axes(value.type) or [(None, None)])[-1]
         if isinstance(size, int) and size not in (1, count) and not (name is not None and indexed(name)):
             return value

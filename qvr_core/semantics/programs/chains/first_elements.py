@@ -16,18 +16,20 @@ from qvr_core.semantics.arithmetic.broadcasting import (
 )
 from qvr_core.semantics.arithmetic.indices import Lag, length, without
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
-from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.arithmetic.own_reads import check_elements
+from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.programs.chains.along import Along, laid_out, outside_of
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.axes import indexed
+from qvr_core.semantics.types.chain_starts import values_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model import (
     Constant,
     Expr,
-    FamilyDraw,
     Index,
+    Start,
     ValueType,
 )
 from qvr_core.semantics.types.program_codes import (
@@ -122,9 +124,7 @@ def starts_of(step: LetStep, trees: Sequence[Arith], along: Along, ctx: StepCont
 def first_values(tree: Arith, along: Along, ctx: StepContext) -> list[Expr]:
     """One value for each of the first elements, or one for all of them."""
     if isinstance(tree, TupleArith):
-        if len(tree.items) != along.count:
-            message = f"the step reads {_elements(along.count)} back, and `from` gives {len(tree.items)}"
-            ctx.scope.report(MISSING_FROM, message, tree.span)
+        _check_count(tree, along, ctx)
         return [laid_out(check_arith(item, ctx), along, ctx, leave=along.chain) for item in tree.items]
     value = check_arith(tree, ctx)
     found = axes(value.type) or []
@@ -150,11 +150,20 @@ def _element(value: Expr, at: int) -> Expr:
 
 def first_vector(
     name: Name, step: Indexed, family: Family, space: Named | None, along: Along, ctx: StepContext, *, reads: bool
-) -> tuple[FamilyDraw | tuple[Expr, ...] | None, ValueType]:
+) -> tuple[Start | None, ValueType]:
     """What the first elements of a chain of vectors are drawn from, or their values, and the type of an element, which
     must be known where later ones read it (`reads`)."""
     drawn: list[TypedFamily] = []
-    start = first_draw(step, along, ctx, check=lambda one, _: drawn.append(outside_of(one)))
+
+    def check(one: TypedFamily, place: Span) -> None:
+        if one.family.event == family.event:
+            check_first(name.text, family, ctx, one, place)
+        drawn.append(outside_of(one))
+        sizes = [event_axes(each.type) for each in (drawn[0], drawn[-1])]
+        if sizes[0] is not None and sizes[1] is not None:
+            check_elements(name, sizes[1], sizes[0], ctx.scope.origin(place), ctx)
+
+    start = first_draw(step, along, ctx, check=check)
     if space is not None:
         return start, ValueType(space.space)
     if start is None and step.start is not None:
@@ -164,8 +173,8 @@ def first_vector(
     if drawn:
         own = event_axes(drawn[0].type)
         own = [(drawn[0].size, None)] if own is None and drawn[0].size is not None else own
-    elif isinstance(start, tuple):
-        found = axes(start[0].type)
+    elif values := values_of(start):
+        found = axes(values[0].type)
         own = None if found is None else found[len(along.indices) - 1 :]
     elif declared is not None:
         found = axes(declared.type)
@@ -187,7 +196,7 @@ def first_draw(
     ctx: StepContext,
     behind: Sequence[Axis] = (),
     check: Callable[[TypedFamily, Span], None] | None = None,
-) -> FamilyDraw | tuple[Expr, ...] | None:
+) -> Start | None:
     """What the first elements are drawn from, or their values; `behind` are further axes of a draw.
 
     `check` sees the draw and where its family stands.
@@ -204,27 +213,57 @@ def first_draw(
                 check(drawn, draw.name.span)
             return drawn.model
         if isinstance(tree, TupleArith) and (calls := _family_calls(tree, ctx)):
-            _report_calls(step, tree, calls, along.count, ctx)
-            return None
+            if isinstance(step, MarginalizeStep) or along.count == 1 or len(calls) < len(tree.items):
+                _report_calls(tree, calls, along.count, ctx)
+                return None
+            _check_count(tree, along, ctx)
+            made = [check_family(draw, family, None, ctx, [*_other_axes(along), *behind]) for draw, family in calls]
+            for (draw, _), drawn in zip(calls, made, strict=True):
+                if check is not None:
+                    check(drawn, draw.name.span)
+            return tuple(drawn.model for drawn in made) if len(made) == along.count else None
         return tuple(first_values(tree, along, ctx))
 
 
-def _family_calls(tree: TupleArith, ctx: StepContext) -> list[ArithCall]:
-    calls = [item for item in tree.items if isinstance(item, ArithCall)]
-    return [one for one in calls if family_of(Draw(one.func, one.args, None, one.span), ctx) is not None]
+def check_first(name: str, family: Family, ctx: StepContext, drawn: TypedFamily, place: Span) -> None:
+    """Report a first element that is no such number as later ones are: a chain has one set of values."""
+    first, own, later = drawn.family, drawn.family.support, family.support
+    whole = later.kind in ("count", "finite")
+    bounded = any(one.bounded_by is not None or one.above is not None for one in (first, family))
+    inside = bounded or (
+        (later.low is None or (own.low is not None and own.low >= later.low))
+        and (later.high is None or (own.high is not None and own.high <= later.high))
+    )
+    alike = first.event == family.event and (own.kind in ("count", "finite") if whole else own.kind == later.kind)
+    if alike and (inside or (whole and (own.categories or later.categories))):
+        return
+    message = (
+        f"`{name}` starts from {first.name} ({support_words(first)}), but its later elements are drawn from "
+        f"{family.name} ({support_words(family)})"
+    )
+    ctx.scope.report(MISSING_FROM, message, place)
 
 
-def _report_calls(
-    step: Indexed | MarginalizeStep, tree: TupleArith, calls: Sequence[ArithCall], lag: int, ctx: StepContext
-) -> None:
-    """`from (Normal(…), Normal(…))`: a family for each of the first elements."""
-    written = [ctx.text[item.span.start : item.span.end] for item in tree.items]
-    name = calls[0].func.text
-    message = f"one family call says what each of the first elements is drawn from: `from {name}(…)`"
-    if isinstance(step, SampleStep | PredictStep) and lag > 1 and len(set(written)) > 1:
-        message += "; to draw them from different ones, draw each in a step above and start from those: `from (v0, v1)`"
-    fixes = [Fix("Write it once", (Edit(ctx.scope.origin(tree.span), written[0]),), preferred=True)]
-    ctx.scope.report(SAMPLED_IN_LET, message, calls[0].func.span, fixes=fixes if len(set(written)) == 1 else ())
+def _family_calls(tree: TupleArith, ctx: StepContext) -> list[tuple[Draw, Family]]:
+    calls = [Draw(one.func, one.args, None, one.span) for one in tree.items if isinstance(one, ArithCall)]
+    return [(draw, family) for draw in calls if (family := family_of(draw, ctx)) is not None]
+
+
+def _check_count(tree: TupleArith, along: Along, ctx: StepContext) -> None:
+    if len(tree.items) != along.count:
+        message = f"the step reads {_elements(along.count)} back, and `from` gives {len(tree.items)}"
+        ctx.scope.report(MISSING_FROM, message, tree.span)
+
+
+def _report_calls(tree: TupleArith, calls: Sequence[tuple[Draw, Family]], lag: int, ctx: StepContext) -> None:
+    """`from (Normal(…), Normal(…))` where there is one first element, and `from (Normal(…), 0.0)`."""
+    written = {ctx.text[item.span.start : item.span.end] for item in tree.items}
+    name = calls[0][0].name
+    message = f"one family call says what the first element is drawn from: `from {name.text}(…)`"
+    if lag > 1:
+        message = f"{_elements(lag)} come first, and each of them is drawn from a family, or each has a value"
+    fixes = [Fix("Write it once", (Edit(ctx.scope.origin(tree.span), next(iter(written))),), preferred=True)]
+    ctx.scope.report(SAMPLED_IN_LET, message, name.span, fixes=fixes if len(written) == 1 else ())
 
 
 def _other_axes(along: Along) -> list[Axis]:

@@ -13,6 +13,7 @@ from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.family_heads import landing_problem
 from qvr_core.semantics.programs.chains.along import Along, along_of, laid_out, outside_of
+from qvr_core.semantics.programs.chains.unequal import checked_lengths
 from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.lets import Lets, expanded
@@ -90,6 +91,7 @@ def check_observed(
         outer, ctx.marginal = ctx.marginal, True
         missing = missing_cells(step.name, family, options, ctx, trees, indices)
         ctx.marginal = outer
+        lengths = checked_lengths(step.name, indices, options, ctx)
     space = _element(step, drawn, ctx)
     over, origin = product_of(along.indices), ctx.scope.origin(step.name.span)
     kind = with_axes(along.plates, space.space, like=(), event=drawn.type.event)
@@ -100,7 +102,8 @@ def check_observed(
     chain = None
     if along.chain is not None:
         chain = Chain(indices=along.model, at=along.indices.index(along.chain), start=None)
-    site = replace(site, bound=((step.name.text, space),), chain=chain, missing=missing)
+    site = replace(site, bound=((step.name.text, space),), chain=chain, missing=missing, lengths=lengths)
+    site = replace(site, indices=along.model) if lengths is not None else site
     return ObserveModel(site=site), laid
 
 

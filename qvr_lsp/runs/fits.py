@@ -86,7 +86,7 @@ class Fits:
             self._show(uri)
 
     def _hold(self, uri: str, found: dict[str, Fitted]) -> None:
-        from qvr_lsp.fit_hovers import about
+        from qvr_lsp.runs.hovers import about
 
         self._held[uri] = found
         self._about[uri] = {program: about(fit) for program, fit in found.items()}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.runs.client.pool import PooledRun, WorkerPool
 from qvr_core.runs.record.files import DamagedFile
+from qvr_core.runs.record.program import imports_of
 from qvr_core.runs.record.protocol import ENDINGS, Event, Failed, Finished, Job
 from qvr_core.runs.record.protocol import Progress as Step
 from qvr_core.runs.record.store import NoSuchRun, NotResumable, Overview, RunStore, overview
@@ -23,7 +24,7 @@ from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 if TYPE_CHECKING:
     from qvr_lsp.client import Client
     from qvr_lsp.documents import Documents
-    from qvr_lsp.fits import Fits
+    from qvr_lsp.runs.fits import Fits
     from qvr_lsp.workspace import Workspace
 
 # Runs that work at the same time, and ended ones that are remembered.
@@ -74,9 +75,17 @@ class Runs:
         except ValueError as error:
             raise RpcError(INVALID_PARAMS, first_problem(error)) from error
         store = RunStore(root)
+        snapshot = self._documents.imports.analyse(path, text)
         try:
             job = store.create(
-                path=str(path), text=text, program=program, config=config, base=str(root), parent=os.getpid()
+                path=str(path),
+                text=text,
+                program=program,
+                config=config,
+                base=str(root),
+                parent=os.getpid(),
+                location=snapshot.location,
+                imports=imports_of(snapshot),
             )
         except OSError as error:
             raise RpcError(REQUEST_FAILED, f"runs cannot be stored in {store.folder}: {error.strerror}") from error

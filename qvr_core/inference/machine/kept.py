@@ -1,0 +1,140 @@
+"""Lowered densities on disk, beside their machine code: a second run of a program on the same data records nothing.
+
+Recording loads a second's worth of torch, and lowering takes half of one.  A lowered density is a text and the
+constants that it reads, of which some are data; so it is keyed by all that decides it: the program's text, the values
+of data and parameters, this package's own files, and the versions of what records and compiles.  What is read is
+compared with the plain density like what was just made (`density.py`), and is only ever read from the user's own cache
+folder; a file is plain arrays, nothing in it is unpickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import io
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import qvr_core
+from qvr_core.inference.machine.build import cache_folder, placed
+from qvr_core.inference.machine.source import Text
+
+FORMAT = 1
+MOST_BYTES = 8 * 2**20
+"""Of one density; more constants take longer to read than the program to record."""
+MOST_FILES = 64
+PACKAGES = ("torch", "numpy", "numba", "llvmlite")
+
+
+class Unnamed(Exception):
+    """A value that has no name of its own: what depends on it is not kept."""
+
+
+def key_of(*parts: Any) -> str | None:
+    """The name of what these values decide; None where one of them is nothing that can be told from its like."""
+    made = hashlib.sha256()
+    try:
+        for piece in (*_surroundings(), *_pieces(parts)):
+            made.update(len(piece).to_bytes(8, "little"))
+            made.update(piece)
+    except Unnamed:
+        return None
+    return made.hexdigest()[:32]
+
+
+def state_of(module: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers, also those that no checkpoint holds."""
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+@functools.cache
+def _surroundings() -> tuple[bytes, ...]:
+    """What decides how a program is recorded and lowered: this package to the letter, and versions of others."""
+    root = Path(qvr_core.__file__).parent
+    own = hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        own.update(file.relative_to(root).as_posix().encode())
+        own.update(file.read_bytes())
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in PACKAGES]
+    return own.digest(), *(part.encode() for part in (str(FORMAT), sys.version, platform.machine(), *versions))
+
+
+def _pieces(value: Any) -> Iterator[bytes]:
+    """A value as bytes, its kind and its extent first: no two values give the same."""
+    match value:
+        case None | bool() | int() | float() | complex() | str() | bytes():
+            yield f"{type(value).__name__} {value!r}".encode("utf-8", "surrogatepass")
+        case Tensor():
+            yield from _array("tensor", value.detach().cpu())
+        case np.ndarray():
+            yield from _array("array", torch.from_numpy(value))
+        case Mapping():
+            yield f"mapping {len(value)}".encode()
+            for name in value:
+                yield from _pieces(name)
+                yield from _pieces(value[name])
+        case tuple() | list():
+            yield f"{type(value).__name__} {len(value)}".encode()
+            for item in value:
+                yield from _pieces(item)
+        case _:
+            raise Unnamed(type(value).__name__)
+
+
+def _array(kind: str, tensor: Tensor) -> Iterator[bytes]:
+    yield f"{kind} {tensor.dtype} {tuple(tensor.shape)}".encode()
+    yield tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+
+
+def kept(key: str) -> tuple[Text, int] | None:
+    """The text and the width of a density that was kept under this key, where it is whole."""
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        held = _path(key).read_bytes()
+        digest, body = held[:32], held[32:]
+        if hashlib.sha256(key.encode() + body).digest() != digest:
+            return None
+        with np.load(io.BytesIO(body), allow_pickle=False) as found:
+            room, width = found["sizes"].tolist()
+            source = found["source"].tobytes().decode()
+            return Text(source, room, found["reals"].tolist(), found["wholes"].tolist()), width
+    return None
+
+
+def keep(key: str, text: Text, width: int) -> None:
+    """Keep a density for later runs, where it is small and the folder can be written to."""
+    if 8 * (len(text.reals) + len(text.wholes)) > MOST_BYTES:
+        return
+    body = io.BytesIO()
+    np.savez(
+        body,
+        sizes=np.array([text.room, width]),
+        source=np.frombuffer(text.source.encode(), dtype=np.uint8),
+        reals=np.array(text.reals, dtype=np.float64),
+        wholes=np.array(text.wholes, dtype=np.int64),
+    )
+    with contextlib.suppress(OSError):
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        placed(_path(key), hashlib.sha256(key.encode() + body.getvalue()).digest() + body.getvalue())
+        _thin()
+
+
+def _thin() -> None:
+    """Let the oldest go."""
+    files = list(cache_folder().glob("lowered_*.bin"))
+    age: Callable[[Path], float] = os.path.getmtime
+    for path in sorted(files, key=age, reverse=True)[MOST_FILES:]:
+        path.unlink(missing_ok=True)
+
+
+def _path(key: str) -> Path:
+    return cache_folder() / f"lowered_{key}.bin"

@@ -1,0 +1,31 @@
+"""The program of a run: its text with the texts of all files that it imports, as they were when the run was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from qvr_core.analysis import Snapshot, analyse
+from qvr_core.runs.record.protocol import Job
+from qvr_core.semantics.file.open_sets import KnownSet
+from qvr_core.workspace import Bundle, Workspace, texts_of
+
+
+def library_of(job: Job) -> Workspace:
+    """What the imports of a run's program name: the texts that the run holds, and no file."""
+    return Workspace(Bundle(job.imports))
+
+
+def analysed(job: Job, known: Mapping[str, KnownSet] | None = None) -> Snapshot:
+    """The analysis of a run's program; `known` are the open sets whose elements the data have told."""
+    return analyse(job.text, known, job.location, library_of(job))
+
+
+def of_snapshot(job: Job, snapshot: Snapshot) -> Job:
+    """The same job for a program as it stands now, with what it imports."""
+    text = "\n".join(snapshot.lines)
+    return job.model_copy(update={"text": text, "location": snapshot.location, "imports": imports_of(snapshot)})
+
+
+def imports_of(snapshot: Snapshot) -> dict[str, str]:
+    """The texts of all files that a program imports, by their locations."""
+    return texts_of(snapshot.table.modules)

@@ -1,0 +1,101 @@
+"""What a program with chains of unequal length does before its first step and after its last."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from torch import Tensor
+
+from qvr_core.runtime.programs.arithmetic import Evaluate, compile_expr
+from qvr_core.runtime.programs.chains.lengths import Lengths
+from qvr_core.runtime.programs.chains.unequal import UnequalSite
+from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.values.cells import Cell
+from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.indices import in_transform, recording
+from qvr_core.semantics.arithmetic.broadcasting import axes
+from qvr_core.semantics.programs.chains.unequal_reads import Counted, counted, lengths_text, looked_up
+from qvr_core.semantics.types.model import Arrange, Bound, Data, Expr, Program, Window
+from qvr_core.semantics.types.walk import all_steps
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """A place of the step `reader` that values tell: for each element, whether what it reads of `name` exists."""
+
+    reader: str
+    name: str
+    there: Evaluate
+    behind: int
+
+
+class UnequalNames:
+    """The names of a program that have lengths, in one execution after another."""
+
+    def __init__(self, program: Program, sites: Collection[UnequalSite], predicted: Collection[str]) -> None:
+        self.program = program
+        self.sites = list(sites)
+        self.predicted = predicted
+        self.known: Mapping[str, Counted] = counted(program) if self.sites else {}
+        self.lengths: dict[str, Lengths] = {site.lengths.written: site.lengths for site in self.sites}
+
+    name = None
+
+    def prepare(self, frame: Frame) -> None:
+        """Stand-ins for what the data lack beyond the lengths."""
+        for site in self.sites:
+            site.prepare(frame)
+
+    def run(self, frame: Frame) -> None:
+        """After all steps: every element that was read exists, and what is reported says which do not."""
+        if not (recording() or in_transform()):
+            for place in self._places:
+                self._check(place, frame)
+        for site in self.sites:
+            site.finish(frame)
+        for name, one in self.known.items():
+            cell, lengths = frame.bound.get(name), self.lengths.get(lengths_text(one.lengths))
+            if cell is not None and lengths is not None and isinstance(cell.value, Tensor):
+                lead = int(cell.rows)
+                frame.bound[name] = Cell(lengths(frame).blank(cell.value, lead), cell.rows)
+
+    def _check(self, place: LookedUp, frame: Frame) -> None:
+        if place.reader in self.predicted and not frame.request.predicting:
+            return
+        there = self.lengths[lengths_text(self.known[place.name].lengths)](frame).there
+        frame.bound[_there(place.name)] = Cell(there.long().reshape(*there.shape, *(1,) * place.behind), False)
+        found = place.there(frame).value
+        if not bool(found.all()):
+            at = (found == 0).nonzero()[0].tolist()[: found.ndim - place.behind]
+            where = f", for its element {at}," if at else ""
+            message = (
+                f"`{self.program.name}`: `{place.reader}` reads an element of `{place.name}`{where} that does not "
+                f"exist: `{place.name}` has `lengths={self.known[place.name].written}`"
+            )
+            raise InputProblem(message, site=place.reader)
+
+    @cached_property
+    def _places(self) -> list[LookedUp]:
+        return list(self._looked_up())
+
+    def _looked_up(self) -> Iterator[LookedUp]:
+        for reader, index in looked_up(list(all_steps(self.program.steps)), self.known):
+            base, name, behind = _of_there(index.base, self.known)
+            there = compile_expr(replace(index, base=base), self.sites[0].parts)
+            yield LookedUp(reader, name, there, behind)
+
+
+def _there(name: str) -> str:
+    return f"{name} exists"
+
+
+def _of_there(expr: Expr, known: Mapping[str, Counted]) -> tuple[Expr, str, int]:
+    """The same place of what says which elements exist, the name, and how many axes one element has."""
+    if isinstance(expr, Arrange | Window):
+        base, name, behind = _of_there(expr.base, known)
+        return replace(expr, base=base), name, behind
+    assert isinstance(expr, Bound | Data)
+    behind = len(axes(expr.type) or ()) - known[expr.name].rank
+    return Bound(name=_there(expr.name), type=expr.type, origin=expr.origin), expr.name, behind

@@ -1,0 +1,1 @@
+"""Values that say what their axes and elements are called."""

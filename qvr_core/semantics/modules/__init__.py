@@ -1,0 +1,1 @@
+"""Programs made of files: what `import` brings into a file."""

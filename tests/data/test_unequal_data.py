@@ -1,0 +1,63 @@
+"""Data of chains of unequal length: nothing is wanted beyond their ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from qvr_core.analysis import analyse
+from qvr_core.data.problems import DataProblem
+from qvr_core.runs.prepare.prepare import Prepared, prepare
+from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.data_checks import check_data
+from tests.runs.jobs import make_job
+
+PANEL = """
+object Subject : FinSet _
+object Time : FinSet 4
+program p : Time -> Real 1
+    data n : Subject -> Nat
+    data y : Subject * Time
+    sample m <- Normal(0.0, 1.0)
+    observe y[g : Subject, t : Time] <- Normal(m, 1.0) [lengths=n]
+    return m
+"""
+SEEN = "Subject,Time,y\nann,0,1.5\nann,1,2.5\nbob,0,0.5\n"
+
+
+def prepared(folder: Path, counts: str) -> Prepared:
+    (folder / "y.csv").write_text(SEEN)
+    (folder / "n.csv").write_text(counts)
+    job = make_job(folder, PANEL, algorithm="nuts", data="csv:y.csv", tables={"Subject": "csv:n.csv"})
+    return prepare(job, analyse(PANEL))
+
+
+def test_a_long_table_has_no_rows_beyond_the_ends(tmp_path: Path) -> None:
+    run = prepared(tmp_path, "Subject,n\nann,2\nbob,1\n")
+    _, values = run.train.batch(torch.zeros(1, dtype=torch.int64))
+    gone: list[list[bool]] = torch.isnan(values["y"]).tolist()  # pyright: ignore[reportUnknownMemberType]
+    assert gone == [[False, False, True, True], [False, True, True, True]]
+    assert values["n"].tolist() == [2, 1]
+
+
+def test_a_chain_is_no_longer_than_its_set(tmp_path: Path) -> None:
+    with pytest.raises(DataProblem, match="row 2: 5 is above 4"):
+        prepared(tmp_path, "Subject,n\nann,2\nbob,5\n")
+
+
+def test_an_element_that_exists_has_a_value(tmp_path: Path) -> None:
+    missing = r"y\.csv: there is no value for Subject bob, Time 1, and `n` is 3 there"
+    with pytest.raises(DataProblem, match=missing) as told:
+        prepared(tmp_path, "Subject,n\nann,2\nbob,3\n")
+    assert "end the sequence before it by a smaller `n`" in str(told.value)
+
+
+def test_a_check_of_the_data_finds_the_hole(tmp_path: Path) -> None:
+    (tmp_path / "y.csv").write_text(SEEN)
+    (tmp_path / "n.csv").write_text("Subject,n\nann,3\nbob,1\n")
+    config = RunConfig(data="csv:y.csv", tables={"Subject": "csv:n.csv"})
+    found = check_data(analyse(PANEL), "p", config, tmp_path)
+    told = f"{tmp_path}/y.csv: there is no value for Subject ann, Time 2, and `n` is 3 there"
+    assert [str(one.problem).partition(" (for")[0] for one in found] == [told]

@@ -1,0 +1,83 @@
+"""Which files imports read, and which they do not."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from qvr_core.analysis import Snapshot, analyse
+from qvr_core.disk import MOST_BYTES, Disk, location_of_file
+from qvr_core.workspace import Workspace
+
+LAYERS = "object Hidden : Real 8\nmorphism step : Hidden -> Hidden [role=linear]\n"
+
+
+def found(folder: Path, written: str, *, trusted: bool = True) -> str:
+    """What is wrong with an import in `folder`; '' where it is followed."""
+    text = f'import "{written}" as l\nexport l.step\n'
+    location = location_of_file(folder / "main.qvr")
+    snapshot: Snapshot = analyse(text, None, location, Workspace(Disk(trusted=trusted)))
+    return "; ".join(one.message for one in snapshot.diagnostics())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    inside = tmp_path / "project"
+    (inside / "sub").mkdir(parents=True)
+    for place in (tmp_path, inside, inside / "sub"):
+        (place / "layers.qvr").write_text(LAYERS)
+    return inside
+
+
+def test_files_of_the_folder_and_below_are_read(folder: Path) -> None:
+    for written in ("layers.qvr", "./layers.qvr", "sub/layers.qvr", "sub/../layers.qvr"):
+        assert found(folder, written) == ""
+
+
+def test_a_folder_is_left_only_by_dots_that_are_seen(folder: Path) -> None:
+    assert found(folder, "../layers.qvr") == ""
+    (folder / "away.qvr").symlink_to(folder.parent / "layers.qvr")
+    (folder / "out").symlink_to(folder.parent, target_is_directory=True)
+    assert "link that leads elsewhere" in found(folder, "away.qvr")
+    assert "link that leads elsewhere" in found(folder, "out/layers.qvr")
+    assert "absolute path" in found(folder, str(folder / "layers.qvr"))
+    assert "absolute path" in found(folder, "~/layers.qvr")
+    assert "absolute path" in found(folder, "file:///layers.qvr")
+
+
+def test_links_inside_the_folder_are_followed_where_it_is_trusted(folder: Path) -> None:
+    (folder / "here.qvr").symlink_to(folder / "sub" / "layers.qvr")
+    assert found(folder, "here.qvr") == ""
+    assert "symbolic link" in found(folder, "here.qvr", trusted=False)
+    (folder / "linked").symlink_to(folder / "sub", target_is_directory=True)
+    assert found(folder, "linked/layers.qvr") == ""
+    assert "symbolic link" in found(folder, "linked/layers.qvr", trusted=False)
+
+
+def test_the_folder_of_the_program_may_itself_be_behind_a_link(folder: Path) -> None:
+    (folder.parent / "same").symlink_to(folder, target_is_directory=True)
+    assert found(folder.parent / "same", "layers.qvr", trusted=False) == ""
+
+
+def test_what_is_no_file_is_not_read(folder: Path) -> None:
+    (folder / "folder.qvr").mkdir()
+    os.mkfifo(folder / "pipe.qvr")
+    (folder / "nowhere.qvr").symlink_to(folder / "gone.qvr")
+    assert "is no file" in found(folder, "folder.qvr")
+    assert "is no file" in found(folder, "pipe.qvr")
+    assert "leads nowhere" in found(folder, "nowhere.qvr")
+    assert "there is no file gone.qvr" in found(folder, "gone.qvr")
+
+
+def test_no_file_of_more_than_ten_megabytes_is_read(folder: Path) -> None:
+    with open(folder / "huge.qvr", "wb") as file:
+        file.write(LAYERS.encode())
+        file.truncate(MOST_BYTES + 1)
+    assert "10,000,001 bytes" in found(folder, "huge.qvr")
+    assert Disk().text(location_of_file(folder / "huge.qvr")) is None
+
+
+@pytest.mark.parametrize("written", ["std/../disk.py", "std/../workspace.qvr", "std//etc/x.qvr", "std/a/../../x.qvr"])
+def test_the_library_is_not_left(folder: Path, written: str) -> None:
+    assert found(folder, written) != ""
+    assert "there is no file" not in found(folder, written)
