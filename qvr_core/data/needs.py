@@ -369,7 +369,8 @@ def _excluded(site: Site) -> tuple[float, ...]:
     family = facts_of_draw(site.draw) if isinstance(site.draw, FamilyDraw) else None
     if family is None or not family.open or site.limits or site.mask is not None:
         return ()
-    return tuple(end for end in (family.support.low, family.support.high) if end is not None)
+    support = family.support
+    return (0.0,) if support.kind == "Simplex" else tuple(end for end in (support.low, support.high) if end is not None)
 
 
 def _open_axes(site: Site) -> tuple[Axis, ...] | None:

@@ -99,7 +99,7 @@ def _real(cell: Any, need: Need) -> float:
 
 def no_density(number: float, need: Need) -> tuple[str, str]:
     """What is said of a value at an open end of a support, and what is taken instead."""
-    beyond = "above" if number == need.low else "below"
+    beyond = "below" if number == need.high else "above"
     return f"{number:g} has no density there", f"`{need.name}` takes values {beyond} {number:g}"
 
 

@@ -147,7 +147,8 @@ def _simplex(u: Tensor) -> tuple[Tensor, Tensor]:
     logits = u - _offsets(u)
     log_taken, log_left = nnf.logsigmoid(logits), nnf.logsigmoid(-logits)
     log_rest = nnf.pad(log_left.cumsum(-1), (1, 0))
-    value = (nnf.pad(log_taken, (0, 1)) + log_rest).exp()
+    # families of probability vectors have no density at 0, where rounding would take the smallest
+    value = (nnf.pad(log_taken, (0, 1)) + log_rest).exp().clamp(min=torch.finfo(u.dtype).tiny)
     return value, (log_taken + log_left + log_rest[..., :-1]).sum(-1)
 
 

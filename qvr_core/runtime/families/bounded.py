@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from qvr_core.runtime.families.cumulative.incomplete import beta_tails
 from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, log1mexp, upper_first
-from qvr_core.runtime.families.densities import clamped_unit, inside
+from qvr_core.runtime.families.densities import clamped_unit, inside, open_unit
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import FLOOR, HeadPlan, Params, positive
 from qvr_core.runtime.families.parameters import HIGH, LOC, LOW, PROBS, REAL, UNIT, positive_parameter
@@ -59,13 +59,11 @@ UNIFORM = RuntimeFamily(
 
 def beta_draw(shape: Shape, generator: Generator | None, a: Tensor, b: Tensor) -> Tensor:
     logit = log_gamma_draw(shape, a, generator) - log_gamma_draw(shape, b, generator)
-    eps = torch.finfo(logit.dtype).eps
-    return logit.sigmoid().clamp(torch.finfo(logit.dtype).tiny, 1.0 - eps)
+    return clamped_unit(logit.sigmoid())
 
 
 def beta_log_prob(value: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    ok = (value >= 0.0) & (value <= 1.0)
-    y = value.clamp(torch.finfo(value.dtype).tiny, 1.0 - 0.5 * torch.finfo(value.dtype).eps)
+    y, ok = open_unit(value)
     normaliser = torch.lgamma(a) + torch.lgamma(b) - torch.lgamma(a + b)
     return inside(ok, (a - 1.0) * y.log() + (b - 1.0) * torch.log1p(-y) - normaliser)
 
@@ -77,6 +75,7 @@ BETA = RuntimeFamily(
         UNIT,
         "value",
         "a probability; a and b count successes and failures",
+        open=True,
     ),
     beta_log_prob,
     draw=beta_draw,
@@ -88,11 +87,11 @@ BETA = RuntimeFamily(
 def kumaraswamy_transform(noise: Tensor, a: Tensor, b: Tensor) -> Tensor:
     # 1 - (1 - u)^(1/b), then the a-th root, in logarithms
     log_inner = torch.log(-torch.expm1(torch.log1p(-noise) / b).clamp(max=-torch.finfo(noise.dtype).tiny))
-    return clamped_unit((log_inner / a).exp())[0]
+    return clamped_unit((log_inner / a).exp())
 
 
 def kumaraswamy_log_prob(value: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    y, ok = clamped_unit(value)
+    y, ok = open_unit(value)
     log_y = y.log()
     log_rest = torch.log(-torch.expm1(a * log_y).clamp(max=-torch.finfo(y.dtype).tiny))
     return inside(ok, a.log() + b.log() + (a - 1.0) * log_y + (b - 1.0) * log_rest)
@@ -105,6 +104,7 @@ KUMARASWAMY = RuntimeFamily(
         UNIT,
         "uniform",
         "like Beta, with a closed-form inverse cdf",
+        open=True,
     ),
     kumaraswamy_log_prob,
     kumaraswamy_transform,

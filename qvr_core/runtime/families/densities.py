@@ -17,10 +17,15 @@ def inside(ok: Tensor, density: Tensor) -> Tensor:
     return torch.where(ok, density, -math.inf)
 
 
-def clamped_unit(value: Tensor) -> tuple[Tensor, Tensor]:
-    """A value clamped inside (0, 1), and where it was in [0, 1] to begin with."""
-    eps = torch.finfo(value.dtype).eps
-    return value.clamp(eps, 1.0 - eps), (value >= 0.0) & (value <= 1.0)
+def clamped_unit(value: Tensor) -> Tensor:
+    """A draw that rounding has not taken to an end of (0, 1), where it would have no density."""
+    return value.clamp(torch.finfo(value.dtype).tiny, 1.0 - torch.finfo(value.dtype).eps)
+
+
+def open_unit(value: Tensor) -> tuple[Tensor, Tensor]:
+    """A value where it lies in (0, 1), something else in there where it does not; and where it does."""
+    ok = (value > 0.0) & (value < 1.0)
+    return torch.where(ok, value, 0.5), ok
 
 
 def normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from qvr_core.runtime.families.bijectors import BY_SCALE, LOCATION_SCALE, LOG_LOCATION_SCALE
 from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, log_between, normal_tails, upper_first
-from qvr_core.runtime.families.densities import LOG_2, LOG_SQRT_2PI, clamped_unit, inside, normal_log_prob
+from qvr_core.runtime.families.densities import LOG_2, LOG_SQRT_2PI, clamped_unit, inside, normal_log_prob, open_unit
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
 from qvr_core.runtime.families.parameters import HIGH, LOC, LOW, POSITIVE, REAL, SCALE, UNIT
@@ -63,17 +63,17 @@ LOG_NORMAL = RuntimeFamily(
 
 
 def logit_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
-    return (loc + scale * noise).sigmoid()
+    return clamped_unit((loc + scale * noise).sigmoid())
 
 
 def logit_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
-    y, ok = clamped_unit(value)
+    y, ok = open_unit(value)
     log_y, log_1y = y.log(), torch.log1p(-y)
     return inside(ok, normal_log_prob(log_y - log_1y, loc, scale) - log_y - log_1y)
 
 
 LOGIT_NORMAL = RuntimeFamily(
-    Family("LogitNormal", (LOC, SCALE), UNIT, "normal", "sigmoid of a Normal"),
+    Family("LogitNormal", (LOC, SCALE), UNIT, "normal", "sigmoid of a Normal", open=True),
     logit_normal_log_prob,
     logit_normal_transform,
     tails=lambda value, loc, scale: normal_cdf(torch.logit(value), loc, scale),

@@ -17,6 +17,12 @@ from qvr_core.semantics.language.family import Family, Parameter, Support
 SIMPLEX = Support("Simplex")
 
 
+def _open(value: Tensor) -> tuple[Tensor, Tensor]:
+    """A probability vector that is safe to take logarithms of, and where it is one without zeros."""
+    ok = (value > 0.0).all(-1) & ((value.sum(-1) - 1.0).abs() < 1e-4)
+    return value.clamp(min=torch.finfo(value.dtype).tiny), ok
+
+
 def _longest(parameters: Params, event: Shape | None) -> Shape:
     return (max(p.shape[-1] for p in parameters),)
 
@@ -28,8 +34,7 @@ def dirichlet_draw(shape: Shape, generator: Generator | None, concentration: Ten
 
 
 def dirichlet_log_prob(value: Tensor, concentration: Tensor) -> Tensor:
-    ok = (value >= 0.0).all(-1) & ((value.sum(-1) - 1.0).abs() < 1e-4)
-    y = value.clamp(min=torch.finfo(value.dtype).tiny)
+    y, ok = _open(value)
     concentration = concentration.expand_as(y) if concentration.shape[-1] != y.shape[-1] else concentration
     normaliser = torch.lgamma(concentration.sum(-1)) - torch.lgamma(concentration).sum(-1)
     return inside(ok, ((concentration - 1.0) * y.log()).sum(-1) + normaliser)
@@ -43,6 +48,7 @@ DIRICHLET = RuntimeFamily(
         "value",
         "a probability vector",
         event=1,
+        open=True,
     ),
     dirichlet_log_prob,
     draw=dirichlet_draw,
@@ -53,13 +59,14 @@ DIRICHLET = RuntimeFamily(
 
 def logistic_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
     z = loc + scale * noise
-    return torch.cat([z, torch.zeros_like(z[..., :1])], dim=-1).softmax(-1)
+    probabilities = torch.cat([z, torch.zeros_like(z[..., :1])], dim=-1).softmax(-1)
+    return probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny)
 
 
 def logistic_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
     """Density of the first k − 1 coordinates (Aitchison & Shen 1980)."""
-    ok = (value >= 0.0).all(-1) & ((value.sum(-1) - 1.0).abs() < 1e-4)
-    log_y = value.clamp(min=torch.finfo(value.dtype).tiny).log()
+    y, ok = _open(value)
+    log_y = y.log()
     z = log_y[..., :-1] - log_y[..., -1:]
     return inside(ok, normal_log_prob(z, loc, scale).sum(-1) - log_y.sum(-1))
 
@@ -75,6 +82,7 @@ LOGISTIC_NORMAL = RuntimeFamily(
         "normal",
         "a probability vector: softmax of Normals, the last logit fixed at 0",
         event=1,
+        open=True,
     ),
     logistic_normal_log_prob,
     logistic_normal_transform,
