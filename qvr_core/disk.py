@@ -7,10 +7,14 @@ import stat
 from pathlib import Path
 from posixpath import commonpath, dirname
 
+from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.modules.paths import STD
 
 MOST_BYTES = 10_000_000
 """No larger file is read."""
+
+MOST_LETTERS = 1_000
+"""Of the path of an import: no system has longer ones."""
 
 LIBRARY = Path(__file__).with_name("std")
 
@@ -24,6 +28,18 @@ def path_at(location: str) -> Path | None:
     """The file at a location; None for a text that is no file on this machine."""
     path = LIBRARY / location.removeprefix(STD) if location.startswith(STD) else Path(location)
     return path if path.is_absolute() else None
+
+
+def library_files() -> list[str]:
+    """The files of the library, as imports name them."""
+    return sorted(f"std/{path.relative_to(LIBRARY).as_posix()}" for path in LIBRARY.rglob("*.qvr"))
+
+
+def _offered(location: str) -> str:
+    """The file of the library that was meant, else all that there are."""
+    files = library_files()
+    near = closest(location.removeprefix(STD), (each.removeprefix("std/") for each in files))
+    return f"; did you mean std/{near}?" if near else f": it has {', '.join(files)}"
 
 
 class Disk:
@@ -41,12 +57,15 @@ class Disk:
         path = path_at(location)
         if path is None:
             return f"there is no folder here in which {written} could be: save this text as a file first"
+        if len(written) > MOST_LETTERS:
+            return f"there is no file {written[:MOST_LETTERS]}…"
         if location.startswith(STD):
-            return None if path.is_file() else f"the library has no {written}"
+            return None if os.path.isfile(path) else f"the library has no {written}{_offered(location)}"
         try:
             status = path.stat()
-        except OSError:
-            return f"{written} is a link that leads nowhere" if path.is_symlink() else f"there is no file {written}"
+        except (OSError, ValueError):  # a name that no file can have is a ValueError
+            nowhere = os.path.islink(path)
+            return f"{written} is a link that leads nowhere" if nowhere else f"there is no file {written}"
         if not stat.S_ISREG(status.st_mode):
             return f"{written} is no file"
         if (linked := self._linked(path, importer)) is not None:
@@ -71,12 +90,12 @@ class Disk:
     def text(self, location: str) -> str | None:
         """The text of a file, at most `MOST_BYTES` of it; None where there is none."""
         path = path_at(location)
-        if path is None or not path.is_file():
+        if path is None or not os.path.isfile(path):
             return None
         try:
             with open(path, "rb") as file:
                 raw = file.read(MOST_BYTES + 1)
-        except OSError:
+        except (OSError, ValueError):
             return None
         return None if len(raw) > MOST_BYTES else raw.decode("utf-8-sig", "replace")
 

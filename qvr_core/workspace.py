@@ -8,7 +8,7 @@ from typing import Protocol
 
 from qvr_core.analysis import Analyzer
 from qvr_core.semantics.modules.module import Module
-from qvr_core.semantics.modules.paths import WrongPath, location_of
+from qvr_core.semantics.modules.paths import STD, WrongPath, location_of
 from qvr_core.syntax.statements import Document
 from qvr_core.syntax.tree import ImportDecl, Statement
 
@@ -75,8 +75,9 @@ class Workspace:
     # ---------------------------------------------------------------- changes
 
     def put(self, module: Module) -> None:
-        """A document is open, and this is what it is now."""
-        self._open[module.location] = module
+        """A document is open, and this is what it is now; none stands in the place of a file of the library."""
+        if not module.location.startswith(STD):
+            self._open[module.location] = module
 
     def remove(self, location: str) -> None:
         """A document is closed: what is on disk counts."""

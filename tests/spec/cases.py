@@ -20,6 +20,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
+from qvr_core.disk import LibraryOnly
+from qvr_core.semantics.modules.paths import STD
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model import Model
 from qvr_core.workspace import Bundle, Workspace
@@ -32,6 +34,17 @@ NUMBERED = re.compile(
 )
 TYPE = re.compile(r"^\s*#\s*type:\s*(?P<name>\w+)\s*:\s*(?P<type>.*)$")
 FENCE = re.compile(r"^```qvr\b(?P<flags>.*)$")
+
+
+class BesideLibrary(Bundle):
+    """The texts at hand, and the library that comes with the package."""
+
+    def refusal(self, location: str, importer: str, written: str) -> str | None:
+        return LibraryOnly().refusal(location, importer, written) if location.startswith(STD) else None
+
+    def text(self, location: str) -> str | None:
+        return LibraryOnly().text(location) if location.startswith(STD) else super().text(location)
+
 
 UNUSED = ("unused", "unused-binding")
 
@@ -69,7 +82,7 @@ class Case:
 
     def snapshot(self) -> Snapshot:
         """Its analysis, beside the files that it may import."""
-        return analyse(self.source, None, self.file, Workspace(Bundle(dict(self.files))))
+        return analyse(self.source, None, self.file, Workspace(BesideLibrary(dict(self.files))))
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, with_axes
 from qvr_core.semantics.arithmetic.data_uses import check_uses
 from qvr_core.semantics.arithmetic.elementwise import Check, words
-from qvr_core.semantics.arithmetic.indices import Shift, index_value, length, mentions, shift_of
+from qvr_core.semantics.arithmetic.indices import Shift, elements_of, index_value, length, mentions, shift_of
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
 from qvr_core.semantics.scope.unsupported import refuse_sequence
 from qvr_core.semantics.types.axes import indexed
@@ -125,8 +125,7 @@ def _place(tree: Arith, label: Expr | None, expr: Gather, ctx: StepContext, chec
 
 
 def _size(one: Running) -> int | None:
-    size = one.space.size if one.space is not None else None
-    return int(size) if isinstance(size, int) else None
+    return None if one.space is None else elements_of(one.space)
 
 
 def _future(tree: Arith, ctx: StepContext) -> tuple[str, str] | None:

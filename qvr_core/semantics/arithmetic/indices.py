@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.scope.environment import Binding, Running, StepContext
-from qvr_core.semantics.scope.scope import ObjectEntry, Scope
+from qvr_core.semantics.scope.scope import RIGID, ObjectEntry, Scope
 from qvr_core.semantics.types.axes import axis_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Expr, IndexValue, ValueType
@@ -192,7 +192,18 @@ def set_size(binder: Binder, scope: Scope) -> int | None:
     """The number of elements of a binder's set, where it is a declared one of known size."""
     entry = scope.lookup(binder.space.name.text) if isinstance(binder.space, ObjectRef) else None
     space = entry.space.space if isinstance(entry, ObjectEntry) else None
-    return int(space.size) if isinstance(space, Finite) and isinstance(space.size, int) else None
+    return elements_of(space) if isinstance(space, Finite) else None
+
+
+SYMBOLIC = 2
+"""Elements of a set that is a template's parameter, while the body is checked with symbols: enough to look back by."""
+
+
+def elements_of(space: Finite) -> int | None:
+    """The number of elements of a set, where it is known."""
+    if isinstance(space.size, int):
+        return int(space.size)
+    return SYMBOLIC if any(name.startswith(RIGID) for name, _ in space.size.terms) else None
 
 
 @contextmanager

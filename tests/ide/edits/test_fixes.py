@@ -11,9 +11,9 @@ import pytest
 from qvr_core.analysis import Analyzer, Snapshot, analyse
 from qvr_core.ide.edits.fixes import actions_of, attempts, fix_all, quick_fixes, removes_problem
 from qvr_core.ide.edits.repairs import MISMATCHES, repairs
-from qvr_core.workspace import Bundle, Workspace
+from qvr_core.workspace import Workspace
 from tests.ide.cases import LM, PROGRAM, applied, between, text_of
-from tests.spec.cases import read_cases
+from tests.spec.cases import BesideLibrary, read_cases
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -59,7 +59,7 @@ def texts() -> Iterator[tuple[str, str, Files]]:
 
 
 def analysed(text: str, files: Files) -> Snapshot:
-    return analyse(text, None, "main.qvr", Workspace(Bundle(dict(files))))
+    return analyse(text, None, "main.qvr", Workspace(BesideLibrary(dict(files))))
 
 
 def mendable(text: str, files: Files) -> bool:

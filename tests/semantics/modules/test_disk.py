@@ -1,12 +1,13 @@
 """Which files imports read, and which they do not."""
 
 import os
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from qvr_core.analysis import Snapshot, analyse
-from qvr_core.disk import MOST_BYTES, Disk, location_of_file
+from qvr_core.analysis import Analyzer, Snapshot, analyse
+from qvr_core.disk import LIBRARY, MOST_BYTES, Disk, library_files, location_of_file
 from qvr_core.workspace import Workspace
 
 LAYERS = "object Hidden : Real 8\nmorphism step : Hidden -> Hidden [role=linear]\n"
@@ -81,3 +82,41 @@ def test_no_file_of_more_than_ten_megabytes_is_read(folder: Path) -> None:
 def test_the_library_is_not_left(folder: Path, written: str) -> None:
     assert found(folder, written) != ""
     assert "there is no file" not in found(folder, written)
+
+
+def test_a_path_that_no_file_can_have_is_an_error_of_the_import(folder: Path) -> None:
+    for written in ("a" * 300 + ".qvr", "a" * 5000 + ".qvr", "std/" + "a" * 5000 + ".qvr", "\ud800.qvr"):
+        message = found(folder, written)
+        assert "there is no file" in message
+        assert len(message) < 1200
+
+
+def test_every_file_of_the_library_is_imported_from_anywhere(folder: Path) -> None:
+    assert library_files()
+    for written in library_files():
+        for trusted in (True, False):
+            text = f'import "{written}" as l\n'
+            location = location_of_file(folder / "main.qvr")
+            assert not analyse(text, None, location, Workspace(Disk(trusted=trusted))).diagnostics()
+
+
+def test_a_file_that_the_library_lacks_is_told_with_the_one_that_was_meant(folder: Path) -> None:
+    assert "did you mean std/priors.qvr?" in found(folder, "std/prior.qvr")
+    assert "it has std/" in found(folder, "std/cells/nothing.qvr")
+
+
+def test_an_open_document_does_not_stand_in_the_place_of_the_library(folder: Path) -> None:
+    workspace = Workspace(Disk(trusted=False))
+    workspace.put(Analyzer("object Gone : FinSet 2\n", None, "std:priors.qvr", workspace).module())
+    copy = location_of_file(LIBRARY / "priors.qvr")
+    workspace.put(Analyzer("object Gone : FinSet 2\n", None, copy, workspace).module())
+    text = 'from "std/priors.qvr" import horseshoe\n'
+    assert not analyse(text, None, location_of_file(folder / "main.qvr"), workspace).diagnostics()
+
+
+def test_the_wheel_takes_the_library_along() -> None:
+    project = Path(__file__).parents[3] / "pyproject.toml"
+    build = tomllib.loads(project.read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    shipped = {path for pattern in build["artifacts"] for path in project.parent.glob(pattern)}
+    assert {LIBRARY / each.removeprefix("std/") for each in library_files()} <= shipped
+    assert "qvr_core" in build["targets"]["wheel"]["packages"]

@@ -21,6 +21,7 @@ from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.programs.chains.along import Along, laid_out, outside_of
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.chain_starts import values_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix
@@ -40,7 +41,7 @@ from qvr_core.semantics.types.program_codes import (
     SAMPLED_IN_LET,
     UNSIZED_DRAW,
 )
-from qvr_core.semantics.types.spaces import REAL_LINE, Named, Space, Unknown
+from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Linear, Named, Space, Unknown
 from qvr_core.syntax.tree import (
     Arith,
     ArithCall,
@@ -250,9 +251,15 @@ def _family_calls(tree: TupleArith, ctx: StepContext) -> list[tuple[Draw, Family
 
 
 def _check_count(tree: TupleArith, along: Along, ctx: StepContext) -> None:
-    if len(tree.items) != along.count:
+    if len(tree.items) != along.count and not _symbolic(ctx):
         message = f"the step reads {_elements(along.count)} back, and `from` gives {len(tree.items)}"
         ctx.scope.report(MISSING_FROM, message, tree.span)
+
+
+def _symbolic(ctx: StepContext) -> bool:
+    """Whether sizes of sets are a template's parameters: each call says how far its steps look back."""
+    sets = (entry.space.space for entry in ctx.scope.local.values() if isinstance(entry, ObjectEntry))
+    return any(isinstance(space, Finite) and isinstance(space.size, Linear) for space in sets)
 
 
 def _report_calls(tree: TupleArith, calls: Sequence[tuple[Draw, Family]], lag: int, ctx: StepContext) -> None:
