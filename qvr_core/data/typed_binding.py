@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from qvr_core.data.needs import Need
-from qvr_core.data.typed.filling import Filled, fill
+from qvr_core.data.typed.filling import Filled
 from qvr_core.data.typed.layout import Layout
+from qvr_core.data.typed.sequence_ends import fill_sequences
 from qvr_core.data.typed.sets import Sets
 from qvr_core.data.typed.sources import Sources
 from qvr_core.semantics.file.open_sets import KnownSet
@@ -31,7 +32,7 @@ def typed_tensors(
     """
     layout = Layout(opened or needs, sources)
     sets = Sets(layout)
-    return {need.name: tensor_of(fill(need, layout, sets), dtype) for need in layout.needs}
+    return {need.name: tensor_of(fill_sequences(need, layout, sets), dtype) for need in layout.needs}
 
 
 def tensor_of(filled: Filled, real: torch.dtype | None = None) -> Tensor:

@@ -61,3 +61,23 @@ def test_a_check_of_the_data_finds_the_hole(tmp_path: Path) -> None:
     found = check_data(analyse(PANEL), "p", config, tmp_path)
     told = f"{tmp_path}/y.csv: there is no value for Subject ann, Time 2, and `n` is 3 there"
     assert [str(one.problem).partition(" (for")[0] for one in found] == [told]
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [("ann,1\nbob,1\n", "1 value is not read: the first is that of Subject ann, Time 1, where `n` is 1"),
+     ("ann,0\nbob,1\n", "2 values are not read: the first is that of Subject ann, Time 0, where `n` is 0"),
+     ("ann,2\nbob,1\n", "")],
+)  # fmt: skip
+def test_rows_behind_the_end_of_a_sequence_are_told(tmp_path: Path, counts: str, told: str) -> None:
+    run = prepared(tmp_path, f"Subject,n\n{counts}")
+    config = RunConfig(data="csv:y.csv", tables={"Subject": "csv:n.csv"})
+    found = [one.located(analyse(PANEL)) for one in check_data(analyse(PANEL), "p", config, tmp_path)]
+    shown = [(one.code.name, one.severity.name, one.range.start.line) for one in found if one is not None]
+    assert shown == ([("data-unused", "INFORMATION", 5)] if told else [])
+    assert told in run.description and bool(told) == ("not read" in run.description)
+
+
+def test_padding_behind_the_end_of_a_sequence_is_no_news(tmp_path: Path) -> None:
+    (tmp_path / "d.json").write_text('{"n": [2, 1], "y": [[1.5, 2.5, 0, 0], [0.5, 0, 0, 0]]}')
+    assert not check_data(analyse(PANEL), "p", RunConfig(data="json:d.json"), tmp_path)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.runs.record.data_checks import DATA_FILE
+from qvr_core.runs.record.data_checks import DATA_FILE, DATA_UNUSED
 from qvr_core.runs.record.fitted import UNRELIABLE
 from qvr_core.semantics.types.catalogue import CATALOGUE
 from tests.spec.cases import Case, problems, read_cases
@@ -38,7 +38,7 @@ def test_every_code_has_a_case(code: str) -> None:
 
 def test_the_index_of_the_pages_lists_every_code() -> None:
     index = (PAGES / "README.md").read_text(encoding="utf-8")
-    codes = (*CATALOGUE.values(), DATA_FILE, UNRELIABLE)
+    codes = (*CATALOGUE.values(), DATA_FILE, DATA_UNUSED, UNRELIABLE)
     missing = [
         code.name
         for code in codes

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.typed.cell_values import Wrong, reader
-from qvr_core.data.typed.filling import fill
 from qvr_core.data.typed.labels import Elements, missing
 from qvr_core.data.typed.layout import Layout, no_column
+from qvr_core.data.typed.sequence_ends import fill_sequences, unread
 from qvr_core.data.typed.sets import Sets
 from qvr_core.data.typed.sources import Sources, Table
 
@@ -27,10 +28,24 @@ def data_problems(needs: Needs, sources: Sources) -> list[DataProblem]:
     return _first_of_each(found)
 
 
+def data_notes(needs: Sequence[Need], sources: Sources) -> list[DataProblem]:
+    """What is right and may surprise all the same: rows that are not read."""
+    layout = Layout(needs, sources)
+    sets = Sets(layout)
+    found: list[DataProblem] = []
+    for need in layout.needs:
+        if not need.counted:
+            continue
+        with suppress(DataProblem):
+            note = unread(fill_sequences(need, layout, sets), layout, sets)
+            found += [] if note is None else [note]
+    return found
+
+
 def _problem(need: Need, layout: Layout, sets: Sets, sources: Sources) -> DataProblem | None:
     try:
         if need.axes is not None:
-            fill(need, layout, sets)
+            fill_sequences(need, layout, sets)
         else:
             _check_plain(need, sources)
     except DataProblem as problem:

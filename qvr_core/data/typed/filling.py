@@ -47,36 +47,7 @@ def fill(need: Need, layout: Layout, sets: Sets) -> Filled:
     else:
         filled = _from_table(need, columns, source, axes, read, layout)
     _check_simplex(filled, source.path)
-    whole = isinstance(source, Arrays) or source.whole
-    if filled.missing and whole and (counts := _counts(need, layout, sets)) is not None:
-        _check_sequences(filled, counts, axes, source.path)
     return filled
-
-
-def _counts(need: Need, layout: Layout, sets: Sets) -> Filled | None:
-    """How many elements each sequence of a need has, where its data tell; what is wrong with them is their own."""
-    counts = next((one for one in layout.needs if one.name == need.counted and one.axes is not None), None)
-    try:
-        return None if counts is None else fill(counts, layout, sets)
-    except DataProblem:
-        return None
-
-
-def _check_sequences(filled: Filled, counts: Filled, axes: Sequence[Elements], path: str) -> None:
-    """An element that exists and has no value."""
-    need, inner, most = filled.need, prod(filled.shape[len(axes) :]), axes[-1].size
-    if len(counts.flat) != prod(axis.size for axis in axes[:-1]):
-        return
-    for at in (at for at, number in enumerate(filled.flat) if number is None):
-        chain, place = divmod(at // inner, most)
-        count = counts.flat[chain]
-        if count is not None and place < count:
-            raise DataProblem(
-                f"there is no value for {_cell_words(at // inner, axes)}, and `{need.counted}` is {int(count)} there",
-                path=path,
-                site=need.name,
-                remedy=f"Give it, or end the sequence before it by a smaller `{need.counted}`",
-            )
 
 
 # ---------------------------------------------------------------- tables
@@ -132,7 +103,7 @@ def _check_once(need: Need, table: Table, offsets: Sequence[int], across: Sequen
     seen: dict[int, int] = {}
     for row, offset in enumerate(offsets, 1):
         if offset in seen:
-            message = f"row {seen[offset]} is about {_cell_words(offset, across)} already"
+            message = f"row {seen[offset]} is about {cell_words(offset, across)} already"
             raise DataProblem(message, path=table.path, row=row, site=need.name, remedy="Keep one of them")
         seen[offset] = row
 
@@ -241,7 +212,7 @@ def _missing(need: Need, path: str, column: str, row: int) -> DataProblem:
 def _absent(need: Need, table: Table, offset: int, across: Sequence[Elements]) -> DataProblem:
     """A cell of the axes that no row is about."""
     return DataProblem(
-        f"no row is about {_cell_words(offset, across)}",
+        f"no row is about {cell_words(offset, across)}",
         path=table.path,
         site=need.name,
         remedy="Give a row for it" + (f"; {missing_advice(need.name)}" if need.role == "observed" else ""),
@@ -254,7 +225,8 @@ def _twice(need: Need, table: Table, column: str, row: int, before: int, across:
     return DataProblem(message, path=table.path, column=column, row=row, site=need.name, remedy="Keep one of them")
 
 
-def _cell_words(offset: int, across: Sequence[Elements]) -> str:
+def cell_words(offset: int, across: Sequence[Elements]) -> str:
+    """'Subject ann, Time 2'."""
     words: list[str] = []
     for axis in reversed(across):
         offset, at = divmod(offset, axis.size)

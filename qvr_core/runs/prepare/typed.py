@@ -18,6 +18,7 @@ from qvr_core.data.needs import Need, Needs, names_of, needs_of, open_sets
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.sets_used import sets_used
 from qvr_core.data.tables import Columns, read_columns, read_head
+from qvr_core.data.typed.checking import data_notes
 from qvr_core.data.typed.order import check_ascending, sorted_sets
 from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
 from qvr_core.data.typed_binding import has_types, known_sets, typed_tensors, undeclared
@@ -161,4 +162,5 @@ def description(data: TypedData, known: Mapping[str, KnownSet], needs: Needs, pr
     sets = ", ".join(f"{name} {found.size:,}" for name, found in known.items() if name in names_of(needs))
     moved = sorted_sets(needs.all, data.sources, shifted_sets(program))
     parts[-1:] = [f"{parts[-1]} ({sets})" if sets else parts[-1]] if parts else []
-    return "; ".join([*parts, *(f"rows of {path} sorted by {name}" for name, path in moved.items())])
+    parts += (f"rows of {path} sorted by {name}" for name, path in moved.items())
+    return "; ".join([*parts, *map(str, data_notes(needs.all, data.sources))])

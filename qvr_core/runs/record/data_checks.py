@@ -17,7 +17,7 @@ from qvr_core.analysis import LocatedDiagnostic, Snapshot
 from qvr_core.data.limits import check_regular
 from qvr_core.data.needs import Needs, needs_of
 from qvr_core.data.problems import DataProblem, NoColumn, no_file
-from qvr_core.data.typed.checking import data_problems
+from qvr_core.data.typed.checking import data_notes, data_problems
 from qvr_core.data.typed.csv_text import read_csv
 from qvr_core.data.typed.nested import nested_arrays
 from qvr_core.data.typed.sources import Source, Sources
@@ -35,6 +35,7 @@ MOST_BYTES = 10_000_000
 """Of a json file, which is read whole or not at all."""
 
 DATA_FILE = Code("data-file", Severity.ERROR, "A file does not fit the program that reads it.")
+DATA_UNUSED = Code("data-unused", Severity.INFORMATION, "Rows of a file are not read.")
 
 Read = Callable[[str, str], Source | None]
 """Reads a file, by path and kind; None where it cannot read that kind."""
@@ -46,6 +47,7 @@ class DataFinding:
 
     problem: DataProblem
     origin: Origin
+    code: Code = DATA_FILE
 
     def located(self, snapshot: Snapshot) -> LocatedDiagnostic | None:
         """The diagnostic in the text as it is; None where the name is gone."""
@@ -57,7 +59,7 @@ class DataFinding:
         if meant is not None and meant.isidentifier() and self.problem.site is not None:
             edits = tuple(_renamed(self.problem.site, meant, self.origin, snapshot))
             fixes = (LocatedFix(f"Call it `{meant}`, as the file does", edits, False),) if edits else ()
-        return LocatedDiagnostic(DATA_FILE, str(self.problem), place, (), fixes)
+        return LocatedDiagnostic(self.code, str(self.problem), place, (), fixes)
 
 
 def _renamed(name: str, new: str, origin: Origin, snapshot: Snapshot) -> Iterator[TextEdit]:
@@ -140,6 +142,7 @@ def looked_at(snapshot: Snapshot, program: str, config: RunConfig, base: Path, o
     if sources is None:
         return DataCheck()
     told = [_finding(problem, needs, model.origin) for problem in data_problems(needs, sources)]
+    told += [_finding(note, needs, model.origin, DATA_UNUSED) for note in data_notes(needs.all, sources)]
     return DataCheck(told, summaries(needs.all, sources))
 
 
@@ -179,6 +182,6 @@ def _shown(path: Path) -> str:
     return min(os.path.relpath(path), str(path), key=len)
 
 
-def _finding(problem: DataProblem, needs: Needs, otherwise: Origin) -> DataFinding:
+def _finding(problem: DataProblem, needs: Needs, otherwise: Origin, code: Code = DATA_FILE) -> DataFinding:
     origins = {need.name: need.origin for need in needs.all if need.origin is not None}
-    return DataFinding(problem, origins.get(problem.site or "", otherwise))
+    return DataFinding(problem, origins.get(problem.site or "", otherwise), code)
