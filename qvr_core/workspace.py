@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from threading import RLock
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from qvr_core.analysis import Analyzer
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import STD, WrongPath, location_of
 from qvr_core.syntax.statements import Document
 from qvr_core.syntax.tree import ImportDecl, Statement
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Reader(Protocol):
@@ -25,6 +30,17 @@ class Reader(Protocol):
         ...
 
 
+def alone(method: Callable[Concatenate[Workspace, P], T]) -> Callable[Concatenate[Workspace, P], T]:
+    """Documents are analysed in several threads, and the files that they share in one at a time."""
+
+    @wraps(method)
+    def made(self: Workspace, *args: P.args, **more: P.kwargs) -> T:
+        with self.lock:
+            return method(self, *args, **more)
+
+    return made
+
+
 class Workspace:
     """The files that imports have led to (`semantics.modules.table.Library`).
 
@@ -33,6 +49,7 @@ class Workspace:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
+        self.lock = RLock()
         self._open: dict[str, Module] = {}
         self._read: dict[str, Analyzer | None] = {}
         """What was read; None where there is no file."""
@@ -42,6 +59,7 @@ class Workspace:
     def refusal(self, location: str, importer: str, written: str) -> str | None:
         return None if location in self._open else self._reader.refusal(location, importer, written)
 
+    @alone
     def find(self, location: str, importer: str, written: str) -> Module | str:
         held = self._open.get(location)
         if held is not None:
@@ -54,6 +72,7 @@ class Workspace:
             analyzer = self._read[location] = Analyzer(text, None, location, self)
         return analyzer.module()
 
+    @alone
     def cycle(self, location: str, importer: str) -> Sequence[str] | None:
         before: dict[str, str] = {}
         pending = deque([location])
@@ -72,24 +91,37 @@ class Workspace:
                     pending.append(other)
         return None
 
+    @alone
+    def holds(self, modules: Mapping[str, Module]) -> bool:
+        """Whether files are still what they were."""
+        return all(self._now(location) is module for location, module in modules.items())
+
+    def _now(self, location: str) -> Module | None:
+        held, analyzer = self._open.get(location), self._read.get(location)
+        return analyzer.module() if held is None and analyzer is not None else held
+
     # ---------------------------------------------------------------- changes
 
+    @alone
     def put(self, module: Module) -> None:
         """A document is open, and this is what it is now; none stands in the place of a file of the library."""
         if not module.location.startswith(STD):
             self._open[module.location] = module
 
+    @alone
     def remove(self, location: str) -> None:
         """A document is closed: what is on disk counts."""
         self._open.pop(location, None)
         self.forget(location)
 
+    @alone
     def forget(self, location: str) -> None:
         """A file has changed on disk, appeared or gone."""
         self._read.pop(location, None)
         self._texts.pop(location, None)
         self._imports.pop(location, None)
 
+    @alone
     def reaching(self, location: str) -> list[str]:
         """The files whose imports lead to a location, each behind those that it imports.  Files that are not open are
         brought up to date on the way: whoever asks does so in this order."""
@@ -111,6 +143,7 @@ class Workspace:
                 pending += ((user, False) for user in sorted(users.get(each, ())) if user not in entered)
         return order[-2::-1]
 
+    @alone
     def follow(self, location: str) -> bool:
         """Bring a file that is not open up to date with what it imports; False where it is open."""
         if location in self._open:

@@ -48,6 +48,11 @@ class Imports:
         """The analysis of a text as the file at `path`."""
         return analyse(text, None, location_of_file(path), self.workspace)
 
+    def current(self, snapshot: Snapshot) -> bool:
+        """Whether the files that a text imports are what they were when it was analysed."""
+        table = snapshot.table
+        return all(each.module is not None for each in table.imports) and self.workspace.holds(table.modules)
+
     def changed(self, document: Document) -> None:
         """A document that is ready has another text, or other findings: those that import it follow."""
         if document.location in self._behind:

@@ -81,12 +81,12 @@ ROWS = (
            "codeLensProvider", UNRESOLVED, "run, diagram, parameters, the last run"),
     # going somewhere
     Method("textDocument/definition", "navigation:definition", PLACE,
-           "definitionProvider", True, "where a name is declared", "settings_file:definition"),
+           "definitionProvider", True, "where a name is declared, in whichever file", "settings_file:definition"),
     Method("textDocument/declaration", "navigation:definition", PLACE, "declarationProvider", True, "the same"),
     Method("textDocument/typeDefinition", "navigation:type_definition", PLACE,
            "typeDefinitionProvider", True, "the objects of its type"),
     Method("textDocument/references", "navigation:references", {**PLACE, "context?": {"includeDeclaration?": bool}},
-           "referencesProvider", True, "all uses of a name"),
+           "referencesProvider", True, "all uses of a name, in files that import it too"),
     Method("textDocument/documentHighlight", "navigation:highlights", PLACE,
            "documentHighlightProvider", True, "the same, as reads and writes"),
     Method("textDocument/documentSymbol", "document_symbols:document_symbols", DOCUMENT,
@@ -100,7 +100,7 @@ ROWS = (
     Method("callHierarchy/outgoingCalls", "call_hierarchy:outgoing", ITEM,
            "callHierarchyProvider", True, "what an arrow uses"),
     Method("textDocument/documentLink", "document_links:document_links", DOCUMENT,
-           "documentLinkProvider", UNRESOLVED, "data files, addresses, pages of diagnostics", "settings_file:links"),
+           "documentLinkProvider", UNRESOLVED, "imports, data files, addresses, pages of codes", "settings_file:links"),
     # changing
     Method("textDocument/rename", "rename:rename", {**PLACE, "newName": str},
            "renameProvider", True, "a name everywhere, in qvr.toml too"),

@@ -87,7 +87,7 @@ class Workspace:
             status = path.stat()
             stamp = (status.st_mtime_ns, status.st_size)
             held = self._files.get(path)
-            if held is not None and held[0] == stamp:
+            if held is not None and held[0] == stamp and self._documents.imports.current(held[1]):
                 return held[1]
             if status.st_size > MAX_BYTES:
                 return None
@@ -97,6 +97,10 @@ class Workspace:
         snapshot = self._documents.imports.analyse(path, text)
         self._files[path] = (stamp, snapshot)
         return snapshot
+
+    def closed_text(self, path: Path) -> str:
+        """The text of a file that is not open; '' where it is too long or cannot be read."""
+        return _text(path)
 
     def closed_files(self) -> Iterator[Path]:
         """The files that are not open in the editor, whose documents count instead."""

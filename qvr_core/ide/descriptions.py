@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide import arrows
 from qvr_core.ide.axes import plate_of, site_type, type_text
+from qvr_core.ide.imports.homes import home_named
 from qvr_core.ide.indices import chain_note
 from qvr_core.ide.language_words import sentence
 from qvr_core.ide.prose import Code, Comment, Prose, prose
@@ -33,6 +34,8 @@ SHOWN_USES = 8
 
 def documentation(snapshot: Snapshot, symbol: Symbol) -> Comment:
     held = lookup(snapshot, symbol.name)
+    if held is None and (home := home_named(snapshot, symbol.name)) is not None:
+        return Comment(home.statement.doc)
     return Comment(held.doc if held is not None else "")
 
 
@@ -229,7 +232,7 @@ def deduction_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
 
 def function_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
     """A function or a family of the file: its header."""
-    held = lookup(snapshot, symbol.name)
+    held = lookup(snapshot, symbol.name) or home_named(snapshot, symbol.name)
     node = held.statement.header.unit.node if held is not None else None
     if isinstance(node, t.DefDecl):
         node = t.DefHeader(node.name, node.parameters, None, node.span)

@@ -22,6 +22,7 @@ from qvr_core.ide.descriptions import (
     site_text,
     value_text,
 )
+from qvr_core.ide.imports.hover import import_text, imported_text
 from qvr_core.ide.indices import index_text, order_note
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language_words import (
@@ -85,7 +86,11 @@ def _content(snapshot: Snapshot, target: Target) -> Prose:
 
 def _symbol(snapshot: Snapshot, found: Found) -> Prose:
     symbol = found.symbol
+    if symbol.target is not None:
+        return imported_text(snapshot, found)
     match symbol.kind:
+        case "path" | "prefix":
+            return import_text(snapshot, found)
         case "object":
             return object_text(snapshot, symbol)
         case "morphism" | "let" | "program":

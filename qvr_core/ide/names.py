@@ -6,9 +6,9 @@ The part is read off the syntax alone; `symbols.py` then decides which thing a n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from qvr_core.ide.occurrences import Occurrence, at, behind, import_names, object_names, owner_of, qualified
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.mixtures import MIXTURE
@@ -23,25 +23,6 @@ CALLS = frozenset(one.name for one in COMBINATORS.values() if not one.bare)
 
 # Calls whose arguments name objects, not arrows.
 OBJECT_CALLS = frozenset(("identity", "trace", "marginalize"))
-
-
-@dataclass(frozen=True, slots=True)
-class Occurrence:
-    """A name at a place in a unit.
-
-    part: 'declare' (a top-level name), 'bind' (a name of a program; `of` is the step's keyword), 'parameter' (an input
-    or typed parameter), 'object', 'size', 'arrow', 'value', 'callee', 'family', 'combinator', 'option', 'word',
-    'keyword' (of an argument), 'attribute' (after a dot), 'space' (`Real`), 'label', 'element' (a label in quotes),
-    'returned', 'local' / 'local-bind' (a lambda's or a factor's name, an index; `scope` is where it holds), 'data' (in
-    quotes), 'kind', 'operation', 'rule', 'atom', 'term'.  `of` is what the name belongs to: the call of a keyword, the
-    option of a word.
-    """
-
-    text: str
-    span: Span
-    part: str
-    of: str = ""
-    scope: Span | None = None
 
 
 Found = Iterator[Occurrence]
@@ -68,34 +49,30 @@ def names_of(unit: Unit[Any]) -> tuple[Occurrence, ...]:
     return found
 
 
-def _at(name: Name, part: str, of: str = "") -> Occurrence:
-    return Occurrence(name.text, name.span, part, of)
-
-
 def _node(node: Any) -> Found:
     """The names of a header, a step or an item."""
     match node:
         case t.ObjectDecl(names=names, space=space):
-            yield from (_at(name, "declare") for name in names)
+            yield from (at(name, "declare") for name in names)
             yield from _object(space)
         case t.MorphismDecl(names=names, domain=domain, codomain=codomain, options=options, init=init):
-            yield from (_at(name, "declare") for name in names)
+            yield from (at(name, "declare") for name in names)
             yield from _object(domain)
             yield from _object(codomain)
             yield from _options(options)
             if init is not None:
                 yield from _arrow(init)
         case t.LetDecl(name=name, value=value):
-            yield _at(name, "declare")
+            yield at(name, "declare")
             yield from _arrow(value)
         case t.ExportDecl(value=value):
             yield from _arrow(value)
         case t.ProgramHeader(name=name, parameters=parameters, domain=domain, codomain=codomain, options=options):
-            yield _at(name, "declare")
+            yield at(name, "declare")
             for parameter in parameters or ():
-                yield _at(parameter.name, "parameter", parameter.kind.text if parameter.kind else "")
+                yield at(parameter.name, "parameter", parameter.kind.text if parameter.kind else "")
                 if parameter.kind is not None:
-                    yield _at(parameter.kind, "kind")
+                    yield at(parameter.kind, "kind")
                 for side in parameter.mor or ():
                     yield from _object(side)
                 if parameter.default is not None:
@@ -104,23 +81,25 @@ def _node(node: Any) -> Found:
             yield from _object(codomain)
             yield from _options(options)
         case t.DefDecl(name=name, parameters=parameters, body=body, span=span):
-            yield _at(name, "declare")
+            yield at(name, "declare")
             for parameter in parameters:
                 yield Occurrence(parameter.name.text, parameter.name.span, "local-bind", "", span)
             yield from _kinds(parameters)
             yield from _arith(body, {parameter.name.text: span for parameter in parameters})
         case t.DefHeader(name=name, parameters=parameters) | t.FamilyHeader(name=name, parameters=parameters):
-            yield _at(name, "declare")
-            yield from (_at(parameter.name, "parameter") for parameter in parameters)
+            yield at(name, "declare")
+            yield from (at(parameter.name, "parameter") for parameter in parameters)
             yield from _kinds(parameters)
             if isinstance(node, t.FamilyHeader):
                 yield from _object(node.space)
         case t.CompositionHeader(name=name, kind=kind):
-            yield _at(name, "declare")
+            yield at(name, "declare")
             if kind is not None:
-                yield _at(kind, "kind")
+                yield at(kind, "kind")
+        case t.ImportDecl():
+            yield from import_names(node)
         case t.DeductionHeader(name=name, domain=domain, codomain=codomain, options=options):
-            yield _at(name, "declare")
+            yield at(name, "declare")
             yield from _object(domain)
             yield from _object(codomain)
             yield from _options(options)
@@ -141,19 +120,19 @@ def _item(node: Any) -> Found:
     """The names of a step, or of a line of a deduction or composition."""
     match node:
         case t.SampleStep(pattern=pattern):
-            yield from (_at(name, "bind", "sample") for name in pattern.names)
+            yield from (at(name, "bind", "sample") for name in pattern.names)
             yield from _drawn(node)
         case t.ObserveStep(name=name):
-            yield _at(name, "bind", "observe")
+            yield at(name, "bind", "observe")
             yield from _drawn(node)
         case t.PredictStep(name=name):
-            yield _at(name, "bind", "predict")
+            yield at(name, "bind", "predict")
             yield from _drawn(node)
         case t.MarginalizeStep(name=name):
-            yield _at(name, "bind", "marginalize")
+            yield at(name, "bind", "marginalize")
             yield from _drawn(node)
         case t.LetStep(pattern=pattern, value=value, start=start, space=space):
-            yield from (_at(name, "bind", "let") for name in pattern.names)
+            yield from (at(name, "bind", "let") for name in pattern.names)
             if space is not None:
                 yield from _object(space)
             yield from _binders(node.binders, node.span)
@@ -162,23 +141,23 @@ def _item(node: Any) -> Found:
             if start is not None:
                 yield from _arith(start, indices)
         case t.DataStep(names=names, axes=axes, value=value, options=options):
-            yield from (_at(name, "bind", "data") for name in names)
+            yield from (at(name, "bind", "data") for name in names)
             yield from _object(axes)
             if value is not None:
                 yield from _object(value)
             yield from _options(options)
         case t.ScoreStep(name=name, value=value):
-            yield _at(name, "bind", "score")
+            yield at(name, "bind", "score")
             yield from _arith(value, {})
         case t.ReturnStep(items=items):
             for item in items:
                 if item.label is not None:
-                    yield _at(item.label, "label")
-                yield _at(item.name, "returned")
+                    yield at(item.label, "label")
+                yield at(item.name, "returned")
         case t.AtomsItem(keyword=keyword, names=names):
-            yield from (_at(name, "atom", keyword) for name in names)
+            yield from (at(name, "atom", keyword) for name in names)
         case t.RuleItem(name=name, premises=premises, conclusion=conclusion, attributes=attributes):
-            yield _at(name, "rule")
+            yield at(name, "rule")
             for term in (*premises, conclusion):
                 yield from _term(term)
             yield from _attributes(attributes)
@@ -189,7 +168,7 @@ def _item(node: Any) -> Found:
             yield from _term(form)
             yield from _attributes(attributes)
         case t.CompositionRule(name=name, parameters=parameters, body=body, span=span):
-            yield _at(name, "operation")
+            yield at(name, "operation")
             for parameter in parameters or ():
                 yield Occurrence(parameter.text, parameter.span, "local-bind", "", span)
             yield from _arith(body, {parameter.text: span for parameter in parameters or ()})
@@ -205,11 +184,12 @@ def _drawn(step: t.DrawStep) -> Found:
         yield from _object(step.space)
     if draw.expression is not None:
         yield from _arrow(draw.expression)
+        yield from _arith_args(draw.args or (), qualified(draw.expression), indices)
     else:
-        yield _at(draw.name, _family_or_arrow(draw.name))
+        yield at(draw.name, _family_or_arrow(draw.name))
         yield from _arith_args(draw.args or (), draw.name.text, indices)
     if isinstance(step.start, t.ArithCall):
-        yield _at(step.start.func, _family_or_arrow(step.start.func))
+        yield at(step.start.func, _family_or_arrow(step.start.func))
         yield from _arith_args(step.start.args, step.start.func.text, indices)
     elif step.start is not None:
         yield from _arith(step.start, indices)
@@ -237,14 +217,14 @@ def _object(expr: t.ObjectExpr) -> Found:
         case t.EnumExpr(labels=labels):
             yield from map(_label, labels)
         case t.SpaceExpr(kind=kind, sizes=sizes, options=options):
-            yield _at(kind, "space")
+            yield at(kind, "space")
             for size in sizes:
                 yield from _size(size)
             yield from _options(options)
         case t.SeqExpr(item=inner) | t.ParenObject(inner=inner):
             yield from _object(inner)
         case t.ObjectRef(name=name):
-            yield _at(name, "object")
+            yield from object_names(name)
         case t.ProductExpr(factors=parts) | t.CoproductExpr(parts=parts):
             for part in parts:
                 yield from _object(part)
@@ -263,7 +243,7 @@ def _size(size: t.Size) -> Found:
 
 def _options(options: t.Options | None) -> Found:
     for option in options.items if options is not None else ():
-        yield _at(option.key, "option")
+        yield at(option.key, "option")
         if option.value is not None:
             yield from _value(option.value, option.key.text)
 
@@ -277,10 +257,10 @@ def _value(value: t.Value, key: str) -> Found:
             for item in items:
                 yield from _value(item, key)
         case t.CallValue(func=func, args=args):
-            yield _at(func, _family_or_arrow(func))
+            yield at(func, _family_or_arrow(func))
             for argument in args:
                 if argument.key is not None:
-                    yield _at(argument.key, "keyword", func.text)
+                    yield at(argument.key, "keyword", func.text)
                 yield from _value(argument.value, func.text)
         case _:
             return
@@ -289,9 +269,9 @@ def _value(value: t.Value, key: str) -> Found:
 def _arrow(expr: t.ArrowExpr) -> Found:
     match expr:
         case t.ArrowRef(name=name):
-            yield _at(name, _arrow_part(name.text))
+            yield at(name, _arrow_part(name.text))
         case t.ArrowCall(func=func, args=args):
-            yield _at(func, "combinator" if func.text in CALLS else _arrow_part(func.text))
+            yield at(func, "combinator" if func.text in CALLS else _arrow_part(func.text))
             for argument in args:
                 yield from _argument(argument, func.text)
         case t.ComposeExpr(stages=parts) | t.TensorExpr(factors=parts):
@@ -299,21 +279,21 @@ def _arrow(expr: t.ArrowExpr) -> Found:
                 yield from _arrow(part)
         case t.PostfixExpr(base=base, attribute=attribute, args=args):
             yield from _arrow(base)
-            yield _at(attribute, "attribute")
+            yield at(attribute, "attribute", owner_of(base))
             for argument in args or ():
-                yield from _argument(argument, attribute.text)
+                yield from _argument(argument, behind(at(attribute, "attribute", owner_of(base))))
         case t.ParenArrow(inner=inner):
             yield from _arrow(inner)
 
 
 def _argument(argument: t.ArrowArg, call: str) -> Found:
     if argument.key is not None:
-        yield _at(argument.key, "keyword", call)
+        yield at(argument.key, "keyword", call)
     match argument.value:
         case t.ArrowRef(name=name) if argument.key is not None and call in CALLS:
-            yield _at(name, "word", argument.key.text)
+            yield at(name, "word", argument.key.text)
         case t.ArrowRef(name=name) if call in OBJECT_CALLS:
-            yield _at(name, "object")
+            yield at(name, "object")
         case t.Number():
             return
         case t.String(value=value, span=span):
@@ -357,11 +337,11 @@ def _arith(expr: t.Arith, local: dict[str, Span]) -> Found:
                 yield from _arith(part, local)
         case t.Field(base=base, field=field):
             yield from _arith(base, local)
-            yield _at(field, "attribute")
+            yield _field(base, field, local)
         case t.MethodCall(base=base, method=method, args=args):
             yield from _arith(base, local)
-            yield _at(method, "attribute")
-            yield from _arith_args(args, method.text, local)
+            yield _field(base, method, local)
+            yield from _arith_args(args, behind(_field(base, method, local)), local)
         case t.ListArith(items=items) | t.TupleArith(items=items):
             for item in items:
                 yield from _arith(item, local)
@@ -386,26 +366,31 @@ def _arith(expr: t.Arith, local: dict[str, Span]) -> Found:
             return
 
 
+def _field(base: t.Arith, field: Name, local: dict[str, Span]) -> Occurrence:
+    plain = base.name.text if isinstance(base, t.Variable) else ""
+    return at(field, "attribute", "" if plain in local else plain)
+
+
 def _arith_args(args: tuple[t.ArithArg, ...], call: str, local: dict[str, Span]) -> Found:
     for argument in args:
         if argument.key is not None:
-            yield _at(argument.key, "keyword", call)
+            yield at(argument.key, "keyword", call)
         yield from _arith(argument.value, local)
 
 
 def _use(name: Name, part: str, local: dict[str, Span]) -> Occurrence:
     if name.text in local:
         return Occurrence(name.text, name.span, "local", "", local[name.text])
-    return _at(name, part)
+    return at(name, part)
 
 
 def _term(term: t.Term) -> Found:
     if isinstance(term.head, Name):
-        yield _at(term.head, "term", "constructor" if term.args is not None else "")
+        yield at(term.head, "term", "constructor" if term.args is not None else "")
     for argument in term.args or ():
         yield from _term(argument)
 
 
 def _attributes(attributes: t.Attributes | None) -> Found:
     for item in attributes.items if attributes is not None else ():
-        yield _at(item.key, "option")
+        yield at(item.key, "option")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Call, DocumentSymbol, Highlight
+from qvr_core.ide.imports.homes import FilePlace, called_here, home_named, home_of, imported_file
+from qvr_core.ide.imports.shared import Shared, uses
 from qvr_core.ide.names import names_of
 from qvr_core.ide.outline import statement_symbols
 from qvr_core.ide.symbols import (
@@ -41,25 +43,49 @@ def definition(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
     return [place_of(snapshot, place) for place in declarations(snapshot, found.symbol)]
 
 
-def type_definition(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
-    """Where the objects in the type of the name at the cursor are declared."""
+def definition_elsewhere(snapshot: Snapshot, cursor: Cursor) -> FilePlace | None:
+    """Where another file declares the name at the cursor, or the file that the path of an import names."""
     found = symbol_at(snapshot, cursor)
     if found is None:
-        return []
-    words = [word for space in _spaces(snapshot, found) for word in space.written.replace("*", " ").split()]
+        return None
+    if found.symbol.kind == "path":
+        return imported_file(snapshot, found.statement)
+    home = None if found.symbol.target is None else home_of(snapshot, found.symbol.target)
+    if home is None:
+        return None
+    return home.member_place(found.symbol.name) if found.symbol.of else home.name_place()
+
+
+def type_definition(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
+    """Where this file declares the objects in the type of the name at the cursor."""
     return [
         place_of(snapshot, place)
-        for name in dict.fromkeys(words)
+        for name in _objects(snapshot, cursor)
         if (held := lookup(snapshot, name)) is not None
         for place in declarations(snapshot, Symbol(held.kind, name))
     ]
 
 
+def type_elsewhere(snapshot: Snapshot, cursor: Cursor) -> list[FilePlace]:
+    """Where other files declare such objects."""
+    homes = (home_named(snapshot, name) for name in _objects(snapshot, cursor) if lookup(snapshot, name) is None)
+    return [home.name_place() for home in homes if home is not None]
+
+
+def _objects(snapshot: Snapshot, cursor: Cursor) -> list[str]:
+    found = symbol_at(snapshot, cursor)
+    if found is None:
+        return []
+    words = [word for space in _spaces(snapshot, found) for word in space.written.replace("*", " ").split()]
+    return list(dict.fromkeys(words))
+
+
 def _spaces(snapshot: Snapshot, found: Found) -> list[Named]:
     model, name = model_of(snapshot), found.symbol.name
+    arrow_name = found.occurrence.text if found.symbol.target is None else called_here(snapshot, found.occurrence)
     match found.symbol.kind:
-        case "morphism" if found.occurrence.text in model.arrows:
-            arrow = model.arrows[found.occurrence.text]
+        case "morphism" if arrow_name in model.arrows:
+            arrow = model.arrows[arrow_name]
             return [arrow.domain, arrow.codomain]
         case "let" if name in model.lets:
             arrow = model.lets[name].arrow
@@ -97,6 +123,13 @@ def find_references(snapshot: Snapshot, cursor: Cursor, *, declaration: bool = T
         place_of(snapshot, place)
         for place in references(snapshot, found.symbol)
         if declaration or not writes(place.occurrence)
+    ]
+
+
+def places(snapshot: Snapshot, shared: Shared, *, declaration: bool = True) -> list[Range]:
+    """Every place of a file that names a thing of its own or of another file."""
+    return [
+        place_of(snapshot, place) for place in uses(snapshot, shared) if declaration or not writes(place.occurrence)
     ]
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.elements import set_of_label
-from qvr_core.ide.names import Occurrence, names_of
+from qvr_core.ide.imports.homes import Home, home_named, imported, imported_item, local_name, spellings
+from qvr_core.ide.names import names_of
+from qvr_core.ide.occurrences import Occurrence
 from qvr_core.ide.view import model_of, statement_named
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.modules.module import Target
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.placing import units_of
@@ -33,7 +37,9 @@ KINDS = {
 GLOBAL_KINDS = frozenset(KINDS.values())
 
 # What of these a user may rename.
-RENAMABLE = GLOBAL_KINDS | {"input", "template", "site", "binding", "local", "data", "size", "atom", "rule", "label"}
+RENAMABLE = GLOBAL_KINDS | {
+    *("input", "template", "site", "binding", "local", "data", "size", "atom", "rule", "label", "prefix"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +50,18 @@ class Symbol:
     'binding' (of a let step), 'data' that is declared, all with the uid of their program in `owner`; 'local' (the name
     of a lambda, a factor or an index), 'atom', 'rule', 'label' (an element, of the set `of`, or the name of a factor)
     and 'operation', with the uid that they belong to; other
-    'data', 'size' of the whole file; and what belongs to the language: 'family', 'builtin', 'combinator', 'option',
-    'keyword', 'word', 'attribute', 'space', 'kind'; else 'unknown'.
+    'data', 'size' of the whole file; 'prefix' and 'path' of an import; and what belongs to the language: 'family',
+    'builtin', 'combinator', 'option', 'keyword', 'word', 'attribute', 'space', 'kind'; else 'unknown'.
+
+    What another file declares has its `target`, and the `name` that the model of this file gives it; a parameter that a
+    call of such a thing names is a 'parameter' of it.
     """
 
     kind: str
     name: str
     owner: int = -1
     of: str = ""
+    target: Target | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +146,18 @@ def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occ
         case "local" | "local-bind":
             start = occurrence.scope.start if occurrence.scope is not None else 0
             return Symbol("local", name, placed.uid, str(start))
+        case "path":
+            return Symbol("path", name)
+        case "prefix" | "prefix-bind":
+            return Symbol("prefix", name)
+        case "imported" | "alias":
+            written = name if occurrence.part == "imported" else occurrence.of
+            return _imported(snapshot, imported_item(snapshot, statement, written)) or Symbol("unknown", name)
+        case "object" | "attribute" if occurrence.of and not _hidden(statement, occurrence.of):
+            otherwise = Symbol(occurrence.part if occurrence.part == "attribute" else "unknown", name)
+            return _imported(snapshot, imported(snapshot, local_name(occurrence))) or otherwise
+        case "arrow" | "value" if name in snapshot.table.prefixes and not _hidden(statement, name):
+            return Symbol("prefix", name)
         case "object" | "size":
             return _of_file_or_template(snapshot, statement, name, "size" if occurrence.part == "size" else "unknown")
         case "arrow":
@@ -156,12 +178,29 @@ def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occ
             return Symbol("operation", name, statement.uid)
         case "keyword" if (parameter := _parameter(snapshot, occurrence)) is not None:
             return parameter
+        case "keyword":
+            return Symbol("keyword", name, -1, occurrence.of.rpartition(".")[2])
         case part:
             return Symbol(part, name, -1, occurrence.of or _owner_role(placed))
 
 
+def _hidden(statement: Statement, prefix: str) -> bool:
+    """Whether a program has another thing of the name of a prefix."""
+    return prefix in bindings(statement)
+
+
+def _imported(snapshot: Snapshot, home: Home | None) -> Symbol | None:
+    if home is None:
+        return None
+    kind = KINDS.get(home.statement.header.unit.keyword, "unknown")
+    return Symbol(kind, snapshot.table.name_of(home.target), target=home.target)
+
+
 def _parameter(snapshot: Snapshot, keyword: Occurrence) -> Symbol | None:
-    """The parameter of a family, function or template of the file that an argument names."""
+    """The parameter of a family, function or template that an argument names."""
+    home = imported(snapshot, keyword.of) if keyword.of else None
+    if home is not None and home.parameter(keyword.text) is not None:
+        return Symbol("parameter", keyword.text, -1, home.name, home.target)
     called = statement_named(snapshot, keyword.of) if keyword.of else None
     if called is None or called.header.unit.keyword not in ("family", "def", "program"):
         return None
@@ -190,9 +229,9 @@ def _of_file(snapshot: Snapshot, name: str) -> Symbol | None:
         return Symbol(held.kind, name)
     # A copy of a replicated morphism goes by its family's declaration.
     base, _, index = name.rpartition("_")
-    if index.isdigit() and base in model_of(snapshot).replicated:
+    if index.isdigit() and lookup(snapshot, base) is not None and base in model_of(snapshot).replicated:
         return Symbol("morphism", base)
-    return None
+    return _imported(snapshot, imported(snapshot, name))
 
 
 def _value(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occurrence: Occurrence) -> Symbol:
@@ -229,6 +268,8 @@ def _element(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occu
     if owner is None:
         return None
     declared = lookup(snapshot, owner)
+    if declared is None and (home := home_named(snapshot, owner)) is not None:
+        return Symbol("label", occurrence.text, -1, owner, home.target)
     for place in (declared.statement if declared is not None else statement, *snapshot.statements):
         for unit in units_of(place):
             if any(one.part == "label" and one.text == occurrence.text for one in names_of(unit.unit)):
@@ -256,15 +297,17 @@ def _owner_role(placed: Placed[Any]) -> str:
 
 
 def references(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
-    """Every place that names the symbol, its declaration included, in the order of the text."""
+    """Every place of this file that names the symbol, its declaration included, in the order of the text."""
+    names = {symbol.name} if symbol.target is None or symbol.of else spellings(snapshot, symbol.target)
     return [
         Found(symbol, occurrence, placed, statement)
         for statement in _scope(snapshot, symbol)
         for placed in units_of(statement)
         # a name in quotes may be written with escapes
-        if symbol.name in placed.unit.text or symbol.kind in ("data", "label")
+        if symbol.kind in ("data", "label", "path") or any(name in placed.unit.text for name in names)
         for occurrence in names_of(placed.unit)
-        if _may_name(occurrence.text, symbol) and symbol_of(snapshot, statement, placed, occurrence) == symbol
+        if _may_name(occurrence.text, symbol.kind, names)
+        and symbol_of(snapshot, statement, placed, occurrence) == symbol
     ]
 
 
@@ -286,12 +329,14 @@ def _is_parameter(snapshot: Snapshot, symbol: Symbol) -> bool:
     )
 
 
-def _may_name(text: str, symbol: Symbol) -> bool:
-    return text == symbol.name or (symbol.kind == "morphism" and text.startswith(symbol.name + "_"))
+def _may_name(text: str, kind: str, names: Set[str]) -> bool:
+    return text in names or (kind == "morphism" and any(text.startswith(f"{name}_") for name in names))
 
 
 def declarations(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
-    """Where the symbol is declared; for data names, which nobody declares, the first use."""
+    """Where this file declares the symbol; for data names, which nobody declares, the first use."""
+    if symbol.target is not None or symbol.kind == "path":
+        return []
     if symbol.kind in GLOBAL_KINDS:
         held = lookup(snapshot, symbol.name)
         if held is None:
@@ -304,7 +349,7 @@ def declarations(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
 
 def writes(occurrence: Occurrence) -> bool:
     """Whether the name is declared or bound at this place."""
-    return occurrence.part in ("declare", "bind", "parameter", "local-bind", "atom", "rule", "operation")
+    return occurrence.part in ("declare", "bind", "parameter", "local-bind", "atom", "rule", "operation", "prefix-bind")
 
 
 def place_of(snapshot: Snapshot, found: Found) -> Range:

@@ -45,6 +45,8 @@ TOKEN_TYPES = {
     "operation": "property",
     "word": "enumMember",
     "label": "enumMember",
+    "prefix": "namespace",
+    "parameter": "property",
     "atom": "enumMember",
     "rule": "function",
     "space": "type",
@@ -84,7 +86,8 @@ def _modifiers(model: Model, statement: Statement, symbol: Symbol, occurrence: O
     if writes(occurrence):
         found.append("declaration")
     if symbol.kind in ("morphism", "let", "program"):
-        arrow = arrow_named(model, occurrence.text) or _first_copy(model, symbol.name)
+        name = occurrence.text if symbol.target is None else symbol.name
+        arrow = arrow_named(model, name) or _first_copy(model, symbol.name)
         if arrow is not None:
             found.append(SORT_MODIFIERS[arrow.sort])
     elif symbol.kind == "site":

@@ -48,10 +48,10 @@ def rename(session: Session, document: View, params: Json) -> Json:
 def other_file(session: Session, document: View, cursor: Cursor) -> str | None:
     """Why a name cannot be given in this file alone: another one declares it, or imports it from here."""
     found = symbol_at(document.snapshot, cursor)
-    if found is None or found.symbol.kind not in GLOBAL_KINDS | {"unknown"}:
+    if found is None or (found.symbol.kind not in GLOBAL_KINDS and found.symbol.target is None):
         return None
-    name, table = found.symbol.name, document.snapshot.table
-    if (target := table.offered.get(name)) is not None:
+    name = found.symbol.name
+    if (target := found.symbol.target) is not None:
         return f"`{name}` is declared in {shown(target[0])}: names are not renamed across files yet."
     path = path_of(document.uri)
     user = None if path is None else next(session.workspace.importers(path, name), None)

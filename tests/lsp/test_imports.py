@@ -144,7 +144,7 @@ async def test_a_name_that_another_file_imports_is_not_renamed_here_alone(folder
     editor, (main, spaces) = await started(folder, "main.qvr", "lib/spaces.qvr")
     for uri, line, character, words in (
         (spaces, 1, 8, "cells.qvr imports `Hidden`"),
-        (main, 3, 15, "`encode` is a name of an import"),
+        (main, 3, 15, "`c.encode` is declared in cells.qvr"),
         (main, 3, 12, "`c` is a name of an import"),
     ):
         asked = {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}, "newName": "Other"}

@@ -1,0 +1,1 @@
+"""What other files declare: names that imports bring, and questions that several files answer."""

@@ -1,0 +1,89 @@
+"""Files beside the one that a question is about: open documents, and those of the folders as they are on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from posixpath import basename
+from typing import TYPE_CHECKING
+
+from qvr_core.analysis import Snapshot
+from qvr_core.disk import location_of_file, path_at
+from qvr_core.syntax.source import Encoding
+from qvr_lsp.documents import View
+from qvr_lsp.features.resolving import run_in_thread
+from qvr_lsp.positions import to_range
+from qvr_lsp.rpc import Json
+from qvr_lsp.uris import uri_of, uri_of_location
+
+if TYPE_CHECKING:
+    from qvr_core.ide.imports.homes import FilePlace
+    from qvr_lsp.session import Session
+
+MAX_SEARCHED = 64_000_000
+"""Bytes of files on disk that are looked through for one answer."""
+
+
+class ClosedFile(View):
+    """A file that is not open in the editor."""
+
+    def __init__(self, encoding: Encoding, path: Path, snapshot: Snapshot) -> None:
+        super().__init__(encoding, uri_of(path), None)
+        self.path = path
+        self._snapshot = snapshot
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+
+def location_json(session: Session, place: FilePlace) -> Json:
+    """A place of another file, under the name that the editor has for it."""
+    document = session.documents.at(place.location)
+    uri = uri_of_location(place.location) if document is None else document.uri
+    return {"uri": uri, "range": to_range(place.lines, place.range, session.client.encoding)}
+
+
+async def file_at(session: Session, location: str) -> View | None:
+    """The file at a location, as it stands in the editor or on disk."""
+    document = session.documents.at(location)
+    if document is not None:
+        await document.wait_ready()
+        return document.frozen()
+    path = path_at(location)
+    return None if path is None else await run_in_thread(lambda: closed(session, path))
+
+
+def closed(session: Session, path: Path) -> ClosedFile | None:
+    snapshot = session.workspace.closed_snapshot(path)
+    return None if snapshot is None else ClosedFile(session.client.encoding, path, snapshot)
+
+
+async def importers(session: Session, location: str) -> list[View]:
+    """The files that import the one at a location: open ones, and those below the folders."""
+    found: list[View] = []
+    for document in list(session.documents):
+        await document.wait_ready()
+        if imports(document.snapshot, location):
+            found.append(document.frozen())
+    return [*found, *await run_in_thread(lambda: list(closed_importers(session, location)))]
+
+
+def imports(snapshot: Snapshot, location: str) -> bool:
+    return any(each.module is not None and each.module.location == location for each in snapshot.table.imports)
+
+
+def closed_importers(session: Session, location: str) -> Iterator[ClosedFile]:
+    """Those that are not open.  In a thread: files are read and analysed."""
+    ending = f'{basename(location.replace(":", "/"))}"'
+    room = MAX_SEARCHED
+    for path in list(session.workspace.closed_files()):
+        text = session.workspace.closed_text(path)
+        room -= len(text)
+        if room < 0:
+            return
+        if ending not in text or location_of_file(path) == location:
+            continue
+        file = closed(session, path)
+        if file is not None and imports(file.snapshot, location):
+            yield file
