@@ -21,7 +21,8 @@ LIBRARY = Path(__file__).with_name("std")
 
 def location_of_file(path: str | Path) -> str:
     """The location of a file, for `Analyzer`; `-` is a text that stands in the working directory."""
-    return Path(os.path.abspath("stdin.qvr" if str(path) == "-" else path)).as_posix()
+    found = Path(os.path.abspath("stdin.qvr" if str(path) == "-" else path))
+    return STD + found.relative_to(LIBRARY).as_posix() if found.is_relative_to(LIBRARY) else found.as_posix()
 
 
 def path_at(location: str) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from posixpath import basename
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from qvr_lsp.features.resolving import run_in_thread
 from qvr_lsp.positions import to_range
 from qvr_lsp.rpc import Json
 from qvr_lsp.uris import uri_of, uri_of_location
+from qvr_lsp.workspace import MAX_FILES
 
 if TYPE_CHECKING:
     from qvr_core.ide.imports.homes import FilePlace
@@ -59,31 +60,44 @@ def closed(session: Session, path: Path) -> ClosedFile | None:
     return None if snapshot is None else ClosedFile(session.client.encoding, path, snapshot)
 
 
-async def importers(session: Session, location: str) -> list[View]:
+@dataclass
+class Importers:
+    """The files that import another one; not `complete` where there were too many to look through."""
+
+    files: list[View]
+    complete: bool = True
+
+
+async def importers(session: Session, location: str) -> Importers:
     """The files that import the one at a location: open ones, and those below the folders."""
     found: list[View] = []
     for document in list(session.documents):
         await document.wait_ready()
         if imports(document.snapshot, location):
             found.append(document.frozen())
-    return [*found, *await run_in_thread(lambda: list(closed_importers(session, location)))]
+    answer = Importers(found)
+    await run_in_thread(lambda: add_closed(session, location, answer))
+    return answer
 
 
 def imports(snapshot: Snapshot, location: str) -> bool:
     return any(each.module is not None and each.module.location == location for each in snapshot.table.imports)
 
 
-def closed_importers(session: Session, location: str) -> Iterator[ClosedFile]:
+def add_closed(session: Session, location: str, answer: Importers) -> None:
     """Those that are not open.  In a thread: files are read and analysed."""
     ending = f'{basename(location.replace(":", "/"))}"'
     room = MAX_SEARCHED
-    for path in list(session.workspace.closed_files()):
+    files = list(session.workspace.closed_files())
+    answer.complete = len(files) < MAX_FILES
+    for path in files:
         text = session.workspace.closed_text(path)
+        if text is None or len(text) > room:
+            answer.complete = False
+            continue
         room -= len(text)
-        if room < 0:
-            return
         if ending not in text or location_of_file(path) == location:
             continue
         file = closed(session, path)
         if file is not None and imports(file.snapshot, location):
-            yield file
+            answer.files.append(file)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,25 +96,19 @@ class Workspace:
         self._files[path] = (stamp, snapshot)
         return snapshot
 
-    def closed_text(self, path: Path) -> str:
-        """The text of a file that is not open; '' where it is too long or cannot be read."""
-        return _text(path)
+    def closed_text(self, path: Path) -> str | None:
+        """The text of a file that is not open; None where it is too long, '' where it cannot be read."""
+        try:
+            if path.stat().st_size > MAX_BYTES:
+                return None
+            return path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
 
     def closed_files(self) -> Iterator[Path]:
         """The files that are not open in the editor, whose documents count instead."""
         opened = {document.uri for document in self._documents}
         return (path for path in self.files() if uri_of(path) not in opened)
-
-    def importers(self, path: Path, name: str) -> Iterator[str]:
-        """The names of files, open or below the folders, that import a file and hold a word."""
-        texts = chain(
-            ((document.location, document.text) for document in self._documents if document.ready),
-            ((str(other), _text(other)) for other in self.closed_files()),
-        )
-        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-        for other, text in texts:
-            if f'{path.name}"' in text and Path(other) != path and word.search(text):
-                yield Path(other).name
 
     # ------------------------------------------------------------ qvr.toml
 
@@ -170,11 +162,3 @@ class Workspace:
             return {}
         resolved = resolve(program or "", held[1], {})
         return {key: getattr(resolved.config, key) for key, origin in resolved.origins.items() if origin != "default"}
-
-
-def _text(path: Path) -> str:
-    """The text of a file; '' where it is too long or cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace") if path.stat().st_size <= MAX_BYTES else ""
-    except OSError:
-        return ""

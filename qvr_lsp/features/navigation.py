@@ -70,7 +70,7 @@ def _with_declaration(params: Json) -> bool:
 async def references_everywhere(session: Session, view: View, shared: Shared, *, declaration: bool) -> list[Json]:
     """The uses of a declaration in its own file and in those that import it; those of the file that asks come first."""
     home = view if shared.location == view.snapshot.location else await file_at(session, shared.location)
-    others = [each for each in await importers(session, shared.location) if each.uri != view.uri]
+    others = [each for each in (await importers(session, shared.location)).files if each.uri != view.uri]
     files = {each.uri: each for each in (view, home, *others) if each is not None}
 
     def found() -> list[Json]:

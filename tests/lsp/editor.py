@@ -240,6 +240,11 @@ class Editor:
             return sum(word in line for line in file)
 
 
+def edits_of(edit: Json) -> dict[str, list[Json]]:
+    """The edits of a workspace edit, by file."""
+    return {each["textDocument"]["uri"]: each["edits"] for each in edit["documentChanges"]}
+
+
 def at(uri: str, line: int, character: int) -> Json:
     return {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.lsp.editor import FULL, Editor, at, place
+from tests.lsp.editor import FULL, Editor, ResponseError, at, edits_of, place
 from tests.lsp.test_imports import CELLS, MAIN, SPACES, replacement
 
 OTHER = 'from "lib/cells.qvr" import encode as whole, step\nlet both = whole >> step\n'
@@ -79,4 +79,120 @@ async def test_references_know_what_stands_in_the_editor_and_what_on_disk(folder
     editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": cells, "type": 2}]})
     found = await editor.request("textDocument/definition", at(main, *place(MAIN, "encode", 2)))
     assert shown(found) == [("cells.qvr", 4, 4)]
+    assert await editor.stop() == 0
+
+
+def written(folder: Path, edit: Any) -> dict[str, str]:
+    """The files that an edit changes, as they are afterwards."""
+    found: dict[str, str] = {}
+    for uri, edits in edits_of(edit).items():
+        path = Path(uri.removeprefix("file://"))
+        lines = path.read_text().split("\n")
+        for each in reversed(edits):
+            start, end = each["range"]["start"], each["range"]["end"]
+            line, first, last = start["line"], start["character"], end["character"]
+            lines[line] = lines[line][:first] + each["newText"] + lines[line][last:]
+        found[path.relative_to(folder).as_posix()] = "\n".join(lines)
+    return found
+
+
+async def test_a_rename_changes_three_files_in_one_edit_wherever_it_is_asked(folder: Path) -> None:
+    editor, (main, cells, _, other) = await session(folder, "main.qvr", "other.qvr")
+    wanted = {
+        "lib/cells.qvr": CELLS.replace("encode", "read"),
+        "main.qvr": MAIN.replace("encode", "read"),
+        "other.qvr": OTHER.replace("import encode", "import read"),
+    }
+    for uri, text in ((main, MAIN), (other, OTHER)):
+        asked = at(uri, *place(text, "encode", 2))
+        assert (await editor.request("textDocument/prepareRename", asked))["placeholder"] == "encode"
+        edit = await editor.request("textDocument/rename", {**asked, "newName": "read"})
+        assert written(folder, edit) == wanted
+        versions = {each["textDocument"]["uri"]: each["textDocument"]["version"] for each in edit["documentChanges"]}
+        assert versions == {main: 1, cells: None, other: 1}
+    # an alias is a matter of its file
+    asked = {**at(other, *place(OTHER, "whole >>", 1)), "newName": "all_of_it"}
+    assert written(folder, await editor.request("textDocument/rename", asked)) == {
+        "other.qvr": OTHER.replace("whole", "all_of_it")
+    }
+    # the editor's answer is taken over: nothing is wrong afterwards
+    for uri, line, first, last in ((main, 3, 14, 20), (other, 0, 28, 34)):
+        editor.change(uri, replacement(line, first, last, "read"))
+    (folder / "lib" / "cells.qvr").write_text(wanted["lib/cells.qvr"])
+    editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": cells, "type": 2}]})
+    await editor.until(
+        lambda: all(
+            not [found for found in editor.diagnostics[uri]["diagnostics"] if found["severity"] < 3]
+            and editor.diagnostics[uri]["version"] == 2
+            for uri in (main, other)
+        )
+    )
+    assert await editor.stop() == 0
+
+
+async def test_a_rename_that_cannot_be_says_why(folder: Path) -> None:
+    outside = folder.parent / f"{folder.name}_outside"
+    outside.mkdir()
+    (outside / "far.qvr").write_text("object Far : Real 3\n")
+    (folder / "near.qvr").write_text(
+        f'import "../{outside.name}/far.qvr" as f\nmorphism g : f.Far -> f.Far [role=linear]\nexport g\n'
+    )
+    editor, (main, _, _, other) = await session(folder, "main.qvr", "other.qvr", "near.qvr")
+    near = (folder / "near.qvr").as_uri()
+    for uri, text, word, new, why in (
+        (main, MAIN, "encode", "both", "`both` is declared in other.qvr, which imports"),
+        (main, MAIN, "encode", "_read", "names that begin with `_` stay inside their file"),
+        (main, MAIN, "encode", "embed", "`embed` is already a morphism, declared on line 2"),
+        (near, (folder / "near.qvr").read_text(), "Far", "Wide", "outside of the folders that are open"),
+    ):
+        if word == "encode" and new == "both":
+            editor.change(other, replacement(0, 0, len(OTHER.split("\n", maxsplit=1)[0]), 'import "lib/cells.qvr"'))
+            editor.change(other, replacement(1, 11, 16, "encode"))
+        with pytest.raises(ResponseError, match=why):
+            await editor.request("textDocument/rename", {**at(uri, *place(text, word, 1)), "newName": new})
+    assert await editor.stop() == 0
+
+
+async def test_three_files_through_widths_a_rename_a_circle_and_a_deletion(folder: Path) -> None:
+    editor, (main, cells, spaces, _) = await session(folder, "main.qvr", "lib/cells.qvr", "lib/spaces.qvr")
+
+    async def problems(uri: str, version: int, *codes: str) -> Any:
+        def there() -> Any:
+            held = editor.diagnostics.get(uri, {"version": 0})
+            found = [each for each in held.get("diagnostics", ()) if each["severity"] == 1]
+            return held["version"] == version and [each["code"] for each in found] == list(codes) and (found or True)
+
+        return await editor.until(there)
+
+    for uri in (main, cells, spaces):
+        await problems(uri, 1)
+    # a width: told in the file that is wrong, with the declaration in the other
+    editor.change(spaces, replacement(1, 21, 22, "9"))
+    [wrong] = await problems(main, 1, "wrong-size")
+    arrived = list(editor.arrived)
+    assert arrived[arrived.index((spaces, 2)) :].count((main, 1)) == 1
+    assert spaces in [each["location"]["uri"] for each in wrong["relatedInformation"]]
+    editor.change(spaces, replacement(1, 21, 22, "8"))
+    await problems(main, 1)
+    # a name of the first file, renamed in the second, while all three are open
+    edit = await editor.request("textDocument/rename", {**at(cells, *place(CELLS, "s.Hidden", 3)), "newName": "State"})
+    versions = {each["textDocument"]["uri"]: each["textDocument"]["version"] for each in edit["documentChanges"]}
+    assert versions == {cells: 1, spaces: 3}
+    for uri, edits in edits_of(edit).items():
+        editor.change(uri, *({"range": each["range"], "text": each["newText"]} for each in reversed(edits)))
+    for uri, version in ((main, 1), (cells, 2), (spaces, 4)):
+        await problems(uri, version)
+    # a circle, and out of it
+    editor.change(spaces, replacement(0, 0, 0, 'import "../main.qvr"\n'))
+    for uri, version in ((main, 1), (cells, 2), (spaces, 5)):
+        await problems(uri, version, "import-cycle")
+    editor.change(spaces, replacement(0, 0, 20, ""))
+    for uri, version in ((main, 1), (cells, 2), (spaces, 6)):
+        await problems(uri, version)
+    # the file goes: from the editor, then from the disk
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": spaces}})
+    await problems(cells, 2, "unknown-import", "unknown-import", "unknown-import")
+    (folder / "lib" / "spaces.qvr").unlink()
+    editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": spaces, "type": 3}]})
+    await problems(cells, 2, "import-missing")
     assert await editor.stop() == 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lsp.editor import FULL, Editor, ResponseError
+from tests.lsp.editor import FULL, Editor
 
 SPACES = "object Token : FinSet 20\nobject Hidden : Real 8\n"
 CELLS = """\
@@ -137,19 +136,4 @@ async def test_links_are_not_followed_where_the_folder_is_not_trusted(folder: Pa
     editor.open(uri, (folder / "user.qvr").read_text())
     found = await told(editor, uri, "import-missing")
     assert "symbolic link" in found[0]["message"]
-    assert await editor.stop() == 0
-
-
-async def test_a_name_that_another_file_imports_is_not_renamed_here_alone(folder: Path) -> None:
-    editor, (main, spaces) = await started(folder, "main.qvr", "lib/spaces.qvr")
-    for uri, line, character, words in (
-        (spaces, 1, 8, "cells.qvr imports `Hidden`"),
-        (main, 3, 15, "`c.encode` is declared in cells.qvr"),
-        (main, 3, 12, "`c` is a name of an import"),
-    ):
-        asked = {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}, "newName": "Other"}
-        with pytest.raises(ResponseError, match=re.escape(words)):
-            await editor.request("textDocument/rename", asked)
-    asked = {"textDocument": {"uri": main}, "position": {"line": 1, "character": 8}, "newName": "Other"}
-    assert (await editor.request("textDocument/rename", asked))["changes"][main]
     assert await editor.stop() == 0

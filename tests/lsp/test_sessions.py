@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.lsp.editor import EXAMPLES, FULL, Editor, ResponseError, at, place
+from tests.lsp.editor import EXAMPLES, FULL, Editor, ResponseError, at, edits_of, place
 from tests.patience import HANG
 
 LM = (EXAMPLES / "vanilla_rnn_lm.qvr").read_text()
@@ -151,13 +151,13 @@ async def test_renaming_a_program_renames_its_table(folder: Path) -> None:
     await editor.published(uri)
     line, column = place(LM, "program vanilla", 8)
     edit = await editor.request("textDocument/rename", {**at(uri, line, column), "newName": "reader"})
-    in_toml = edit["changes"][(folder / "qvr.toml").as_uri()]
+    in_toml = edits_of(edit)[(folder / "qvr.toml").as_uri()]
     assert [item["newText"] for item in in_toml] == ["reader", "reader"]
     assert in_toml[0]["range"]["start"] == {"line": 0, "character": 5}
-    assert len(edit["changes"][uri]) == 2
+    assert len(edits_of(edit)[uri]) == 2
     line, column = place(LM, "observe next_token", 9)
     edit = await editor.request("textDocument/rename", {**at(uri, line, column), "newName": "answer"})
-    in_toml = edit["changes"][(folder / "qvr.toml").as_uri()]
+    in_toml = edits_of(edit)[(folder / "qvr.toml").as_uri()]
     assert in_toml[0]["range"]["start"] == {"line": 6, "character": 0}
     assert in_toml[0]["newText"] == "answer"
     await editor.stop()

@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Refusal, TextEdit
-from qvr_core.ide.names import Occurrence, names_of
+from qvr_core.ide.imports.homes import aliases, local_name
+from qvr_core.ide.names import names_of
+from qvr_core.ide.occurrences import Occurrence
 from qvr_core.ide.symbols import (
     GLOBAL_KINDS,
     RENAMABLE,
@@ -23,6 +25,7 @@ from qvr_core.ide.symbols import (
 from qvr_core.ide.target import symbol_at
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.modules.paths import STD, shown
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
@@ -31,15 +34,15 @@ from qvr_core.syntax.tree import Span, Statement
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
-WIDE = GLOBAL_KINDS | {"data", "size", "label"}
+WIDE = GLOBAL_KINDS | {"data", "size", "label", "prefix"}
 """What any statement of the file may name."""
-BINDING = GLOBAL_KINDS | {"input", "template", "site", "binding", "data", "label"}
+BINDING = GLOBAL_KINDS | {"input", "template", "site", "binding", "data", "label", "prefix"}
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def prepare(snapshot: Snapshot, cursor: Cursor) -> tuple[Range, str] | Refusal:
     """The name at the cursor and its place, or why it cannot be renamed."""
-    found = _renamable(snapshot, cursor)
+    found = renamable(snapshot, cursor)
     if isinstance(found, Refusal):
         return found
     return place_of(snapshot, found), found.occurrence.text
@@ -47,35 +50,56 @@ def prepare(snapshot: Snapshot, cursor: Cursor) -> tuple[Range, str] | Refusal:
 
 def rename(snapshot: Snapshot, cursor: Cursor, name: str) -> tuple[TextEdit, ...] | Refusal:
     """The edits that give the thing at the cursor another name, or why that cannot be."""
-    found = _renamable(snapshot, cursor)
+    found = renamable(snapshot, cursor)
     if isinstance(found, Refusal):
         return found
     symbol = found.symbol
     if name == symbol.name:
         return ()
-    refusal = _taken(snapshot, found, name)
+    refusal = taken(snapshot, found, name)
     if refusal is not None:
         return refusal
+    places = references(snapshot, symbol)
+    if symbol.target is not None:
+        if not is_alias(snapshot, found):
+            return Refusal(f"`{symbol.name}` is declared in {shown(symbol.target[0])}.")
+        # what `as` calls it here is a matter of this file
+        own = found.occurrence.text
+        return tuple(
+            TextEdit(place_of(snapshot, place), name)
+            for place in places
+            if is_alias(snapshot, place) and place.occurrence.text == own
+        )
     return tuple(
         # A replicated copy `f_2` keeps its number.
         TextEdit(place_of(snapshot, place), name + place.occurrence.text[len(symbol.name) :])
-        for place in references(snapshot, symbol)
+        for place in places
     )
 
 
-def _renamable(snapshot: Snapshot, cursor: Cursor) -> Found | Refusal:
+def is_alias(snapshot: Snapshot, found: Found) -> bool:
+    """Whether a name of another file's declaration is one that `as` gives it here."""
+    occurrence = found.occurrence
+    plain = occurrence.part != "imported" and local_name(occurrence) == occurrence.text
+    return found.symbol.target is not None and not found.symbol.of and plain and occurrence.text in aliases(snapshot)
+
+
+def renamable(snapshot: Snapshot, cursor: Cursor) -> Found | Refusal:
     found = symbol_at(snapshot, cursor)
     if found is None:
         return Refusal("There is no name here.")
-    prefixes = snapshot.table.prefixes
-    if prefixes and (found.symbol.kind == "attribute" or found.symbol.name in prefixes):
-        return Refusal(f"`{found.symbol.name}` is a name of an import: those are not renamed yet.")
-    if found.symbol.kind not in RENAMABLE:
+    if found.symbol.kind == "path":
+        return Refusal("This is the path of a file, not a name.")
+    if found.symbol.kind not in RENAMABLE and found.symbol.target is None:
         return Refusal(f"`{found.symbol.name}` belongs to the language and cannot be renamed.")
+    target = found.symbol.target
+    if target is not None and target[0].startswith(STD) and not is_alias(snapshot, found):
+        name = found.occurrence.text
+        return Refusal(f"`{name}` is declared in {shown(target[0])}, which comes with the package.")
     return found
 
 
-def _taken(snapshot: Snapshot, found: Found, name: str) -> Refusal | None:
+def taken(snapshot: Snapshot, found: Found, name: str) -> Refusal | None:
     """Why a name cannot be given: not a name, reserved, or something else's."""
     if not IDENTIFIER.match(name) or name == "_":
         return Refusal(f"`{name}` is not a name: letters, digits and `_`, not beginning with a digit.")
@@ -92,7 +116,25 @@ def _taken(snapshot: Snapshot, found: Found, name: str) -> Refusal | None:
         return Refusal(
             f"`{name}` is already {'an' if held.kind == 'object' else 'a'} {held.kind}, declared on line {line}."
         )
+    if symbol.kind in BINDING and (refusal := _of_import(snapshot, name)) is not None:
+        return refusal
     statements = snapshot.statements if symbol.kind in WIDE else (found.statement,)
+    refusal = bound_by_users(snapshot, symbol, name, statements) or caught(snapshot, symbol, name)
+    return refusal or captured(snapshot, symbol, name, statements)
+
+
+def _of_import(snapshot: Snapshot, name: str) -> Refusal | None:
+    """Why a name cannot be given that an import brings."""
+    table = snapshot.table
+    if (target := table.offered.get(name)) is not None:
+        return Refusal(f"`{name}` is imported from {shown(target[0])}.")
+    if name in table.prefixes or name in table.failed:
+        return Refusal(f"`{name}` is the name of an import.")
+    return None
+
+
+def bound_by_users(snapshot: Snapshot, symbol: Symbol, name: str, statements: Sequence[Statement]) -> Refusal | None:
+    """Why a name cannot be given that a program binds which would use it."""
     # a label in quotes is no name: nothing hides it
     users = {place.statement.uid for place in references(snapshot, symbol) if place.occurrence.part != "element"}
     for statement in statements:
@@ -100,12 +142,11 @@ def _taken(snapshot: Snapshot, found: Found, name: str) -> Refusal | None:
             placed, _ = bindings(statement)[name]
             line = snapshot_line(snapshot, placed.uid)
             return Refusal(f"`{name}` is already bound in the program that would use it, on line {line}.")
-    return _caught(snapshot, symbol, name) or _captured(snapshot, found, name, statements)
+    return None
 
 
-def _captured(snapshot: Snapshot, found: Found, name: str, statements: Sequence[Statement]) -> Refusal | None:
+def captured(snapshot: Snapshot, symbol: Symbol, name: str, statements: Sequence[Statement]) -> Refusal | None:
     """Why a name cannot be given that means data, a label or another element of the set elsewhere."""
-    symbol = found.symbol
     if symbol.kind not in BINDING:
         return None
     for statement in statements:
@@ -123,7 +164,7 @@ def _captured(snapshot: Snapshot, found: Found, name: str, statements: Sequence[
     return None
 
 
-def _caught(snapshot: Snapshot, symbol: Symbol, name: str) -> Refusal | None:
+def caught(snapshot: Snapshot, symbol: Symbol, name: str) -> Refusal | None:
     """Why a name cannot be given where an index or the name of a lambda would mean something else than now."""
     places = references(snapshot, symbol)
     for place in places:

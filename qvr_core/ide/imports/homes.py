@@ -109,6 +109,12 @@ def spellings(snapshot: Snapshot, target: Target) -> set[str]:
     return {target[1], *(local.rpartition(".")[2] for local, each in offered if each == target)}
 
 
+def aliases(snapshot: Snapshot) -> set[str]:
+    """The names that `as` gives to single declarations."""
+    items = (item for each in snapshot.table.imports for item in each.decl.items or ())
+    return {item.alias.text for item in items if item.alias is not None}
+
+
 def imported_file(snapshot: Snapshot, statement: Statement) -> FilePlace | None:
     """The file that an import statement names."""
     for each in snapshot.table.imports:
