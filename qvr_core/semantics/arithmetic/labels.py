@@ -72,7 +72,7 @@ def quoted(tree: Literal, space: Space | None, ctx: StepContext) -> Constant | N
     near = closest(tree.value, space.labels)
     place = ctx.scope.origin(tree.span)
     fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(place, _in_quotes(near, tree)),), True),)
-    meant = f"; did you mean `{near}`?" if near is not None else f": those are {_listed(space.labels)}"
+    meant = f"; did you mean `{near}`?" if near is not None else f": those are {listed_labels(space.labels)}"
     whole = f"`{space.nominal}`" if space.nominal else "this set"
     ctx.scope.report(UNKNOWN_LABEL, f"`{tree.value}` is no element of {whole}{meant}", place, fixes=fixes)
     return _no_element(tree, ctx)
@@ -95,7 +95,8 @@ def _in_quotes(label: str, tree: Literal) -> str:
     return f"{sign}{label}{sign}"
 
 
-def _listed(labels: tuple[str, ...]) -> str:
+def listed_labels(labels: tuple[str, ...]) -> str:
+    """The first labels of a set, for a message."""
     shown = ", ".join(f"`{label}`" for label in labels[:SHOWN])
     return shown if len(labels) <= SHOWN else f"{shown} and {len(labels) - SHOWN} more"
 

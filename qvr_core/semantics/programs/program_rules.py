@@ -13,6 +13,12 @@ from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.spelling import candidates, closest, distance, letters
 from qvr_core.semantics.programs.step_results import Block, StepResult
+from qvr_core.semantics.programs.undeclared.index_names import (
+    check_index_of_others,
+    check_label_of_others,
+    holds,
+    label_owners,
+)
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, Binding, FreeName
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.codes import RESERVED_NAME
@@ -21,7 +27,6 @@ from qvr_core.semantics.types.model import Ascription, DataName, LetModel, Sampl
 from qvr_core.semantics.types.program_codes import (
     BOUND_TWICE,
     HIDDEN_GLOBAL,
-    INDEX_MISMATCH,
     POSSIBLE_TYPO,
     UNBOUND_ARGUMENT,
     UNOBSERVED_SITE,
@@ -30,8 +35,7 @@ from qvr_core.semantics.types.program_codes import (
     USED_BEFORE_BOUND,
 )
 from qvr_core.semantics.types.spaces import Finite
-from qvr_core.syntax.tree import Binder, Gather, Item, ObjectRef, Placed, Span, Variable
-from qvr_core.syntax.walk import walk
+from qvr_core.syntax.tree import Item, Placed, Span
 
 
 @dataclass(slots=True)
@@ -129,6 +133,7 @@ def check_free(
     early: set[str] = set()
     contradicted: set[str] = set()
     data = _declared(blocks)
+    owners: dict[str, str] | None = None
     if lengths is not None:
         data.setdefault(lengths.name, lengths)
     data.update({item.name: item for item in _inherited(blocks) if item.name not in data})
@@ -147,7 +152,10 @@ def check_free(
                 _unbound_argument(free, bound, scope)
             elif free.name not in data:
                 kind, origin = known.get(free.name, (ValueType(None), free.origin))
-                _check_index_of_others(free, bound, steps, scope)
+                check_index_of_others(free, bound.names, steps, scope)
+                owners = label_owners(blocks, bound.names, scope) if owners is None else owners
+                if free.name in owners:
+                    check_label_of_others(free, owners[free.name], bound.names, steps, scope)
                 data[free.name] = _inferred(free.name, kind, origin)
             elif data[free.name].type.space is None and free.name in known:
                 data[free.name] = _inferred(free.name, known[free.name][0], data[free.name].origin)
@@ -157,52 +165,6 @@ def check_free(
                     contradicted.add(free.name)
     _check_typos([datum for datum in data.values() if not datum.declared and "." not in datum.name], bound, scope)
     return tuple(data.values())
-
-
-def _check_index_of_others(free: FreeName, bound: Bound, steps: Sequence[Placed[Item]], scope: Scope) -> None:
-    """An element picked by a name that nobody binds here, and that other steps have as their index."""
-    if not any(binder.name.text == free.name for step in steps for binder in _binders(step)):
-        return
-    for step in steps:
-        if _holds(step, free.origin.unit) and (over := _indexed_by(free, step, bound)) is not None:
-            here = [one.name.text for one in _binders(step) if _set_name(one) == over]
-            message = f"`{free.name}` is an index of other steps, not of this one"
-            message += f"; did you mean `{here[0]}`?" if here else ""
-            fixes = (Fix(f"Change to `{here[0]}`", (Edit(free.origin, here[0]),), True),) if here else ()
-            scope.report(INDEX_MISMATCH, message, free.origin, fixes=fixes)
-
-
-def _binders(step: Placed[Item]) -> Iterator[Binder]:
-    """The indices of a step and of the steps below it."""
-    yield from getattr(step.unit.node, "binders", ())
-    for child in step.children:
-        yield from _binders(child)
-
-
-def _set_name(binder: Binder) -> str | None:
-    return binder.space.name.text if isinstance(binder.space, ObjectRef) else None
-
-
-def _indexed_by(free: FreeName, step: Placed[Item], bound: Bound) -> str | None:
-    """The set of the axis that a name stands for in a bracket of a step; '' where that is not known."""
-    for part in _units(step):
-        if part.uid != free.origin.unit or part.unit.node is None:
-            continue
-        for node in walk(part.unit.node):
-            if not isinstance(node, Gather) or not isinstance(node.base, Variable):
-                continue
-            for at, index in enumerate(node.indices):
-                if isinstance(index, Variable) and index.name.text == free.name:
-                    binding = bound.names.get(node.base.name.text)
-                    sets = () if binding is None else binding.type.indexed
-                    return (sets[at] or "") if at < len(sets) else ""
-    return None
-
-
-def _units(step: Placed[Item]) -> Iterator[Placed[Item]]:
-    yield step
-    for child in step.children:
-        yield from _units(child)
 
 
 def _inferred(name: str, kind: ValueType, origin: Origin) -> DataName:
@@ -241,7 +203,7 @@ def _too_early(free: FreeName, later: Binding, inner: bool, steps: Sequence[Plac
 
 def _move_up(free: FreeName, later: Binding, steps: Sequence[Placed[Item]]) -> tuple[Fix, ...]:
     """The step that binds a name, moved above the one that uses it."""
-    user = next((step for step in steps if _holds(step, free.origin.unit)), None)
+    user = next((step for step in steps if holds(step, free.origin.unit)), None)
     binder = next((step for step in steps if step.uid == later.origin.unit), None)
     if user is None or binder is None or binder.children:
         return ()
@@ -251,10 +213,6 @@ def _move_up(free: FreeName, later: Binding, steps: Sequence[Placed[Item]]) -> t
         Edit(Origin(binder.uid, Span(-binder.column, len(text) + 1)), ""),
     )
     return (Fix(f"Move the step that binds `{free.name}` above this one", edits, True),)
-
-
-def _holds(step: Placed[Item], unit: int) -> bool:
-    return step.uid == unit or any(_holds(child, unit) for child in step.children)
 
 
 def _unbound_argument(free: FreeName, bound: Bound, scope: Scope) -> None:

@@ -51,7 +51,7 @@ MISSING_FROM = Code("missing-from", _ERROR, "A step reads earlier elements, and 
 SHIFT_ACROSS_GROUPS = Code(
     "shift-across-groups", _WARNING, "An earlier row is read, and the rows of several groups stand in one table."
 )
-UNKNOWN_LABEL = Code("unknown-label", _ERROR, "A label in quotes is no element of the set that is meant.")
+UNKNOWN_LABEL = Code("unknown-label", _ERROR, "A label is no element of the set that is meant.")
 INDEX_MISMATCH = Code("index-mismatch", _ERROR, "An index does not fit what it indexes.")
 UNKNOWN_VALUE_FIELD = Code("unknown-value-field", _ERROR, "The value has no factor or method of this name.")
 FACTOR_CASES = Code("factor-cases", _ERROR, "A factor's table does not have one case per value of its index.")

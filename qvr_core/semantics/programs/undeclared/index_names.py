@@ -1,0 +1,91 @@
+"""Names in brackets that nobody binds: indices of other steps and labels of other sets, which are no data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from qvr_core.semantics.arithmetic.labels import listed_labels
+from qvr_core.semantics.programs.step_results import Block
+from qvr_core.semantics.scope.environment import Binding, FreeName
+from qvr_core.semantics.scope.scope import ObjectEntry, Scope
+from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, UNKNOWN_LABEL
+from qvr_core.semantics.types.spaces import Finite
+from qvr_core.syntax.tree import Binder, Gather, Item, ObjectRef, Placed, Variable
+from qvr_core.syntax.walk import walk
+
+
+def check_index_of_others(
+    free: FreeName, names: Mapping[str, Binding], steps: Sequence[Placed[Item]], scope: Scope
+) -> None:
+    """An element picked by a name that nobody binds here, and that other steps have as their index."""
+    if not any(binder.name.text == free.name for step in steps for binder in _binders(step)):
+        return
+    for step in steps:
+        if holds(step, free.origin.unit) and (over := _indexed_by(free, step, names)) is not None:
+            here = [one.name.text for one in _binders(step) if _set_name(one) == over]
+            message = f"`{free.name}` is an index of other steps, not of this one"
+            message += f"; did you mean `{here[0]}`?" if here else ""
+            fixes = (Fix(f"Change to `{here[0]}`", (Edit(free.origin, here[0]),), True),) if here else ()
+            scope.report(INDEX_MISMATCH, message, free.origin, fixes=fixes)
+
+
+def check_label_of_others(
+    free: FreeName, owner: str, names: Mapping[str, Binding], steps: Sequence[Placed[Item]], scope: Scope
+) -> None:
+    """An element of one set where an axis runs over another."""
+    over = next((_indexed_by(free, step, names) for step in steps if holds(step, free.origin.unit)), None)
+    if over:
+        entry = scope.lookup(over)
+        own = entry.space.space if isinstance(entry, ObjectEntry) else None
+        labels = own.labels if isinstance(own, Finite) else None
+        message = f"`{free.name}` is an element of `{owner}`, and an element of `{over}` is wanted"
+        message += "" if labels is None else f": those are {listed_labels(labels)}"
+        scope.report(UNKNOWN_LABEL, message, free.origin)
+
+
+def label_owners(blocks: Sequence[Block], names: Mapping[str, Binding], scope: Scope) -> dict[str, str]:
+    """The set of each label, of the sets that the program speaks of."""
+    sets = set[str]().union(*(block.plates for block in blocks))
+    sets.update(name for one in names.values() for name in one.type.indexed if name is not None)
+    entries = [(name, scope.lookup(name)) for name in sorted(sets)]
+    spaces = [(name, entry.space.space) for name, entry in entries if isinstance(entry, ObjectEntry)]
+    return {label: name for name, own in spaces if isinstance(own, Finite) for label in own.labels or ()}
+
+
+def _binders(step: Placed[Item]) -> Iterator[Binder]:
+    """The indices of a step and of the steps below it."""
+    yield from getattr(step.unit.node, "binders", ())
+    for child in step.children:
+        yield from _binders(child)
+
+
+def _set_name(binder: Binder) -> str | None:
+    return binder.space.name.text if isinstance(binder.space, ObjectRef) else None
+
+
+def _indexed_by(free: FreeName, step: Placed[Item], names: Mapping[str, Binding]) -> str | None:
+    """The set of the axis that a name stands for in a bracket of a step; '' where that is not known."""
+    for part in _units(step):
+        if part.uid != free.origin.unit or part.unit.node is None:
+            continue
+        for node in walk(part.unit.node):
+            if not isinstance(node, Gather) or not isinstance(node.base, Variable):
+                continue
+            for at, index in enumerate(node.indices):
+                if isinstance(index, Variable) and index.name.span == free.origin.span:
+                    binding = names.get(node.base.name.text)
+                    sets = () if binding is None else binding.type.indexed
+                    return (sets[at] or "") if at < len(sets) else ""
+    return None
+
+
+def holds(step: Placed[Item], unit: int) -> bool:
+    """Whether a unit belongs to a step or to one below it."""
+    return step.uid == unit or any(holds(child, unit) for child in step.children)
+
+
+def _units(step: Placed[Item]) -> Iterator[Placed[Item]]:
+    yield step
+    for child in step.children:
+        yield from _units(child)
