@@ -38,11 +38,33 @@ def check_room(path: str, needed: int, room: int | None, *, column: str | None =
         raise DataProblem(message, path=path, column=column, remedy=f"{remedy}, or raise memory_limit")
 
 
-def check_line(line: bytes, path: str, row: int | None, what: str = "line") -> None:
+def check_line(line: bytes | str, path: str, row: int | None, what: str = "line") -> None:
     """Raise `DataProblem` for a line, read with `readline(LINE + 1)`, that is longer than `LINE`."""
     if len(line) > LINE:
         remedy = "Is this a table, and is every quote closed?"
         raise DataProblem(f"the {what} has more than {in_bytes(LINE)}", path=path, row=row, remedy=remedy)
+
+
+class LineEnds:
+    """Looks for carriage returns that stand alone outside quotes: some readers of csv end a row there, some do not."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._quotes = 0
+
+    def check(self, line: str, row: int | None) -> None:
+        """Raise `DataProblem` for a line, as it stands between two line feeds, that holds one."""
+        *parts, last = line.removesuffix("\n").removesuffix("\r").split("\r")
+        for part in parts:
+            self._quotes += part.count('"')
+            if self._quotes % 2 == 0:
+                raise DataProblem(
+                    "a carriage return stands inside the line",
+                    path=self.path,
+                    row=row,
+                    remedy="End lines by a line feed, and put a field that holds a carriage return into quotes",
+                )
+        self._quotes += last.count('"')
 
 
 def check_nesting(line: bytes, path: str, row: int) -> None:

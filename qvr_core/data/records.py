@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from qvr_core.data.binding import check_names, tensor_of
-from qvr_core.data.limits import LINE, check_line, check_nesting
+from qvr_core.data.limits import LINE, LineEnds, check_line, check_nesting
 from qvr_core.data.needs import Needs
 from qvr_core.data.tables import NULLS, Columns, by_name, check_separator, no_rows, ragged_or_broken
 
@@ -140,7 +140,13 @@ def _csv(path: str) -> Iterator[pl.DataFrame]:
     with open(path, "rb") as file:
         header = file.readline(LINE + 1)
         check_line(header, path, None)
+        ends, row = LineEnds(path), 0
+        ends.check(header.decode(errors="replace"), None)
         for block in _blocks(file, path, quotes=True):
+            lines = block.split(b"\n") if block.count(b"\r") > block.count(b"\r\n") else ()
+            for number, line in enumerate(lines, row + 1):
+                ends.check(line.decode(errors="replace"), number)
+            row += block.count(b"\n")
             yield pl.read_csv(header + block, infer_schema=False, null_values=NULLS)
 
 

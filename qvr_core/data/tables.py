@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from qvr_core.data.arrays import Arrays
 from qvr_core.data.column_names import listed, nearest, renaming
-from qvr_core.data.limits import LINE, check_line, check_nesting, check_regular, check_room
+from qvr_core.data.limits import LINE, LineEnds, check_line, check_nesting, check_regular, check_room
 from qvr_core.data.problems import DataProblem, NoColumn, a_folder, no_file, not_readable
 
 NULLS = ["", "NA", "null"]
@@ -121,11 +121,11 @@ def _csv(path: str, room: int | None) -> pl.DataFrame:
 def _check_text(path: str) -> int:
     """How many cells a csv has at most.  Raises `DataProblem` where it is no text: polars' own message gives no
     place."""
-    cells = 0
+    cells, ends = 0, LineEnds(path)
     for row, line in _lines(path):
         cells += line.count(b",") + 1
         try:
-            line.decode()
+            ends.check(line.decode(), row)
         except UnicodeDecodeError as error:
             raise DataProblem(
                 f"byte {line[error.start]:#04x} is not UTF-8", path=path, row=row, remedy="Save the table as UTF-8"

@@ -16,10 +16,13 @@ import polars as pl
 import pytest
 
 from qvr_core.data.limits import LINE, NESTED
+from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
+from qvr_core.data.records import records
 from qvr_core.data.sentences import read_paragraphs
 from qvr_core.data.tables import read_columns
 from qvr_core.data.text import read_corpus
+from qvr_core.data.typed.csv_text import read_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 MB = 2**20
@@ -116,6 +119,29 @@ def test_brackets_without_end(tmp_path: Path) -> None:
     assert read_columns(str(path), "ndjson").rows == 1
     path.write_text(json.dumps({"y": [[0]] * NESTED}) + "\n")
     assert read_columns(str(path), "ndjson").rows == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("y,z\n1.0,a\n2.0,b\rc\n", ", row 2"), ("y,z\r1.0,a\r2.0,b\r", ""), ('y,z\n1.0,"a"b\r\r\n', ", row 1")],
+)
+def test_every_reader_refuses_a_carriage_return_that_ends_no_line(tmp_path: Path, text: str, place: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    needs = Needs("p", (), (Need("observed", "y", "real", "Normal"),), ())
+    for read in (
+        lambda: read_columns(str(path), "csv"),
+        lambda: read_csv(str(path), 100),
+        lambda: records(str(path), "csv", needs, {}, tmp_path / "cache"),
+    ):
+        assert f"t.csv{place}: a carriage return stands inside the line" in told(read)
+
+
+def test_every_reader_keeps_a_carriage_return_in_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'y,z\r\n1.0,"a\rb\r\nc"\r\n2.0,d\r\n')
+    assert read_columns(str(path), "csv").columns["z"].to_list() == ["a\rb\r\nc", "d"]
+    assert list(read_csv(str(path), 100).columns["z"]) == ["a\rb\r\nc", "d"]
 
 
 def test_no_rows(tmp_path: Path) -> None:

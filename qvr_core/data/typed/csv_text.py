@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Sequence
-from itertools import islice
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
+from typing import Any, TextIO
 
-from qvr_core.data.limits import LINE, check_regular
+from qvr_core.data.limits import LINE, LineEnds, check_line, check_regular
 from qvr_core.data.problems import DataProblem, a_folder, no_file, not_readable
 from qvr_core.data.typed.sources import Table
 
@@ -26,7 +26,7 @@ def read_csv(path: str, most_rows: int) -> Table:
         check_regular(path)
         before = csv.field_size_limit(LINE)
         try:
-            with open(path, newline="", encoding="utf-8-sig") as file:
+            with open(path, newline="\n", encoding="utf-8-sig") as file:
                 return _table(path, file, most_rows)
         finally:
             csv.field_size_limit(before)  # it is one for the whole process
@@ -39,8 +39,8 @@ def read_csv(path: str, most_rows: int) -> Table:
         raise DataProblem(f"this is not csv: {error}", path=path, remedy=remedy) from error
 
 
-def _table(path: str, file: Any, most_rows: int) -> Table:
-    reader = csv.reader(file)
+def _table(path: str, file: TextIO, most_rows: int) -> Table:
+    reader = csv.reader(_lines(path, file))
     header = [name.strip() for name in next(reader, [])]
     if not header:
         raise DataProblem("the file is empty", path=path, remedy="It needs a header and at least one row")
@@ -60,6 +60,18 @@ def _table(path: str, file: Any, most_rows: int) -> Table:
         raise DataProblem("the table has no rows", path=path, remedy="It needs at least one row below its header")
     columns = {name: _typed([row[at] for row in rows]) for at, name in enumerate(header)}
     return Table(path, columns, len(rows), whole)
+
+
+def _lines(path: str, file: TextIO) -> Iterator[str]:
+    """The lines of a file; those of a quoted field are several."""
+    ends = LineEnds(path)
+    for row in count():
+        line = file.readline(LINE + 1)
+        if not line:
+            return
+        check_line(line, path, row or None)
+        ends.check(line, row or None)
+        yield line
 
 
 def _typed(cells: Sequence[str]) -> list[Any]:
