@@ -212,7 +212,7 @@ def _checked(columns: Columns, column: str, need: Need, array: NDArray[Any]) -> 
     if array.dtype.kind == "f":
         if not need.missing:
             refuse(np.isnan(array), "is not a number", need.fill_in)
-        refuse(np.isinf(array), "is infinite", "Fill in a finite value")
+        refuse(np.isneginf(array) if need.endless else np.isinf(array), "is infinite", "Fill in a finite value")
     if need.kind in ("finite", "count"):
         if array.dtype.kind == "f":
             refuse(

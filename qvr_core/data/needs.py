@@ -85,6 +85,11 @@ class Need:
     """The data name that says how many elements each sequence of an observed step has."""
 
     @property
+    def endless(self) -> bool:
+        """Whether ∞ is a value: the upper end of an interval that has none."""
+        return self.purpose is not None and self.purpose[0] == "interval"
+
+    @property
     def fill_in(self) -> str:
         """What to do about a missing value."""
         advice = f"; {missing_advice(self.name)}" if self.role == "observed" else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.layout import parts
 from qvr_core.semantics.types.data_text import missing_advice
+from qvr_core.semantics.types.model import Data, ObserveModel
+from qvr_core.semantics.types.walk import sites
 
 NO_DENSITY = "an observed value lies outside the support, or the arguments leave it no chance (a mean or a scale of 0)"
 
@@ -54,8 +57,11 @@ def blamed_data(model: ProgramModule, x: Value | None, observations: Mapping[str
     ]
     gapped = {site.name for site in (*model.gapped, *model.unequal.sites)}
     observed = {name for name, site in model.sites.items() if site.kind == "observe"}
+    endless = _interval_ends(model)
     for what, site, value in named:
         for part in _tensors(as_tensor(value)):
+            if site in endless:
+                part = part[part != math.inf]
             left_out = torch.isnan(part) if site in gapped and part.is_floating_point() else None
             if part.is_floating_point() and not finite(part if left_out is None else part[~left_out]):
                 first = tuple((~torch.isfinite(part)).nonzero()[0].tolist())
@@ -63,6 +69,12 @@ def blamed_data(model: ProgramModule, x: Value | None, observations: Mapping[str
                 advice = f"; {missing_advice(site)}" if site in observed and bool(torch.isnan(part).any()) else ""
                 return NonFinite(f"`{model.name}`: {what} {counted(part)}{where}{advice}", site=site)
     return None
+
+
+def _interval_ends(model: ProgramModule) -> set[str]:
+    """The data that may be ∞: upper ends of intervals."""
+    limits = [limit for site in sites(model.program.steps, ObserveModel) for limit in site.limits]
+    return {end.name for key, end in limits if key == "interval" and isinstance(end, Data)}
 
 
 def blamed(program: str, run: Execution) -> NonFinite | None:

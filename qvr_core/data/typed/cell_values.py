@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -86,7 +87,7 @@ def _real(cell: Any, need: Need) -> float:
         number = float(cell)
     except (TypeError, ValueError):
         raise Wrong(f"{_shown(cell)} is not a number", "Correct it, or leave the row out") from None
-    if number - number != 0:
+    if number - number != 0 and not (need.endless and number == math.inf):
         raise Wrong(f"{number} is not finite", "Fill in a finite value")
     if need.low is not None and number < need.low:
         raise Wrong(f"{number:g} is below {need.low:g}", f"`{need.name}` takes values from {need.low:g} up")
