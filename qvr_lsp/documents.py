@@ -268,6 +268,11 @@ class Document(View):
             except Exception:
                 log.exception("diagnostics could not be published")
 
+    def tell_importers(self) -> None:
+        """Have those that import it follow edits of this turn before the turn is over."""
+        if self._dirty and self.ready:
+            self._imports.changed(self)
+
     @property
     def location(self) -> str:
         """Where the text stands for those that import it."""
@@ -327,6 +332,14 @@ class Documents:
         document = self._open.get(uri)
         if document is None:
             raise RpcError(INVALID_PARAMS, f"{uri} is not open")
+        return document
+
+    def asked(self, uri: str) -> Document:
+        """An open document that is asked about: what others have changed in this turn counts."""
+        document = self.get(uri)
+        for other in self._open.values():
+            if other is not document:
+                other.tell_importers()
         return document
 
     def change(self, uri: str, version: int | None, changes: list[Any]) -> None:

@@ -39,7 +39,7 @@ DIAGRAM = {**DOCUMENT, "position?": POSITION, "name?": str, "format?": str, "col
 PULLED = {"identifier": "qvr", "interFileDependencies": True}
 ACTIONS = {"codeActionKinds": list(CODE_ACTION_KINDS), "resolveProvider": False}
 SIGNATURES = {"triggerCharacters": list("(,["), "retriggerCharacters": [")"]}
-WHEN_TYPED = {"triggerCharacters": list(">~[=,(.@:-")}
+WHEN_TYPED = {"triggerCharacters": list('>~[=,(.@:-"/')}
 RUN = {"commands": list(COMMANDS), "workDoneProgress": True}
 TEXTLESS = {"includeText": False}
 UNRESOLVED = {"resolveProvider": False}

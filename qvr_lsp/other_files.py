@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from posixpath import basename
 from typing import TYPE_CHECKING
 
 from qvr_core.analysis import Snapshot
-from qvr_core.disk import location_of_file, path_at
+from qvr_core.disk import LIBRARY, location_of_file, path_at
 from qvr_core.syntax.source import Encoding
 from qvr_lsp.documents import View
 from qvr_lsp.features.resolving import run_in_thread
@@ -78,6 +80,16 @@ async def importers(session: Session, location: str) -> Importers:
     answer = Importers(found)
     await run_in_thread(lambda: add_closed(session, location, answer))
     return answer
+
+
+def texts_on_disk(session: Session) -> Iterator[tuple[str, str]]:
+    """The library's files, and those below the folders that are not open, by location.  In a thread: they are read."""
+    room = MAX_SEARCHED
+    for path in chain(sorted(LIBRARY.rglob("*.qvr")), list(session.workspace.closed_files())):
+        text = session.workspace.closed_text(path)
+        if text is not None and len(text) <= room:
+            room -= len(text)
+            yield location_of_file(path), text
 
 
 def imports(snapshot: Snapshot, location: str) -> bool:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.edits.fixes import attempts, fix_all, harmless, quick_fixes, removes_problem
 from qvr_core.ide.edits.refactor import organize, refactorings
+from qvr_core.ide.imports.fixes import import_actions, unknown_names
 from qvr_core.ide.undeclared import declare_actions
+from qvr_core.syntax.source import Range
 from qvr_lsp.conversions import convert_one
 from qvr_lsp.documents import Document, View
 from qvr_lsp.features.resolving import on_document, require_unchanged
+from qvr_lsp.other_files import texts_on_disk
 from qvr_lsp.rpc import Encoded, Json, encoded_in_chunks
 from qvr_lsp.trials import Try
 
 if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
     from qvr_lsp.session import Session
 
 
@@ -30,9 +35,10 @@ MOST_OFFERED = 50
 async def code_actions(session: Session, document: Document, params: Json) -> Encoded:
     """Found and tried in a thread; they only fit the text that they were found in."""
     edits, view = document.edits, document.frozen()
+    opened = [(each.location, each.text) for each in session.documents if each.ready]
     more = [*data_fixes(session, document, params), *fit_fixes(session, document, params)]
     found = await document.trials().use(
-        lambda attempt: encoded_in_chunks([*answer(session, view, params, attempt), *more])
+        lambda attempt: encoded_in_chunks([*answer(session, view, params, attempt, opened), *more])
     )
     require_unchanged(document, edits)
     return found
@@ -74,7 +80,10 @@ def fit_fixes(session: Session, document: Document, params: Json) -> list[Json]:
     return found
 
 
-def answer(session: Session, document: View, params: Json, attempt: Try) -> list[Json]:
+def answer(
+    session: Session, document: View, params: Json, attempt: Try, opened: Sequence[tuple[str, str]] = ()
+) -> list[Json]:
+    """`opened` are the open documents, by location, and their texts."""
     snapshot = document.snapshot
     stretch = document.stretch(params["range"])
     only = (params.get("context") or {}).get("only")
@@ -82,7 +91,8 @@ def answer(session: Session, document: View, params: Json, attempt: Try) -> list
     actions: list[Action] = []
     if kind_requested(only, "quickfix"):
         tried = attempts(snapshot, stretch) if trying else []
-        fixes = (*quick_fixes(snapshot, stretch), *tried)[:MOST_OFFERED]
+        brought = imports_of_unknown(session, snapshot, stretch, opened) if trying else []
+        fixes = (*quick_fixes(snapshot, stretch), *tried, *brought)[:MOST_OFFERED]
         actions += [each for each in fixes if not trying or removes_problem(snapshot, attempt(each.edits), each)]
         declared = declare_actions(snapshot, stretch)
         actions += [each for each in declared if not trying or harmless(snapshot, attempt(each.edits))]
@@ -95,6 +105,16 @@ def answer(session: Session, document: View, params: Json, attempt: Try) -> list
         actions.append(Action("Order the declarations", "source.organize", organize(snapshot)))
     allowed = [action for action in actions if action.edits and kind_requested(only, action.kind)]
     return [action_json(session, document, action) for action in allowed]
+
+
+def imports_of_unknown(
+    session: Session, snapshot: Snapshot, stretch: Range, opened: Sequence[tuple[str, str]]
+) -> list[Action]:
+    """What other files declare of the names at a stretch that this one does not know."""
+    unknown = unknown_names(snapshot, stretch)
+    if not unknown:
+        return []
+    return list(import_actions(snapshot, unknown, chain(opened, texts_on_disk(session))))
 
 
 def kind_requested(only: Any, kind: str) -> bool:

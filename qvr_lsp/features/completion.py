@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.completion import complete
+from qvr_core.ide.completion.imported import path_before
 from qvr_core.ide.completion.offers import partial_answer
 from qvr_core.ide.prose import Prose
 from qvr_lsp.documents import Excerpt, View
 from qvr_lsp.features.data_columns import columns_offered
+from qvr_lsp.features.import_paths import paths_offered
 from qvr_lsp.features.resolving import on_part
 from qvr_lsp.markup import COMPLETION, markup
 from qvr_lsp.rpc import Json
@@ -30,6 +32,8 @@ KINDS = {
     "template": 25,
     "data": 6,
     "class": 7,
+    "file": 17,
+    "folder": 19,
     "module": 9,
     "property": 10,
     "enum": 20,
@@ -52,6 +56,9 @@ def completion(session: Session, document: View, params: Json) -> Json:
     snippets = session.client.settings.snippets and session.client.has(
         "textDocument.completion.completionItem.snippetSupport"
     )
+    path = path_before(document.snapshot, document.cursor(params["position"]))
+    if path is not None:
+        return {"isIncomplete": False, "items": paths_offered(session, document, path, params["position"])}
     found = complete(document.snapshot, document.cursor(params["position"]))
     found = [*columns_offered(session, document, params["position"]), *found]
     number = next(_numbers)

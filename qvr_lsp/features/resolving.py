@@ -29,7 +29,7 @@ def on_document(answer: Answer) -> Handler:
 
     @wraps(answer)
     def handler(session: Session, params: Json) -> Any:
-        document = session.documents.get(params["textDocument"]["uri"])
+        document = session.documents.asked(params["textDocument"]["uri"])
         if document.ready:
             return call(answer, session, document, params)
         return when_ready(answer, session, document, params)
@@ -44,7 +44,7 @@ def on_part(answer: Answer) -> Handler:
 
     @wraps(answer)
     def handler(session: Session, params: Json) -> Any:
-        document = session.documents.get(params["textDocument"]["uri"])
+        document = session.documents.asked(params["textDocument"]["uri"])
         if not document.ready:
             excerpt = document.excerpt(*lines_of(params))
             if excerpt is not None:

@@ -196,3 +196,47 @@ async def test_three_files_through_widths_a_rename_a_circle_and_a_deletion(folde
     editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": spaces, "type": 3}]})
     await problems(cells, 2, "import-missing")
     assert await editor.stop() == 0
+
+
+async def test_paths_are_completed_and_what_a_file_offers(folder: Path) -> None:
+    text = 'import "\nfrom "lib/cells.qvr" import \n'
+    (folder / "new.qvr").write_text(text)
+    (folder / "lib" / "notes.txt").write_text("no program")
+    editor, _ = await session(folder, "new.qvr")
+    new = (folder / "new.qvr").as_uri()
+
+    async def offered(line: int, character: int) -> list[str]:
+        answer = await editor.request("textDocument/completion", at(new, line, character))
+        return [item["label"] for item in answer["items"]]
+
+    found = await offered(0, 8)
+    assert {"lib/", "main.qvr", "other.qvr", "../"} <= set(found) and "new.qvr" not in found
+    editor.change(new, replacement(0, 8, 8, "lib/sp"))
+    answer = await editor.request("textDocument/completion", at(new, 0, 14))
+    assert [item["label"] for item in answer["items"]] == ["cells.qvr", "spaces.qvr"]
+    assert answer["items"][0]["textEdit"] == {
+        "range": {"start": {"line": 0, "character": 12}, "end": {"line": 0, "character": 14}},
+        "newText": "cells.qvr",
+    }
+    assert await offered(1, 28) == ["embed", "encode", "step"]
+    assert await editor.stop() == 0
+
+
+async def test_an_unknown_name_is_imported_from_the_file_or_the_library_that_declares_it(folder: Path) -> None:
+    text = "morphism head : Hidden -> Hidden [role=linear]\nexport head\n"
+    (folder / "new.qvr").write_text(text)
+    editor, (_, _, spaces, _) = await session(folder, "new.qvr", "lib/spaces.qvr")
+    new = (folder / "new.qvr").as_uri()
+    await editor.published(new)
+    # what stands in the editor counts
+    editor.change(spaces, replacement(1, 7, 13, "Other"))
+    asked = {"textDocument": {"uri": new}, "range": replacement(0, 17, 17, "")["range"], "context": {"diagnostics": []}}
+    found = await editor.request("textDocument/codeAction", asked)
+    assert [each["title"] for each in found if each["title"].startswith("Import")] == []
+    editor.change(spaces, replacement(1, 7, 12, "Hidden"))
+    found = await editor.request("textDocument/codeAction", asked)
+    [fix] = [each for each in found if each["title"].startswith("Import")]
+    assert fix["title"] == 'Import `Hidden` from "lib/spaces.qvr"'
+    assert fix["diagnostics"][0]["code"] == "unknown-name"
+    assert [each["newText"] for each in edits_of(fix["edit"])[new]] == ['from "lib/spaces.qvr" import Hidden\n']
+    assert await editor.stop() == 0

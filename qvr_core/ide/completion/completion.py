@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.draws import draws_offered, given_by_left, item_of_cell, scans_offered
 from qvr_core.ide.completion.families import rule_offered
+from qvr_core.ide.completion.imported import from_imports, imported_offered
 from qvr_core.ide.completion.indexing import indexed_name, indices_offered, over_offered, sets_offered
 from qvr_core.ide.completion.offers import (
     BEST,
@@ -57,7 +59,8 @@ def complete(snapshot: Snapshot, cursor: Cursor) -> list[Completion]:
     if place.start == "" or _in_comment(snapshot, cursor) or _in_string(place):
         return []
     unique: dict[str, Completion] = {}
-    for item in _items(snapshot, place):
+    imported = from_imports(snapshot, place)
+    for item in chain(_items(snapshot, place), imported_offered(snapshot, place)) if imported is None else imported:
         held = unique.get(item.label)
         if held is None or item.rank < held.rank:
             unique[item.label] = item
@@ -350,7 +353,7 @@ def _attributes(snapshot: Snapshot, place: Context) -> Items:
 
 def _step(snapshot: Snapshot, place: Context) -> Items:
     bracket = place.brackets[-1] if place.brackets else None
-    drawn = _seen(place, "DRAW")
+    drawn = _seen(place, "DRAW") or _seen(place, "DRAW_EXPR")
     match place.keyword:
         case "return":
             yield from bound_offered(snapshot, place)

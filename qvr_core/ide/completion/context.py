@@ -154,6 +154,12 @@ def _context(start: str, statement: Statement | None, placed: Placed[Any] | None
     return Context(start, statement, placed, tokens, partial, before, _accepted(start, tokens), _brackets(tokens), line)
 
 
+def before_prefix(place: Context) -> Context:
+    """The place in front of `l.`, where the name with its prefix stands as a whole."""
+    text = place.text[: place.tokens[-2].start]
+    return _context(place.start, place.statement, place.placed, text, place.line)
+
+
 def _accepted(start: str, tokens: tuple[Token, ...]) -> frozenset[str] | None:
     grammar = table()
     if start not in grammar.starts:

@@ -144,6 +144,8 @@ def _placeholders(family: Family) -> str:
 def parameters_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
     """The parameters of the family that is being called; behind the weights of a mixture, families."""
     name = bracket.before.text if bracket.before is not None else ""
+    if bracket.start > 2 and place.tokens[bracket.start - 2].kind == "DOT":
+        name = f"{place.tokens[bracket.start - 3].text}.{name}"
     if name == MIXTURE and bracket.position:
         yield from families_offered(snapshot, place)
     family = FAMILIES.get(name) or declared_facts(snapshot, name)

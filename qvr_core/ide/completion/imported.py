@@ -1,0 +1,177 @@
+"""What completion offers of other files: the names that imports bring, and what an import may name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.answers import Completion
+from qvr_core.ide.completion.context import Context, before_prefix
+from qvr_core.ide.completion.offers import BEST, GOOD, PLAIN, Items
+from qvr_core.ide.imports.homes import Home, home_of
+from qvr_core.ide.imports.hover import written
+from qvr_core.ide.prose import Comment, prose
+from qvr_core.ide.symbols import KINDS
+from qvr_core.semantics.modules.module import Module
+from qvr_core.semantics.modules.paths import WrongPath, location_of
+from qvr_core.syntax import tree as t
+from qvr_core.syntax.source import Cursor
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+OBJECTS = frozenset(("object",))
+ARROWS = frozenset(("morphism", "let", "program"))
+VALUES = ARROWS | {"function"}
+DRAWN = ARROWS | {"distribution"}
+
+ITEM_KINDS = {"distribution": "class"}
+"""What completion calls the kinds of declarations that it calls otherwise."""
+
+OF_PATH = re.compile(r'(?:import|from)\s+"([^"]*)\Z')
+
+
+def path_before(snapshot: Snapshot, cursor: Cursor) -> str | None:
+    """What of the path of an import stands before the cursor; None where it is in no such path."""
+    found = OF_PATH.match(snapshot.lines[cursor.line][: cursor.column])
+    return None if found is None else found[1]
+
+
+def import_completions(snapshot: Snapshot, place: Context) -> list[Completion] | None:
+    """What may stand in an import statement; None in any other one."""
+    if place.keyword not in ("from", "import") or place.start != "statement":
+        return None
+    tokens = place.tokens
+    if tokens[-1].kind == "STRING" and "IMPORT" in (place.accepted or ()):
+        return [Completion("import", "keyword", rank=PLAIN)]
+    if place.keyword == "import" or len(tokens) < 3 or tokens[-1].kind not in ("IMPORT", "COMMA"):
+        return [Completion("as", "keyword", rank=PLAIN)] if "AS" in (place.accepted or ()) else []
+    module = _file(snapshot, tokens[1].text.strip('"'))
+    if module is None:
+        return []
+    given = {token.text for token in tokens[2:]}
+    homes = (home_of_module(module, name) for name in module.public if name not in given)
+    return [_item(snapshot, home.name, home, BEST) for home in homes if home is not None]
+
+
+def home_of_module(module: Module, name: str) -> Home | None:
+    """A declaration of a file; None for a copy of a replicated arrow, which has no line of its own."""
+    uid = module.own(name)
+    if uid is None or module.written_name(name) != name:
+        return None
+    return Home(module, name, module.layout.statement_of(uid))
+
+
+def _file(snapshot: Snapshot, path: str) -> Module | None:
+    """The file that a path names, if it can be imported here."""
+    location = location_of(path, snapshot.location)
+    if isinstance(location, WrongPath) or location == snapshot.location:
+        return None
+    library, own = snapshot.library, snapshot.location
+    if library.refusal(location, own, path) is not None or library.cycle(location, own) is not None:
+        return None
+    found = library.find(location, own, path)
+    return None if isinstance(found, str) else found
+
+
+# ---------------------------------------------------------------- names
+
+
+def behind_prefix(snapshot: Snapshot, place: Context) -> list[Completion] | None:
+    """What stands behind `l.`; None where no prefix stands before the cursor."""
+    tokens = place.tokens
+    if len(tokens) < 2 or tokens[-1].kind != "DOT" or (len(tokens) > 2 and tokens[-3].kind == "DOT"):
+        return None
+    prefix = tokens[-2].text
+    if prefix not in snapshot.table.prefixes:
+        return None
+    return list(_named(snapshot, prefix, kinds_wanted(before_prefix(place)), BEST))
+
+
+def from_imports(snapshot: Snapshot, place: Context) -> list[Completion] | None:
+    """What imports alone offer: behind a prefix, and in their own statements; None elsewhere."""
+    found = behind_prefix(snapshot, place)
+    return import_completions(snapshot, place) if found is None else found
+
+
+def imported_offered(snapshot: Snapshot, place: Context) -> Items:
+    """The names that imports bring without a prefix, and the prefixes."""
+    if place.begins or not place.expects_operand() or (place.last is not None and place.last.kind == "DOT"):
+        return
+    kinds = kinds_wanted(place)
+    if not kinds:
+        return
+    yield from _named(snapshot, "", kinds, BEST if kinds == OBJECTS else GOOD)
+    for each in snapshot.table.imports:
+        if each.decl.prefix is not None and each.module is not None:
+            yield Completion(each.decl.prefix.text, "module", f"names of {each.decl.path.value}", rank=GOOD)
+
+
+def _named(snapshot: Snapshot, prefix: str, kinds: Set[str], rank: int) -> Items:
+    for local, target in snapshot.table.offered.items():
+        before, _, last = local.rpartition(".")
+        home = home_of(snapshot, target) if before == prefix else None
+        if home is not None and KINDS.get(home.statement.header.unit.keyword) in kinds:
+            yield _item(snapshot, last, home, rank)
+
+
+def _item(snapshot: Snapshot, label: str, home: Home, rank: int) -> Completion:
+    unit = home.statement.header.unit
+    kind = KINDS.get(unit.keyword, "module")
+    described = prose(Comment(home.statement.doc), f"From `{written(snapshot, home.module)}`.")
+    return Completion(label, ITEM_KINDS.get(kind, kind), _detail(unit), described, rank=rank)
+
+
+def _detail(unit: t.Unit[object]) -> str:
+    """What is written behind the name where it is declared."""
+    behind = unit.text[max((name.span.end for name in unit.declares), default=0) :]
+    return " ".join(behind.partition("\n")[0].lstrip(" :=").split())
+
+
+def kinds_wanted(place: Context) -> Set[str]:
+    """Which kinds of declarations may stand at a cursor."""
+    bracket = place.brackets[-1] if place.brackets else None
+    seen = {token.kind for token in place.tokens}
+    if place.start == "statement":
+        return _of_statement(place, seen, "" if bracket is None else bracket.kind)
+    if place.start == "composition_rule":
+        return VALUES if "EQUAL" in seen else frozenset()
+    if place.start != "step" or place.keyword == "return":
+        return frozenset()
+    if bracket is not None and bracket.since and bracket.since[-1].kind == "COLON":
+        return OBJECTS
+    drawn, last = not seen.isdisjoint(("DRAW", "DRAW_EXPR")), "" if place.last is None else place.last.kind
+    if bracket is not None and bracket.kind in ("LSQB", "OPTIONS") and len(place.brackets) == 1 and drawn:
+        return frozenset()
+    if place.keyword in ("let", "score"):
+        return VALUES if "EQUAL" in seen else OBJECTS
+    if last == "DRAW":
+        return DRAWN
+    if drawn:
+        return VALUES | {"distribution"} if last == "FROM" else VALUES
+    return OBJECTS if "COLON" in seen else frozenset()
+
+
+def _of_statement(place: Context, seen: Set[str], bracket: str) -> Set[str]:
+    if bracket in ("LSQB", "BOUNDS") and place.keyword != "let":
+        return frozenset()
+    match place.keyword:
+        case "object" | "morphism" | "program" | "deduction" | "family":
+            return OBJECTS if "COLON" in seen and "TILDE" not in seen else frozenset()
+        case "let" | "define" if "EQUAL" in seen:
+            return _of_expression(place)
+        case "export":
+            return _of_expression(place)
+        case "def" if "EQUAL" in seen:
+            return VALUES
+        case _:
+            return frozenset()
+
+
+def _of_expression(place: Context) -> Set[str]:
+    inner = place.brackets[-1] if place.brackets else None
+    if inner is not None and inner.since and inner.since[-1].kind == "EQUAL":
+        return frozenset()
+    call = "" if inner is None or inner.before is None else inner.before.text
+    return OBJECTS if call == "identity" else ARROWS
