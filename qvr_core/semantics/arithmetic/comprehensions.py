@@ -159,8 +159,9 @@ def _over_axes(
     ctx: StepContext,
 ) -> Expr:
     """A reduction over the axes of all indices; an index that `e` does not mention counts its elements."""
-    if not _is_scalar(body):
-        ctx.scope.report(ARITHMETIC_MISMATCH, f"`{function}` over an index reduces numbers, not vectors", where)
+    if function not in NEUTRAL or not _is_scalar(body):
+        if function in NEUTRAL:
+            ctx.scope.report(ARITHMETIC_MISMATCH, f"`{function}` over an index reduces numbers, not vectors", where)
         return replace(body, type=ValueType(Unknown(), rows=body.type.rows))
     for one in indices:
         present = {name for value in (body, condition) if value is not None for _, name in axes(value.type) or []}

@@ -226,7 +226,7 @@ def _hidden(name: Name, states: Named, indices: Sequence[Running]) -> Hidden:
 def _transition(step: MarginalizeStep, along: Along, states: Named, ctx: StepContext) -> FamilyDraw:
     family = family_of(step.draw, ctx)
     if family is None or family.support.kind != "finite":
-        _refuse_family(step.draw.name, ctx)
+        _refuse_family(step.draw.name, states, ctx)
         return FamilyDraw(family=step.draw.name.text, args=(), origin=ctx.scope.origin(step.draw.span))
     plates = [*along.axes, state_axis(step.name, states, 1), state_axis(step.name, states, 0)]
     drawn = check_family(step.draw, family, None, ctx, plates)
@@ -243,7 +243,7 @@ def _first(step: MarginalizeStep, along: Along, states: Named, ctx: StepContext)
         if drawn.family.support.kind == "finite":
             _check_values(drawn, states, place, ctx)
         else:
-            _refuse_family(Name(drawn.family.name, place), ctx)
+            _refuse_family(Name(drawn.family.name, place), states, ctx)
 
     start = first_draw(step, along, ctx, [state_axis(step.name, states, 0)], check)
     if isinstance(start, FamilyDraw) or start is None:
@@ -254,7 +254,9 @@ def _first(step: MarginalizeStep, along: Along, states: Named, ctx: StepContext)
     return None
 
 
-def _refuse_family(name: Name, ctx: StepContext) -> None:
+def _refuse_family(name: Name, states: Named, ctx: StepContext) -> None:
+    if isinstance(states.space, Unknown):
+        return  # of a state without a set nobody knows what draws it
     message = f"`{name.text}` does not draw from a finite set; a hidden state is drawn from Categorical"
     ctx.scope.report(CANNOT_MARGINALIZE, message, name.span)
 

@@ -174,7 +174,7 @@ def _drawn(
         return typed, options.over, None
     before = len(ctx.scope.diagnostics)
     drawn = check_family(step.draw, family, None, ctx)
-    _check_summable(drawn, before, step, ctx)
+    summable = _check_summable(drawn, before, step, ctx)
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
     ascription, kind, rows = _ascribe(drawn, space, step, options, ctx)
     if rows is not None and len(factors_of(rows.space)) > 1 and len(ctx.scope.diagnostics) == before:
@@ -183,6 +183,7 @@ def _drawn(
     named = Named(Unknown(), "?") if kind.space is None else Named(kind.space, structure(kind.space))
     if ascription in (Ascription.VALUE, Ascription.VALUE_SET) and space is not None:
         named = Named(named.space, space.written)
+    kind = kind if summable else ValueType(Unknown())
     site = Site(
         name=step.name.text,
         bound=(),
@@ -202,7 +203,8 @@ def _drawn(
     return TypedSite(site, kind, named, drawn), options.over, rows
 
 
-def _check_summable(drawn: TypedFamily, before: int, step: MarginalizeStep, ctx: StepContext) -> None:
+def _check_summable(drawn: TypedFamily, before: int, step: MarginalizeStep, ctx: StepContext) -> bool:
+    """Report a family whose values cannot be counted off or integrated."""
     family = drawn.family
     reason = None
     if family.event > 0:
@@ -219,6 +221,7 @@ def _check_summable(drawn: TypedFamily, before: int, step: MarginalizeStep, ctx:
         ctx.scope.diagnostics[before:] = [item for item in found if item.code is not FAMILY_ARGUMENTS]
         message = f"`{family.name}` {reason}; only finite sets and bounded intervals can be summed out"
         ctx.scope.report(CANNOT_MARGINALIZE, message, step.draw.name.span)
+    return reason is None
 
 
 def _bounded(draw: FamilyDraw, family: Family) -> bool:

@@ -14,6 +14,7 @@ from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Rel
 from qvr_core.semantics.types.model import Bound, Data, DataName, Expr, Extent, Program, ValueType
 from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, PROGRAM_OPTION, TOO_FEW_POSITIONS
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown, has_seq
+from qvr_core.semantics.types.summed import lets_of
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import ListValue, Name, Option, ProgramHeader, Span, Word
 
@@ -65,10 +66,10 @@ def check_keep(names: tuple[Name, ...], program: Program, scope: Scope) -> tuple
         message = f"`{program.name}` reads its input: what it computes differs from row to row and is not kept"
         scope.report(PROGRAM_OPTION, message, names[0].span)
         return ()
-    known = deterministic(program)
+    known, summed = deterministic(program), lets_of(program)
     for name in names:
-        if name.text in known:
-            continue
+        if name.text in known or name.text in summed:
+            continue  # of what is summed out the step that may lack cells says why it is not kept
         near = closest(name.text, known)
         message = f"`{name.text}` is no let that depends on a latent"
         message += (
@@ -79,7 +80,7 @@ def check_keep(names: tuple[Name, ...], program: Program, scope: Scope) -> tuple
             else ""
         )
         scope.report(PROGRAM_OPTION, message, name.span, fixes=respelt(name, near, scope))
-    return tuple(name.text for name in names if name.text in known)
+    return tuple(name.text for name in names if name.text in known or name.text in summed)
 
 
 def _unknown(option: Option, scope: Scope) -> None:

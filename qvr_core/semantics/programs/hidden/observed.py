@@ -148,12 +148,14 @@ def _place(name: Name, hidden: Name, along: Along, before: int, ctx: StepContext
     places = list(dict.fromkeys(text for text, _ in ctx.hidden_reads))
     if len(places) > 1:
         first, second, *_ = places
-        message = f"each element of `{name.text}` reads one place of the chain, here `{first}` and `{second}`"
+        message = f"each element of `{name.text}` reads one place of the chain, here "
+        message += f"`{hidden.text}[{first}]` and `{hidden.text}[{second}]`"
         ctx.scope.report(INDEX_MISMATCH, message, name.span)
     reads = () if not ctx.hidden_reads else ctx.hidden_reads[0][1]
     own = {one.axis for one in along.indices}
     if any(axis not in own for place in reads for _, axis in axes(place.type) or []):
-        message = f"each element of `{name.text}` reads one place of the chain, and this reads all of `{places[0]}`"
+        message = f"each element of `{name.text}` reads one place of the chain, "
+        message += f"and this reads all of `{hidden.text}[{places[0]}]`"
         ctx.scope.report(INDEX_MISMATCH, message, name.span)
         return ()
     if not ctx.hidden_reads and len(ctx.scope.diagnostics) == before:
