@@ -31,6 +31,7 @@ CODE_ACTION_KINDS = (
     "refactor.rewrite",
     "source.fixAll",
     "source.organize",
+    "source.organizeImports",
 )
 
 OPENED = {"textDocument": {"uri": str, "text": str, "version?": VERSION}}

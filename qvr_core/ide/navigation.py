@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 OF_LANGUAGE = frozenset(("family", "builtin", "combinator", "option", "keyword", "word", "attribute", "space", "kind"))
 
 
+ARROWS = frozenset(("morphism", "let", "program"))
+
+
 def definition(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
     """Where the name at the cursor is declared."""
     found = symbol_at(snapshot, cursor)
@@ -157,25 +160,30 @@ def linked(snapshot: Snapshot, cursor: Cursor) -> list[Range]:
 def callable_at(snapshot: Snapshot, cursor: Cursor) -> DocumentSymbol | None:
     """The arrow at the cursor, for a call hierarchy."""
     found = symbol_at(snapshot, cursor)
-    if found is None or found.symbol.kind not in ("morphism", "let", "program"):
+    if found is None or found.symbol.kind not in ARROWS:
         return None
-    return _symbol_named(snapshot, found.symbol.name)
+    return symbol_named(snapshot, found.symbol.name)
 
 
-def _symbol_named(snapshot: Snapshot, name: str) -> DocumentSymbol | None:
+def callable_elsewhere(snapshot: Snapshot, cursor: Cursor) -> Shared | None:
+    """The same where another file declares it."""
+    found = symbol_at(snapshot, cursor)
+    if found is None or found.symbol.kind not in ARROWS or found.symbol.target is None:
+        return None
+    return Shared(*found.symbol.target)
+
+
+def symbol_named(snapshot: Snapshot, name: str) -> DocumentSymbol | None:
     held = lookup(snapshot, name)
     if held is None:
         return None
     return next((symbol for symbol in statement_symbols(snapshot, held.statement) if symbol.name == name), None)
 
 
-def callers(snapshot: Snapshot, name: str) -> list[Call]:
-    """The lets and programs that use an arrow."""
-    held = lookup(snapshot, name)
-    if held is None:
-        return []
+def callers(snapshot: Snapshot, shared: Shared) -> list[Call]:
+    """The lets and programs of a file that use an arrow, its own or that of another file."""
     places: dict[str, list[Range]] = {}
-    for found in references(snapshot, Symbol(held.kind, name)):
+    for found in uses(snapshot, shared):
         names = found.statement.header.unit.declares
         if names and found.occurrence.part != "declare":
             places.setdefault(names[0].text, []).append(place_of(snapshot, found))
@@ -191,12 +199,27 @@ def callees(snapshot: Snapshot, name: str) -> list[Call]:
     for placed in units_of(held.statement):
         for occurrence in names_of(placed.unit):
             symbol = symbol_of(snapshot, held.statement, placed, occurrence)
-            if symbol.kind in GLOBAL_KINDS - {"object"} and occurrence.part != "declare":
+            if symbol.target is None and symbol.kind in GLOBAL_KINDS - {"object"} and occurrence.part != "declare":
                 place = place_of(snapshot, Found(symbol, occurrence, placed, held.statement))
                 places.setdefault(symbol.name, []).append(place)
     return _calls(snapshot, places)
 
 
+def callees_elsewhere(snapshot: Snapshot, name: str) -> dict[Shared, list[Range]]:
+    """The declarations of other files that a let or a program uses, each with its places here."""
+    held = lookup(snapshot, name)
+    found: dict[Shared, list[Range]] = {}
+    if held is None:
+        return found
+    for placed in units_of(held.statement):
+        for occurrence in names_of(placed.unit):
+            symbol = symbol_of(snapshot, held.statement, placed, occurrence)
+            if symbol.target is not None and symbol.kind in GLOBAL_KINDS - {"object"}:
+                place = place_of(snapshot, Found(symbol, occurrence, placed, held.statement))
+                found.setdefault(Shared(*symbol.target), []).append(place)
+    return found
+
+
 def _calls(snapshot: Snapshot, places: dict[str, list[Range]]) -> list[Call]:
-    found = ((_symbol_named(snapshot, name), stretches) for name, stretches in places.items())
+    found = ((symbol_named(snapshot, name), stretches) for name, stretches in places.items())
     return [Call(symbol, tuple(stretches)) for symbol, stretches in found if symbol is not None]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.edits.fixes import attempts, fix_all, harmless, quick_fixes, removes_problem
+from qvr_core.ide.edits.imports_in_order import organise_imports
 from qvr_core.ide.edits.refactor import organize, refactorings
 from qvr_core.ide.imports.fixes import import_actions, unknown_names
 from qvr_core.ide.undeclared import declare_actions
@@ -103,6 +104,10 @@ def answer(
         actions.append(Action("Apply all preferred fixes", "source.fixAll", fix_all(snapshot)))
     if only and kind_requested(only, "source.organize"):
         actions.append(Action("Order the declarations", "source.organize", organize(snapshot)))
+    if only and kind_requested(only, "source.organizeImports"):
+        ordered = organise_imports(snapshot)
+        if ordered and harmless(snapshot, attempt(ordered)):
+            actions.append(Action("Organise the imports", "source.organizeImports", ordered))
     allowed = [action for action in actions if action.edits and kind_requested(only, action.kind)]
     return [action_json(session, document, action) for action in allowed]
 

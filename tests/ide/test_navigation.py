@@ -9,6 +9,7 @@ import pytest
 from qvr_core.analysis import Analyzer
 from qvr_core.ide.answers import Refusal
 from qvr_core.ide.edits.rename import prepare, rename
+from qvr_core.ide.imports.shared import Shared
 from qvr_core.ide.navigation import callees, callers, definition, find_references, highlights, linked, type_definition
 from qvr_core.ide.outline import drawable_at, folds, outline, selections
 from qvr_core.syntax.source import Range
@@ -140,7 +141,7 @@ def test_selection_grows_from_the_name_to_the_file() -> None:
 
 def test_calls() -> None:
     snapshot = Analyzer(TEXT).snapshot()
-    assert [call.symbol.name for call in callers(snapshot, "cell")] == ["backbone"]
+    assert [call.symbol.name for call in callers(snapshot, Shared("", "cell"))] == ["backbone"]
     assert [call.symbol.name for call in callees(snapshot, "lm")] == ["backbone", "lm_head"]
     assert [call.symbol.name for call in callees(snapshot, "backbone")] == ["tok_embed", "cell"]
 

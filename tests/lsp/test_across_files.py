@@ -239,4 +239,30 @@ async def test_an_unknown_name_is_imported_from_the_file_or_the_library_that_dec
     assert fix["title"] == 'Import `Hidden` from "lib/spaces.qvr"'
     assert fix["diagnostics"][0]["code"] == "unknown-name"
     assert [each["newText"] for each in edits_of(fix["edit"])[new]] == ['from "lib/spaces.qvr" import Hidden\n']
+    editor.change(new, replacement(0, 0, 0, 'import "lib/cells.qvr"\nfrom "lib/spaces.qvr" import Token, Hidden\n'))
+    asked["context"]["only"] = ["source.organizeImports"]
+    [action] = await editor.request("textDocument/codeAction", asked)
+    assert action["kind"] == "source.organizeImports"
+    assert [each["newText"] for each in edits_of(action["edit"])[new]] == ['from "lib/spaces.qvr" import Hidden\n']
+    assert await editor.stop() == 0
+
+
+async def test_calls_lead_into_other_files_and_back(folder: Path) -> None:
+    editor, (main, cells, _, _) = await session(folder, "main.qvr")
+    [item] = await editor.request("textDocument/prepareCallHierarchy", at(main, *place(MAIN, "encode", 2)))
+    assert (item["name"], item["uri"], item["selectionRange"]["start"]["line"]) == ("encode", cells, 3)
+    found = await editor.request("callHierarchy/incomingCalls", {"item": item})
+    assert [(Path(each["from"]["uri"]).name, each["from"]["name"]) for each in found] == [
+        *(("main.qvr", "model"), ("other.qvr", "both")),
+    ]
+    assert shown([{"uri": main, "range": found[0]["fromRanges"][0]}]) == [("main.qvr", 3, 14)]
+    found = await editor.request("callHierarchy/outgoingCalls", {"item": item})
+    assert [each["to"]["name"] for each in found] == ["embed", "step"]
+    [model] = await editor.request("textDocument/prepareCallHierarchy", at(main, *place(MAIN, "let model", 5)))
+    found = await editor.request("callHierarchy/outgoingCalls", {"item": model})
+    assert sorted((Path(each["to"]["uri"]).name, each["to"]["name"]) for each in found) == [
+        *(("cells.qvr", "encode"), ("main.qvr", "head")),
+    ]
+    symbols = await editor.request("workspace/symbol", {"query": "encode"})
+    assert [Path(each["location"]["uri"]).name for each in symbols] == ["cells.qvr"]
     assert await editor.stop() == 0

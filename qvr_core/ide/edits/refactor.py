@@ -198,6 +198,8 @@ def _hole(snapshot: Snapshot, statement: Statement, placed: Placed[Any], span: S
 # ---------------------------------------------------------------- the whole file
 
 ORDER = {
+    "import": -1,
+    "from": -1,
     "object": 0,
     "morphism": 1,
     "let": 2,
