@@ -9,10 +9,11 @@ from qvr_core.ide.answers import InlayHint, TextEdit
 from qvr_core.ide.undeclared import undeclared_hints
 from qvr_core.ide.view import model_of, statements_between
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.scope.scope import is_name
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import space_text
-from qvr_core.semantics.types.walk import parts, walk
+from qvr_core.semantics.types.walk import arrows_of, parts, walk
 from qvr_core.syntax import tree as t
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
@@ -43,6 +44,9 @@ def statement_inlays(snapshot: Snapshot, statement: Statement) -> Hints:
         case t.ProgramHeader():
             for placed in units_of(statement):
                 yield from _step(snapshot, placed)
+            held = model_of(snapshot).programs.get(statement.header.unit.node.name.text)
+            if held is not None:
+                yield from _calls(snapshot, held)
             yield from undeclared_hints(snapshot, statement)
         case _:
             return
@@ -70,6 +74,8 @@ def _let(snapshot: Snapshot, statement: Statement) -> Hints:
                     yield InlayHint(place, f"{stage.codomain.written} ", "pipeline", space_text(stage.codomain))
             case m.Scan(inferred=True, backward=True):
                 yield from _direction(snapshot, statement, part)
+            case m.Instance(inferred=names) if names:
+                yield from _solved(snapshot, part)
             case _:
                 pass
 
@@ -82,6 +88,27 @@ def _direction(snapshot: Snapshot, statement: Statement, scan: m.Scan) -> Hints:
         why = "Read off the name. Accept the hint to write it out."
         place = _cursor(snapshot, scan.origin.unit, end - 1)
         yield InlayHint(place, text, "direction", why, (TextEdit(Range(place, place), text),))
+
+
+def _solved(snapshot: Snapshot, call: m.Instance) -> Hints:
+    """`, X=Embedded` before the closing parenthesis of a template's call that leaves it out."""
+    place = snapshot.range(call.origin).end
+    place = Cursor(place.line, place.column - 1)
+    if snapshot.lines[place.line][place.column : place.column + 1] != ")":
+        return
+    given = len(call.arguments) > len(call.inferred) or snapshot.lines[place.line][: place.column].rstrip()[-1:] != "("
+    values = dict(call.arguments)
+    text = (", " if given else "") + ", ".join(f"{name}={values[name]}" for name in call.inferred)
+    named = all(isinstance(values[name], int) or is_name(str(values[name])) for name in call.inferred)
+    tooltip = "What the arguments say." + (" Accept the hint to write it out." if named else "")
+    yield InlayHint(place, text, "parameter", tooltip, (TextEdit(Range(place, place), text),) if named else ())
+
+
+def _calls(snapshot: Snapshot, program: m.Program) -> Hints:
+    """What the calls of templates in the steps of a program leave out."""
+    for arrow in arrows_of(program):
+        if isinstance(arrow, m.Instance) and arrow.inferred:
+            yield from _solved(snapshot, arrow)
 
 
 def _holes(snapshot: Snapshot, stretch: Range) -> Hints:

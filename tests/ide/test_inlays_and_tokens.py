@@ -191,3 +191,25 @@ def test_data_beside_values_over_a_set_are_declared_over_it() -> None:
         "slope",
         "w",
     }
+
+
+def test_what_the_arguments_of_a_template_say_is_shown_in_its_call() -> None:
+    text = """object Item : Real 6
+object Hidden : Real 4
+object Wide : Real 10
+morphism f : Wide -> Hidden [role=linear]
+program cell(x, h, X : Object, H : Object, mix : Mor[X * H, H] = linear) : X * H -> H
+    let h2 = tanh(mix(x, h))
+    return h2
+program two(x, h) : Item * Hidden -> Hidden
+    let a = cell(x, h)
+    let b = cell(x, a, H=Hidden)
+    return b
+let states = scan(cell(mix=f))
+"""
+    found = [hint for hint in inlays(Analyzer(text).snapshot(), WHOLE) if hint.kind == "parameter"]
+    assert [hint.text for hint in found] == [", X=Item, H=Hidden", ", X=Item", ", X=Real 6, H=Hidden"]
+    assert [bool(hint.edits) for hint in found] == [True, True, False]
+    written = applied(text, tuple(edit for hint in found for edit in hint.edits))
+    assert "cell(x, h, X=Item, H=Hidden)" in written
+    assert not errors(written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from torch import Tensor
 
@@ -36,6 +37,7 @@ from qvr_core.runtime.tensors.algebras import Algebra
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem, TooLarge
 from qvr_core.runtime.values.layout import factors
+from qvr_core.semantics.arrows.own_arrows import OwnArrow
 from qvr_core.semantics.types import model as m
 
 ProgramFactory = Callable[[m.Program, "Builder"], ArrowModule]
@@ -63,6 +65,11 @@ class Builder:
         self._built: dict[str, ArrowModule] = {}
         self._taken: set[str] = set(model.arrows) | set(model.lets) | set(model.programs)
         self._stacked: set[str] = set()
+        self._instances: dict[int, tuple[m.Instance, ArrowModule]] = {}
+        self._own: dict[int, tuple[m.Arrow, ArrowModule]] = {}
+        """What the calls of templates make, by the very nodes: two calls may be written alike."""
+        self._calls: dict[int, str] = {}
+        """What the call that makes an arrow is called."""
 
     def named(self, name: str) -> ArrowModule:
         """The arrow of a declared morphism, let or program; the same module at each call."""
@@ -88,6 +95,8 @@ class Builder:
     def arrow(self, node: m.Arrow) -> ArrowModule:
         """The module of an arrow expression.  Raises `TooLarge` where the memory does not hold its weights."""
         try:
+            if isinstance(node, OwnArrow) and self.model.arrows.get(node.name) is not node:
+                return self._made_by_call(node)
             return self._made(node)
         except RuntimeError as error:
             wanted = NO_MEMORY.search(str(error))
@@ -147,13 +156,39 @@ class Builder:
             case m.TakeFactor():
                 return TakeFactorArrow(self.arrow(node.base), node.index, domain, codomain)
             case m.Instance():
-                return self.built(node.program)
+                return self._instance(node)
             case _:
                 raise RuntimeProblem("this part of the program has errors: `qvr check` lists them")
 
     def deduction(self, name: str) -> object:
         """Operations of a composition read no deductions."""
         raise RuntimeProblem(f"deduction `{name}` cannot be used here")
+
+    def _instance(self, node: m.Instance) -> ArrowModule:
+        """The program of a template's call; what the call makes is called after it."""
+        if id(node) not in self._instances:
+            if node.program.own:
+                call = self._free(node.name)
+                self._calls.update((id(arrow), call) for arrow in node.program.own)
+            self._instances[id(node)] = (node, self.built(node.program))
+        return self._instances[id(node)][1]
+
+    def _made_by_call(self, node: OwnArrow) -> ArrowModule:
+        """An arrow that the call of a template makes, once."""
+        if id(node) not in self._own:
+            call = self._calls.get(id(node))
+            name = self._free(node.name) if call is None else f"{call}.{node.name}"
+            self._own[id(node)] = (node, self._made(replace(node, name=name)))
+        return self._own[id(node)][1]
+
+    def _free(self, name: str) -> str:
+        """A name for what a call makes, which no other call and no declared arrow has."""
+        candidate, count = name, 1
+        while candidate in self._stacked or candidate in self.model.arrows or candidate in self.model.lets:
+            count += 1
+            candidate = f"{name}_{count}"
+        self._stacked.add(candidate)
+        return candidate
 
     def _leaf(self, name: str, arrow: ArrowModule) -> ArrowModule:
         arrow.leaves = {self.prefix + name: arrow}
@@ -173,7 +208,10 @@ class Builder:
 
     def _loop(self, node: m.Scan) -> Loop | None:
         """The loop of a cell that is a deterministic program of operations that a tape knows."""
-        program = self.model.programs.get(_name_of(node.cell) or "")
+        cell = node.cell.arrow if isinstance(node.cell, m.Lift) else node.cell
+        program = self.model.programs.get(_name_of(cell) or "")
+        if isinstance(cell, m.Instance):
+            program = cell.program
         if program is None or program.sort is not m.Sort.DETERMINISTIC:
             return None
         items = len(program.inputs) - len(factors(node.state.space))

@@ -155,6 +155,9 @@ class _Compiler:
                 return self._program(self.model.programs[name], given)
             case m.Ref(name=name) if name in self.model.lets:
                 return self._call(self.model.lets[name].arrow, given)
+            case m.Instance(program=program):
+                self.arrow(arrow)  # makes its weights, in the order of first use
+                return self._program(program, given)
             case m.Repeat(body=body, count=int(count)):
                 for _ in range(count):
                     given = self._call(body, given)

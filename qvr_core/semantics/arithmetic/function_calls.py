@@ -45,7 +45,7 @@ from qvr_core.semantics.types.program_codes import (
     SAMPLED_IN_LET,
     UNKNOWN_VALUE_FIELD,
 )
-from qvr_core.semantics.types.spaces import Unknown, item_of, product
+from qvr_core.semantics.types.spaces import Named, Unknown, item_of, product
 from qvr_core.semantics.types.walk import operands
 from qvr_core.syntax.tree import (
     Arith,
@@ -168,8 +168,18 @@ def _arrow_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
 
 
 def _template_call(expr: ArithCall, entry: TemplateEntry, ctx: StepContext, check: Check) -> Expr:
-    call = instance_of(entry, expr.func, expr.args, expr.span, ctx.scope, _numbers(ctx))
-    args = [check(tree, ctx) for tree in call.inputs]
+    known: dict[int, Expr] = {}
+
+    def value(tree: Arith) -> Expr:
+        if id(tree) not in known:
+            known[id(tree)] = check(tree, ctx)
+        return known[id(tree)]
+
+    def spaces(trees: Sequence[Arith]) -> Sequence[Named]:
+        return [_space_of(value(tree), ctx) for tree in trees]
+
+    call = instance_of(entry, expr.func, expr.args, expr.span, ctx.scope, spaces, _numbers(ctx))
+    args = [value(tree) for tree in call.inputs]
     return applied(call.arrow, args, call.inputs, expr, ctx)
 
 
@@ -190,9 +200,30 @@ def template_call(
 ) -> TemplateCall:
     """The template that a step draws from; it is looked at once, however often it is asked for."""
     if ctx.called is None or ctx.called.name is not draw.name:
-        numbers = _numbers(ctx)
-        ctx.called = instance_of(entry, draw.name, draw.args or (), draw.span, ctx.scope, numbers, renames)
+        args, numbers = draw.args or (), _numbers(ctx)
+
+        def spaces(trees: Sequence[Arith]) -> Sequence[Named]:
+            return _bound_spaces(trees, ctx)
+
+        ctx.called = instance_of(entry, draw.name, args, draw.span, ctx.scope, spaces, numbers, renames)
     return ctx.called
+
+
+def _space_of(value: Expr, ctx: StepContext) -> Named:
+    """The space of a value, with the name that it has."""
+    named = named_value(value, ctx)
+    return named if not is_data(value.type) else Named(Unknown(), named.written)
+
+
+def _bound_spaces(trees: Sequence[Arith], ctx: StepContext) -> Sequence[Named]:
+    """The spaces of names that the program binds; unknown for any other argument of a draw."""
+    found: list[Named] = []
+    for tree in trees:
+        while isinstance(tree, ParenArith):
+            tree = tree.inner
+        binding = ctx.find(tree.name.text) if isinstance(tree, Variable) else None
+        found.append(Named(Unknown(), "?") if binding is None or is_data(binding.type) else binding.named)
+    return found
 
 
 def _positional(args: Sequence[ArithArg], func: Name, ctx: StepContext) -> list[ArithArg]:

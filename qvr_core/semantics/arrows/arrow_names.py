@@ -28,9 +28,11 @@ def damaged(origin: Origin) -> Damaged:
 
 
 def arrow_of(name: Name, scope: Scope) -> Arrow:
-    """The arrow that a name stands for, as a `Ref`; reports names that mean something else."""
+    """The arrow that a name stands for, as a `Ref` where one is declared; reports names that mean something else."""
     entry = scope.lookup(name.text)
     origin = scope.origin(name.span)
+    if isinstance(entry, ArrowEntry) and entry.own is not None:
+        return entry.own
     if isinstance(entry, ArrowEntry):
         return Ref(
             name=entry.name,

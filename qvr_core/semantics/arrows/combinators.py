@@ -16,7 +16,7 @@ from qvr_core.semantics.types.arrow_text import plain
 from qvr_core.semantics.types.codes import CALL_ARGUMENTS, UNKNOWN_COMBINATOR
 from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Arrow, FromData, Instance, Sort
+from qvr_core.semantics.types.model import Arrow, FromData, Sort
 from qvr_core.semantics.types.spaces import Named
 from qvr_core.syntax.tree import ArrowCall, ArrowExpr, ArrowRef, ComposeExpr, PostfixExpr, String, TensorExpr
 
@@ -58,7 +58,7 @@ def _call(expr: ArrowCall, scope: Scope, given: Named | None) -> Arrow:
         return CALLS[name.text](call)
     entry = scope.lookup(name.text)
     if isinstance(entry, TemplateEntry):
-        return _instance(entry, expr, scope)
+        return instantiate(entry, expr, scope) or damaged(scope.origin(expr.span))
     if isinstance(entry, DamagedEntry):
         return damaged(scope.origin(expr.span))
     if isinstance(entry, ArrowEntry):
@@ -72,23 +72,6 @@ def _call(expr: ArrowCall, scope: Scope, given: Named | None) -> Arrow:
     message = f"there is no combinator `{name.text}`" + (f"; did you mean `{near}`?" if near else "")
     scope.report(UNKNOWN_COMBINATOR, message, name.span, fixes=fixes)
     return damaged(scope.origin(expr.span))
-
-
-def _instance(entry: TemplateEntry, expr: ArrowCall, scope: Scope) -> Arrow:
-    result = instantiate(entry, expr, scope)
-    if result is None:
-        return damaged(scope.origin(expr.span))
-    program, arguments = result
-    return Instance(
-        name=entry.name,
-        domain=program.domain,
-        codomain=program.codomain,
-        sort=program.sort,
-        origin=scope.origin(expr.span),
-        density=program.density,
-        arguments=arguments,
-        program=program,
-    )
 
 
 def _from_data(call: Call) -> Arrow:

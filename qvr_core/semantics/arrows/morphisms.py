@@ -52,12 +52,13 @@ def check_morphism(decl: MorphismDecl, scope: Scope) -> Arrow:
     codomain = check_object_expr(decl.codomain, scope)
     scope.declaring = False
     before = Marks.of(scope)
-    arrow = _of_role(decl, domain, codomain, scope)
+    arrow = of_role(decl, domain, codomain, scope)
     scope.doubtful = resolve_role(decl, before, _would_fit, scope)
     return arrow
 
 
-def _of_role(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -> Arrow:
+def of_role(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -> Arrow:
+    """The arrow of a declaration's role between these spaces."""
     settings = read_options(decl.options, _family_of(decl), scope)
     if settings is None:
         return _damaged(decl, domain, codomain, scope)
@@ -73,7 +74,7 @@ def _would_fit(decl: MorphismDecl, scope: Scope) -> bool:
     """Whether a declaration has no mistake; reports nothing."""
     quiet = Scope(scope.globals, scope.unit, scope.owner, scope.algebra, first_owner=scope.first_owner)
     domain, codomain = check_object_expr(decl.domain, quiet), check_object_expr(decl.codomain, quiet)
-    _of_role(decl, domain, codomain, quiet)
+    of_role(decl, domain, codomain, quiet)
     return not quiet.mistaken
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from qvr_core.semantics.scope.bounds import MOST_ENTRIES, bounded, bounded_product
 from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, ObjectEntry, Scope
 from qvr_core.semantics.types.codes import (
@@ -51,8 +54,20 @@ LARGEST_SIZE = 10**11
 
 
 def check_object_expr(expr: ObjectExpr, scope: Scope) -> Named:
-    """The space that an object expression denotes, with the user's spelling; reports what is wrong with it."""
-    return Named(bounded(_space(expr, scope), expr.span, scope), written(expr))
+    """The space that an object expression denotes, with the user's spelling; reports what is wrong with it.
+
+    A template's parameters are spelt as what a call gives for them.
+    """
+    return Named(bounded(_space(expr, scope), expr.span, scope), written(expr, _given(scope)))
+
+
+def _given(scope: Scope) -> Mapping[str, str]:
+    """How the arguments of a template's call are written."""
+    if not scope.local and not scope.local_sizes:
+        return {}
+    entries = ((name, entry.space.written) for name, entry in scope.local.items() if isinstance(entry, ObjectEntry))
+    sizes = ((name, str(int(size))) for name, size in scope.local_sizes.items() if isinstance(size, int))
+    return dict((*entries, *sizes))
 
 
 def declared_space(expr: ObjectExpr, scope: Scope) -> Space:
@@ -73,29 +88,29 @@ def alias_of(expr: ObjectExpr) -> str | None:
     return expr.name.text if isinstance(expr, ObjectRef) else None
 
 
-def written(expr: ObjectExpr) -> str:
-    """An object expression as the user wrote it, in canonical spacing."""
+def written(expr: ObjectExpr, called: Mapping[str, str] = MappingProxyType({})) -> str:
+    """An object expression as the user wrote it, in canonical spacing; names in `called` stand for another text."""
     match expr:
         case FinSetExpr(size=size):
-            return f"FinSet {_size_word(size)}"
+            return f"FinSet {_size_word(size, called)}"
         case EnumExpr(labels=labels):
             return "{" + ", ".join(label.text for label in labels) + "}"
         case SpaceExpr(kind=kind, sizes=sizes, options=options):
-            return " ".join([kind.text, *map(_size_word, sizes)]) + _options_words(options)
+            return " ".join([kind.text, *(_size_word(size, called) for size in sizes)]) + _options_words(options)
         case SeqExpr(item=item):
-            return f"Seq {written(item)}"
+            return f"Seq {written(item, called)}"
         case ObjectRef(name=name):
-            return name.text
+            return called.get(name.text, name.text)
         case ParenObject(inner=inner):
-            return f"({written(inner)})"
+            return f"({written(inner, called)})"
         case ProductExpr(factors=factors):
-            return " * ".join(map(written, factors))
+            return " * ".join(written(factor, called) for factor in factors)
         case CoproductExpr(parts=parts):
-            return " + ".join(map(written, parts))
+            return " + ".join(written(part, called) for part in parts)
 
 
-def _size_word(size: Size) -> str:
-    return "_" if size.value is None else str(size.value)
+def _size_word(size: Size, called: Mapping[str, str]) -> str:
+    return "_" if size.value is None else called.get(str(size.value), str(size.value))
 
 
 def _options_words(options: Options | None) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, DamagedEntry, ObjectEntry, Scope
 from qvr_core.semantics.types.model import Arrow, Ref
 from qvr_core.semantics.types.program_codes import TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Finite
 from qvr_core.syntax.immutable import immutable
+from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree import (
     Arith,
     ArithArg,
+    ArithCall,
     ArrowArg,
     ArrowExpr,
     ArrowRef,
@@ -120,6 +123,14 @@ def default_of(parameter: Parameter, scope: Scope) -> Value | None:
     return value_of(parameter, _written(parameter.default), quiet)
 
 
+def role_of(default: Arith | None) -> Name | None:
+    """The role that the default of a `Mor` parameter names; None where it is something else."""
+    while isinstance(default, ParenArith):
+        default = default.inner
+    name = default.func if isinstance(default, ArithCall) else default.name if isinstance(default, Variable) else None
+    return name if name is not None and name.text in ROLES else None
+
+
 def check_default(parameter: Parameter, scope: Scope) -> None:
     """Report a default that is not of its parameter's kind."""
     if parameter.default is not None:
@@ -154,7 +165,15 @@ def _named_value(kind: str, name: Name, scope: Scope) -> Value | None:
     return None
 
 
+def written_number(expr: Arith) -> int | float | None:
+    """The number that an expression is, with its sign; None for anything else."""
+    value = _arith_value(expr)
+    return value if isinstance(value, int | float) else None
+
+
 def shown_default(parameter: Parameter) -> str | None:
     """A default as hovers and signatures give it; None where there is none."""
+    if parameter.kind is not None and parameter.kind.text == "Mor" and parameter.default is not None:
+        return to_text(parameter.default)
     value = None if parameter.default is None else _arith_value(parameter.default)
     return value.text if isinstance(value, Name) else None if value is None else f"{value!r}"

@@ -11,24 +11,25 @@ from qvr_core.semantics.arrows.template_arguments import (
     Numbers,
     default_of,
     no_numbers,
+    role_of,
     value_of,
     written_in_arithmetic,
     written_in_arrow,
 )
+from qvr_core.semantics.arrows.template_inference import INFERRED, NOTHING_SOLVED, solve
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import TemplateCall
-from qvr_core.semantics.scope.scope import Argument, ArrowEntry, Scope, TemplateEntry, show
+from qvr_core.semantics.scope.scope import Argument, ArrowEntry, ObjectEntry, Scope, TemplateEntry, show
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related, Severity
 from qvr_core.semantics.types.model import Instance, Program
 from qvr_core.semantics.types.program_codes import TEMPLATE_ARGUMENTS
+from qvr_core.semantics.types.spaces import Linear, Named, Unknown, width
 from qvr_core.semantics.types.subspace import fit
 from qvr_core.syntax.tree import Arith, ArithArg, ArrowCall, Name, Parameter, ProgramHeader, Span
 
 
-def instantiate(
-    entry: TemplateEntry, expr: ArrowCall, scope: Scope
-) -> tuple[Program, tuple[tuple[str, ModelArgument], ...]] | None:
-    """The program of `template(1.0, f=cell)` in an arrow expression; None where the arguments are wrong."""
+def instantiate(entry: TemplateEntry, expr: ArrowCall, scope: Scope) -> Instance | None:
+    """`template(1.0, f=cell)` in an arrow expression; None where the arguments are wrong."""
     header = _header(entry)
     if header is None:
         return None
@@ -46,7 +47,7 @@ def instantiate(
             _unknown_parameter(entry, one, parameters, scope)
             return None
         pairs.append((name, one))
-    return _instance(entry, parameters, pairs, expr.func, scope, no_numbers)
+    return _instance(entry, header, pairs, expr.func, expr.span, scope, no_numbers, lambda: ())
 
 
 def instance_of(
@@ -55,10 +56,11 @@ def instance_of(
     args: Sequence[ArithArg],
     span: Span,
     scope: Scope,
+    spaces: Callable[[Sequence[Arith]], Sequence[Named]],
     numbers: Numbers = no_numbers,
     renames: Callable[[Program], Sequence[str]] | None = None,
 ) -> TemplateCall:
-    """A template called in a step.
+    """A template called in a step; `spaces` are those of arguments that are inputs.
 
     Arguments by position fill the header's parameters in order, those given by keyword aside; what is left when all
     typed ones are given is inputs.  `renames` says which further keywords a program takes: the names of its data.
@@ -72,25 +74,14 @@ def instance_of(
     if renames is None and others:
         _unknown_parameter(entry, written_in_arithmetic(next(iter(others.values()))), parameters, scope)
         return nothing
-    result = _instance(entry, parameters, pairs, name, scope, numbers)
-    if result is None:
+    arrow = _instance(entry, header, pairs, name, span, scope, numbers, lambda: spaces(inputs))
+    if arrow is None:
         return nothing
-    program, arguments = result
-    wanted = () if renames is None else renames(program)
+    wanted = () if renames is None else renames(arrow.program)
     for key, arg in others.items():
         if key not in wanted:
             _unknown_parameter(entry, written_in_arithmetic(arg), parameters, scope, wanted)
             return nothing
-    arrow = Instance(
-        name=entry.name,
-        domain=program.domain,
-        codomain=program.codomain,
-        sort=program.sort,
-        origin=scope.origin(span),
-        density=program.density,
-        arguments=arguments,
-        program=program,
-    )
     return TemplateCall(name, arrow, tuple(inputs), others)
 
 
@@ -133,12 +124,16 @@ def _sorted(
 
 def _instance(
     entry: TemplateEntry,
-    parameters: Mapping[str, Parameter],
+    header: ProgramHeader,
     given: Sequence[tuple[str, Given]],
     name: Name,
+    span: Span,
     scope: Scope,
     numbers: Numbers,
-) -> tuple[Program, tuple[tuple[str, ModelArgument], ...]] | None:
+    inputs: Callable[[], Sequence[Named]],
+) -> Instance | None:
+    """`inputs` are the spaces of the inputs, asked for where parameters are to be solved."""
+    parameters = _typed(header)
     values: dict[str, Argument] = {}
     arguments: list[tuple[str, ModelArgument]] = []
     for key, one in given:
@@ -149,17 +144,68 @@ def _instance(
             values[key] = found.value
         arguments.append((key, found.model))
     have = {key for key, _ in given}
+    wanted: list[str] = []
+    solved = NOTHING_SOLVED
     missing = [key for key, one in parameters.items() if key not in have and one.default is None]
     if missing:
-        words = ", ".join(f"`{key}`" for key in missing)
-        related = (Related(f"`{entry.name}` is declared here", DeclarationSite(entry.name)),)
-        scope.report(TEMPLATE_ARGUMENTS, f"`{entry.name}` needs {words}: `{missing[0]}=…`", name.span, related)
+        wanted = [key for key in missing if _kind(parameters[key]) in INFERRED]
+        solved = solve(header, values, wanted, inputs()) if wanted else solved
+        values.update(solved.values)
+        arguments += ((key, _written(solved.values[key])) for key in wanted if key in solved.values)
+        open_here = solved.open if _symbolic(scope) else frozenset[str]()
+        missing = [key for key in missing if key not in solved.values and key not in open_here]
+    if missing:
+        if not solved.open.issuperset(missing) or not scope.mistaken:
+            _missing(entry, missing, [key for key in missing if key in wanted], name, scope)
         return None
     for key, parameter in parameters.items():
-        found = None if key in have else default_of(parameter, scope)
+        found = None if key in have or _makes_its_own(parameter, scope) else default_of(parameter, scope)
         if found is not None and found.value is not None:
             values[key] = found.value
-    return _checked(entry, values, name, scope), tuple(arguments)
+    program = _checked(entry, values, name, scope)
+    return Instance(
+        name=entry.name,
+        domain=program.domain,
+        codomain=program.codomain,
+        sort=program.sort,
+        origin=scope.origin(span),
+        density=program.density,
+        arguments=tuple(arguments),
+        program=program,
+        inferred=tuple(key for key in wanted if key in solved.values),
+    )
+
+
+def _makes_its_own(parameter: Parameter, scope: Scope) -> bool:
+    """Whether the body makes the arrow that no argument gives."""
+    role = role_of(parameter.default) if _kind(parameter) == "Mor" else None
+    return role is not None and not isinstance(scope.globals.entry(role.text), ArrowEntry)
+
+
+def _kind(parameter: Parameter) -> str:
+    return "" if parameter.kind is None else parameter.kind.text
+
+
+def _written(value: Argument) -> ModelArgument:
+    """A solved parameter as the model has it."""
+    if isinstance(value, ObjectEntry):
+        return value.space.written
+    return value if isinstance(value, int) else str(value)
+
+
+def _symbolic(scope: Scope) -> bool:
+    """Whether the call stands in a template whose objects are symbols."""
+    spaces = (entry.space.space for entry in scope.local.values() if isinstance(entry, ObjectEntry))
+    return any(isinstance(space, Unknown) or isinstance(width(space), Linear) for space in spaces)
+
+
+def _missing(entry: TemplateEntry, missing: Sequence[str], unsaid: Sequence[str], name: Name, scope: Scope) -> None:
+    words = ", ".join(f"`{key}`" for key in missing)
+    message = f"`{entry.name}` needs {words}: `{missing[0]}=…`"
+    if unsaid and len(unsaid) == len(missing):
+        message = f"`{entry.name}` needs {words}, which its arguments do not say: `{missing[0]}=…`"
+    related = (Related(f"`{entry.name}` is declared here", DeclarationSite(entry.name)),)
+    scope.report(TEMPLATE_ARGUMENTS, message, name.span, related)
 
 
 def _surplus(entry: TemplateEntry, one: Given, count: int, scope: Scope) -> None:
@@ -207,8 +253,6 @@ def _checked(entry: TemplateEntry, values: Mapping[str, Argument], name: Name, s
 
 
 def _contradicts(left: object, right: object) -> bool:
-    from qvr_core.semantics.types.spaces import Linear
-
     assert isinstance(left, Linear) and isinstance(right, Linear)
     return not left.terms and not right.terms and left.constant != right.constant
 

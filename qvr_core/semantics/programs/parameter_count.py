@@ -60,7 +60,11 @@ def _count(model: Model, root: Arrow | m.Program, seen: set[str], budget: Budget
                 # Fresh copies: what is shared inside one layer counts once in it, and once more in the next.
                 total += count * _count(model, body, set(), budget)
             case arrow:
-                total += own_count(arrow)
+                # what the call of a template makes stands at each of its uses
+                key = f"#{id(arrow)}"
+                if key not in seen:
+                    seen.add(key)
+                    total += own_count(arrow)
                 pending += parts(arrow)
     return total
 

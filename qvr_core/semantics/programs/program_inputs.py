@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR
 from qvr_core.semantics.arrows.objects import check_object_expr, written
-from qvr_core.semantics.arrows.template_arguments import check_default, shown_default
+from qvr_core.semantics.arrows.own_arrows import own_arrow
+from qvr_core.semantics.arrows.template_arguments import check_default, role_of, shown_default
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, Binding
 from qvr_core.semantics.scope.scope import RIGID, Argument, ArrowEntry, Entry, ObjectEntry, Scope
 from qvr_core.semantics.types.density import EXACT
@@ -167,14 +168,21 @@ def check_template(
     for parameter in header.parameters or ():
         if parameter.kind is None:
             continue
-        if parameter.default is not None:
-            check_default(parameter, scope)
         name, kind = parameter.name.text, parameter.kind.text
+        role = role_of(parameter.default) if kind == "Mor" else None
+        if role is not None and isinstance(scope.lookup(role.text), ArrowEntry):
+            role = None
+        if parameter.default is not None and role is None:
+            check_default(parameter, scope)
         given = None if arguments is None else arguments.get(name)
         mor = None
         if kind == "Mor":
             mor = _mor(parameter, scope)
-            scope.local[name] = _arrow_parameter(name, mor, given)
+            entry = None
+            if role is not None and mor is not None and given is None:
+                numbers = {key: binding.constant for key, binding in bindings.items()}
+                entry = own_arrow(parameter, role, mor, numbers, scope)
+            scope.local[name] = entry or _arrow_parameter(name, mor, given)
         elif kind in ("FinSet", "Object"):
             scope.local[name] = _object_parameter(name, kind, given)
         else:

@@ -5,13 +5,14 @@ A step is checked again only where its own text or something that it reads has c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from weakref import WeakKeyDictionary
 
 from qvr_core.semantics.arithmetic.read_cycles import check_cycles
 from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.arrows.own_arrows import own_arrows
 from qvr_core.semantics.arrows.weight_sites import Use, has_weights, weight_sites
 from qvr_core.semantics.programs.chains.group_shifts import check_group_shifts
 from qvr_core.semantics.programs.chains.unequal_reads import check_unequal_reads
@@ -53,9 +54,12 @@ from qvr_core.syntax.tree import (
     Placed,
     ProgramHeader,
     ReturnStep,
+    Size,
     Span,
     Statement,
+    Variable,
 )
+from qvr_core.syntax.walk import walk as walk_tree
 
 _memories: WeakKeyDictionary[Globals, dict[str, Memory]] = WeakKeyDictionary()
 """Per file and program: the passes of the last check, the program that was checked last at the end."""
@@ -93,6 +97,8 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         for name, entry in block.entries.items()
         if isinstance(entry, ArrowEntry)
     }
+    made = [scope.local.get(one.name) for one in template]
+    reached.update((entry.name, entry.extent) for entry in made if isinstance(entry, ArrowEntry))
     lengths = None
     # a line that cannot be read may be the one that would have read a sequence
     if options.lengths is not None and not any(placed.unit.broken for placed in units_of(statement)):
@@ -132,6 +138,7 @@ def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Ar
         extent=joint_extent(reached.values()),
         stages=sum((block.stages for block in typed.blocks), NO_STAGES),
         returned=tuple(_value(typed, name) for _, name in items),
+        own=own_arrows(made),
     )
     if options.keep is not None and not scope.mistaken:
         program = replace(program, keep=check_keep(options.keep, program, scope))
@@ -286,8 +293,21 @@ def _check_whole(
     if options.lengths is not None:
         names.append(options.lengths.text)
     names.extend(name.text for name in options.keep or ())
+    names += _read_by_header(statement)
     check_unused(typed.blocks, typed.inputs, names, "Score" in typed.effects, scope)
     check_plates(typed.blocks, typed.bindings, names, scope)
+
+
+def _read_by_header(statement: Statement) -> Iterator[str]:
+    """Typed parameters that stand in defaults, and those that are sizes anywhere."""
+    header = statement.header.unit.node
+    assert isinstance(header, ProgramHeader)
+    for one in header.parameters or ():
+        if one.default is not None:
+            yield from (node.name.text for node in walk_tree(one.default) if isinstance(node, Variable))
+    if any(one.kind is not None and one.kind.text == "Nat" for one in header.parameters or ()):
+        nodes = chain.from_iterable(walk_tree(placed.unit.node) for placed in units_of(statement))
+        yield from (node.value for node in nodes if isinstance(node, Size) and isinstance(node.value, str))
 
 
 def _observed_above(typed: Reading) -> list[str]:

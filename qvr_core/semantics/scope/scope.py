@@ -33,6 +33,7 @@ from qvr_core.semantics.types.model import (
     ANY_LENGTH,
     NO_STAGES,
     ONE_STAGE,
+    Arrow,
     Composition,
     DeclaredFamily,
     Deduction,
@@ -91,6 +92,8 @@ class ArrowEntry:
     stages: Stages = ONE_STAGE
     weights: tuple[Weights, ...] = ()
     """The weights with a prior that it applies."""
+    own: Arrow | None = None
+    """The arrow itself, where a template's call makes one and no declaration has it."""
 
 
 @immutable

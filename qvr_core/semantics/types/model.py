@@ -178,11 +178,13 @@ class Instance(ArrowBase):
     """A template program with its typed parameters filled in: `p(alpha=1.0)`.
 
     `program` is the body with the parameters substituted; arrows passed for `Mor` parameters stand in it as `Ref`.
+    `inferred` are the arguments that the others say.
     """
 
     name: str
     arguments: tuple[tuple[str, int | float | str | Arrow], ...]
     program: Program
+    inferred: tuple[str, ...] = ()
 
 
 @immutable_by_name
@@ -860,6 +862,8 @@ class Program:
     """The lets that a fit keeps; None: all that depend on a latent, while they are small."""
     returned: tuple[tuple[ValueType, Interval], ...] = ()
     """The type of each returned value, and where its numbers lie."""
+    own: tuple[Arrow, ...] = ()
+    """The arrows that a call of the template makes: they stand in the steps as these very objects."""
 
 
 # ---------------------------------------------------------------- compositions, deductions, the file
