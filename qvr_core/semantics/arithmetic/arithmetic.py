@@ -27,8 +27,8 @@ from qvr_core.semantics.scope.scope import (
     ObjectEntry,
     respelt,
 )
-from qvr_core.semantics.scope.unsupported import refuse
 from qvr_core.semantics.types.codes import BARE_REPLICATED
+from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import (
     Bound,
     Builtin,
@@ -59,6 +59,7 @@ from qvr_core.syntax.tree import (
     MethodCall,
     Name,
     ParenArith,
+    Span,
     TupleArith,
     Unary,
     Variable,
@@ -100,10 +101,24 @@ def check_arith(expr: Arith, ctx: StepContext) -> Expr:
         case Comprehension():
             return check_comprehension(expr, ctx, check_arith)
         case TupleArith():
-            refuse("tuple", expr.span, ctx.scope)
-            return Data(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), name="")
+            return _tuple(expr, ctx)
         case ParenArith():
             return check_arith(expr.inner, ctx)
+
+
+def _tuple(expr: TupleArith, ctx: StepContext) -> Expr:
+    """Several values where one is wanted."""
+    origin, span = ctx.scope.origin(expr.span), expr.span
+    if ctx.text[: span.start].rstrip().endswith(") ="):
+        message = "a tuple is no value: give each name a `let` of its own"
+        ctx.scope.report(NOT_A_VALUE, message, span)
+    else:
+        ends = (Span(span.start, span.start + 1), Span(span.end - 1, span.end))
+        edits = tuple(Edit(ctx.scope.origin(end), text) for end, text in zip(ends, "[]", strict=True))
+        fix = Fix("Write a list, `[…]`", edits)
+        message = "a tuple is no value: write a list, `[…]`, or give each of its values a `let` of its own"
+        ctx.scope.report(NOT_A_VALUE, message, span, fixes=(fix,))
+    return Data(type=ValueType(Unknown()), origin=origin, name="")
 
 
 # ---------------------------------------------------------------- names

@@ -42,7 +42,7 @@ from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
 from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
 from qvr_core.semantics.scope.environment import Binding, Running, StepContext
-from qvr_core.semantics.scope.unsupported import refuse
+from qvr_core.semantics.scope.unsupported import refuse_matrices, refuse_matrix_entries, refuse_tied_entries
 from qvr_core.semantics.types.chain_starts import draws_of
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.intervals import ANYTHING
@@ -59,7 +59,7 @@ from qvr_core.semantics.types.program_codes import (
     INDEX_MISMATCH,
     STEP_OPTION,
 )
-from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Real, Unknown, is_finite, product
+from qvr_core.semantics.types.spaces import REAL_LINE, Constrained, Finite, Named, Real, Unknown, is_finite, product
 from qvr_core.syntax.tree import (
     Arith,
     LetStep,
@@ -146,10 +146,8 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
     own = {name.text} if not only_as_label(name.text, trees, ctx) else set[str]()
     circle = reads_itself(trees, own, step.binders, next(iter(behind), None), ctx)
-    if behind and (unread := _unread(family, space)) is not None:
-        place = step.draw.name.span if step.space is None else step.space.span
-        circle = refuse(unread, place, ctx.scope)
-        space = None
+    if behind and _unread(name, family, space, step, ctx):
+        circle, space = True, None
     vectors = bool(behind) and family.event == 1 and not circle
     start: Start | None = None
     element = ValueType(REAL_LINE if space is None else space.space)
@@ -215,12 +213,18 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     return TypedSite(site, decided.type, named_type(decided.type, decided.ascription, decided.space), drawn)
 
 
-def _unread(family: Family, space: Named | None) -> str | None:
-    """What a chain of such elements is called where it has no meaning yet."""
-    if family.event > 1 or (space is not None and isinstance(space.space, Real) and len(space.space.shape) > 1):
-        return "chain of matrices"
-    plain = space is None or isinstance(space.space, Real | Finite | Unknown)
-    return None if family.event or plain else "chain of vectors"
+def _unread(name: Name, family: Family, space: Named | None, step: Indexed, ctx: StepContext) -> bool:
+    """Report elements that no later one reads: matrices, and vectors whose entries a condition ties together."""
+    one = None if space is None else space.space
+    if family.event > 1:
+        refuse_matrices(family.name, step.draw.name.span, ctx.scope)
+    elif step.space is not None and isinstance(one, Real) and len(one.shape) > 1:
+        refuse_matrix_entries(name.text, step.space.span, ctx.scope)
+    elif step.space is not None and isinstance(one, Constrained) and not family.event:
+        refuse_tied_entries(one, step.space.span, ctx.scope)
+    else:
+        return False
+    return True
 
 
 def _entries(space: Named) -> int:

@@ -15,7 +15,7 @@ WRONG_KIND = Code("wrong-kind", _ERROR, "The name means something else than what
 DUPLICATE_NAME = Code("duplicate-name", _ERROR, "A name is declared twice.")
 RESERVED_NAME = Code("reserved-name", _ERROR, "The name of a family or a builtin function cannot be declared.")
 CYCLE = Code("cycle", _ERROR, "Declarations refer to each other in a circle.")
-UNSUPPORTED = Code("unsupported", _ERROR, "The language has this construct, but this version cannot check it yet.")
+UNSUPPORTED = Code("unsupported", _ERROR, "A construct that has no meaning.")
 UNUSED = Code("unused", _HINT, "Declared, but never used.", unnecessary=True)
 
 # ---------------------------------------------------------------- objects and sizes
