@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING
 
+from qvr_core.pages import page_of
 from qvr_lsp.positions import range_of_lines, to_range
 from qvr_lsp.rpc import Json, encoded
 from qvr_lsp.uris import uri_of, uri_of_location
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from qvr_core.analysis import LocatedDiagnostic, Snapshot
     from qvr_core.semantics.file.placed_diagnostics import LocatedRelated
     from qvr_lsp.client import Client
-
-# Where the pages of the codes are: beside the sources in a checkout.
-PAGES = Path(__file__).resolve().parents[1] / "docs" / "diagnostics"
 
 UNNECESSARY = 1
 
@@ -88,7 +86,7 @@ def convert_one(client: Client, uri: str, lines: Sequence[str], located: Located
         "source": "qvr",
         "message": located.message,
     }
-    page = page_of(code.name)
+    page = page_uri(code.name)
     if page is not None:
         result["codeDescription"] = {"href": page}
     if code.unnecessary:
@@ -116,12 +114,8 @@ def _place(client: Client, uri: str, lines: Sequence[str], related: LocatedRelat
     }
 
 
-_pages: dict[str, str | None] = {}
-
-
-def page_of(code: str) -> str | None:
+@cache
+def page_uri(code: str) -> str | None:
     """The URI of a code's page, where there is one."""
-    if code not in _pages:
-        page = PAGES / f"{code}.md"
-        _pages[code] = uri_of(page) if page.is_file() else None
-    return _pages[code]
+    page = page_of(code)
+    return None if page is None else uri_of(page)

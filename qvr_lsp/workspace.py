@@ -58,7 +58,7 @@ class Workspace:
 
     def root_of(self, path: Path) -> Path:
         """The folder that the runs and paths of a file or folder belong to: that of its qvr.toml, else its own."""
-        from qvr_core.runs.record.settings import find_settings
+        from qvr_core.runs.record.settings_file import find_settings
 
         folder = path if path.is_dir() else path.parent
         if not folder.is_dir():
@@ -140,7 +140,7 @@ class Workspace:
 
     def settings_text(self, path: Path) -> tuple[Path, str] | None:
         """The qvr.toml that governs a file, as it stands in the editor or on disk."""
-        from qvr_core.runs.record.settings import find_settings
+        from qvr_core.runs.record.settings_file import find_settings
 
         found = find_settings(path.parent)
         if found is None:

@@ -38,3 +38,12 @@ def wait_gone(pid: int) -> bool:
             return True
         time.sleep(NAP)
     return False
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Wait until something holds; an error where it never does."""
+    for _ in range(int(HANG / NAP)):
+        if holds():
+            return
+        time.sleep(NAP)
+    raise AssertionError("what was waited for never came")

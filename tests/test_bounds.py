@@ -88,7 +88,7 @@ model_json(snapshot.model, lambda origin: None)
 for name in drawable(snapshot.model)[-1:]:
     for collapse in (True, False):
         graph = build(snapshot, name, collapse=collapse)
-        assert graph.number_of_nodes() <= 1100, graph.number_of_nodes()
+        assert len(graph) <= 1100, len(graph)
         to_json(graph, lambda origin: None)
 print(len(found), found[0].code.name if found else "")
 """

@@ -29,7 +29,8 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def declared() -> set[str]:
-    requirements = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    requirements = [*project["dependencies"], *project["optional-dependencies"]["run"]]
     names = {re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0] for requirement in requirements}
     return {name.replace("-", "_") for name in names}
 

@@ -23,7 +23,7 @@ LAYERS = (
     ("syntax",),
     ("semantics",),
     ("analysis",),
-    ("workspace", "disk"),
+    ("workspace", "disk", "pages", "extras"),
     ("ide", "diagrams"),
     ("runtime",),
     ("data",),

@@ -18,9 +18,10 @@ from typer.core import TyperGroup
 
 from qvr_core import __version__
 from qvr_core.cli.console import say
+from qvr_core.extras import lacking, remedy
 
 COMMANDS = (
-    *("check", "format", "diagram", "new", "init", "run", "runs", "check-fit", "calibrate", "sample"),
+    *("check", "explain", "format", "diagram", "new", "init", "run", "runs", "check-fit", "calibrate", "sample"),
     *("schema", "lsp"),
 )
 
@@ -77,7 +78,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("qvr_core", "qvr_lsp"):
             raise
-        _end(f"this needs the package `{error.name}`, which {sys.executable} does not have")
+        package = (error.name or "").partition(".")[0]
+        _end(f"this needs {lacking(package)}; what fits and draws need is installed by: {remedy()}")
     except OSError as error:
         _end(f"{error.filename or 'the output'}: {error.strerror or error}")
 

@@ -1,15 +1,18 @@
-"""`qvr check`: what is wrong with programs, for people or as JSON."""
+"""`qvr check`: what is wrong with programs, for people and for other programs, and what mends it."""
 
 from __future__ import annotations
 
-import json
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from qvr_core.cli.console import say
+from qvr_core.cli.console import PlainConsole, say
 from qvr_core.cli.files import (
     analysed_file,
     program_files,
@@ -18,6 +21,7 @@ from qvr_core.cli.files import (
     source_flags,
     stop,
     write_out,
+    write_program,
 )
 
 if TYPE_CHECKING:
@@ -27,11 +31,38 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 
+class OutputFormat(StrEnum):
+    """What `qvr check` prints."""
+
+    TEXT = "text"
+    JSON = "json"
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    SARIF = "sarif"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one look at the files is to tell."""
+
+    files: list[str]
+    hints: bool
+    data: list[str]
+    columns: str | None
+    program: str | None
+    run: str | None
+    output: OutputFormat
+
+
 @app.command()
 def check(
     files: list[str] = typer.Argument(help="Files, folders (every .qvr below them), or - for stdin."),
-    as_json: bool = typer.Option(False, "--json", help="One JSON array: zero-based, UTF-16 units, end exclusive."),
+    output: OutputFormat = typer.Option(OutputFormat.TEXT, "--output-format", help="Who reads it: text is for people."),
+    as_json: bool = typer.Option(False, "--json", help="The same as --output-format json: zero-based, UTF-16 units."),
     hints: bool = typer.Option(False, "--hints", help="Show hints as well."),
+    fix: bool = typer.Option(False, "--fix", help="Apply the fixes that are the one way out, then check."),
+    diff: bool = typer.Option(False, "--diff", help="Write nothing; print what --fix would change."),
+    watch: bool = typer.Option(False, "--watch", help="Check again whenever a file changes."),
     data: list[str] = typer.Option(
         [], "--data", metavar="[NAME=]VALUE", help="Also: do these files fit the program? As for `qvr run`."
     ),
@@ -42,31 +73,110 @@ def check(
     run: str | None = typer.Option(None, "--run", help="Also: does the program fit the checkpoint of this run?"),
 ) -> None:
     """Check programs.  Exit status 1 where there is an error; warnings and hints do not count."""
-    from qvr_core.cli import report
-    from qvr_core.semantics.types.diagnostics import Severity
-
-    found = [
-        report.Finding(path, text, diagnostic)
-        for path in program_files(files)
-        for text in [read_program(path)]
-        for diagnostic in analysed_file(path, text).diagnostics()
-        if hints or diagnostic.severity is not Severity.HINT
-    ]
     if columns is not None and not data:
         stop("--columns says what names are called in the files of --data: add those")
-    if data:
-        found += _data_findings(files[0], program, data, columns)
-    else:
-        found += [finding for path in program_files(files) for finding in _named_findings(path, program)]
-    if as_json:
-        write_out(json.dumps([report.as_json(finding) for finding in found], ensure_ascii=False, indent=1) + "\n")
-    else:
-        report.show(found)
-    errors = any(finding.diagnostic.severity is Severity.ERROR for finding in found)
-    if run is not None and not errors:
-        errors = not _fits(files[0], run)
-    if errors:
+    if as_json and output not in (OutputFormat.TEXT, OutputFormat.JSON):
+        stop(f"--json and --output-format {output} ask for two things")
+    if watch and (fix or diff or "-" in files):
+        stop("--watch looks at files, and changes none: leave out --fix, --diff and -")
+    asked = Asked(files, hints, data, columns, program, run, OutputFormat.JSON if as_json else output)
+    if diff:
+        _differences(files)
+        return
+    if fix:
+        _fix(files)
+    if watch:
+        _watch(asked)
+    elif not _checked(asked):
         raise typer.Exit(1)
+
+
+def _checked(asked: Asked) -> bool:
+    """Look once, print what is found; false where there is an error."""
+    from qvr_core.cli import formats, report
+    from qvr_core.semantics.types.diagnostics import Severity
+
+    files = list(program_files(asked.files))
+    found = [
+        report.Finding(path, text, diagnostic)
+        for path in files
+        for text in [read_program(path)]
+        for diagnostic in analysed_file(path, text).diagnostics()
+        if asked.hints or diagnostic.severity is not Severity.HINT
+    ]
+    if asked.data:
+        found += _data_findings(asked.files[0], asked.program, asked.data, asked.columns)
+    else:
+        found += [finding for path in files for finding in _named_findings(path, asked.program)]
+    if asked.output is OutputFormat.TEXT:
+        report.show(found)
+    else:
+        write_out(formats.FORMATS[asked.output](found))
+    errors = any(finding.diagnostic.severity is Severity.ERROR for finding in found)
+    if asked.run is not None and not errors:
+        errors = not _fits(asked.files[0], asked.run)
+    return not errors
+
+
+def _mended(files: list[str]) -> Iterator[tuple[str, str, str]]:
+    """Each file that fixes change: its path, its text, its text then."""
+    from qvr_core.cli.fixing import fixed
+
+    for path in program_files(files):
+        text = read_program(path, exact=True)
+        new = fixed(text, lambda text, path=path: analysed_file(path, text))
+        if new != text:
+            yield path, text, new
+
+
+def _differences(files: list[str]) -> None:
+    from qvr_core.cli.fixing import difference
+
+    changed = [difference(path, old, new) for path, old, new in _mended(files)]
+    write_out("".join(changed))
+    if changed:
+        raise typer.Exit(1)
+
+
+def _fix(files: list[str]) -> None:
+    if "-" in files:
+        stop("stdin cannot be written back: --diff prints what would change")
+    for path, _, new in _mended(files):
+        write_program(path, new)
+        say(f"{path} fixed", err=True)
+
+
+def _watch(asked: Asked) -> None:
+    from qvr_core.cli.watching import watch
+
+    def look() -> None:
+        if sys.stdout.isatty() and asked.output is OutputFormat.TEXT:
+            PlainConsole().clear()
+        with suppress(typer.Exit):
+            _checked(asked)
+
+    watch(look, lambda: _watched(asked))
+
+
+def _watched(asked: Asked) -> Iterator[Path]:
+    """The programs, what they import, the settings beside them and the tables that those name."""
+    from qvr_core.disk import path_at
+    from qvr_core.runs.record.data_checks import files_of, programs_with_data
+    from qvr_core.runs.record.settings import UsageProblem
+    from qvr_core.runs.record.settings_file import find_settings
+
+    for path in program_files(asked.files):
+        yield Path(path)
+        with suppress(typer.Exit, UsageProblem):
+            snapshot = analysed_file(path)
+            yield from filter(None, map(path_at, snapshot.table.modules))
+            toml = find_settings(Path(path).parent)
+            if toml is not None:
+                yield toml
+                for _, config in programs_with_data(snapshot, read_settings(toml)):
+                    yield from files_of(config, toml.parent)
+    for given in asked.data:
+        yield Path(given.partition("=")[2] or given).with_name(given.rpartition(":")[2])
 
 
 def _data_findings(file: str, program: str | None, data: list[str], columns: str | None) -> list[Finding]:
@@ -75,7 +185,8 @@ def _data_findings(file: str, program: str | None, data: list[str], columns: str
     from qvr_core.data.frames import of_columns
     from qvr_core.data.tables import read_columns
     from qvr_core.runs.record.data_checks import check_data
-    from qvr_core.runs.record.settings import UsageProblem, find_settings, main_program, resolve
+    from qvr_core.runs.record.settings import UsageProblem, main_program, resolve
+    from qvr_core.runs.record.settings_file import find_settings
 
     text = read_program(file)
     snapshot = analysed_file(file, text)
@@ -103,13 +214,14 @@ def _data_findings(file: str, program: str | None, data: list[str], columns: str
 def _named_findings(file: str, program: str | None) -> Iterator[Finding]:
     """What does not fit between a file's programs and the tables that its qvr.toml names; none that are not there."""
     from qvr_core.cli.report import Finding
-    from qvr_core.runs.record.data_checks import check_data, files_of, programs_with_data
-    from qvr_core.runs.record.settings import find_settings
+    from qvr_core.runs.record.settings_file import find_settings
     from qvr_core.semantics.types.diagnostics import Severity
 
     toml = find_settings(Path(file).parent) if file != "-" else None
     if toml is None:
         return
+    from qvr_core.runs.record.data_checks import check_data, files_of, programs_with_data
+
     text = read_program(file)
     snapshot = analysed_file(file, text)
     if any(one.severity is Severity.ERROR for one in snapshot.diagnostics()):

@@ -63,6 +63,14 @@ def read_program(path: str, *, exact: bool = False) -> str:
     return raw.decode("utf-8", "replace")
 
 
+def write_program(path: str, text: str) -> None:
+    """Write a program's text back."""
+    try:
+        Path(path).write_bytes(text.encode("utf-8", "surrogatepass"))
+    except OSError as error:
+        stop(f"{path} cannot be written: {error.strerror}", 1)
+
+
 def analysed_file(path: str, text: str | None = None) -> Snapshot:
     """The analysis of a file, with what it imports."""
     from qvr_core.analysis import analyse
@@ -75,7 +83,7 @@ def analysed_file(path: str, text: str | None = None) -> Snapshot:
 
 def store() -> RunStore:
     """Where this command keeps runs and looks for them: beside the nearest qvr.toml, else in the working directory."""
-    from qvr_core.runs.record.settings import find_settings
+    from qvr_core.runs.record.settings_file import find_settings
     from qvr_core.runs.record.store import RunStore
 
     settings = find_settings(Path.cwd())

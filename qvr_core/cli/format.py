@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from pathlib import Path
-
 import typer
 
 from qvr_core.cli.console import say
-from qvr_core.cli.files import program_files, read_program, stop, write_out
+from qvr_core.cli.files import program_files, read_program, write_out, write_program
+from qvr_core.cli.fixing import difference
 
 app = typer.Typer(add_completion=False)
 
@@ -33,15 +31,11 @@ def format(
             continue
         changed += 1
         if diff:
-            old, new = text.splitlines(keepends=True), formatted.splitlines(keepends=True)
-            write_out("".join(difflib.unified_diff(old, new, path, path)))
+            write_out(difference(path, text, formatted))
         elif check:
             say(f"{path} would be formatted")
         else:
-            try:
-                Path(path).write_bytes(formatted.encode("utf-8", "surrogatepass"))
-            except OSError as error:
-                stop(f"{path} cannot be written: {error.strerror}", 1)
+            write_program(path, formatted)
             say(f"{path} formatted")
     if (check or diff) and changed:
         raise typer.Exit(1)

@@ -1,18 +1,18 @@
-"""Diagnostics as JSON, and as a compiler shows them: the line, its marked part, where it stems from, what fixes it."""
+"""Diagnostics as a compiler shows them: the line, its marked part, where it stems from, what fixes it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from qvr_core.analysis import LocatedDiagnostic
 from qvr_core.cli.console import PlainConsole
-from qvr_core.runs.record.ranges import utf16
+from qvr_core.disk import path_at
+from qvr_core.semantics.file.placed_diagnostics import LocatedRelated
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.syntax.source import Range, split_lines
 
@@ -38,25 +38,17 @@ class Finding:
         return split_lines(self.text)[0]
 
 
-def as_json(finding: Finding) -> dict[str, Any]:
-    """One diagnostic as `qvr check --json` gives it."""
-    found = finding.diagnostic
-    return {
-        "file": finding.path,
-        "code": found.code.name,
-        "severity": found.severity.name.lower(),
-        "message": found.message,
-        "range": utf16(found.range, finding.lines),
-        "related": [
-            {
-                "message": related.message,
-                "file": finding.path,
-                "range": utf16(related.range, finding.lines),
-            }
-            for related in found.related
-        ],
-        "fixes": [fix.title for fix in found.fixes],
-    }
+def file_of(finding: Finding, related: LocatedRelated) -> str:
+    """The file that a related place stands in."""
+    path = path_at(related.location) if related.location else None
+    return finding.path if not related.location else str(path or related.location)
+
+
+def lines_of(finding: Finding, related: LocatedRelated) -> Mapping[int, str]:
+    """The lines of a related place, by their numbers."""
+    if related.location:
+        return {related.range.end.line: related.lines[1], related.range.start.line: related.lines[0]}
+    return dict(enumerate(finding.lines))
 
 
 def show(findings: Sequence[Finding]) -> None:
@@ -87,19 +79,22 @@ def rendered(finding: Finding) -> Iterator[Text]:
         (f"{found.severity.name.lower()}[{found.code.name}]", style), (": ", "bold"), (found.message, "bold")
     )
     width = len(str(max([found.range.end.line, *(r.range.end.line for r in found.related)]) + 1))
-    yield from _excerpt(finding, found.range, style, width, "-->", "")
+    yield from _excerpt(finding.path, dict(enumerate(finding.lines)), found.range, style, width, "-->", "")
     for related in found.related:
-        yield from _excerpt(finding, related.range, GUTTER, width, ":::", related.message)
+        place, lines = file_of(finding, related), lines_of(finding, related)
+        yield from _excerpt(place, lines, related.range, GUTTER, width, ":::", related.message)
     for number, fix in enumerate(found.fixes):
         label = " = fix: " if number == 0 else "        "
         yield Text.assemble((" " * width + label, "bold green"), fix.title)
 
 
-def _excerpt(finding: Finding, range: Range, style: str, width: int, arrow: str, label: str) -> Iterator[Text]:
+def _excerpt(
+    path: str, lines: Mapping[int, str], range: Range, style: str, width: int, arrow: str, label: str
+) -> Iterator[Text]:
     """`--> file:line:column`, the source line, and the marked part under it."""
     line, column = range.start
-    yield Text.assemble((f"{' ' * width}{arrow} ", GUTTER), f"{finding.path}:{line + 1}:{column + 1}")
-    source = finding.lines[line] if line < len(finding.lines) else ""
+    yield Text.assemble((f"{' ' * width}{arrow} ", GUTTER), f"{path}:{line + 1}:{column + 1}")
+    source = lines.get(line, "")
     end = range.end.column if range.end.line == line else len(source)
     before, marked = _plain(source[:column]), _plain(source[column : max(end, column + 1)])
     yield Text.assemble((f"{line + 1:>{width}} | ", GUTTER), _plain(source))

@@ -24,7 +24,8 @@ from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.files import DamagedFile
 from qvr_core.runs.record.program import imports_of, of_snapshot
 from qvr_core.runs.record.protocol import Crashed, Event, Failed, Job
-from qvr_core.runs.record.settings import UsageProblem, find_settings, main_program, resolve
+from qvr_core.runs.record.settings import UsageProblem, main_program, resolve
+from qvr_core.runs.record.settings_file import find_settings
 from qvr_core.runs.record.store import NoSuchRun, NotResumable, RunDirectory, RunStore
 from qvr_core.semantics.types.model import Model
 

@@ -1,22 +1,21 @@
 """Diagrams: typed model -> graph -> Mermaid | DOT | SVG | PNG | JSON.
 
-    graph = build(snapshot, "backbone")
-    to_mermaid(graph), to_dot(graph)          # text, no other program
-    to_svg(graph), to_png(graph)              # through `dot`; NoDot says what to do where it is missing
-    to_json(graph, locate)                    # for editors
-
-networkx is imported when the first diagram is built.
+graph = build(snapshot, "backbone")
+to_mermaid(graph), to_dot(graph)          # text, no other program
+to_svg(graph), to_png(graph)              # through `dot`; NoDot says what to do where it is missing
+to_json(graph, locate)                    # for editors
 """
 
 from qvr_core.diagrams.build import NoDiagram, build, drawable, main_name
 from qvr_core.diagrams.dot import to_dot
 from qvr_core.diagrams.exchange import to_json
-from qvr_core.diagrams.graph import Box, Node, Sheet, Wire, nodes, sheet, wires
+from qvr_core.diagrams.graph import Box, Diagram, Node, Sheet, Wire, nodes, sheet, wires
 from qvr_core.diagrams.image import NoDot, to_png, to_svg
 from qvr_core.diagrams.mermaid import to_mermaid
 
 __all__ = [
     "Box",
+    "Diagram",
     "NoDiagram",
     "NoDot",
     "Node",

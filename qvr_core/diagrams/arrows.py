@@ -319,7 +319,7 @@ def cell_node(drawing: Drawing, arrow: m.Scan, bundle: Bundle, place: Origin | N
     held = drawing.model.arrows[cell.name]
     ends = leaf(drawing, replace(held, domain=arrow.item), cell.origin, bundle, place)
     node = drawing.node(ends[0].node)
-    drawing.graph.nodes[node.id]["node"] = replace(node, detail=arrow_detail(held))
+    drawing.graph.nodes[node.id] = replace(node, detail=arrow_detail(held))
     return ends
 
 

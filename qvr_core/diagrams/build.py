@@ -12,7 +12,7 @@ from qvr_core.diagrams.budget import MOST_BESIDE, Budget
 from qvr_core.diagrams.collapse import collapsed
 from qvr_core.diagrams.drawing import Bundle, Drawing, End, spread
 from qvr_core.diagrams.fold import folded
-from qvr_core.diagrams.graph import Node, Sheet, mark_shared, put
+from qvr_core.diagrams.graph import Diagram, Node, Sheet, mark_shared, put
 from qvr_core.diagrams.labels import arrow_type, caption
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
@@ -21,7 +21,6 @@ from qvr_core.syntax.placing import units_of
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
-    from qvr_core.diagrams.graph import Diagram
 
 LIMIT = 150
 """Above this many nodes, frames are collapsed."""
@@ -45,11 +44,9 @@ def build(
     it, those do that would make it more than `budget.MOST_NODES`.  With `fold`, long chains stand as their two ends.
     Raises `NoDiagram` with a message for the user.
     """
-    import networkx as nx
-
     model = source if isinstance(source, m.Model) else source.model
     name = main_name(model) if name is None else name
-    graph: Diagram = nx.MultiDiGraph()
+    graph = Diagram()
     drawing = Drawing(model, graph, Budget(model), opened, programs.run)
     drawing.written = {} if isinstance(source, m.Model) else steps_written(source)
     if name in model.programs:
@@ -58,7 +55,7 @@ def build(
         sheet = draw_arrow(drawing, name, arrow_named(model, name))
     drawing.mark_places()
     mark_shared(graph)
-    graph.graph["sheet"] = replace(sheet, boxes=tuple(drawing.boxes.values()), collapsed=tuple(drawing.shut))
+    graph.sheet = replace(sheet, boxes=tuple(drawing.boxes.values()), collapsed=tuple(drawing.shut))
     small = collapsed(graph, LIMIT, opened) if collapse else graph
     return folded(small, opened) if fold else small
 

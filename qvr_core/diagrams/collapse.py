@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from qvr_core.diagrams.graph import Box, Node, connect, nodes, put, sheet, wires
-
-if TYPE_CHECKING:
-    from qvr_core.diagrams.graph import Diagram
+from qvr_core.diagrams.graph import Box, Diagram, Node, connect, nodes, put, sheet, wires
 
 
 def collapsed(graph: Diagram, limit: int, opened: Collection[str]) -> Diagram:
@@ -20,7 +16,7 @@ def collapsed(graph: Diagram, limit: int, opened: Collection[str]) -> Diagram:
     boxes = {box.id: box for box in sheet(graph).boxes}
     kept = {above for name in opened for above in ancestors(name, boxes)}
     chosen: set[str] = set()
-    count = graph.number_of_nodes()
+    count = len(graph)
     members = inside(graph, boxes)
     while count > limit:
         candidates = [name for name in boxes if name not in kept and not chosen.intersection(ancestors(name, boxes))]
@@ -28,7 +24,7 @@ def collapsed(graph: Diagram, limit: int, opened: Collection[str]) -> Diagram:
         if best is None or len(members[best]) < 2:
             break
         chosen = {name for name in chosen if best not in ancestors(name, boxes)} | {best}
-        count = graph.number_of_nodes() - sum(len(members[name]) - 1 for name in chosen)
+        count = len(graph) - sum(len(members[name]) - 1 for name in chosen)
     return merged(graph, chosen, boxes) if chosen else graph
 
 
@@ -50,9 +46,7 @@ def inside(graph: Diagram, boxes: dict[str, Box]) -> dict[str, list[str]]:
 
 
 def merged(graph: Diagram, chosen: set[str], boxes: dict[str, Box]) -> Diagram:
-    import networkx as nx
-
-    small: Diagram = nx.MultiDiGraph()
+    small = Diagram()
     stands_for: dict[str, str] = {}
     count = {name: len(found) for name, found in inside(graph, boxes).items()}
     for node in nodes(graph):
@@ -77,10 +71,9 @@ def merged(graph: Diagram, chosen: set[str], boxes: dict[str, Box]) -> Diagram:
         ends = stands_for[source], stands_for[target]
         if ends[0] == ends[1] and ends[0] in chosen:
             continue
-        known = small.get_edge_data(*ends) or {}
-        if not any(old["wire"] == wire for old in known.values()):
+        if wire not in small.between(*ends):
             connect(small, *ends, wire)
     left = tuple(box for box in sheet(graph).boxes if not chosen.intersection(ancestors(box.id, boxes)))
     shut = (*sorted(chosen), *(name for name in sheet(graph).collapsed if name in small))
-    small.graph["sheet"] = replace(sheet(graph), boxes=left, collapsed=shut)
+    small.sheet = replace(sheet(graph), boxes=left, collapsed=shut)
     return small

@@ -6,13 +6,10 @@ pointer by the one and paints it in its own colours by the other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from qvr_core.diagrams.graph import Node, Wire, drawn_box, nodes, sheet, wires
+from qvr_core.diagrams.graph import Diagram, Node, Wire, drawn_box, nodes, sheet, wires
 from qvr_core.diagrams.mermaid import classes, holds
-
-if TYPE_CHECKING:
-    from qvr_core.diagrams.graph import Diagram
 
 FONT = "Helvetica,Arial,sans-serif"
 SHAPES = {

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from qvr_core.diagrams.budget import MOST_NODES, Budget
-from qvr_core.diagrams.graph import Box, Node, Wire, connect, drawn_box, put
+from qvr_core.diagrams.graph import Box, Diagram, Node, Wire, connect, drawn_box, put
 from qvr_core.diagrams.labels import caption, columns
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import size_text, space_text
 from qvr_core.semantics.types.spaces import Named, Product, Seq, factors_of, item_of, product
 from qvr_core.semantics.types.subspace import fit
-
-if TYPE_CHECKING:
-    from qvr_core.diagrams.graph import Diagram
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,7 @@ class Drawing:
     """The trees of the steps with indices by their units, where the text is at hand."""
 
     def node(self, wanted: str) -> Node:
-        return self.graph.nodes[wanted]["node"]
+        return self.graph.nodes[wanted]
 
     def fresh(self, wanted: str) -> str:
         name, copy = wanted, 1
@@ -94,12 +90,8 @@ class Drawing:
             wire = Wire(
                 label=label, space=end.space.written, width=columns(end.space.space), origin=place, mismatch=mismatch
             )
-            if not any(old == wire for old in self.between(end.node, target)):
+            if wire not in self.graph.between(end.node, target):
                 connect(self.graph, end.node, target, wire)
-
-    def between(self, source: str, target: str) -> Iterator[Wire]:
-        for edge in (self.graph.get_edge_data(source, target) or {}).values():
-            yield edge["wire"]
 
     def framed(self, box: Box, arrow: m.Arrow | m.Program, bundle: Bundle, draw: Callable[[], Bundle]) -> Bundle:
         """What `draw` draws of `arrow`, in a frame; where that would be too much, a node that says how much it is."""

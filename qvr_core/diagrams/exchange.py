@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qvr_core.diagrams.dot import to_dot
-from qvr_core.diagrams.graph import Box, Node, nodes, sheet, wires
+from qvr_core.diagrams.graph import Box, Diagram, Node, nodes, sheet, wires
 from qvr_core.diagrams.mermaid import to_mermaid
 from qvr_core.semantics.types.diagnostics import Origin
-
-if TYPE_CHECKING:
-    from qvr_core.diagrams.graph import Diagram
 
 Locate = Callable[[Origin], Any]
 """Turns a place into what the receiver understands (an LSP range), or None where it is gone."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from qvr_core.diagrams.graph import Node, connect, nodes, put, sheet, wires
-
-if TYPE_CHECKING:
-    from qvr_core.diagrams.graph import Diagram
+from qvr_core.diagrams.graph import Diagram, Node, connect, nodes, put, sheet, wires
 
 FEW = 30
 """A diagram of at most so many nodes is drawn as it is."""
@@ -24,7 +21,7 @@ def folded(graph: Diagram, opened: Collection[str]) -> Diagram:
     A chain is nodes of one frame, each with one wire to the next that fits and no other, one arrow behind the other.
     The graph itself is not changed.
     """
-    if graph.number_of_nodes() <= FEW:
+    if len(graph) <= FEW:
         return graph
     stands_for: dict[str, str] = {}
     middles: dict[str, list[str]] = {}
@@ -40,9 +37,11 @@ def folded(graph: Diagram, opened: Collection[str]) -> Diagram:
 def _chains(graph: Diagram) -> Iterator[list[str]]:
     """Maximal ones, in the order of their first nodes."""
     following: dict[str, str] = {}
+    leaving = Counter(source for source, _, _ in wires(graph))
+    arriving = Counter(target for _, target, _ in wires(graph))
     kinds = {node.id: (node.box, node.kind) for node in nodes(graph)}
     for source, target, wire in wires(graph):
-        alone = graph.out_degree(source) == 1 and graph.in_degree(target) == 1
+        alone = leaving[source] == arriving[target] == 1
         fits = wire.mismatch is None and wire.kind == "value"
         if alone and fits and kinds[source] == kinds[target]:
             following[source] = target
@@ -55,9 +54,7 @@ def _chains(graph: Diagram) -> Iterator[list[str]]:
 
 
 def _merged(graph: Diagram, stands_for: dict[str, str], middles: dict[str, list[str]]) -> Diagram:
-    import networkx as nx
-
-    small: Diagram = nx.MultiDiGraph()
+    small = Diagram()
     known = {node.id: node for node in nodes(graph)}
     for node in known.values():
         name = stands_for.get(node.id)
@@ -70,7 +67,7 @@ def _merged(graph: Diagram, stands_for: dict[str, str], middles: dict[str, list[
         if ends[0] != ends[1]:
             connect(small, *ends, wire)
     page = sheet(graph)
-    small.graph["sheet"] = replace(page, collapsed=(*page.collapsed, *middles))
+    small.sheet = replace(page, collapsed=(*page.collapsed, *middles))
     return small
 
 

@@ -1,21 +1,11 @@
-"""What a diagram is made of: nodes, wires and boxes on a networkx multigraph.
-
-Every node of the graph carries its `Node` under the key `node`, every edge its `Wire` under `wire`; the graph itself
-carries a `Sheet` under `sheet`.  A wire runs from where a value is made to where it is used.
-"""
+"""What a diagram is made of: nodes, the wires between them, and the boxes around them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, field, replace
 
 from qvr_core.semantics.types.diagnostics import Origin
-
-if TYPE_CHECKING:
-    import networkx as nx
-
-    Diagram = nx.MultiDiGraph[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,30 +77,51 @@ class Sheet:
     collapsed: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
+class Diagram:
+    """A directed graph in which several wires may run between two nodes: from where a value is made to where it is
+    used.  Nodes are kept in the order of their making, and wires by the node that they leave."""
+
+    nodes: dict[str, Node] = field(default_factory=dict[str, Node])
+    leaving: dict[str, dict[str, list[Wire]]] = field(default_factory=dict[str, dict[str, list[Wire]]])
+    sheet: Sheet = Sheet("", "", "")
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __contains__(self, node: str) -> bool:
+        return node in self.nodes
+
+    def between(self, source: str, target: str) -> list[Wire]:
+        """The wires from `source` to `target`."""
+        return self.leaving.get(source, {}).get(target, [])
+
+
 def sheet(graph: Diagram) -> Sheet:
-    return cast(Sheet, graph.graph["sheet"])
+    return graph.sheet
 
 
 def nodes(graph: Diagram) -> Iterator[Node]:
     """Every node, in the order of its making."""
-    for _, attributes in graph.nodes(data=True):
-        yield cast(Node, attributes["node"])
+    yield from graph.nodes.values()
 
 
 def wires(graph: Diagram) -> Iterator[tuple[str, str, Wire]]:
     """Every wire as (source, target, wire)."""
-    for source, target, attributes in graph.edges(data=True):
-        yield source, target, cast(Wire, attributes["wire"])
+    for source in graph.nodes:
+        for target, found in graph.leaving.get(source, {}).items():
+            for wire in found:
+                yield source, target, wire
 
 
 def put(graph: Diagram, node: Node) -> Node:
     """Add a node, or replace the one of the same id."""
-    graph.add_node(node.id, node=node)
+    graph.nodes[node.id] = node
     return node
 
 
 def connect(graph: Diagram, source: str, target: str, wire: Wire) -> None:
-    graph.add_edge(source, target, wire=wire)
+    graph.leaving.setdefault(source, {}).setdefault(target, []).append(wire)
 
 
 def drawn_box(box: str | None, boxes: dict[str, Box]) -> str | None:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from qvr_core.diagrams.graph import Box, Node, Wire, drawn_box, nodes, sheet, wires
-
-if TYPE_CHECKING:
-    from qvr_core.diagrams.graph import Diagram
+from qvr_core.diagrams.graph import Box, Diagram, Node, Wire, drawn_box, nodes, sheet, wires
 
 RESERVED = frozenset(
     {"end", "graph", "flowchart", "subgraph", "style", "class", "classDef", "click", "default", "linkStyle"}

@@ -116,7 +116,7 @@ def sample(scope: Scope, site: m.Site, role: str = "latent") -> None:
             continue
         drawing.mention(node.id, site.origin)
         if node.site is None:
-            drawing.graph.nodes[node.id]["node"] = replace(drawing.node(node.id), site=site.name)
+            drawing.graph.nodes[node.id] = replace(drawing.node(node.id), site=site.name)
     bind(scope, site, ends)
 
 

@@ -37,7 +37,10 @@ def test_json_of_an_error() -> None:
     assert line[found["range"]["start"]["character"] : found["range"]["end"]["character"]] == ">>"
     assert "96" in found["message"] and "128" in found["message"]
     assert all(set(item) == {"message", "file", "range"} for item in found["related"])
-    assert found["related"] and all(isinstance(title, str) for title in found["fixes"])
+    assert found["related"]
+    for fix in found["fixes"]:
+        assert set(fix) == {"title", "preferred", "edits"}
+        assert all(set(edit) == {"range", "text"} for edit in fix["edits"])
 
 
 def test_columns_are_utf16_units(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def without_torch(tmp_path: Path) -> dict[str, str]:
 def test_a_worker_without_torch(folder: Path, without_torch: dict[str, str]) -> None:
     said = qvr(*FIT, cwd=folder, **without_torch).stderr.decode()
     assert f"runs need the package `torch`, which {sys.executable} does not have" in said
-    assert "-m pip install torch" in said and "Traceback" not in said
+    assert "-m pip install 'qvr-lsp[run]'" in said and "Traceback" not in said
     # What needs it in this process says the same.
     assert qvr(*FIT, cwd=folder).returncode == 0
     assert "needs the package `torch`" in one_sentence(qvr("sample", "last", cwd=folder, **without_torch))

@@ -44,7 +44,7 @@ def test_indices_are_nested_frames_and_labels_are_as_written() -> None:
 
 def test_steps_that_read_one_another_are_wired_and_a_chain_to_itself() -> None:
     graph = build(Analyzer(TEXT).snapshot(), "p")
-    found = {(graph.nodes[a]["node"].label, graph.nodes[b]["node"].label): wire for a, b, wire in wires(graph)}
+    found = {(graph.nodes[a].label, graph.nodes[b].label): wire for a, b, wire in wires(graph)}
     assert {("person", "eta"), ("u", "eta"), ("eta", "y"), ("z", "v"), ("v", "z")} <= set(found)
     assert (found["v", "v"].kind, found["v", "v"].label) == ("state", "1 back")
     assert (found["h", "h"].kind, found["h", "h"].label) == ("state", "2 back")
@@ -96,7 +96,7 @@ def test_what_is_summed_out_stands_in_its_plates_and_is_wired_to_what_reads_it()
     assert frames("z") == ["Hour · t", "Elk · e", "Σ over z"]
     assert frames("step") == ["Fix · i", "Σ over z"]
     assert frames("k") == frames("y") == ["Hour · t", "Σ over k"]
-    made = {(graph.nodes[a]["node"].label, graph.nodes[b]["node"].label): wire for a, b, wire in wires(graph)}
+    made = {(graph.nodes[a].label, graph.nodes[b].label): wire for a, b, wire in wires(graph)}
     assert {("z", "step"), ("elk", "step"), ("hour", "step"), ("k", "y")} <= set(made)
     assert made["elk", "step"].kind == "index"
     assert made["z", "z"].label == "1 back"

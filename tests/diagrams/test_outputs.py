@@ -80,7 +80,6 @@ def test_json_has_ranges_for_every_node_and_is_plain() -> None:
 def test_drawing_loads_neither_torch_nor_numpy() -> None:
     code = (
         "import sys; from tests.diagrams import models; from qvr_core.diagrams import build, to_dot, to_mermaid\n"
-        "assert 'networkx' not in sys.modules\n"
         "graph = build(models.long_chain(200), 'deep'); to_dot(graph), to_mermaid(graph)\n"
         "sys.exit(' '.join({'torch', 'numpy'} & set(sys.modules)) or 0)"
     )

@@ -63,8 +63,7 @@ export class PrivateEnvironment {
     try {
       tell("making an environment");
       await this.step("No environment could be made", base, ["-m", "venv", this.folder], tell, signal);
-      await this.step("What the server needs could not be installed", this.python, [...PIP, ...this.needs()], tell, signal);
-      await this.step("The language server could not be installed", this.python, [...PIP, "--no-deps", wheel], tell, signal);
+      await this.step("The language server could not be installed", this.python, [...PIP, wheel], tell, signal);
       writeFileSync(path.join(this.folder, STAMP), this.stamp());
     } catch (error) {
       rmSync(this.folder, { recursive: true, force: true });
@@ -74,7 +73,7 @@ export class PrivateEnvironment {
 
   /** Add what runs need: PyTorch and the rest. */
   async installRuns(tell: (line: string) => void, signal: AbortSignal): Promise<void> {
-    await this.step("What runs need could not be installed", this.python, [...PIP, this.wheel()], tell, signal);
+    await this.step("What runs need could not be installed", this.python, [...PIP, `${this.wheel()}[run]`], tell, signal);
   }
 
   private async step(what: string, command: string, args: string[], tell: (line: string) => void, signal: AbortSignal): Promise<void> {
@@ -101,10 +100,6 @@ export class PrivateEnvironment {
       throw new InstallProblem("This build of the extension brings no language server; `make vsix` makes one that does.");
     }
     return path.join(this.bundle, wheel);
-  }
-
-  private needs(): string[] {
-    return (JSON.parse(readFileSync(path.join(this.bundle, "needs.json"), "utf8")) as { server: string[] }).server;
   }
 
   private stamp(): string {

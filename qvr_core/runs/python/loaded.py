@@ -17,7 +17,7 @@ from qvr_core.runs.fit.nuts import asked_of
 from qvr_core.runs.prepare.prepare import prepare
 from qvr_core.runs.record.files import DamagedFile
 from qvr_core.runs.record.program import analysed
-from qvr_core.runs.record.settings import find_settings
+from qvr_core.runs.record.settings_file import find_settings
 from qvr_core.runs.record.store import RunDirectory, RunStore
 from qvr_core.runs.record.summary import Element, read_summary
 from qvr_core.runs.worker import prediction

@@ -9,19 +9,17 @@ import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from qvr_core.runs.record.config import DataSettings, RunConfig, Settings
+from qvr_core.runs.record.settings_file import FILE_NAME
 from qvr_core.runs.record.toml_ranges import Located, locate
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.types.model import Model
 from qvr_core.syntax.tree import Span
-
-FILE_NAME = "qvr.toml"
 
 
 class Point(NamedTuple):
@@ -77,15 +75,6 @@ def main_program(model: Model) -> str | None:
     programs = [name for name in exported if name in model.programs]
     found = (*programs[:1], *whole[-1:], *declared[-1:], *exported[:1], *lets[-1:])
     return next(iter(found), None)
-
-
-def find_settings(start: Path) -> Path | None:
-    """The nearest qvr.toml in `start` or a folder above it."""
-    folder = start.resolve()
-    for candidate in (folder, *folder.parents):
-        if (candidate / FILE_NAME).is_file():
-            return candidate / FILE_NAME
-    return None
 
 
 def check_settings(text: str) -> tuple[Settings, list[SettingsProblem]]:

@@ -91,11 +91,11 @@ def _asked() -> bool:
 
 def _refuse(missing: ModuleNotFoundError, send: Callable[[Event], None]) -> NoReturn:
     """Say which package this interpreter lacks."""
+    from qvr_core.extras import lacking, remedy
     from qvr_core.runs.record.protocol import Failed
 
     package = (missing.name or "").partition(".")[0]
-    message = f"runs need the package `{package}`, which {sys.executable} does not have"
-    send(Failed(code="missing-package", message=message, fixes=(f"{sys.executable} -m pip install {package}",)))
+    send(Failed(code="missing-package", message=f"runs need {lacking(package)}", fixes=(remedy(),)))
     os._exit(1)
 
 

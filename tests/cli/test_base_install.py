@@ -1,0 +1,165 @@
+"""Without the extra `run`, so without torch and numpy: every subcommand works or says in a sentence what it needs, and
+the server answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tomllib
+import venv
+from collections import deque
+from collections.abc import Iterable, Iterator
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+from qvr_core.cli import COMMANDS
+from tests.patience import HANG
+
+ROOT = Path(__file__).resolve().parents[2]
+EIGHT = str(ROOT / "examples" / "eight_schools.qvr")
+
+
+def needed(requirements: Iterable[str]) -> dict[str, Distribution]:
+    """The distributions of some requirements, and all that they need without extras."""
+    known: dict[str, Distribution] = {}
+    pending = deque(requirements)
+    while pending:
+        requirement = Requirement(pending.popleft())
+        wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if wanted and requirement.name not in known:
+            known[requirement.name] = distribution(requirement.name)
+            pending += known[requirement.name].requires or ()
+    return known
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment that holds what `pip install qvr-lsp` brings."""
+    folder = tmp_path_factory.mktemp("base") / "env"
+    venv.create(folder, symlinks=True)
+    site = next(folder.glob("lib/python*/site-packages"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for one in needed(project["dependencies"]).values():
+        for top in {file.parts[0] for file in one.files or () if file.parts[0] not in ("..", "__pycache__")}:
+            place = Path(str(one.locate_file(top)))
+            if not top.endswith(".pth") and place.exists() and not (site / top).exists():
+                (site / top).symlink_to(place)
+    (site / "qvr.pth").write_text(str(ROOT))
+    own = site / "qvr_lsp-0.dist-info"
+    own.mkdir()
+    (own / "METADATA").write_text("Metadata-Version: 2.1\nName: qvr-lsp\nVersion: 0\n")
+    scripts = "".join(f"{name} = {target}\n" for name, target in project["scripts"].items())
+    (own / "entry_points.txt").write_text(f"[console_scripts]\n{scripts}")
+    return folder / "bin" / "python"
+
+
+def run(base: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    return subprocess.run(
+        [str(base), *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG,
+        env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
+    )
+
+
+def test_it_holds_neither_torch_nor_numpy(base: Path, tmp_path: Path) -> None:
+    found = "import importlib.util as u; print([n for n in ('torch', 'numpy', 'polars', 'rich') if u.find_spec(n)])"
+    assert run(base, "-c", found, cwd=tmp_path).stdout == "['rich']\n"
+
+
+WORKS = {
+    "check": ("check", EIGHT),
+    "explain": ("explain", "axes-mismatch"),
+    "format": ("format", "--check", EIGHT),
+    "diagram": ("diagram", EIGHT),
+    "runs": ("runs",),
+    "schema": ("schema",),
+    "lsp": ("lsp", "--help"),
+}
+LACKS = {
+    "init": ("init", "project"),
+    "new": ("new", "y ~ x", "--data", "csv:t.csv"),
+    "run": ("run", "nuts", EIGHT),
+    "check-fit": ("check-fit", "last"),
+    "calibrate": ("calibrate", EIGHT),
+    "sample": ("sample", "last"),
+}
+
+
+def test_every_subcommand_is_tried() -> None:
+    assert {*WORKS, *LACKS} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_what_works(name: str, base: Path, tmp_path: Path) -> None:
+    done = run(base, "-m", "qvr_core.cli", *WORKS[name], cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout or name == "format"
+
+
+@pytest.mark.parametrize("name", LACKS)
+def test_what_needs_more_says_so(name: str, base: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n2,3\n")
+    done = run(base, "-m", "qvr_core.cli", *LACKS[name], cwd=tmp_path)
+    assert done.returncode == 1
+    (line,) = done.stderr.strip().splitlines()
+    assert re.search(r"needs? the package `(torch|numpy|polars)`, which .* does not have", line)
+    assert f"{base} -m pip install 'qvr-lsp[run]'" in line
+
+
+def packet(message: dict[str, object]) -> bytes:
+    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    return b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def answers(server: subprocess.Popen[bytes]) -> Iterator[dict[str, Any]]:
+    assert server.stdout is not None
+    while line := server.stdout.readline():
+        length = int(line.partition(b":")[2])
+        while server.stdout.readline().strip():
+            pass
+        yield json.loads(server.stdout.read(length))
+
+
+def test_the_server_answers(base: Path, tmp_path: Path) -> None:
+    """Initialisation, an open document with its diagnostics and a hover, the end."""
+    text = "object A : Real 3\nobject B : Real 4\nmorphism f : A -> B [role=linear]\nlet g = f >> f\n"
+    uri = (tmp_path / "m.qvr").as_uri()
+    document = {"uri": uri, "languageId": "qvr", "version": 1, "text": text}
+    command = [str(base), "-m", "qvr_lsp.server"]
+    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        said = answers(server)
+
+        def ask(*messages: dict[str, object]) -> list[dict[str, Any]]:
+            """Send messages, the last with an id; everything up to its answer."""
+            assert server.stdin is not None
+            server.stdin.write(b"".join(map(packet, messages)))
+            server.stdin.flush()
+            found: list[dict[str, Any]] = []
+            while not found or found[-1].get("id") != messages[-1]["id"]:
+                found.append(next(said))
+            return found
+
+        ask({"id": 1, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}})
+        opened = {"method": "textDocument/didOpen", "params": {"textDocument": document}}
+        there = {"textDocument": {"uri": uri}, "position": {"line": 2, "character": 10}}
+        hovered = {"id": 2, "method": "textDocument/hover", "params": there}
+        hover = ask({"method": "initialized", "params": {}}, opened, hovered)[-1]
+        assert "16 parameters" in json.dumps(hover["result"]["contents"])
+        told = next(each for each in said if each.get("method") == "textDocument/publishDiagnostics")
+        assert "compose-mismatch" in {each["code"] for each in told["params"]["diagnostics"]}
+        ask({"id": 3, "method": "shutdown", "params": None})
+        server.stdin.write(packet({"method": "exit"}))
+        server.stdin.flush()
+        assert server.wait(HANG) == 0
