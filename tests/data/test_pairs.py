@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 import torch
 
-from qvr_core.analysis import Analyzer
 from qvr_core.data.needs import Needs, needs_of
 from qvr_core.data.pairs import SentencePairs, parted, plan
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.sentences import read_paragraphs, sentences
 from qvr_core.data.vocabulary import CLS, MASK, PAD, SEP, SPECIAL, restored, trained
+from tests.standalone import standalone
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "bert_pretraining.qvr"
 SOURCE = EXAMPLE.read_text(encoding="utf-8")
 
 
 def needs(source: str = SOURCE) -> Needs:
-    return needs_of(Analyzer(source).snapshot().model.programs["bert_pretraining"])
+    return needs_of(standalone(source).model.programs["bert_pretraining"])
 
 
 def made_up(paragraphs: int, seed: int = 0) -> list[list[str]]:
@@ -195,7 +195,7 @@ def test_rows_that_are_too_short_and_byte_pairs_without_bytes() -> None:
 
 def test_a_program_of_one_sequence_has_no_pairs() -> None:
     text = (EXAMPLE.parent / "transformer_lm.qvr").read_text()
-    lm = needs_of(Analyzer(text).snapshot().model.programs["transformer_lm"])
+    lm = needs_of(standalone(text).model.programs["transformer_lm"])
     with pytest.raises(DataProblem, match="a sequence of tokens and one of segments"):
         plan("text", lm, length=64, unit="word")
 

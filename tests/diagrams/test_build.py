@@ -7,6 +7,7 @@ import pytest
 from qvr_core.analysis import Analyzer
 from qvr_core.diagrams import Diagram, NoDiagram, build, nodes, sheet, wires
 from tests.diagrams import models
+from tests.standalone import standalone
 
 
 def value_wires(graph: Diagram) -> set[tuple[str, str]]:
@@ -126,7 +127,7 @@ def test_without_a_name_the_last_program_is_drawn() -> None:
 
 def example(name: str) -> Diagram:
     path = Path(__file__).resolve().parents[2] / "examples" / f"{name}.qvr"
-    return build(Analyzer(path.read_text(encoding="utf-8")).snapshot())
+    return build(standalone(path.read_text(encoding="utf-8")))
 
 
 def test_arithmetic_that_an_arrow_is_called_with_is_a_value_of_its_own() -> None:
@@ -156,15 +157,15 @@ def test_what_a_call_gives_to_two_names_comes_from_what_makes_it() -> None:
 
 def test_an_encoder_shows_attention_residuals_and_where_lengths_and_positions_go() -> None:
     text = (Path(__file__).parents[2] / "examples" / "bert_pretraining.qvr").read_text(encoding="utf-8")
-    graph = build(Analyzer(text).snapshot(), "bert_pretraining")
+    graph = build(standalone(text), "bert_pretraining")
     assert {
         ("place", "attend"),
-        ("place", "residual"),
-        ("attend", "residual"),
-        ("residual", "attend_norm"),
-        ("attend_norm", "residual_2"),
-        ("narrow", "residual_2"),
-        ("residual_2", "feed_norm"),
+        ("place", "attended"),
+        ("attend", "attended"),
+        ("attended", "attend_norm"),
+        ("attend_norm", "fed"),
+        ("narrow", "fed"),
+        ("fed", "feed_norm"),
     } <= value_wires(graph)
     assert {(source, target) for source, target, wire in wires(graph) if wire.kind == "index"} == {
         ("valid", "attend"),

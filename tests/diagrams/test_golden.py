@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.analysis import Analyzer
 from qvr_core.diagrams import build, to_mermaid
+from tests.standalone import standalone
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "vscode-extension" / "test" / "mermaid"
@@ -29,7 +29,7 @@ DRAWN = (
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_the_diagram_is_the_one_on_file(name: str) -> None:
-    text = to_mermaid(build(Analyzer((ROOT / "examples" / f"{name}.qvr").read_text(encoding="utf-8")).snapshot()))
+    text = to_mermaid(build(standalone((ROOT / "examples" / f"{name}.qvr").read_text(encoding="utf-8"))))
     path = GOLDEN / f"{Path(name).name}.mmd"
     if os.environ.get("QVR_UPDATE"):
         path.write_text(text, encoding="utf-8")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.analysis import Analyzer
 from qvr_core.diagrams import build, nodes, to_dot, to_mermaid, wires
 from qvr_core.semantics.types.diagnostics import Severity
 from tests.patience import HANG
+from tests.standalone import standalone
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((ROOT / "examples").glob("*.qvr"))
@@ -27,7 +27,7 @@ def name(path: Path) -> str:
 
 
 def analysed(path: Path) -> object:
-    return Analyzer(path.read_text(encoding="utf-8")).snapshot()
+    return standalone(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=name)

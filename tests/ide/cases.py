@@ -5,6 +5,7 @@ from __future__ import annotations
 from qvr_core.analysis import Analyzer, Snapshot
 from qvr_core.ide.answers import TextEdit
 from qvr_core.syntax.source import Cursor, Range, SourceText
+from tests.standalone import standalone
 
 LM = """\
 #! What the tokens are.
@@ -30,7 +31,7 @@ def at(text: str) -> tuple[Snapshot, Cursor]:
     offset = text.index("$0")
     before = text[:offset]
     cursor = Cursor(before.count("\n"), offset - (before.rfind("\n") + 1))
-    return Analyzer(before + text[offset + 2 :]).snapshot(), cursor
+    return standalone(before + text[offset + 2 :]), cursor
 
 
 def between(text: str) -> tuple[Snapshot, Range]:

@@ -83,12 +83,12 @@ CELLS = (Path(__file__).resolve().parents[2] / "examples" / "mogrifier_rlstm_lm.
 @pytest.mark.parametrize(
     ("marked", "words"),
     [
-        ("let st$0ates", ["states : Seq Token => Seq (Hidden * Memory)", "`(B, L) -> (B, L, 64), (B, L, 64)`"]),
+        ("let st$0ates", ["states : Seq Token => Seq (Hidden * Hidden)", "`(B, L) -> (B, L, 64), (B, L, 64)`"]),
         ("let back$0bone", ["Seq Token => Seq ", "`(B, L) -> (B, L, 64)`"]),
         ("(tok$0ens)", ["tokens : Seq Token", "`(B, L)`"]),
         ("let $0h = backbone", ["let h", "Seq Real 64"]),
         ("observe next_$0token", ["next_token : Seq Token", "`(B, L)`"]),
-        ("(ga$0te, candidate) = chunk", ["let gate\n", "Real 64 ·"]),
+        ("(h$03, c2) = rlstm", ["let h3\n", "Real 64 ·"]),
         ("(x2, h$02) = mogrified", ["let h2\n", "Real 64 ·"]),
         ("let mogri$0fied", ["Embedded * Hidden => Embedded * Hidden", "8,320 parameters"]),
     ],

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.analysis import Analyzer
 from qvr_core.semantics.programs.parameter_count import parameter_count
+from tests.standalone import standalone
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -32,6 +32,6 @@ def test_parameters_of_examples(name: str) -> None:
     from qvr_core.dsl import load
 
     path = EXAMPLES / f"{name}.qvr"
-    model = Analyzer(path.read_text()).snapshot().model
+    model = standalone(path.read_text()).model
     wanted = sum(parameter.numel() for parameter in load(str(path)).morphism.parameters())
     assert parameter_count(model, model.programs[model.exports[0].name]) == wanted

@@ -9,6 +9,7 @@ import pytest
 from qvr_core.analysis import Analyzer, LocatedDiagnostic, Snapshot
 from qvr_core.semantics.types.diagnostics import Severity
 from tests.ide.cases import applied
+from tests.standalone import standalone
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
@@ -22,12 +23,14 @@ MISTAKES = [
     ("bidirectional_rnn_lm", "object FwdHidden", "object FwHdidden", "unknown-name"),
     ("bidirectional_rnn_lm", "Token [role=kernel] ~", "Token [role=latent] ~", "role-mismatch"),
     ("elman_rnn_lm", "tok_embed : Token -> Embedded [role=embed]", "tok_embed : Token -> Embedded", "missing-family"),
-    ("elman_rnn_lm", "mix : Embedded * Hidden -> Hidden", "mix : Hidden -> Embedded * Hidden", "argument-mismatch"),
+    ("bert_pretraining", "pool : Hidden -> Hidden", "pool : Hidden * Hidden -> Hidden", "argument-mismatch"),
     ("flower_classifier", "Measurement -> Species", "Species -> Measurement", "family-mismatch"),
     ("hidden_markov", "object Face", "object Faec", "unknown-name"),
     ("hidden_markov", "roll : Die -> Face", "roll : Face -> Die", "compose-mismatch"),
     ("lstm_lm", "object Token", "object Toekn", "unknown-name"),
-    ("lstm_lm", "    return (h: h2, c: c2)\n", "", "missing-return"),
+    ("lstm_lm", "    return next_token\n", "", "missing-return"),
+    ("lstm_lm", "lstm(Embedded, Hidden)", "lstm(Embedded)", "template-arguments"),
+    ("transformer_lm", "heads=4", "heads=5", "template-arguments"),
     ("mogrifier_rlstm_lm", "_rlstm_lm(tokens)", "_rlstm_lmtokens)", "unmatched-bracket"),
     ("seq2seq", "-> HeadOut [role=kernel, replicate=4", "-> HeadOut [role=kernel, replicate=four", "invalid-option"),
     ("seq2seq", "Latent -> FFHidden [role=kernel", "Latent -> FFHidden [role=observed", "role-mismatch"),
@@ -44,8 +47,8 @@ def errors(snapshot: Snapshot) -> list[LocatedDiagnostic]:
 def test_one_mistake_is_one_error(name: str, right: str, wrong: str, code: str) -> None:
     text = (EXAMPLES / f"{name}.qvr").read_text(encoding="utf-8")
     assert right in text
-    assert not errors(Analyzer(text).snapshot())
-    assert [item.code.name for item in errors(Analyzer(text.replace(right, wrong, 1)).snapshot())] == [code]
+    assert not errors(standalone(text))
+    assert [item.code.name for item in errors(standalone(text.replace(right, wrong, 1)))] == [code]
 
 
 @pytest.mark.parametrize(("declared", "used", "times"), [("Paitent", "Patient", 3), ("Patient", "Paitent", 3)])
