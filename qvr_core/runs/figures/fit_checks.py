@@ -147,38 +147,39 @@ def _mixing(tree: Any, config: RunConfig) -> Iterator[Check]:
         return
     chains, length = draws.shape[:2]
     yield from _still(draws, config)
-    twice = {"warmup": 2 * config.warmup, "samples": 2 * config.samples}
-    longer = f"take more warm-up and more draws (warmup = {2 * config.warmup}, samples = {2 * config.samples})"
-    if chains > 1:
+    wanted = PER_CHAIN * chains
+    sizes = {kind: np.nan_to_num(statistic("ess", kind, draws), nan=math.inf) for kind in ("bulk", "tail")}
+    with np.errstate(all="ignore"):
+        ratio = np.nan_to_num(statistic("mcse", "mean", draws) / draws.std((0, 1)), nan=0.0)
         r_hat = np.nan_to_num(statistic("rhat", "rank", draws), nan=1.0, posinf=math.inf)
+    needs = [length * wanted / max(float(size.min()), 1.0) for size in sizes.values() if size.min() < wanted]
+    needs += [length * (min(float(ratio.max()), 1.0) / COARSE) ** 2] if ratio.max() > COARSE else []
+    samples = max((math.ceil(need / 100) * 100 for need in needs), default=config.samples)
+    more, change = f"take more draws (samples = {samples})", {"samples": samples}
+    if chains > 1 and r_hat.max() > LARGE_R_HAT:
+        # one run is to mend all of it
+        change = {"warmup": 2 * config.warmup, "samples": max(2 * config.samples, samples)}
+        more = "take more warm-up and more draws (warmup = {warmup}, samples = {samples})".format(**change)
+    if chains > 1:
         worst, bad = int(r_hat.argmax()), int((r_hat > LARGE_R_HAT).sum())
         text = f"largest {r_hat[worst]:.3f}, of {names[worst]}" + (f"; {bad:,} above {LARGE_R_HAT}" if bad else "")
-        advice = f"{longer}; if it stays, {_of_modes(names[worst], r_hat, names)}"
-        yield _check("R-hat", not bad, text, float(r_hat[worst]), advice, names[worst], twice)
+        advice = f"{more}; if it stays, {_of_modes(names[worst], r_hat, names)}"
+        yield _check("R-hat", not bad, text, float(r_hat[worst]), advice, names[worst], change)
     else:
         text = "one chain cannot disagree with another"
         yield _check("R-hat", False, text, None, "take chains = 4", None, {"chains": 4})
-    wanted = PER_CHAIN * chains
-    for kind in ("bulk", "tail"):
-        size = np.nan_to_num(statistic("ess", kind, draws), nan=math.inf)
-        worst = int(size.argmin())
-        few = int((size < wanted).sum())
+    for kind, size in sizes.items():
+        worst, few = int(size.argmin()), int((size < wanted).sum())
         least = (
             "all are constant"
             if math.isinf(size[worst])
             else f"least {size[worst]:,.0f} of {chains * length:,}, of {names[worst]}"
         )
         text = least + (f"; {few:,} below {wanted}" if few else "")
-        need = math.ceil(length * wanted / max(float(size[worst]), 1.0) / 100) * 100
-        more = f"take more draws (samples = {need})"
-        yield _check(f"{kind} ESS", not few, text, float(size[worst]), more, names[worst], {"samples": need})
-    with np.errstate(all="ignore"):
-        ratio = np.nan_to_num(statistic("mcse", "mean", draws) / draws.std((0, 1)), nan=0.0)
+        yield _check(f"{kind} ESS", not few, text, float(size[worst]), more, names[worst], change)
     worst = int(ratio.argmax())
     text = f"largest {ratio[worst]:.1%} of the sd, of {names[worst]}"
-    larger = math.ceil(length * (min(float(ratio[worst]), 1.0) / COARSE) ** 2 / 100) * 100
-    good, more = bool(ratio[worst] <= COARSE), f"take more draws (samples = {larger})"
-    yield _check("MCSE", good, text, float(ratio[worst]), more, names[worst], {"samples": larger})
+    yield _check("MCSE", bool(ratio[worst] <= COARSE), text, float(ratio[worst]), more, names[worst], change)
 
 
 def _of_modes(worst: str, r_hat: NDArray[np.float64], names: list[str]) -> str:

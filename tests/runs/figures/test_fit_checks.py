@@ -164,3 +164,14 @@ def test_rows_with_filled_in_values_are_not_told_to_take_heavier_tails() -> None
     tree["/posterior"] = tree["/posterior"].drop_dims("x_missing")
     advice = checked(xarray.DataTree.from_dict(tree))["Pareto k"].advice
     assert advice is not None and "heavier tails" in advice
+
+
+def test_what_is_wrong_with_mixing_has_one_remedy() -> None:
+    """Chains that disagree and too few effective draws: the settings that mend one mend the other."""
+    apart = np.random.default_rng(5).normal(size=(4, 200)) + 3.0 * np.arange(4)[:, None]
+    found = checked(fitted(np.random.default_rng(4), mu=apart))
+    failed = [found[name] for name in ("R-hat", "bulk ESS", "MCSE")]
+    assert not any(one.passed for one in failed)
+    assert {json.dumps(one.settings) for one in failed} == {json.dumps(failed[0].settings)}
+    assert failed[0].settings["warmup"] == 200 and failed[0].settings["samples"] >= 400
+    assert len({(one.advice or "").partition(";")[0] for one in failed}) == 1
