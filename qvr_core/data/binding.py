@@ -16,7 +16,7 @@ from qvr_core.data.column_names import nearest, renaming
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables import LABELS, Columns
-from qvr_core.data.typed.cell_values import no_density
+from qvr_core.data.typed.cell_values import no_density, takes
 
 
 class RowsOf:
@@ -218,9 +218,9 @@ def _checked(columns: Columns, column: str, need: Need, array: NDArray[Any]) -> 
             refuse(
                 (array != np.floor(array)) & ~np.isnan(array),
                 "is not a whole number",
-                f"`{need.name}` takes 0, 1, 2, …",
+                takes("0, 1, 2, …", need),
             )
-        refuse(array < 0, "is negative", f"`{need.name}` takes 0, 1, 2, …")
+        refuse(array < 0, "is negative", takes("0, 1, 2, …", need))
         if need.size is not None:
             refuse(
                 array >= need.size,
@@ -230,9 +230,9 @@ def _checked(columns: Columns, column: str, need: Need, array: NDArray[Any]) -> 
         _check_width(columns, column, need, array)
         return array if array.dtype.kind == "f" and np.isnan(array).any() else array.astype(np.int64)
     if need.low is not None:
-        refuse(array < need.low, f"is below {need.low:g}", f"`{need.name}` takes values from {need.low:g} up")
+        refuse(array < need.low, f"is below {need.low:g}", takes(f"values from {need.low:g} up", need))
     if need.high is not None:
-        refuse(array > need.high, f"is above {need.high:g}", f"`{need.name}` takes values up to {need.high:g}")
+        refuse(array > need.high, f"is above {need.high:g}", takes(f"values up to {need.high:g}", need))
     for end in need.excluded:
         said, remedy = no_density(end, need)
         refuse(array == end, said.partition(" ")[2], remedy)

@@ -81,6 +81,8 @@ class Need:
     constraint: str = ""
     missing: str = ""
     aligned: bool = False
+    drawn: str = ""
+    """The family that an observed step draws from."""
     counted: str = ""
     """The data name that says how many elements each sequence of an observed step has."""
 
@@ -365,6 +367,7 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
         shared=plate is not None and plate[0] in latent and site.via is None and site.at is None,
         axes=axes,
         missing="lengths" if site.lengths is not None else "" if site.missing is None else site.missing.how,
+        drawn=site.draw.family,
         counted=site.lengths.name if isinstance(site.lengths, Data) else "",
     )
 

@@ -92,3 +92,22 @@ def test_draws_near_an_end_have_a_density(name: str, parameters: tuple[float, fl
 def test_a_zero_that_counts_as_something_else_is_read(tmp_path: Path, draw: str) -> None:
     (tmp_path / "d.csv").write_text("y,c\n1.0,1\n0,0\n2.0,1\n")
     prepare(make_job(tmp_path, program(draw), algorithm="nuts", data="csv:d.csv"), analyse(program(draw)))
+
+
+@pytest.mark.parametrize("declared", ["", "    data y : Row\n"])
+@pytest.mark.parametrize(
+    ("draw", "cell", "said"),
+    [
+        ("Poisson(a)", "1.5", "1.5 is not a whole number"),
+        ("Poisson(a)", "-1", "-1 is negative"),
+        ("Beta(a, 1.0)", "2.0", "2.* is above 1"),
+    ],
+)
+def test_what_a_family_cannot_draw_names_the_family(
+    tmp_path: Path, draw: str, cell: str, said: str, declared: str
+) -> None:
+    (tmp_path / "d.csv").write_text(f"y\n0.0\n{cell}\n".replace("0.0", "0.5" if "Beta" in draw else "1"))
+    text = program(draw, declared)
+    family = draw.partition("(")[0]
+    with pytest.raises(DataProblem, match=rf"row 2: {said}.*`y` takes .*: it is observed as `{family}`"):
+        prepare(make_job(tmp_path, text, algorithm="nuts", data="csv:d.csv"), analyse(text))

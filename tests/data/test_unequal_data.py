@@ -81,3 +81,11 @@ def test_rows_behind_the_end_of_a_sequence_are_told(tmp_path: Path, counts: str,
 def test_padding_behind_the_end_of_a_sequence_is_no_news(tmp_path: Path) -> None:
     (tmp_path / "d.json").write_text('{"n": [2, 1], "y": [[1.5, 2.5, 0, 0], [0.5, 0, 0, 0]]}')
     assert not check_data(analyse(PANEL), "p", RunConfig(data="json:d.json"), tmp_path)
+
+
+def test_a_label_that_another_file_lacks_names_that_file(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataProblem, match=r"y\.csv, column `Subject`, row 3: `bob` is not in `Subject`, which .*n\.csv"
+    ) as told:
+        prepared(tmp_path, "Subject,n\nann,2\n")
+    assert "add the element there" in str(told.value)

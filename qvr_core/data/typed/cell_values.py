@@ -65,20 +65,20 @@ def _category(cell: Any, need: Need) -> int:
     if need.size == 2:
         wanted = "0 and 1, or true and false, or yes and no"
     if number is None:
-        raise Wrong(f"{_shown(cell)} is not a whole number", f"`{need.name}` takes {wanted}")
+        raise Wrong(f"{_shown(cell)} is not a whole number", takes(wanted, need))
     if number < 0 or (need.size is not None and number >= need.size):
-        raise Wrong(f"{number} is outside `{need.written}`", f"`{need.name}` takes {wanted}")
+        raise Wrong(f"{number} is outside `{need.written}`", takes(wanted, need))
     return number
 
 
 def _count(cell: Any, need: Need) -> int:
     number = whole(cell)
     if number is None:
-        raise Wrong(f"{_shown(cell)} is not a whole number", f"`{need.name}` takes 0, 1, 2, …")
+        raise Wrong(f"{_shown(cell)} is not a whole number", takes("0, 1, 2, …", need))
     if number < 0:
-        raise Wrong(f"{number} is negative", f"`{need.name}` takes 0, 1, 2, …")
+        raise Wrong(f"{number} is negative", takes("0, 1, 2, …", need))
     if need.high is not None and number > need.high:
-        raise Wrong(f"{number} is above {need.high:g}", f"`{need.name}` takes 0 to {need.high:g}")
+        raise Wrong(f"{number} is above {need.high:g}", takes(f"0 to {need.high:g}", need))
     return number
 
 
@@ -90,18 +90,23 @@ def _real(cell: Any, need: Need) -> float:
     if number - number != 0 and not (need.endless and number == math.inf):
         raise Wrong(f"{number} is not finite", "Fill in a finite value")
     if need.low is not None and number < need.low:
-        raise Wrong(f"{number:g} is below {need.low:g}", f"`{need.name}` takes values from {need.low:g} up")
+        raise Wrong(f"{number:g} is below {need.low:g}", takes(f"values from {need.low:g} up", need))
     if need.high is not None and number > need.high:
-        raise Wrong(f"{number:g} is above {need.high:g}", f"`{need.name}` takes values up to {need.high:g}")
+        raise Wrong(f"{number:g} is above {need.high:g}", takes(f"values up to {need.high:g}", need))
     if number in need.excluded:
         raise Wrong(*no_density(number, need))
     return number
 
 
+def takes(values: str, need: Need) -> str:
+    """What a name takes, and the family that says so."""
+    return f"`{need.name}` takes {values}" + (f": it is observed as `{need.drawn}`" if need.drawn else "")
+
+
 def no_density(number: float, need: Need) -> tuple[str, str]:
     """What is said of a value at an open end of a support, and what is taken instead."""
     beyond = "below" if number == need.high else "above"
-    return f"{number:g} has no density there", f"`{need.name}` takes values {beyond} {number:g}"
+    return f"{number:g} has no density there", takes(f"values {beyond} {number:g}", need)
 
 
 def _shown(cell: Any) -> str:

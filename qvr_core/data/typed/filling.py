@@ -185,8 +185,9 @@ def _places(
 def _place(need: Need, table: Table, column: str, row: int, cell: Any, axis: Elements) -> int:
     place = None if missing(cell) else axis.place(cell)
     if place is None:
-        shown = "the label is missing" if missing(cell) else f"`{cell}` is not in `{axis.name}`: {axis.wanted}"
-        remedy = "Correct it, or add the element"
+        listed = f", which {axis.source} lists" if axis.source and axis.labels is not None else ""
+        shown = "the label is missing" if missing(cell) else f"`{cell}` is not in `{axis.name}`{listed}: {axis.wanted}"
+        remedy = f"Correct it, or add the element{' there' if listed else ''}"
         raise DataProblem(shown, path=table.path, column=column, row=row, site=need.name, remedy=remedy)
     return place
 
