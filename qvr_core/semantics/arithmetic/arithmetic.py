@@ -212,10 +212,27 @@ def _binary(expr: Binary, ctx: StepContext) -> Expr:
         if isinstance(side, Constant) and isinstance(side.value, str) and _is_number(other, function):
             ctx.scope.report(NOT_A_VALUE, f"`{side.value}` is text in quotes, not a number", side.origin)
             return Constant(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), value=0)
+    for tree, other in ((expr.left, right), (expr.right, left)):
+        if function in ("eq", "ne") and isinstance(other.type.space, Finite) and (name := _set(tree, ctx)) is not None:
+            message = f"`{name}` is a set: compare with an element of it, {_some_element(name, other.type.space)}"
+            ctx.scope.report(NOT_A_VALUE, message, tree.span)
+            return Constant(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), value=0)
     where = ctx.scope.origin(expr.operator_span)
     texts = [words(expr.left, "the left side"), words(expr.right, "the right side")]
     (left, right), kind = elementwise([left, right], texts, where, ctx)
     return Builtin(type=kind, origin=ctx.scope.origin(expr.span), function=function, args=(left, right))
+
+
+def _set(tree: Arith, ctx: StepContext) -> str | None:
+    """The name of the set that an expression is, where no step binds the name."""
+    if not isinstance(tree, Variable) or ctx.find(tree.name.text) is not None:
+        return None
+    return tree.name.text if isinstance(ctx.scope.lookup(tree.name.text), ObjectEntry) else None
+
+
+def _some_element(name: str, space: Finite) -> str:
+    label = f"a label such as `{space.labels[0]}`, or " if space.labels else ""
+    return f"{label}an index `{name[:1].lower()} : {name}`"
 
 
 def _is_number(other: Expr, function: str) -> bool:

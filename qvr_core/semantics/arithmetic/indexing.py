@@ -8,6 +8,7 @@ from dataclasses import replace
 from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, with_axes
 from qvr_core.semantics.arithmetic.data_uses import check_uses
+from qvr_core.semantics.arithmetic.elements.index_fixes import declared_over, lookups
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.arithmetic.indices import Shift, elements_of, index_value, length, mentions, shift_of
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
@@ -269,7 +270,12 @@ def _fits(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
     message = f"{base} has {_count(size)} elements, `{one.name}` runs through {_count(one.space.size)}"
     if named:
         message = f"{base} is indexed by {name}, `{one.name}` is a {one.named.written}"
-    ctx.scope.report(INDEX_MISMATCH, message, place.tree.span, fixes=_lookups(name, one, place, ctx))
+    found = lookups(name, one, place.tree, ctx)
+    declared = ctx.bindings.get(expr.base.name.text) if isinstance(expr.base, Variable) else None
+    wrong = not found and declared is not None and declared.over_place is not None
+    related = (Related("it is declared here", declared.origin),) if declared is not None and wrong else ()
+    fixes = found or declared_over(declared, base, one)
+    ctx.scope.report(INDEX_MISMATCH, message, place.tree.span, related, fixes)
     one.uses.told = ctx.scope.diagnostics[-1]
     return False
 
@@ -280,18 +286,6 @@ def _same_size(left: Dim | None, right: Dim) -> bool:
 
 def _count(size: Dim | None) -> str:
     return str(int(size)) if isinstance(size, int) else "_"
-
-
-def _lookups(name: str | None, one: Running, place: Place, ctx: StepContext) -> tuple[Fix, ...]:
-    """`school[i]` for each value in sight that has an element of the set for each element of the index's."""
-    found: list[Fix] = []
-    own = one.space.nominal if one.space is not None else None
-    for text, binding in ctx.bindings.items():
-        space = binding.type.space
-        if isinstance(space, Finite) and space.nominal == name is not None and binding.type.indexed == (own,):
-            put = f"{text}[{one.name}]"
-            found.append(Fix(f"Change to `{put}`", (Edit(ctx.scope.origin(place.tree.span), put),), True))
-    return tuple(found)
 
 
 def _picks(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
@@ -320,7 +314,7 @@ def _picks(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
         what = words(place.tree, "the index")
         message = f"{base} is indexed by {name}, {what} is a {space.nominal}"
         along = [one for one in ctx.indices.values() if (one.axis,) == index.type.indexed]
-        fixes = _lookups(name, along[0], place, ctx) if along else ()
+        fixes = lookups(name, along[0], place.tree, ctx) if along else ()
         ctx.scope.report(INDEX_MISMATCH, message, place.tree.span, fixes=fixes)
         return False
     if name is None and not _same_size(size, space.size):

@@ -7,19 +7,27 @@ from collections.abc import Collection, Mapping, Sequence
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, is_data
 from qvr_core.semantics.arithmetic.indices import set_size, shift_of
 from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.model import Constant, Expr
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, USED_BEFORE_BOUND
-from qvr_core.syntax.tree import Arith, Binary, Binder, Comprehension, Gather, Name, ParenArith, Variable
+from qvr_core.semantics.types.spaces import Finite
+from qvr_core.syntax.tree import Arith, Binary, Binder, Comprehension, Gather, Name, ObjectRef, ParenArith, Variable
 from qvr_core.syntax.walk import walk
 
 
 def reads_itself(
-    trees: Sequence[Arith], own: Collection[str], binders: Sequence[Binder], chain: str | None, ctx: StepContext
+    trees: Sequence[Arith],
+    own: Collection[str],
+    binders: Sequence[Binder],
+    chain: str | None,
+    ctx: StepContext,
+    *,
+    started: bool,
 ) -> bool:
     """Report the first place where a step reads the very element of `own` that it makes.
 
-    `chain` is the index that lags behind, where one does.
+    `chain` is the index that lags behind, where one does; `started`: the step says what the first elements are.
     """
     if not own:
         return False
@@ -29,11 +37,26 @@ def reads_itself(
     indexed = {id(node.base) for node in nodes if isinstance(node, Gather)}
     for node in nodes:
         if isinstance(node, Gather) and isinstance(node.base, Variable) and node.base.name.text in own:
-            if not _is_earlier(node, sizes, len(binders), ctx):
-                _report(node, node.base.name.text, binders, chain, ctx)
-                return True
-        elif isinstance(node, Variable) and node.name.text in own and id(node) not in indexed:
-            _report(node, node.name.text, binders, chain, ctx)
+            name = None if _is_earlier(node, sizes, len(binders), ctx) else node.base.name.text
+        else:
+            bare = isinstance(node, Variable) and node.name.text in own and id(node) not in indexed
+            name = node.name.text if bare and isinstance(node, Variable) else None
+        if name is not None and isinstance(node, Gather | Variable):
+            if chain is None and not started and _unordered(binders[-1:], ctx):
+                message = f"`{name}` reads itself at the same element"
+                ctx.scope.report(USED_BEFORE_BOUND, message, node.span)
+            else:
+                _report(node, name, binders, chain, ctx)
+            return True
+    return False
+
+
+def _unordered(binders: Sequence[Binder], ctx: StepContext) -> bool:
+    """Whether elements come in no order that anything has said: those of an enumeration, or of an open set."""
+    for binder in binders:
+        entry = ctx.scope.lookup(binder.space.name.text) if isinstance(binder.space, ObjectRef) else None
+        space = entry.space.space if isinstance(entry, ObjectEntry) else None
+        if isinstance(space, Finite) and (space.labels is not None or not isinstance(space.size, int)):
             return True
     return False
 

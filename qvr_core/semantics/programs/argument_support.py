@@ -126,9 +126,11 @@ def _warn(message: str, lies: Interval, wanted: _Wanted, value: Expr, tree: Arit
     fixes: tuple[Fix, ...] = ()
     if wanted.link and lies.free:
         call = f"{wanted.link}({_source(tree, ctx)})"
-        shown = f"`{wanted.link}({_words(tree, ctx)})`"
-        advice.append(f"write {shown} here")
-        fixes = (Fix(f"Change to {shown}", (Edit(ctx.scope.origin(tree.span), call),)),)
+        short = " ".join(call.split())
+        whole = len(short) <= _LONGEST
+        advice.append(f"write `{short}` here" if whole else f"write `{wanted.link}(…)` around it")
+        title = f"Change to `{short}`" if whole else f"Put `{wanted.link}(…)` around it"
+        fixes = (Fix(title, (Edit(ctx.scope.origin(tree.span), call),)),)
     message += f": {', or '.join(advice)}" if advice else ""
     ctx.scope.report(ARGUMENT_SUPPORT, message, tree.span, _blamed(drawn), fixes)
 

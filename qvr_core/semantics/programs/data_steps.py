@@ -51,6 +51,8 @@ def check_data(step: DataStep, ctx: StepContext) -> list[tuple[str, Binding]]:
     plates = [(space.size, space.nominal) for space in over or ()]
     kind = ValueType(Unknown()) if over is None else with_axes(plates, element.space, like=())
     named = Named(element.space, element.written)
+    alone = len(step.names) == len(over or ()) == 1 and isinstance(_bare(step.axes), ObjectRef)
+    place = ctx.scope.origin(step.axes.span) if alone else None
     return [
         (
             name.text,
@@ -62,6 +64,7 @@ def check_data(step: DataStep, ctx: StepContext) -> list[tuple[str, Binding]]:
                 range=within(element.space),
                 numbers=element.numbers,
                 over=tuple(over or ()),
+                over_place=place,
             ),
         )
         for name in step.names

@@ -213,7 +213,8 @@ def _behind(step: MarginalizeStep, ctx: StepContext) -> dict[str, Lag]:
     if found and last is not None and step.start is None:
         report_missing_start(found[last], ctx)
     if last is not None:
-        reads_itself([arg.value for arg in step.draw.args or ()], {step.name.text}, step.binders, last, ctx)
+        trees = [arg.value for arg in step.draw.args or ()]
+        reads_itself(trees, {step.name.text}, step.binders, last, ctx, started=step.start is not None)
     return found
 
 

@@ -98,7 +98,11 @@ def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
     recursive = any(mentions(tree, own) - _above(at, names) for at, tree in enumerate(trees))
     chain = next(iter(behind), None)
     later = [{name.text for name in names[at:]} & own.keys() for at in range(len(names))]
-    circle = any(reads_itself([tree], rest, step.binders, chain, ctx) for tree, rest in zip(trees, later, strict=True))
+    started = step.start is not None
+    circle = any(
+        reads_itself([tree], rest, step.binders, chain, ctx, started=started)
+        for tree, rest in zip(trees, later, strict=True)
+    )
     with running(step.binders, behind, ctx) as indices:
         along = along_of(indices)
         starts = starts_of(step, trees, along, ctx)
@@ -145,7 +149,8 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     behind = _behind(trees, step, ctx)
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
     own = {name.text} if not only_as_label(name.text, trees, ctx) else set[str]()
-    circle = reads_itself(trees, own, step.binders, next(iter(behind), None), ctx)
+    started = step.start is not None
+    circle = reads_itself(trees, own, step.binders, next(iter(behind), None), ctx, started=started)
     if behind and _unread(name, family, space, step, ctx):
         circle, space = True, None
     vectors = bool(behind) and family.event == 1 and not circle

@@ -22,11 +22,12 @@ from qvr_core.semantics.programs.undeclared.index_names import (
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, Binding, FreeName
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.codes import RESERVED_NAME
-from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Origin, Related
+from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Place, Related
 from qvr_core.semantics.types.model import Ascription, DataName, LetModel, SampleModel, ValueType
 from qvr_core.semantics.types.program_codes import (
     BOUND_TWICE,
     HIDDEN_GLOBAL,
+    INDEX_MISMATCH,
     POSSIBLE_TYPO,
     UNBOUND_ARGUMENT,
     UNOBSERVED_SITE,
@@ -114,6 +115,18 @@ def check_local_name(name: str, binding: Binding, scope: Scope) -> None:
     elif scope.globals.entry(name) is not None and name not in scope.local:
         related = (Related(f"`{name}` is declared here", DeclarationSite(name)),)
         scope.report(HIDDEN_GLOBAL, f"`{name}` hides the declaration of that name", binding.origin, related)
+
+
+def tell_once(scope: Scope) -> None:
+    """Of the indices that do not fit a declaration of data, which may itself be wrong, the first alone is told."""
+    seen: set[Place] = set()
+    kept: list[Diagnostic] = []
+    for found in scope.diagnostics:
+        declared = {one.place for one in found.related} if found.code is INDEX_MISMATCH else set[Place]()
+        if not declared or declared.isdisjoint(seen):
+            kept.append(found)
+        seen |= declared
+    scope.diagnostics[:] = kept
 
 
 # ---------------------------------------------------------------- names that no earlier step binds

@@ -34,6 +34,7 @@ from qvr_core.semantics.programs.program_rules import (
     check_local_name,
     check_plates,
     check_unused,
+    tell_once,
 )
 from qvr_core.semantics.programs.returns import Returned, check_return
 from qvr_core.semantics.programs.step_results import Block, Memory, Pass
@@ -225,6 +226,7 @@ def _assemble(statement: Statement, blocks: list[Block], one: Pass, whole: Named
     for block in blocks:
         block.write_to(scope)
     bindings, inner = bind_all(blocks, one.inputs, scope)
+    tell_once(scope)
     returns = [p for p in statement.header.children[-1:] if isinstance(p.unit.node, ReturnStep)]
     if not returns:
         returns = [p for p in statement.header.children if isinstance(p.unit.node, ReturnStep)]

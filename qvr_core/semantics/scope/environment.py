@@ -46,6 +46,8 @@ class Binding:
     """True where the value is only known after the fit."""
     over: tuple[Finite, ...] = ()
     """Of a data name: the sets that it runs over."""
+    over_place: Origin | None = None
+    """Where its one set is written, for it alone."""
 
 
 @dataclass(slots=True)

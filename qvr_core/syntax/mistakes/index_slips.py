@@ -39,7 +39,11 @@ def _no_set(p: Place) -> Slip | None:
     if not closes or p.expected != COLON or p.before.kind != "NAME" or not _names_index(p):
         return None
     name = p.before.text
-    return Slip(f"`{name}` needs the set that it runs over: `{name} : I`", span_of(p.before))
+    if name[:1].isupper():
+        start = Span(p.before.start, p.before.start)
+        message = f"`{name}` stands alone, and an index has a name and a set: `i : {name}`"
+        return Slip(message, span_of(p.before), f"Change to `i : {name}`", ((start, "i : "),))
+    return Slip(f"`{name}` stands alone, and an index has a name and a set: `{name} : I`", span_of(p.before))
 
 
 def _round_brackets(p: Place) -> Slip | None:
