@@ -23,7 +23,7 @@ LAYERS = (
     ("syntax",),
     ("semantics",),
     ("analysis",),
-    ("workspace", "disk", "pages", "extras"),
+    ("workspace", "disk", "pages", "extras", "html"),
     ("ide", "diagrams"),
     ("runtime",),
     ("data",),

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from qvr_core.html import html_table
 from qvr_core.inference.axes import Axes, axes_of, element_names
 from qvr_core.inference.inference_data import PRIOR_DRAWS, Fit, Groups, inference_data
 from qvr_core.inference.mcmc.warnings import DIAGNOSED, divergence_warnings, mixing_warnings, statistic
@@ -181,6 +182,14 @@ class MCMCResult:
         shapes = ", ".join(f"{name} {tuple(draws.shape[2:])}" for name, draws in self.samples.items())
         chains, draws = self.diverging.shape
         return f"MCMCResult({chains} chains of {draws} draws: {shapes}; {int(self.diverging.sum())} divergences)"
+
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
+        """What a notebook shows: the table of all numbers, and what looks wrong."""
+        table = html_table(self.summary().to_dict(as_series=False), self.warnings)
+        return {
+            "text/plain": repr(self),
+            "text/html": table,
+        }
 
     def joined(self) -> dict[str, Tensor]:
         """Draws of all chains in a row: {site: (chains · draws, …)}, as `Predictive` takes them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from qvr_core.html import html_table
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.fit.nuts import asked_of
@@ -84,6 +86,21 @@ class LoadedRun:
         rows = [_row(number) for number in numbers[:MOST_ROWS]]
         more = [f"  and {count - len(rows):,} more numbers"] if count > len(rows) else []
         return "\n".join([f"{head}: {summary.chains} chains of {summary.draws} draws", *rows, *more])
+
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
+        """What a notebook shows: the table of the posterior, where there is one."""
+        bundle = {"text/plain": repr(self)}
+        with contextlib.suppress(DamagedFile, OSError):
+            if (summary := read_summary(self.directory)) is not None:
+                numbers = [number for site in summary.sites for number in site.elements][:MOST_ROWS]
+                columns = {
+                    "": [number.name for number in numbers],
+                    "mean": [number.mean for number in numbers],
+                    "sd": [number.sd for number in numbers],
+                    "R-hat": [number.r_hat for number in numbers],
+                }
+                bundle["text/html"] = html_table(columns, count=sum(site.size for site in summary.sites))
+        return bundle
 
 
 def _row(number: Element) -> str:
