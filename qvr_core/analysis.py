@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from qvr_core.semantics.file.placed_diagnostics import (
 from qvr_core.semantics.modules.elsewhere import Elsewhere
 from qvr_core.semantics.modules.links import Changes, Links
 from qvr_core.semantics.modules.module import Module
+from qvr_core.semantics.modules.paths import location_of
 from qvr_core.semantics.modules.table import Library, NoLibrary
 from qvr_core.semantics.types.diagnostics import Place, Severity
 from qvr_core.semantics.types.model import (
@@ -35,7 +36,10 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.statements import Document, units_of
-from qvr_core.syntax.tree import Placed, Statement, SyntaxProblem
+from qvr_core.syntax.tree import ImportDecl, Placed, Statement, SyntaxProblem
+
+CHARACTERS = 10
+"""Of a file, whose analysis is as much work as the check of a line."""
 
 START = Range(Cursor(0, 0), Cursor(0, 0))
 
@@ -83,9 +87,19 @@ class Analyzer:
         """Take over that a file to which the imports lead has changed; False where there are no imports."""
         if not self.links.table.imports:
             return False
-        self._snapshot = None
-        deque(self._settling(self.links.refresh()), maxlen=0)
+        deque(self.refreshing(), maxlen=0)
         return True
+
+    def refreshing(self) -> Iterator[int]:
+        """The same in steps, as `editing` makes them."""
+        yield self._reading(each.decl for each in self.links.table.imports)
+        self._snapshot = None
+        yield from self._settling(self.links.refresh())
+
+    def _reading(self, imports: Iterable[ImportDecl]) -> int:
+        """How much is to be read for some imports, in lines of code."""
+        found = {location_of(each.path.value, self.location) for each in imports}
+        return sum(self.library.waiting(each) for each in found if isinstance(each, str)) // CHARACTERS
 
     def edit(self, start: Cursor, end: Cursor, new_text: str) -> None:
         """Replace the text between two places (columns in code points); places past an end count as that end."""
@@ -106,6 +120,8 @@ class Analyzer:
             else:
                 self._syntax.pop(uid, None)
         self._snapshot = None
+        fresh = (self.document.statement_of(uid).header.unit.node for uid in (*added, *changed))
+        yield self._reading(node for node in fresh if isinstance(node, ImportDecl))
         yield from self._settling(self.links.taking(removed, added, changed))
 
     def _settling(self, changes: Changes | None) -> Iterator[int]:

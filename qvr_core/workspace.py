@@ -11,11 +11,21 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from qvr_core.analysis import Analyzer
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import STD, WrongPath, location_of
+from qvr_core.semantics.modules.table import Library
+from qvr_core.syntax.source import split_lines
 from qvr_core.syntax.statements import Document
 from qvr_core.syntax.tree import ImportDecl, Statement
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+ENOUGH = 100_000
+"""Characters that are too many to be read while somebody waits: nobody counts on."""
+
+
+LONGEST_WAIT = 120
+"""Seconds for what another thread reads."""
 
 
 class Reader(Protocol):
@@ -41,6 +51,42 @@ def alone(method: Callable[Concatenate[Workspace, P], T]) -> Callable[Concatenat
     return made
 
 
+class Closed:
+    """A file that was read, and is analysed when it is imported."""
+
+    def __init__(self, location: str, text: str) -> None:
+        self._location, self._text = location, text
+        self._analyzer: Analyzer | None = None
+        self._module: Module | None = None
+        self._lock = RLock()
+        self.behind = False
+        """Something that it imports has changed since."""
+
+    @property
+    def current(self) -> Module | None:
+        """The file as it is; None where work has to be done for that."""
+        return None if self.behind else self._module
+
+    def made(self, library: Library) -> Module | None:
+        """The file as it is now; None where somebody else has been at it for too long."""
+        if (known := self.current) is not None:
+            return known
+        if not self._lock.acquire(timeout=LONGEST_WAIT):
+            return None
+        try:
+            if (known := self.current) is not None:
+                return known
+            self._module, self.behind = None, False
+            if self._analyzer is None:
+                self._analyzer = Analyzer(self._text, None, self._location, library)
+            else:
+                self._analyzer.refresh()
+            self._module = self._analyzer.module()
+            return self._module
+        finally:
+            self._lock.release()
+
+
 class Workspace:
     """The files that imports have led to (`semantics.modules.table.Library`).
 
@@ -51,26 +97,33 @@ class Workspace:
         self._reader = reader
         self.lock = RLock()
         self._open: dict[str, Module] = {}
-        self._read: dict[str, Analyzer | None] = {}
-        """What was read; None where there is no file."""
+        self._read: dict[str, Closed] = {}
         self._texts: dict[str, str | None] = {}
         self._imports: dict[str, tuple[object, tuple[tuple[str, str], ...]]] = {}
 
     def refusal(self, location: str, importer: str, written: str) -> str | None:
         return None if location in self._open else self._reader.refusal(location, importer, written)
 
-    @alone
     def find(self, location: str, importer: str, written: str) -> Module | str:
-        held = self._open.get(location)
-        if held is not None:
-            return held
-        text = self._text(location)
-        if text is None:
-            return f"there is no file {written}"
-        analyzer = self._read.get(location)
-        if analyzer is None:
-            analyzer = self._read[location] = Analyzer(text, None, location, self)
-        return analyzer.module()
+        while True:
+            with self.lock:
+                held = self._open.get(location) or self._closed(location)
+            if not isinstance(held, Closed):
+                return held or f"there is no file {written}"
+            # others ask for other files meanwhile
+            module = held.made(self)
+            with self.lock:
+                if module is None:
+                    return f"{written} is being read"
+                if self._read.get(location) is held:
+                    return module
+
+    def _closed(self, location: str) -> Closed | None:
+        """A file that is not open; None where there is none."""
+        held, text = self._read.get(location), self._text(location)
+        if held is None and text is not None:
+            held = self._read[location] = Closed(location, text)
+        return held
 
     @alone
     def cycle(self, location: str, importer: str) -> Sequence[str] | None:
@@ -97,8 +150,24 @@ class Workspace:
         return all(self._now(location) is module for location, module in modules.items())
 
     def _now(self, location: str) -> Module | None:
-        held, analyzer = self._open.get(location), self._read.get(location)
-        return analyzer.module() if held is None and analyzer is not None else held
+        opened, held = self._open.get(location), self._read.get(location)
+        return opened if opened is not None or held is None else held.current
+
+    @alone
+    def waiting(self, location: str) -> int:
+        """The characters of closed files that are to be read or checked before a file can be imported."""
+        seen, pending, work = {location}, [location], 0
+        while pending and work < ENOUGH:
+            each = pending.pop()
+            if self._now(each) is not None:
+                continue
+            text = self._text(each) if self._reader.refusal(each, each, each) is None else None
+            work += len(text or "")
+            if text is not None and len(text) < ENOUGH:
+                found = {other for other, _ in self._imported(each)} - seen
+                seen |= found
+                pending += found
+        return work
 
     # ---------------------------------------------------------------- changes
 
@@ -123,9 +192,8 @@ class Workspace:
 
     @alone
     def reaching(self, location: str) -> list[str]:
-        """The files whose imports lead to a location, each behind those that it imports.  Files that are not open are
-        brought up to date on the way: whoever asks does so in this order."""
-        known = {*self._open, *(each for each, held in self._read.items() if held is not None)}
+        """The files whose imports lead to a location, each behind those that it imports."""
+        known = {*self._open, *self._read}
         users: dict[str, set[str]] = {}
         for each in known:
             for other, _ in self._imported(each):
@@ -145,12 +213,12 @@ class Workspace:
 
     @alone
     def follow(self, location: str) -> bool:
-        """Bring a file that is not open up to date with what it imports; False where it is open."""
+        """Have a file that is not open brought up to date before it is imported again; False where it is open."""
         if location in self._open:
             return False
-        analyzer = self._read.get(location)
-        if analyzer is not None:
-            analyzer.refresh()
+        held = self._read.get(location)
+        if held is not None:
+            held.behind = True
         return True
 
     # ---------------------------------------------------------------- texts
@@ -168,9 +236,15 @@ class Workspace:
             return ()
         known = self._imports.get(location)
         if known is None or known[0] is not source:
-            statements = (Document(source) if isinstance(source, str) else source.layout).statements
+            statements = (import_lines(source) if isinstance(source, str) else source.layout).statements
             known = self._imports[location] = (source, tuple(locations(statements, location)))
         return known[1]
+
+
+def import_lines(text: str) -> Document:
+    """The lines of a text that may be imports: reading them alone takes no time, however long the text is."""
+    lines = (line.lstrip() for line in split_lines(text)[0])
+    return Document("\n".join(line for line in lines if line.startswith(("import", "from"))))
 
 
 def locations(statements: Iterable[Statement], location: str) -> Iterator[tuple[str, str]]:

@@ -27,6 +27,7 @@ from qvr_lsp.updates import (
     background_analysis,
     collect_garbage,
     length,
+    refresh,
     run_at_once,
     run_to_end,
     statement_work,
@@ -284,10 +285,22 @@ class Document(View):
         return self._analyzer.module()
 
     def refresh(self) -> bool:
-        """Take over that an imported file has changed; whether there are any.  Only on a document that is ready."""
+        """Take over that an imported file has changed.  False where there are none, or where it is much work, which
+        is then done in a thread and published when it is.  Only on a document that is ready."""
         assert self.ready, "the analysis is not done"
+        if not self._analyzer.links.table.imports:
+            return False
         self._trials = None
-        return self._analyzer.refresh()
+        if not self._dirty:
+            self._before = self.snapshot
+        work = refresh(self._analyzer)
+        analyzer = run_at_once(work)
+        if analyzer is None:
+            self._large = True
+            self._working = asyncio.ensure_future(self._finish(work))
+            return False
+        self._analyzer = analyzer
+        return True
 
     def publish(self) -> None:
         """Publish what is known of the text now, with other changes that are handled in this turn."""

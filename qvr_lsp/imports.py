@@ -58,6 +58,8 @@ class Imports:
         if document.location in self._behind:
             self._behind.discard(document.location)
             document.refresh()
+            if not document.ready:
+                return
         module = document.module()
         if self._told.get(document.location) is module:
             return

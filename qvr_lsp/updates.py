@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from qvr_core.analysis import Analyzer
+from qvr_core.semantics.modules.paths import location_of
 from qvr_core.semantics.scope.bounds import MOST_COPIES
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Encoding
@@ -44,6 +45,9 @@ FAIR_SWITCH, ORDINARY_SWITCH = 0.0005, 0.005
 
 # The first character of each line that is not blank.
 LINE_START = re.compile(r"^[^\S\r\n]*[^\s#]", re.MULTILINE)
+
+# The paths of a text's imports.
+IMPORTED = re.compile(r'^(?:import|from)\s+"([^"\n]+)"', re.MULTILINE)
 
 Work = Generator[float, None, Analyzer]
 
@@ -77,7 +81,7 @@ def apply_changes(analyzer: Analyzer, changes: Sequence[Any], encoding: Encoding
         text = change["text"]
         try:
             if change.get("range") is None:
-                yield text_work(text)
+                yield text_work(text) + reading_work(text, analyzer)
                 analyzer = analyzer_of(text, analyzer)
                 continue
             start, end = positions.from_range(analyzer.document.lines, change["range"], encoding)
@@ -89,6 +93,22 @@ def apply_changes(analyzer: Analyzer, changes: Sequence[Any], encoding: Encoding
             # A bug: the analysis of an edit never fails. The text itself is right; start again from it.
             log.exception("an edit could not be analysed")
             analyzer = analyzer_of(analyzer.text, analyzer)
+    return analyzer
+
+
+def reading_work(text: str, analyzer: Analyzer) -> float:
+    """The work of reading the files that a whole text imports."""
+    found = {location_of(path, analyzer.location) for path in IMPORTED.findall(text)} if "import" in text else set()
+    return sum(analyzer.library.waiting(each) for each in found if isinstance(each, str)) / TEXT_CHARACTERS
+
+
+def refresh(analyzer: Analyzer) -> Work:
+    """Take over that imported files have changed."""
+    try:
+        yield from analyzer.refreshing()
+    except Exception:
+        log.exception("a text could not follow its imports")
+        analyzer = analyzer_of(analyzer.text, analyzer)
     return analyzer
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -265,4 +266,43 @@ async def test_calls_lead_into_other_files_and_back(folder: Path) -> None:
     ]
     symbols = await editor.request("workspace/symbol", {"query": "encode"})
     assert [Path(each["location"]["uri"]).name for each in symbols] == ["cells.qvr"]
+    assert await editor.stop() == 0
+
+
+async def test_large_files_are_read_and_checked_while_others_are_answered(folder: Path) -> None:
+    head = "morphism x0 : Hidden -> Hidden [role=linear]\n"
+    chain = "".join(f"let x{n} = x{n - 1} >> x0\n" for n in range(1, 2301))
+    (folder / "big.qvr").write_text(f'from "lib/spaces.qvr" import Hidden\n{head}{chain}')
+    user = 'from "big.qvr" import x2300\nlet y = x2300\nexport y\n'
+    (folder / "user.qvr").write_text(user)
+    editor, (main, _, spaces, _) = await session(folder, "main.qvr", "lib/spaces.qvr")
+    await editor.published(main)
+    big, uses = (folder / "big.qvr").as_uri(), (folder / "user.qvr").as_uri()
+
+    async def answered_before(uri: str) -> None:
+        editor.arrived.clear()
+        asked, answer = editor.ask("textDocument/hover", at(main, 1, 9))
+        await answer
+        await editor.until(lambda: (uri, 1) in editor.arrived)
+        assert list(editor.arrived).index(asked) < list(editor.arrived).index((uri, 1))
+
+    # a closed one that is imported
+    with editor.in_one_write():
+        editor.open(uses, user)
+        asked = answered_before(uses)
+        hovering = asyncio.ensure_future(asked)
+        await asyncio.sleep(0)
+    await hovering
+    assert not [each for each in editor.diagnostics[uses]["diagnostics"] if each["severity"] == 1]
+    # an open one that imports what is edited
+    editor.open(big, (folder / "big.qvr").read_text())
+    await editor.published(big)
+    with editor.in_one_write():
+        editor.change(spaces, replacement(1, 7, 13, "Wide"))
+        hovering = asyncio.ensure_future(answered_before(big))
+        await asyncio.sleep(0)
+    await hovering
+    found = [each["code"] for each in editor.diagnostics[big]["diagnostics"] if each["severity"] == 1]
+    assert found == ["unknown-import"]
+    await editor.until(lambda: [d for d in editor.diagnostics[uses]["diagnostics"] if d["code"] == "import-error"])
     assert await editor.stop() == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,7 +30,7 @@ class Imports(Protocol):
         """Whether a statement is one of another file."""
         ...
 
-    def visible(self, uid: int) -> frozenset[str]:
+    def visible(self, uid: int) -> Container[str]:
         """The names that a statement of another file may look up."""
         ...
 
@@ -61,8 +61,8 @@ class NoImports:
     def is_foreign(self, uid: int) -> bool:
         return False
 
-    def visible(self, uid: int) -> frozenset[str]:
-        return frozenset()
+    def visible(self, uid: int) -> Container[str]:
+        return ()
 
     def algebra(self, uid: int) -> str:
         raise KeyError(uid)
@@ -85,7 +85,7 @@ class Within:
     """A file as a statement of another one sees it: the names that its own stand for here, and no others."""
 
     file: Globals
-    names: frozenset[str]
+    names: Container[str]
 
     def entry(self, name: str) -> Entry | None:
         return self.file.entry(name) if name in self.names else None

@@ -29,6 +29,24 @@ Changes = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[str, ..
 """Statements removed, added, changed, and names that mean something else since imports fail to bring them."""
 
 
+class Visible:
+    """The names that a statement of another file may look up: its own, and those of what it refers to."""
+
+    __slots__ = ("_links", "_own", "_uid")
+
+    def __init__(self, links: Links, uid: int, own: frozenset[str]) -> None:
+        self._links, self._uid, self._own = links, uid, own
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or (isinstance(name, str) and self._links.reaches(self._uid, name))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Visible) and (self._uid, self._own) == (other._uid, other._own)
+
+    def __hash__(self) -> int:
+        return hash(self._uid)
+
+
 class Links:
     """Keeps a file's view of others current."""
 
@@ -46,27 +64,35 @@ class Links:
         """The number of each file among those that are followed."""
         self._rewritten: dict[int, tuple[Statement, Statement]] = {}
         self._renamings: dict[tuple[str, ...], Renaming] = {}
-        self._bound: dict[int, frozenset[str]] = {}
+        self._called: dict[str, str] = {}
+        """What every name that may be written stands for in what the checker reads."""
         self._values: dict[str, int] = {}
-        self._visible: dict[int, frozenset[str]] = {}
+        self._names: frozenset[str] = frozenset()
+        """All that statements of other files mention."""
+        self._visible: dict[tuple[int, str], bool] = {}
 
     # ---------------------------------------------------------------- what the checker asks (`file.imported.Imports`)
 
     def is_foreign(self, uid: int) -> bool:
         return uid >> SERIAL_BITS >= FIRST_SERIAL
 
-    def visible(self, uid: int) -> frozenset[str]:
-        known = self._visible.get(uid)
+    def visible(self, uid: int) -> Visible:
+        return Visible(self, uid, frozenset(self.linked[uid].names.values()))
+
+    def reaches(self, uid: int, name: str) -> bool:
+        """Whether a statement of another file, or something that it refers to, mentions a name."""
+        if name not in self._names:
+            return False
+        known = self._visible.get((uid, name))
         if known is None:
             seen: dict[int, None] = {uid: None}
             for one in (pending := [uid]):
-                for name in self.linked[one].names.values():
-                    for owner in self._owners(name):
-                        if owner not in seen:
-                            seen[owner] = None
-                            pending.append(owner)
-            known = frozenset(name for one in seen for name in self.linked[one].names.values())
-            self._visible[uid] = known
+                if known := name in self.linked[one].names.values():
+                    break
+                fresh = [each for near in self.linked[one].names.values() for each in self._owners(near)]
+                pending += (each for each in dict.fromkeys(fresh) if each not in seen)
+                seen.update(dict.fromkeys(fresh))
+            self._visible[uid, name] = known = bool(known)
         return known
 
     def _owners(self, name: str) -> Iterator[int]:
@@ -165,12 +191,12 @@ class Links:
     def _renaming(self, statement: Statement) -> Renaming:
         if isinstance(statement.header.unit.node, ImportDecl):
             return Renaming({})
-        bound = frozenset(_bound_names(statement)) & {*self.table.prefixes, *self.table.offered}
+        declared = (name.text for name in statement.header.unit.declares)
+        bound = {*_bound_names(statement), *declared} & {*self.table.prefixes, *self.table.offered}
         key = tuple(sorted(bound))
         found = self._renamings.get(key)
         if found is None:
-            called = {local: self.table.name_of(target) for local, target in self.table.offered.items()}
-            names = {local: name for local, name in called.items() if local != name and local not in bound}
+            names = {local: name for local, name in self._called.items() if local != name and local not in bound}
             found = self._renamings[key] = Renaming(names, self.table.prefixes.keys() - bound)
         return found
 
@@ -206,20 +232,28 @@ class Links:
         decls = [(uid, self._decls[uid]) for uid in self._order]
         self.table = table_of(decls, own, self._location, self._library) if decls else NO_TABLE
         self._at = {location: at for at, location in enumerate(self.table.modules)}
-        self._renamings.clear()
-        old, self._rewritten = self._rewritten, {}
+        called = {local: self.table.name_of(target) for local, target in self.table.offered.items()}
         changed: list[int] = []
-        if self._decls or old:
-            for statement in self._own.statements:
-                held = old.get(statement.uid)
-                read = statement if held is None else held[1]
-                if self.statement_of(statement.uid) != read:
-                    changed.append(statement.uid)
+        if called != self._called or before.prefixes.keys() != self.table.prefixes.keys():
+            self._called = called
+            changed = self._read_again()
         prefixes = before.prefixes.keys() ^ self.table.prefixes.keys()
         assert self.checker is not None
         dotted = [name for name in self.checker.readers if "." in name and name.partition(".")[0] in prefixes]
         gone = [name for name in before.offered.keys() ^ self.table.offered.keys() if "." in name]
         return changed, (*(before.failed ^ self.table.failed), *dotted, *gone)
+
+    def _read_again(self) -> list[int]:
+        """The own statements that read otherwise since names are called otherwise."""
+        self._renamings.clear()
+        old, self._rewritten = self._rewritten, {}
+        changed: list[int] = []
+        for statement in self._own.statements:
+            held = old.get(statement.uid)
+            read = statement if held is None else held[1]
+            if self.statement_of(statement.uid) != read:
+                changed.append(statement.uid)
+        return changed
 
     def settle(self) -> Changes | None:
         """What the checker is to take over next: statements of other files that are used now, or no longer."""
@@ -251,6 +285,7 @@ class Links:
             uid: one if uid in other or uid not in self.linked else replace(self.linked[uid], module=one.module)
             for uid, one in found.items()
         }
+        self._names = frozenset(name for one in self.linked.values() for name in one.names.values())
         self._visible.clear()
         self._values = {name: value for one in self.linked.values() for name, value in one.values.items()}
         if not (gone or fresh or other or changed or moved):
@@ -315,10 +350,12 @@ class Links:
             here = self._variable(variable, module, uid, names)
             if value is not None:
                 values[here] = value
-        statement = placed_as(Renaming(names).statement(one.statement), uid)
-        refused = _refusal(module, one, hidden)
-        if refused is not None:
-            statement = without_node(statement)
+        refused, held = _refusal(module, one, hidden), self.linked.get(uid)
+        if held is not None and (held.at_home, held.names, held.refused) == (one.statement, names, refused):
+            statement = held.statement
+        else:
+            statement = placed_as(Renaming(names).statement(one.statement), uid)
+            statement = statement if refused is None else without_node(statement)
         return Linked(module, source, statement, one.statement, names, values, one.algebra, refused), targets
 
     def _variable(self, variable: str, module: Module, uid: int, names: dict[str, str]) -> str:

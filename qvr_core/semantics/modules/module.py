@@ -109,6 +109,8 @@ class Table:
     prefixes: dict[str, Module | None] = field(default_factory=dict[str, "Module | None"])
     failed: set[str] = field(default_factory=set[str])
     """Names that were to come from a file that cannot be had, or that it does not declare."""
+    clashed: set[str] = field(default_factory=set[str])
+    """Names that are not brought, since the file declares them itself."""
     promises: bool = False
     """True where any unknown name may come from a file that cannot be had."""
     modules: dict[str, Module] = field(default_factory=dict[str, Module])
@@ -133,6 +135,7 @@ class Table:
         """Names that the file had better not declare itself."""
         yield from (name for name in self.offered if "." not in name)
         yield from self.failed
+        yield from self.clashed
         yield from self.prefixes
         yield from (path.split(".")[0] for path in self.paths.values())
 

@@ -35,6 +35,10 @@ class Library(Protocol):
         """The file at a location that is not refused, or why it cannot be had."""
         ...
 
+    def waiting(self, location: str) -> int:
+        """How much is to be read before a file can be had, in characters."""
+        ...
+
     def cycle(self, location: str, importer: str) -> Sequence[str] | None:
         """The files by which `location` leads back to `importer`."""
         ...
@@ -48,6 +52,9 @@ class NoLibrary:
 
     def find(self, location: str, importer: str, written: str) -> Module | str:
         return f"there is no {shown(location)}"
+
+    def waiting(self, location: str) -> int:
+        return 0
 
     def cycle(self, location: str, importer: str) -> Sequence[str] | None:
         return None
@@ -152,6 +159,7 @@ class _Reading:
         """Whether a prefix stands for one file; reported where it does not."""
         table = self.table
         if prefix.text in table.own:
+            table.clashed.add(prefix.text)
             self._clash(f"`{prefix.text}` is declared in this file too", prefix, prefix.text)
             return False
         known = table.prefixes.get(prefix.text, module)
@@ -200,6 +208,7 @@ class _Reading:
     def _offer(self, local: str, target: Target, span: Span, fixes: Iterable[Fix]) -> None:
         table = self.table
         if local in table.own:
+            table.clashed.add(local)
             related = (Related(f"`{local}` is declared here", DeclarationSite(local)),)
             message = f"`{local}` of {shown(target[0])} is declared in this file too"
             self.report(IMPORT_CLASH, message, span, fixes, related)

@@ -154,3 +154,32 @@ def test_the_files_are_right() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_edits_of_five_files_give_what_fresh_files_give(seed: int) -> None:
     run(seed, 25, 6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_two_thousand_edits_of_five_files_give_what_fresh_files_give(seed: int) -> None:
+    run(seed, 100, 10)
+
+
+def test_files_that_are_not_open_follow_what_they_import() -> None:
+    texts = dict(FILES)
+    workspace = Workspace(Bundle(texts))
+    main = Analyzer(texts["main.qvr"], None, "main.qvr", workspace)
+    rng = random.Random(7)
+    for count in range(12):
+        for name in ("spaces.qvr", "cells.qvr"):  # read from disk, the one imported by the other
+            lines = FILES[name].split("\n")
+            if count % 3:
+                line = rng.randrange(len(lines))
+                lines[line] = rng.choice(WORDS).rstrip("\n")
+            texts[name] = "\n".join(lines)
+            workspace.forget(name)
+            for other in workspace.reaching(name):
+                assert workspace.follow(other)
+        assert workspace.waiting("cells.qvr") > 0
+        main.refresh()
+        if "cells.qvr" in main.links.table.modules:
+            assert workspace.waiting("cells.qvr") == 0
+        expected = analyse(texts["main.qvr"], None, "main.qvr", Workspace(Bundle(texts)))
+        assert main.snapshot().diagnostics() == expected.diagnostics(), texts
