@@ -207,6 +207,47 @@ async def meanwhile(count: int) -> list[Figure]:
     return figures
 
 
+LIBRARY = """\
+object Token : FinSet 200
+object Hidden : Real 8
+object State : Real 16
+morphism embed : Token -> Hidden [role=embed]
+morphism cell : Hidden * State -> State [role=kernel, scale=0.1] ~ Normal
+morphism head : State -> Token [role=kernel] ~ Categorical
+let encode = embed >> scan(cell)
+"""
+
+
+def dependent() -> str:
+    """A file of which most statements depend on a width of `LIBRARY`."""
+    parts = [f"morphism a{n} : l.Hidden -> Own [role=linear]\nlet b{n} = l.embed >> a{n}\n" for n in range(5)]
+    program = "program lm : l.Token -> l.Token\n    sample h <- l.encode\n    observe y <- l.head(h)\n    return y\n"
+    return 'import "library.qvr" as l\nobject Own : Real 8\n' + "".join(parts) + program + "export lm\n"
+
+
+async def dependents(count: int, files: int = 10) -> Figure:
+    """From an edit of a width to the diagnostics of the files that import it, all of them open."""
+    editor = await Editor.start()
+    await editor.initialize()
+    library, users = "file:///bench/library.qvr", [f"file:///bench/user_{n}.qvr" for n in range(files)]
+    editor.open(library, LIBRARY)
+    await editor.published(library)
+    for uri in users:
+        editor.open(uri, dependent())
+        await editor.published(uri)
+    await asyncio.sleep(1)
+    times: list[float] = []
+    place = {"start": {"line": 1, "character": 21}, "end": {"line": 1, "character": 22}}
+    for number in range(count):
+        editor.arrived.clear()
+        begun = time.perf_counter()
+        editor.change(library, {"range": place, "text": "98"[number % 2]})
+        await editor.until(lambda: {uri for uri, _ in editor.arrived}.issuperset(users))
+        times.append(time.perf_counter() - begun)
+    await editor.stop()
+    return Figure("edit of a width to its dependents' diagnostics", f"{files} files", spread(times), (20, 40))
+
+
 BUDGETS = {
     60: ((3, 8), (2, 6), 30, 90),
     1000: ((4, 10), (3, 10), 300, 110),
@@ -282,6 +323,7 @@ async def measure(quick: bool) -> list[Figure]:
         times = await keystrokes(editor, uri, line, column, count, "1")
         figures.append(Figure(what, size, spread(times), budget))
         await editor.stop()
+    figures.append(await dependents(count))
     return figures + await meanwhile(4 if quick else 10)
 
 
