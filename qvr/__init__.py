@@ -32,6 +32,7 @@ def __getattr__(name: str) -> Any:
 
 def load_ipython_extension(shell: Any) -> None:
     """What `%load_ext qvr` calls."""
-    from qvr.notebook import Programs
+    from qvr.notebook import Programs, drawing
 
     shell.register_magics(Programs)
+    shell.display_formatter.formatters["image/svg+xml"].for_type_by_name("qvr_core.dsl", "Program", drawing)

@@ -23,6 +23,7 @@ from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.workspace import Workspace
 
 if TYPE_CHECKING:
+    from qvr_core.dsl import Program
     from qvr_core.inference.mcmc.chains import Progress
 
 USAGE = "%%qvr NAME [--data EXPRESSION]"
@@ -121,6 +122,14 @@ class Picture:
     def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         bundle = {"text/plain": self._text}
         return bundle if self._svg is None else {**bundle, "image/svg+xml": self._svg}
+
+
+def drawing(program: Program) -> str | None:
+    """A file as a picture, where there is something to draw, and Graphviz to do it."""
+    try:
+        return to_svg(build(program.snapshot, fold=True))
+    except (NoDiagram, NoDot):
+        return None
 
 
 class Bar:

@@ -7,7 +7,6 @@ model.rsample(x)
 
 from __future__ import annotations
 
-import contextlib
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -299,15 +298,6 @@ class Program:
         lets = [f"let {name} : {each.arrow.domain.written} -> {each.arrow.codomain.written}"
                 for name, each in self.model.lets.items()]  # fmt: skip
         return "\n".join([f"Program {self.source}", *(indent(part, "  ") for part in (*lets, *parts))])
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        """What a notebook shows: the diagram beside the words, where Graphviz is installed."""
-        from qvr_core.diagrams import NoDiagram, NoDot, build, to_svg
-
-        bundle = {"text/plain": repr(self)}
-        with contextlib.suppress(NoDiagram, NoDot):
-            bundle["image/svg+xml"] = to_svg(build(self.model, fold=True))
-        return bundle
 
     def __getattr__(self, name: str) -> Any:
         for table in ("templates", "programs", "deductions"):

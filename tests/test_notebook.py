@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -73,6 +74,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
         '%%qvr model\nimport "widths.qvr"\nmorphism f : Hidden -> Hidden [role=linear]\nlet g = f >> f\n',
         "import torch; print(model(torch.ones(2, 3)).shape)",
         "%%qvr two words\nobject A : Real 3\n",
+        "import qvr; qvr.loads('object A : Real 3\\nmorphism f : A -> A [role=linear]\\nlet g = f >> f\\n')",
         f"%%qvr schools --data \"{{'error': [1.0, 2.0]}}\"\n{program}",
         "print(schools.log_joint(None, {'mu': 0.0, 'effect': torch.zeros(2)}))",
     ]
@@ -104,5 +106,11 @@ def test_usage(cells: list[dict[str, Any]]) -> None:
     assert any("%%qvr NAME" in json.dumps(output) for output in cells[5]["outputs"])
 
 
+def test_a_file_is_a_picture(cells: list[dict[str, Any]]) -> None:
+    (shown,) = bundles(cells[6])
+    assert "".join(shown["text/plain"]).startswith("Program")
+    assert ("<svg" in "".join(shown.get("image/svg+xml", ""))) == (shutil.which("dot") is not None)
+
+
 def test_data_of_the_notebook(cells: list[dict[str, Any]]) -> None:
-    assert said(cells[7]).startswith("tensor([-")
+    assert said(cells[8]).startswith("tensor([-")
