@@ -135,7 +135,7 @@ ROWS = (
     # ours
     Method("qvr/diagram", "diagrams:diagram", DIAGRAM, "experimental.qvr.diagram", True, "a diagram; see there"),
     Method("qvr/model", "model:model", DOCUMENT, "experimental.qvr.model", True, "the typed model; see there"),
-    Method("qvr/dataPreview", "data_preview:data_preview", {**DOCUMENT, "program?": str, "data?": str},
+    Method("qvr/dataPreview", "data.preview:data_preview", {**DOCUMENT, "program?": str, "data?": str},
            "experimental.qvr.dataPreview", True, "a table beside the program that reads it; see there"),
     Method("qvr/runs", "commands:runs", ({"uri?": str}, type(None)),
            "experimental.qvr.runs", True, "the runs of a folder"),

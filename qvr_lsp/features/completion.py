@@ -11,7 +11,7 @@ from qvr_core.ide.completion.imported import path_before
 from qvr_core.ide.completion.offers import partial_answer
 from qvr_core.ide.prose import Prose
 from qvr_lsp.documents import Excerpt, View
-from qvr_lsp.features.data_columns import columns_offered
+from qvr_lsp.features.data.columns import columns_offered
 from qvr_lsp.features.import_paths import paths_offered
 from qvr_lsp.features.resolving import on_part
 from qvr_lsp.markup import COMPLETION, markup

@@ -1,0 +1,1 @@
+"""What the files say that a program's data are read from."""
