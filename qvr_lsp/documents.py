@@ -71,6 +71,10 @@ class View:
         self._encoding: Encoding = encoding
 
     @property
+    def encoding(self) -> Encoding:
+        return self._encoding
+
+    @property
     def snapshot(self) -> Snapshot:
         raise NotImplementedError
 

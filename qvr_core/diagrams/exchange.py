@@ -14,18 +14,23 @@ Locate = Callable[[Origin], Any]
 """Turns a place into what the receiver understands (an LSP range), or None where it is gone."""
 
 
-def to_json(graph: Diagram, locate: Locate) -> dict[str, Any]:
+def nowhere(origin: Origin) -> None:
+    """Where nothing comes from other files."""
+
+
+def to_json(graph: Diagram, locate: Locate, elsewhere: Locate = nowhere) -> dict[str, Any]:
     """`{name, kind, type, nodes, wires, boxes, collapsed, dot, mermaid}`; the shapes stand in docs/protocol.md.
 
     `dot` is what an editor lays out; its `id` attributes are `node:<id>`, `box:<id>` and `wire:<source>:<target>:<n>`.
-    A node's `range` is where a click goes; `ranges` are all places that it stands for, itself first.
+    A node's `range` is where a click goes; `ranges` are all places that it stands for, itself first.  What another file
+    declares has its `home` there, which `elsewhere` finds: a click opens that file.
     """
     page = sheet(graph)
     return {
         "name": page.name,
         "kind": page.kind,
         "type": page.type,
-        "nodes": [node_json(node, locate) for node in nodes(graph)],
+        "nodes": [node_json(node, locate, elsewhere) for node in nodes(graph)],
         "wires": [
             {
                 "source": source,
@@ -46,7 +51,7 @@ def to_json(graph: Diagram, locate: Locate) -> dict[str, Any]:
     }
 
 
-def node_json(node: Node, locate: Locate) -> dict[str, Any]:
+def node_json(node: Node, locate: Locate, elsewhere: Locate) -> dict[str, Any]:
     places = [origin for origin in (node.origin, *node.also) if origin is not None]
     found: list[Any] = []
     for place in map(locate, places):
@@ -67,6 +72,7 @@ def node_json(node: Node, locate: Locate) -> dict[str, Any]:
         "returned": node.returned,
         "range": found[0] if found else None,
         "ranges": found,
+        "home": None if node.origin is None else elsewhere(node.origin),
     }
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.diagrams import NoDiagram, NoDot, build, drawable, main_name, to_dot, to_json, to_mermaid, to_png, to_svg
 from qvr_core.ide.outline import drawable_at
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import call, on_document, run_in_thread
+from qvr_lsp.features.resolving import on_document, run_in_thread
+from qvr_lsp.positions import range_of_lines
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
+from qvr_lsp.uris import uri_of_location
 
 if TYPE_CHECKING:
     from qvr_core.semantics.types.diagnostics import Origin
@@ -25,12 +28,14 @@ def diagram(session: Session, document: Document, params: Json) -> Any:
     format_ = params.get("format", "graph")
     if format_ not in FORMATS:
         raise RpcError(INVALID_PARAMS, f"unknown format `{format_}`: one of {', '.join(FORMATS)}")
-    return answer_in_thread(session, document.frozen(), params)
+    # the addresses of open files, as their editor writes them
+    opened = {each.location: each.uri for each in session.documents}
+    return answer_in_thread(document.frozen(), params, opened)
 
 
-async def answer_in_thread(session: Session, document: View, params: Json) -> Json:
+async def answer_in_thread(document: View, params: Json, opened: Mapping[str, str]) -> Json:
     """The answer, made in a thread; SVG by the program `dot`, for which another one only waits."""
-    graph, answer = await run_in_thread(lambda: call(graph_answer, session, document, params))
+    graph, answer = await run_in_thread(lambda: graph_answer(document, params, opened))
     if answer["format"] == "graph":
         return answer
     if answer["format"] != "svg":
@@ -41,12 +46,12 @@ async def answer_in_thread(session: Session, document: View, params: Json) -> Js
         raise RpcError(REQUEST_FAILED, str(error)) from error
 
 
-def graph_answer(session: Session, document: View, params: Json) -> tuple[Any, Json]:
+def graph_answer(document: View, params: Json, opened: Mapping[str, str]) -> tuple[Any, Json]:
     """The graph, and what is said of it in every format."""
     _, graph = graph_of(document, params)
     snapshot = document.snapshot
     answer: Json = {
-        **to_json(graph, lambda origin: range_of(document, origin)),
+        **to_json(graph, lambda origin: range_of(document, origin), lambda origin: home_of(document, origin, opened)),
         "format": params.get("format", "graph"),
         "version": document.version,
         "names": drawable(snapshot.model),
@@ -94,3 +99,14 @@ def range_of(document: View, origin: Origin) -> Json | None:
     """Where a node stands in the text; None where that is gone."""
     found = document.snapshot.find(origin)
     return document.range(found) if found is not None else None
+
+
+def home_of(document: View, origin: Origin, opened: Mapping[str, str]) -> Json | None:
+    """Where a node stands in the text of another file; None where it is of this one."""
+    others = document.snapshot.elsewhere
+    found = None if others is None else others.find(origin)
+    if others is None or found is None:
+        return None
+    location, stretch = found
+    uri = opened.get(location) or uri_of_location(location)
+    return {"uri": uri, "range": range_of_lines(others.lines(location, stretch), stretch, document.encoding)}

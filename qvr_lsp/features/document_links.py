@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from qvr_core.pages import page_of
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.tree import Span
-from qvr_lsp.conversions import page_of
 from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import Json
@@ -37,7 +37,8 @@ def document_links(session: Session, document: Document, params: Json) -> list[J
             found += [(match.span(1), uri_of(folder / match[1])) for match in STRING.finditer(line)]
         if "#" in line:
             found += [(match.span(), match[0]) for match in URL.finditer(line)]
-            found += [(match.span(1), page_of(match[1])) for match in CODE.finditer(line)]
+            pages = ((match.span(1), page_of(match[1])) for match in CODE.finditer(line))
+            found += [(span, uri_of(page)) for span, page in pages if page is not None]
         for (start, end), target in found:
             if target is not None:
                 stretch = Range(Cursor(number, start), Cursor(number, end))

@@ -306,3 +306,28 @@ async def test_large_files_are_read_and_checked_while_others_are_answered(folder
     assert found == ["unknown-import"]
     await editor.until(lambda: [d for d in editor.diagnostics[uses]["diagnostics"] if d["code"] == "import-error"])
     assert await editor.stop() == 0
+
+
+async def test_a_diagram_knows_the_file_of_what_is_imported(folder: Path) -> None:
+    editor, (main, cells, _, _) = await session(folder, "main.qvr")
+    asked = {"textDocument": {"uri": main}, "name": "model", "collapse": False}
+    found = await editor.request("qvr/diagram", asked)
+    homes = {
+        (Path(node["home"]["uri"]).name, node["home"]["range"]["start"]["line"], node["declared"] or node["label"])
+        for node in found["nodes"]
+        if node["home"] is not None
+    }
+    assert ("cells.qvr", 1, "c.embed") in homes and ("cells.qvr", 2, "c.step") in homes
+    assert [node["home"] for node in found["nodes"] if node["label"] == "head"] == [None]
+    assert cells in {node["home"]["uri"] for node in found["nodes"] if node["home"] is not None}
+    assert await editor.stop() == 0
+
+
+async def test_a_code_in_a_comment_leads_to_its_page(folder: Path) -> None:
+    (folder / "noted.qvr").write_text("# what gives error[wrong-size] here\nobject A : Real 3\n")
+    editor, _ = await session(folder, "noted.qvr")
+    links = await editor.request(
+        "textDocument/documentLink", {"textDocument": {"uri": (folder / "noted.qvr").as_uri()}}
+    )
+    assert [link["target"].rpartition("/")[2] for link in links] == ["wrong-size.md"]
+    assert await editor.stop() == 0

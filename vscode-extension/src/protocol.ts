@@ -18,6 +18,7 @@ export interface DiagramNode {
   returned: boolean;
   range: Range | null;
   ranges: Range[];
+  home: { uri: string; range: Range } | null;
 }
 
 export interface DiagramWire {

@@ -104,10 +104,13 @@ function M.follow(buffer, name)
   refresh(true)
 end
 
---- Go to the source of a node.
+--- Go to the source of a node, in the file that declares it.
 function M.reveal(buffer, graph, id)
   for _, node in ipairs(graph.nodes) do
-    if node.id == id and type(node.range) == "table" then
+    if node.id == id and type(node.home) == "table" then
+      local client = vim.lsp.get_clients({ name = "qvr", bufnr = buffer })[1]
+      vim.lsp.util.show_document(node.home, client and client.offset_encoding or "utf-16", { focus = true })
+    elseif node.id == id and type(node.range) == "table" then
       local window = vim.fn.bufwinid(buffer)
       if window ~= -1 then
         vim.api.nvim_set_current_win(window)

@@ -120,13 +120,15 @@ class DiagramPanel {
   }
 
   private async reveal(id: string): Promise<void> {
-    const range = this.answer?.nodes.find((node) => node.id === id)?.range;
+    const node = this.answer?.nodes.find((node) => node.id === id);
+    const range = node?.home?.range ?? node?.range;
     if (!range) {
       return;
     }
+    const uri = node?.home ? vscode.Uri.parse(node.home.uri) : this.uri;
     const selection = new vscode.Range(range.start.line, range.start.character, range.end.line, range.end.character);
     const column = this.editor()?.viewColumn ?? vscode.ViewColumn.One;
-    const document = await vscode.workspace.openTextDocument(this.uri);
+    const document = await vscode.workspace.openTextDocument(uri);
     await vscode.window.showTextDocument(document, { viewColumn: column, selection });
   }
 
