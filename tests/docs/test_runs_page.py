@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
 SHOWN = [line.split("   #")[0].strip() for line in re.findall(r"^    (qvr .*)$", PAGE, re.MULTILINE)]
 """The commands that stand on a line of their own."""
+STEPS = re.findall(r"^    (qvr .*)$|^```python\n((?s:.*?))^```$", PAGE, re.MULTILINE)
+"""These, and the Python between them, in the order of the page."""
 NAMED = sorted(set(re.findall(r"`(qvr [^`]*)`", PAGE)))
 NEW = 'qvr new "y ~ x + (1 + x | g)" --data csv:d.csv -o m.qvr'
 MEANT = {
@@ -89,8 +91,15 @@ def test_every_command_of_the_page_is_known() -> None:
 @pytest.mark.statistical
 @pytest.mark.timeout(20 * HANG)
 def test_the_lines_of_the_page_run_one_after_another(checkout: Path) -> None:
-    printed = {command: shell(command, checkout) for command in SHOWN}
-    for name in ("loss.png", "losses.csv", "homes.qvr", "farm/qvr.toml"):
+    printed: dict[str, str] = {}
+    for command, lines in STEPS:
+        if lines:
+            shell(f"MPLBACKEND=agg python - <<'END'\n{lines}END", checkout)
+        else:
+            wanted = command.split("   #")[0].strip()
+            printed[wanted] = shell(wanted, checkout)
+    assert list(printed) == SHOWN
+    for name in ("loss.png", "losses.csv", "homes.qvr", "farm/qvr.toml", "ppc.png"):
         assert (checkout / name).stat().st_size > 0
     assert "homes" in printed["qvr runs"] and "finished" in printed["qvr runs"]
     assert "predictive accuracy" in printed["qvr runs compare homes line"]
