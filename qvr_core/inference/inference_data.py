@@ -17,11 +17,13 @@ from qvr_core.inference.axes import Axes, Axis, axes_of
 from qvr_core.inference.dataset import dataset
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
-from qvr_core.runtime.programs.labelled.axes import data_axes, site_axes
+from qvr_core.runtime.programs.labelled.axes import data_axes, site_axes, state_axes
 from qvr_core.runtime.values.errors import RuntimeProblem
 
 MOST_NUMBERS = 50_000_000
 """A group of more numbers is left out."""
+MOST_HIDDEN = 5_000_000
+"""Probabilities of the states of a `marginalize` that are kept: numbers of all draws."""
 PRIOR_DRAWS = 500
 
 Values = Mapping[str, Tensor]
@@ -67,8 +69,9 @@ class Groups:
 
 def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
     """Groups `posterior` (latents, then deterministic sites), `sample_stats`, `posterior_predictive` (observed steps
-    drawn anew, `predict` steps and lets that read them), `log_likelihood` (one number for each observed element that
-    counts), `prior` and `prior_predictive` (`prior_draws` draws as one chain), `observed_data`, `constant_data`."""
+    drawn anew, `predict` steps and lets that read them, under the name of each `marginalize` the probabilities of its
+    states given the data), `log_likelihood` (one number for each observed element that counts), `prior` and
+    `prior_predictive` (`prior_draws` draws as one chain), `observed_data`, `constant_data`."""
     groups = Groups()
     given = fit.given
     program = None if given is None else given.program
@@ -84,9 +87,10 @@ def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
     fits = numbers <= MOST_NUMBERS and bool(fit.latents)
     if fits:
         joined = {name: value.flatten(0, 1) for name, value in fit.latents.items()}
-        again = given.replicates(joined, fit.seed)
+        again = {**given.replicates(joined, fit.seed), **_hidden(groups, given, joined)}
         split = {name: value.reshape(chains, draws, *value.shape[1:]) for name, value in again.items()}
-        groups.add("posterior_predictive", {**split, **fit.predictions}, {**axes, **seen})
+        named = {**axes, **seen, **state_axes(program.program)}
+        groups.add("posterior_predictive", {**split, **fit.predictions}, named)
     else:
         groups.add("posterior_predictive", fit.predictions, axes, size=numbers)
     likelihood, labels = scored(fit.likelihood(), seen) if fits else ({}, {})
@@ -98,6 +102,23 @@ def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
         "constant_data", {n: v for n, v in constant.items() if isinstance(v, Tensor)}, data_axes(program.program), ()
     )
     return groups
+
+
+def _hidden(groups: Groups, given: Given, latents: Values) -> Values:
+    """The probabilities of what each `marginalize` sums out, {name: (draws, …, K)}; what is too large is noted."""
+    summed = [name for name, block in given.program.marginals.items() if block.discrete]
+    if not summed:
+        return {}
+    # how many states there are is seen in a draw
+    one, _ = given.hidden_states({name: value[:1] for name, value in latents.items()})
+    count = len(next(iter(latents.values())))
+    kept = [name for name in summed if name in one and one[name].numel() * count <= MOST_HIDDEN]
+    for name in summed:
+        if name not in kept:
+            why = f"more than {MOST_HIDDEN:,} numbers" if name in one else "it has too many places"
+            why = "the program reads its input" if given.program.program.uses_input else why
+            groups.notes.append(f"the probabilities of the states of `{name}` are left out of the stored draws: {why}")
+    return given.hidden_states(latents, names=kept)[0] if kept else {}
 
 
 def prior_data(given: Given, count: int, seed: int) -> Groups:

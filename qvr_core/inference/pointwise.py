@@ -118,11 +118,14 @@ class Given:
             torch.manual_seed(0)
             return self._each(samples, _Wanted((densities(False), keep(names), predicting), lambda run: run.kept))
 
-    def hidden_states(self, samples: Mapping[str, Tensor], number: int = 0) -> tuple[Made, Made]:
+    def hidden_states(
+        self, samples: Mapping[str, Tensor], number: int = 0, names: Collection[str] | None = None
+    ) -> tuple[Made, Made]:
         """What `marginalize` sums out, given the data, for latents {site: (draws, …)}: the probability of each state of
         hidden chains and of each component of mixtures, {name: (draws, …, K)}, and states drawn from their posterior by
-        a generator of that number, whole paths of a chain, {name: (draws, …)}.  Of at most `MOST_KEPT` places."""
-        blocks = self.program.marginals.items()
+        a generator of that number, whole paths of a chain, {name: (draws, …)}.  Of `names`, or of all, with at most
+        `MOST_KEPT` places."""
+        blocks = [(n, one) for n, one in self.program.marginals.items() if names is None or n in names]
         names = [name for name, one in blocks if one.discrete and math.prod(one.places_of) <= MOST_KEPT]
         if not names or self.program.program.uses_input:
             return {}, {}

@@ -13,7 +13,7 @@ from scipy import stats
 
 from qvr_core.analysis import analyse
 from qvr_core.dsl import loads
-from qvr_core.inference import MCMC, NUTSKernel
+from qvr_core.inference import MCMC, NUTSKernel, inference_data
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.prepare import prepare
@@ -97,3 +97,43 @@ def test_what_cannot_be_drawn_from_a_prior_is_said() -> None:
     groups = MCMC(NUTSKernel(), 50, 20, 1, seed=2).run(loads(text).morphism, None, given).groups()
     assert set(GROUPS) - {name.strip("/") for name in groups.found} == {"prior", "prior_predictive"}
     assert len(groups.notes) == 1 and "no draws from the prior" in groups.notes[0]
+
+
+MIXTURE = """
+object Row : {a, b, c, d, e, f}
+object Kind : {low, high}
+program m : Row -> Row
+    sample w <- Dirichlet(2.0) [over=Kind]
+    sample centre : Kind <- Normal(0.0, 1.0)
+    marginalize z : Row <- Categorical(w)
+        observe y : Row <- Normal(centre[z], 0.7)
+    return centre
+"""
+
+
+def check_kinds(tree: xarray.DataTree) -> None:
+    """The probabilities of the kinds of a mixture by Bayes' rule, for each draw."""
+    found, latents = tree["posterior_predictive"]["z"], tree["posterior"]
+    assert found.dims == ("chain", "draw", "Row", "Kind")
+    assert list(found["Kind"].values) == ["low", "high"] and list(found["Row"].values) == list("abcdef")
+    centre = latents["centre"].transpose("chain", "draw", "Kind").to_numpy()
+    joint = latents["w"].to_numpy()[:, :, None] * stats.norm(centre[:, :, None], 0.7).pdf(Y[:, None])
+    np.testing.assert_allclose(found, joint / joint.sum(-1, keepdims=True), atol=1e-5)
+
+
+def test_hidden_states_have_their_probabilities_for_each_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = MCMC(NUTSKernel(), 50, 30, 2, seed=2).run(loads(MIXTURE).morphism, None, {"y": torch.tensor(Y)})
+    check_kinds(result.to_arviz(prior_draws=0))
+    rows = "\n".join(f"{row},{y}" for row, y in zip("abcdef", Y, strict=True))
+    (tmp_path / "d.csv").write_text(f"Row,y\n{rows}\n")
+    job = make_job(tmp_path, MIXTURE, "m", data="csv:d.csv", steps=20, batch_size=None)
+    list(SviFit(prepare(job, analyse(MIXTURE)), Stop()).run())
+    with xarray.open_datatree(RunDirectory.of(job).posterior, engine="h5netcdf") as tree:
+        check_kinds(tree)
+    # 2 chains of 30 draws with 6 rows of 2 kinds
+    monkeypatch.setattr(inference_data, "MOST_HIDDEN", 719)
+    groups = result.groups(0)
+    assert list(groups.found["/posterior_predictive"].data_vars) == ["y"]
+    assert groups.notes == [
+        "the probabilities of the states of `z` are left out of the stored draws: more than 719 numbers"
+    ]

@@ -121,10 +121,10 @@ class MCMCResult:
     def to_arviz(self, *, prior_draws: int = PRIOR_DRAWS) -> Any:
         """As an xarray.DataTree of ArviZ' schema, dimensions `chain`, `draw`, …: groups `posterior` (latents, then
         deterministic sites), `sample_stats`, `posterior_predictive` (observed steps drawn anew, `predict` steps and
-        lets that read them), `log_likelihood` (one number for each observed element that counts), `prior` and
-        `prior_predictive` (`prior_draws` draws; 0 for none), `observed_data`, `constant_data`.  Dimensions are called
-        as the sets that a value runs over, with the labels of their elements as coordinates; others `v_dim_0`, …  A
-        slash in a name becomes a dot.
+        lets that read them, and of each `marginalize` the probabilities of its states), `log_likelihood` (one number
+        for each observed element that counts), `prior` and `prior_predictive` (`prior_draws` draws; 0 for none),
+        `observed_data`, `constant_data`.  Dimensions are called as the sets that a value runs over, with the labels of
+        their elements as coordinates; others `v_dim_0`, …  A slash in a name becomes a dot.
 
         ArviZ 1 takes it as it is, earlier ones through `arviz.from_datatree`.
         Source: the InferenceData schema specification of ArviZ.

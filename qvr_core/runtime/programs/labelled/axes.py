@@ -43,15 +43,17 @@ def site_axes(program: Program) -> dict[str, tuple[Axis, ...]]:
 
 def state_axes(program: Program) -> dict[str, tuple[Axis, ...]]:
     """The axes of the probabilities of what `marginalize` sums out: its places, then its states."""
-    found = site_axes(program)
+    found, labels = site_axes(program), labels_of(program)
     blocks = [step.site for step in all_steps(program.steps) if isinstance(step, MarginalizeModel)]
-    return {site.name: (*found.get(site.name, ()), _of_states(site)) for site in blocks}
+    return {site.name: (*found.get(site.name, ()), _of_states(site, labels)) for site in blocks}
 
 
-def _of_states(site: Site) -> Axis:
+def _of_states(site: Site, labels: Mapping[str, tuple[str, ...]]) -> Axis:
     """The set of the states, where it has a name."""
     value = site.bound[0][1].space if site.bound else None
-    return _of_space(value) if isinstance(value, Finite) else Axis()
+    axis = Axis() if value is None else _of_space(value)
+    # what a probability vector is over is known by the name of the set alone
+    return axis if axis.labels is not None else Axis(axis.name, labels.get(axis.name or ""))
 
 
 def let_axes(program: Program) -> dict[str, tuple[Axis, ...]]:
