@@ -15,16 +15,16 @@ from qvr_core.semantics.arithmetic.function_calls import template_call
 from qvr_core.semantics.programs.data_agreement import other_type
 from qvr_core.semantics.programs.undeclared.aligned_data import without_aligned
 from qvr_core.semantics.scope.environment import Binding, StepContext
-from qvr_core.semantics.scope.scope import TemplateEntry
+from qvr_core.semantics.scope.scope import ObjectEntry, TemplateEntry
 from qvr_core.semantics.types import model as m
-from qvr_core.semantics.types.diagnostics import DeclarationSite, Origin, Related
+from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Origin, Related
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model import DataName, Expr, Instance, LetModel, Program, StepModel, ValueType
-from qvr_core.semantics.types.program_codes import DATA_MISMATCH, TEMPLATE_ARGUMENTS
-from qvr_core.semantics.types.spaces import Named, Unknown
+from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, DATA_MISMATCH, TEMPLATE_ARGUMENTS
+from qvr_core.semantics.types.spaces import Named, Unknown, is_finite
 from qvr_core.semantics.types.walk import all_steps
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import ArithArg, Name, ParenArith, SampleStep, Variable
+from qvr_core.syntax.tree import ArithArg, Name, ObjectExpr, ObjectRef, ParenArith, SampleStep, Span, Variable
 
 Bindings = list[tuple[str, Binding]]
 
@@ -44,7 +44,8 @@ class Renaming:
 def inlined(step: SampleStep, ctx: StepContext) -> tuple[StepModel, Bindings] | None:
     """The template's steps in place of the draw (`ctx.inlined`); None where the step is a draw from an arrow."""
     entry = ctx.scope.lookup(step.draw.name.text)
-    plain = step.options is None and step.space is None and not step.binders and step.draw.expression is None
+    named = step.space is None or _is_set(step.space, ctx)
+    plain = step.options is None and named and not step.binders and step.draw.expression is None
     if not isinstance(entry, TemplateEntry) or not plain or ctx.marginal:
         return None
     call = template_call(entry, step.draw, ctx, data_of)
@@ -54,6 +55,10 @@ def inlined(step: SampleStep, ctx: StepContext) -> tuple[StepModel, Bindings] | 
     program = arrow.program
     if len(program.returns) != len(names) or (program.tupled and not step.pattern.brackets):
         return None
+    if isinstance(step.space, ObjectRef):
+        if is_finite(arrow.codomain.space):
+            return None
+        _report_plate(step, step.space, ctx)
     label = "_".join(name.text for name in names)
     renaming = _renaming(label, arrow, call.data, ctx)
     if renaming is None:
@@ -61,6 +66,20 @@ def inlined(step: SampleStep, ctx: StepContext) -> tuple[StepModel, Bindings] | 
     ctx.effects |= program.effects - {"Pure"}
     ctx.scope.stages += program.stages
     return _placed(step, program, label, renaming, ctx)
+
+
+def _is_set(space: ObjectExpr, ctx: StepContext) -> bool:
+    entry = ctx.scope.lookup(space.name.text) if isinstance(space, ObjectRef) else None
+    return isinstance(entry, ObjectEntry) and is_finite(entry.space.space)
+
+
+def _report_plate(step: SampleStep, space: ObjectRef, ctx: StepContext) -> None:
+    """`u : S <- template(S)`, as a family's plate is written."""
+    name, called = step.pattern.names[0], step.draw.name.text
+    message = f"`{name.text}` is what `{called}` returns, with the axes that it has there: no set stands behind `:`"
+    edit = Edit(ctx.scope.origin(Span(name.span.end, space.span.end)), "")
+    fix = Fix(f"Leave `: {space.name.text}` out", (edit,), True)
+    ctx.scope.report(ASCRIPTION_MISMATCH, message, space.span, (), () if step.pattern.brackets else (fix,))
 
 
 # ---------------------------------------------------------------- names
