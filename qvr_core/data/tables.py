@@ -233,6 +233,27 @@ def _ndjson(path: str, room: int | None) -> pl.DataFrame:
         raise _broken_json(path, error) from error
 
 
+def first_of_ndjson(path: str, rows: int, most_bytes: int) -> tuple[pl.DataFrame, bool]:
+    """The first rows of a file, and whether they are all.  Raises `DataProblem`."""
+    held: list[bytes] = []
+    size, whole = 0, True
+    for row, line in _lines(path):
+        check_nesting(line, path, (row or 0) + 1)
+        if not line.strip():
+            continue
+        whole = len(held) < rows and size + len(line) <= most_bytes
+        if not whole:
+            break
+        held.append(line if line.endswith(b"\n") else line + b"\n")
+        size += len(line)
+    if not held:
+        raise no_rows(path)
+    try:
+        return pl.read_ndjson(b"".join(held), infer_schema_length=None), whole
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _broken_json(path, error) from error
+
+
 def _broken_json(path: str, error: Exception) -> DataProblem:
     """Find the first line that is no JSON object."""
     import json

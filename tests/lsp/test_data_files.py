@@ -165,7 +165,7 @@ async def test_hover_on_a_data_name_says_what_the_file_holds(folder: Path) -> No
     assert await editor.stop() == 0
 
 
-@pytest.mark.parametrize("kind", ["parquet", "npz"])
+@pytest.mark.parametrize("kind", ["parquet", "ndjson", "npz"])
 async def test_files_that_take_polars_or_numpy_are_read_by_a_process_of_their_own(tmp_path: Path, kind: str) -> None:
     columns = {"county": [0, 1, 0], "floor": [0.0, 1.0, 1.0], "log_radon": [0.3, 0.4, 0.1]}
 
@@ -174,6 +174,8 @@ async def test_files_that_take_polars_or_numpy_are_read_by_a_process_of_their_ow
         before = table.stat().st_mtime_ns if table.exists() else 0
         if kind == "parquet":
             pl.DataFrame(held).write_parquet(table)
+        elif kind == "ndjson":
+            pl.DataFrame(held).write_ndjson(table)
         else:
             np.savez(table, **{name: np.asarray(cells) for name, cells in held.items()})
         os.utime(table, ns=(before + 1_000_000, before + 1_000_000))
@@ -196,7 +198,7 @@ async def test_files_that_take_polars_or_numpy_are_read_by_a_process_of_their_ow
     assert "3 values; 0 to 1, mean 0.6667" in (await editor.request("textDocument/hover", place))["contents"]["value"]
     table.write_bytes(b"PAR1 or PK, and nothing else")
     editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": table.as_uri(), "type": 2}]})
-    await told(editor, uri, f"this is not a whole {kind} file")
+    await told(editor, uri, "row 1: the line is not JSON" if kind == "ndjson" else f"this is not a whole {kind} file")
     assert editor.maps("torch") == editor.maps("polars") == editor.maps("numpy") == 0
 
 

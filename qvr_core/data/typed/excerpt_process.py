@@ -1,4 +1,5 @@
-"""The first rows of a parquet file, or the arrays of an npz, as JSON: for a server that loads neither polars nor numpy.
+"""The first rows of a parquet or ndjson file, or the arrays of an npz, as JSON: for a server that loads no polars and
+no numpy.
 
 python -m qvr_core.data.typed.excerpt_process parquet trial.parquet 100000 2000000
 """
@@ -11,11 +12,14 @@ from typing import Any
 
 from qvr_core.data.problems import DataProblem
 
+MOST_BYTES = 50_000_000
+"""Of an ndjson file, whose lines may be of any length."""
+
 
 def main(kind: str, path: str, rows: str, cells: str) -> int:
     """Write `columns` or `arrays`, `large` where they hold more than so many cells, or the `problem` of the file."""
     try:
-        found = {"parquet": _table, "npz": _arrays}[kind](path, int(rows), int(cells))
+        found = {"parquet": _table, "ndjson": _lines, "npz": _arrays}[kind](path, int(rows), int(cells))
     except DataProblem as problem:
         found = {"problem": str(problem)}
     sys.stdout.write(json.dumps(found, default=str))
@@ -38,6 +42,16 @@ def _table(path: str, rows: int, cells: int) -> dict[str, Any]:
         raise no_rows(path)
     columns = {name: _plain(series.head(most)) for name, series in by_name(path, frame).items()}
     return {"columns": columns, "rows": min(frame.height, most), "whole": frame.height <= most}
+
+
+def _lines(path: str, rows: int, cells: int) -> dict[str, Any]:
+    from qvr_core.data.tables import by_name, first_of_ndjson, read_head
+
+    read_head(path)
+    frame, whole = first_of_ndjson(path, rows, MOST_BYTES)
+    most = max(1, min(rows, cells // max(1, frame.width)))
+    columns = {name: _plain(series.head(most)) for name, series in by_name(path, frame).items()}
+    return {"columns": columns, "rows": min(frame.height, most), "whole": whole and frame.height <= most}
 
 
 def _plain(series: Any) -> list[Any]:

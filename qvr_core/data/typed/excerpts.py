@@ -11,7 +11,7 @@ from typing import Any
 from qvr_core.data.problems import told
 from qvr_core.data.typed.sources import Array, Arrays, Source, Table
 
-KINDS = ("parquet", "npz")
+KINDS = ("parquet", "ndjson", "npz")
 PATIENCE = 60.0
 """Seconds after which the process is given up."""
 MOST_CELLS = 500_000

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from qvr_core.analysis import Analyzer
+from qvr_core.data.typed.excerpts import Excerpts
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.data_preview import Column, Preview, preview
 
@@ -105,6 +107,17 @@ def test_files_that_are_not_there_or_not_read_here_are_told(tmp_path: Path) -> N
     (tmp_path / "d.parquet").write_bytes(b"")
     unread = preview(snapshot, "radon", RunConfig(data="parquet:d.parquet"), tmp_path)
     assert not unread.looked and unread.tables == ()
+
+
+def test_a_table_of_json_lines_is_shown_as_its_csv_is(tmp_path: Path) -> None:
+    (tmp_path / "d.ndjson").write_text('{"heads": 1}\n{"heads": 0}\n\n{"heads": 2, "note": {"by": "eve"}}\n')
+    snapshot = Analyzer(PLAIN).snapshot()
+    read = Excerpts(sys.executable, 100).read
+    (program,) = snapshot.model.programs
+    found = preview(snapshot, program, RunConfig(data="ndjson:d.ndjson"), tmp_path, read)
+    heads = columns(found)["heads"]
+    assert (heads.site, heads.row, found.fits) == ("heads", 3, False)
+    assert found.tables[0].numbers == (1, 2, 3) and found.tables[0].cells[0] == ("1", "0", "2")
 
 
 def test_wide_and_long_tables_are_shown_in_part(tmp_path: Path) -> None:

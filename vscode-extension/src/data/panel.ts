@@ -38,7 +38,7 @@ export class DataPreviews {
       clearTimeout(timer);
       timer = setTimeout(() => void refresh(), PAUSE_MS);
     };
-    const watcher = vscode.workspace.createFileSystemWatcher("**/{qvr.toml,*.csv,*.tsv,*.parquet,*.json,*.npz}");
+    const watcher = vscode.workspace.createFileSystemWatcher("**/{qvr.toml,*.csv,*.tsv,*.parquet,*.ndjson,*.json,*.npz}");
     const watching = vscode.Disposable.from(
       watcher,
       watcher.onDidChange(later),
