@@ -28,7 +28,8 @@ from qvr_core.runs.record.protocol import Check, Finished, Job, TextRange
 from qvr_core.runs.record.ranges import utf16
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.semantics.file.site_origins import site_origins
-from qvr_core.semantics.types.model import Program
+from qvr_core.semantics.types.model import Program, SampleModel
+from qvr_core.semantics.types.walk import sites
 from qvr_core.syntax.source import split_lines
 
 LOW_ENERGY = 0.3
@@ -97,7 +98,7 @@ def fit_checks(tree: Any, config: RunConfig, source: Source, *, hurry: bool = Fa
         found = list(_guide(tree, config))
     scored = sum(int(np.prod(v.shape[2:])) for v in tree["log_likelihood"].data_vars.values()) if _has(tree) else 0
     if scored and not (hurry and scored > MOST_SCORED):
-        found += _pareto(tree)
+        found += _pareto(tree, source)
     return tuple(one if one.passed else one.model_copy(update={"range": source.range(one.site)}) for one in found)
 
 
@@ -235,7 +236,7 @@ def _shape(weights: NDArray[np.float64]) -> float:
     return float(np.asarray(smoothed[1]))
 
 
-def _pareto(tree: Any) -> list[Check]:
+def _pareto(tree: Any, source: Source) -> list[Check]:
     """Whether leave-one-out cross-validation can be trusted."""
     found = loo_of(tree)
     if found is None or not len(found.k):
@@ -246,14 +247,15 @@ def _pareto(tree: Any) -> list[Check]:
         return [_check("Pareto k", True, text, float(found.k[largest]), None, None)]
     shown = ", ".join(f"{found.names[at]} ({found.k[at]:.2f})" for at in bad[:3]) + (", …" if len(bad) > 3 else "")
     text = f"{len(bad):,} of {len(found.k):,} observations are above {found.good:.2f}: {shown}"
+    why = _of_rows(tree, found, source)
     remedy = (
-        f"each moves the posterior so much that its leave-one-out figure is rough: {_of_rows(tree, found)}; compare "
-        "programs by their differences with care"
+        f"each moves the posterior so much that its leave-one-out figure is rough: {why}; compare programs by their "
+        "differences with care"
     )
     return [_check("Pareto k", False, text, float(found.k[largest]), remedy, found.names[largest])]
 
 
-def _of_rows(tree: Any, found: Loo) -> str:
+def _of_rows(tree: Any, found: Loo, source: Source) -> str:
     """Why a row moves the posterior: it has a latent of its own, such as a value that is filled in, or it lies far."""
     filled = {
         str(label)
@@ -265,7 +267,25 @@ def _of_rows(tree: Any, found: Loo) -> str:
     bad = [found.names[at].partition("[")[2].rstrip("]") for at in found.bad]
     if filled and all(label in filled for label in bad):
         return "the values that are filled in there are told by little else, so without the row they are the prior's"
+    own = _of_its_own(tree, found.names[int(found.bad[0])].partition("[")[0], source)
+    if own is not None:
+        return (
+            f"each observation has an element of `{own}` of its own, which without it is the prior's, so a family with "
+            "heavier tails would not help: sum it out where a family does (StudentT, NegativeBinomial, BetaBinomial), "
+            "or fit again without these rows"
+        )
     return "look at these rows, and try a family with heavier tails (StudentT, NegativeBinomial)"
+
+
+def _of_its_own(tree: Any, observed: str, source: Source) -> str | None:
+    """A latent that has an element for each of an observed step."""
+    scored = tree["log_likelihood"].data_vars
+    if observed not in scored or source.program is None:
+        return None
+    axes = set(scored[observed].dims[2:])
+    latents = {site.name for site in sites(source.program.steps, SampleModel)}
+    posterior = tree["posterior"].data_vars
+    return next((str(n) for n, v in posterior.items() if n in latents and axes and axes <= set(v.dims[2:])), None)
 
 
 def _check(

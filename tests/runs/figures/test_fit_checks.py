@@ -175,3 +175,16 @@ def test_what_is_wrong_with_mixing_has_one_remedy() -> None:
     assert {json.dumps(one.settings) for one in failed} == {json.dumps(failed[0].settings)}
     assert failed[0].settings["warmup"] == 200 and failed[0].settings["samples"] >= 400
     assert len({(one.advice or "").partition(";")[0] for one in failed}) == 1
+
+
+def test_observations_with_a_latent_each_are_not_told_to_take_heavier_tails() -> None:
+    generator = np.random.default_rng(4)
+    tree = fitted(generator).to_dict()
+    labels = {"S": list("abcd")}
+    theta = generator.normal(size=(4, 200, 4))
+    each = xarray.Dataset({"theta": (("chain", "draw", "S"), theta)}, labels)
+    tree["/posterior"] = xarray.merge([tree["/posterior"], each])
+    tree["/log_likelihood"] = xarray.Dataset({"y": (("chain", "draw", "S"), -0.5 * (6.0 * theta) ** 2)}, labels)
+    advice = checked(xarray.DataTree.from_dict(tree))["Pareto k"].advice
+    assert advice is not None and "each observation has an element of `theta` of its own" in advice
+    assert "try a family with heavier tails" not in advice
