@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +23,7 @@ from qvr_core.runs.record.data_files import changes, note, noted, stats
 from qvr_core.runs.record.files import DamagedFile, write_json
 from qvr_core.runs.record.lock import Held, Lock
 from qvr_core.runs.record.program import analysed
-from qvr_core.runs.record.protocol import Event, Job, Message, Started
+from qvr_core.runs.record.protocol import Cancelled, Event, Finished, Job, Message, Started
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runs.worker.emitter import Emitter
 from qvr_core.runs.worker.environment import environment
@@ -34,12 +35,18 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
 
     In a team (`torchrun`) every process calls this; only the leading one sends and stores.
     """
+    began = time.monotonic()
     directory = RunDirectory.of(job)
     team = join(job.config.device)
-    emit = Emitter(directory, send).emit if team.leads else ignore
+    events = Emitter(directory, send)
+    before: Event | None = None
+
+    def emit(event: Event) -> None:
+        if team.leads:
+            events.emit(in_whole(event, before, time.monotonic() - began))
+
     snapshot = analysed(job)
     prepared: Prepared | None = None
-    before: Event | None = None
     lock: Lock | None = None
     try:
         if team.leads:
@@ -77,6 +84,15 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
             lock.release()
 
 
+def in_whole(event: Event, before: Event | None, seconds: float) -> Event:
+    """An ending with the time from the start of the job, compiling and what is computed at the end included, and that
+    of the run `before` it was resumed."""
+    if not isinstance(event, Finished | Cancelled):
+        return event
+    earlier = before.seconds if isinstance(before, Finished | Cancelled) else 0.0
+    return event.model_copy(update={"seconds": max(event.seconds, earlier + seconds)})
+
+
 def prepare_noted(job: Job, snapshot: Snapshot, team: Team) -> Prepared:
     """Prepare a run, and write down which data and settings it has."""
     before = stats(job, snapshot.model)
@@ -108,10 +124,6 @@ def check_data(directory: RunDirectory) -> None:
     if found:
         message = f"the data are not those that this run began with: {'; '.join(found)}"
         raise Refused("changed-data", message, fixes=("Start a new run", "Go on all the same with --changed-data"))
-
-
-def ignore(event: Event) -> None:
-    """Where the events of a process that does not lead go."""
 
 
 def _program(job: Job, snapshot: Snapshot) -> Program | None:
