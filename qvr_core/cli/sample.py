@@ -108,9 +108,12 @@ def _picture(drawn: Drawn, source: str, plot: Path, quiet: bool) -> None:
     if not steps:
         stop("there is nothing to draw: the program observes no numbers", 1)
     try:
-        plot_predictive(steps, source, plot)
+        plot_predictive(steps, source, plot, drawn.censored)
     except (OSError, ValueError) as problem:
         stop(f"{plot}: {problem}", 1)
+    for name in drawn.censored:
+        said = f"the data of `{name}` are cut off where they are censored, and what is drawn of it is not"
+        say(f"{said}: the picture compares the two only where nothing is", err=True)
     say(f"wrote {plot}", err=quiet)
 
 

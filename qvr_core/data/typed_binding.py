@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from qvr_core.data.needs import Need
 from qvr_core.data.typed.filling import Filled
+from qvr_core.data.typed.labels import Elements
 from qvr_core.data.typed.layout import Layout
 from qvr_core.data.typed.sequence_ends import fill_sequences
 from qvr_core.data.typed.sets import Sets
@@ -17,9 +18,13 @@ from qvr_core.data.typed.sources import Sources
 from qvr_core.semantics.file.open_sets import KnownSet
 
 
-def known_sets(needs: Sequence[Need], sources: Sources) -> dict[str, KnownSet]:
-    """The open sets that the needs speak of, as the data tell them.  Raises `DataProblem`."""
-    found = Sets(Layout(needs, sources)).opened()
+def known_sets(
+    needs: Sequence[Need], sources: Sources, before: Mapping[str, KnownSet] | None = None
+) -> dict[str, KnownSet]:
+    """The open sets that the needs speak of, as the data tell them, or as they were `before` where these say nothing.
+    Raises `DataProblem`."""
+    held = {name: Elements(name, one.size, one.labels, sources.first) for name, one in (before or {}).items()}
+    found = Sets(Layout(needs, sources), held).opened()
     return {name: KnownSet(elements.size, elements.labels) for name, elements in found.items()}
 
 

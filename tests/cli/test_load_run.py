@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,27 @@ def test_a_fitted_module_with_its_data_and_draws(
     again = Predictive(run.model, posterior_samples=samples)(run.x, {"x": run.observations["x"]})
     assert again["y"].shape == (len(samples["m"]), 3)
     assert run.directory.run_id in repr(run)
+
+
+def test_what_has_changed_since_the_fit_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "m.qvr").write_text(MODEL)
+    (tmp_path / "d.csv").write_text("x,y\n0.0,1.0\n1.0,2.5\n2.0,2.8\n")
+    monkeypatch.chdir(tmp_path)
+    few = ["--warmup", "20", "--samples", "20", "--chains", "1", "--engine", "replay"]
+    assert CliRunner().invoke(app, ["run", "nuts", "m.qvr", "--data", "csv:d.csv", *few]).exit_code == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert set(load_run("last").samples()) == {"m"}
+    (tmp_path / "m.qvr").write_text(MODEL.replace("sample m", "sample slope").replace("m + x", "slope + x"))
+    with pytest.warns(UserWarning, match=r"m\.qvr has changed since run .*: this is the program as it was then"):
+        assert set(load_run("last").samples()) == {"m"}
+    (tmp_path / "m.qvr").write_text(MODEL)
+    (tmp_path / "d.csv").write_text("x,y\n0.0,1.0\n1.0,2.5\n2.0,2.8\n3.0,9.0\n")
+    with pytest.warns(UserWarning, match=r"was fitted to other data, and these are read: .*d\.csv had 28 bytes"):
+        run = load_run("last")
+    assert len(run.observations["y"]) == 4
+    sampled = CliRunner().invoke(app, ["sample", "last"])
+    assert "the run was fitted to other data" in sampled.output
 
 
 def test_a_run_that_is_not_there(tmp_path: Path) -> None:

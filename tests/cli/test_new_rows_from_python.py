@@ -28,8 +28,19 @@ program p : Row -> Row
     data x : Row
     data w : G
     sample u : G <- Normal(0.0, 2.0)
-    observe y[i : Row] <- Normal(u[g[i]] + 3.0 * w[g[i]] + x[i], 1.0)
+    let doubled = 2.0 * u
+    let mean[i : Row] = u[g[i]] + 3.0 * w[g[i]] + x[i]
+    observe y[i : Row] <- Normal(mean[i], 1.0)
     return u
+"""
+ITEMS = """\
+object Row : FinSet _
+object Item : FinSet _
+program p : Row -> Row
+    data x : Row
+    sample a : Item <- Normal(0.0, 20.0)
+    observe y[i : Row, j : Item] <- Normal(a[j] + x[i], 0.5)
+    return a
 """
 PLAIN = """\
 object Row : FinSet 3
@@ -109,6 +120,28 @@ def test_a_frame_of_a_set_alone_leaves_the_rows_of_the_fit(grouped: LoadedRun) -
     Path("other.csv").write_text("G,w\na,50.0\nb,-50.0\n")
     other = polars.read_csv("other.csv")
     assert same(grouped.draw(20, data={"G": other}), grouped.draw(20, data="G=csv:other.csv"))
+
+
+def test_notes_are_warned_of_and_what_is_predicted_comes_first(grouped: LoadedRun) -> None:
+    with pytest.warns(UserWarning, match="1 element of `G` not seen in the fit"):
+        grouped.draw(5, data=["csv:new.csv", "G=csv:more.csv"])
+    known = {"x": [0.0, 1.0], "g": ["b", "a"]}
+    # lets of the new rows, then those that are what they were in the fit
+    assert list(grouped.draw(5, data=known)) == ["y", "mean", "doubled"]
+
+
+def test_a_set_that_only_the_fit_tells_of_keeps_its_elements(folder: Path) -> None:
+    (folder / "y.csv").write_text("Row,Item,x,y\nr1,p,0,9\nr1,q,0,-9\nr2,p,1,10.1\nr2,q,1,-8.1\n")
+    (folder / "rows.csv").write_text("Row,x\nr1,0\nr2,1\n")
+    (folder / "later.csv").write_text("Row,x\nn1,100\nn2,200\nn3,300\n")
+    run = fitted(folder, ITEMS, "csv:y.csv")
+    assert run.draw(20, data="csv:later.csv")["y"].mean(0) == pytest.approx(
+        np.array([[109.0, 91.0], [209.0, 191.0], [309.0, 291.0]]), abs=2.0
+    )
+    # where a table of the fit has the rows, a file that nothing is read from is not passed over
+    two = fitted(folder, ITEMS, "csv:y.csv", "Row=csv:rows.csv")
+    with pytest.raises(DataProblem, match="nothing in the data says what the elements of `Item` are"):
+        two.draw(20, data="csv:later.csv")
 
 
 def test_columns_of_programs_without_types(folder: Path) -> None:

@@ -246,6 +246,9 @@ def test_new_rows_need_not_say_what_is_censored(folder: Path, declared: bool) ->
     (folder / "new.csv").write_text("x\n1\n-1\n0.5\n")
     done = qvr("run", "nuts", "m.qvr", "--data", "csv:d.csv", *SHORT)
     assert done.exit_code == 0, done.output
+    drawn = qvr("sample", "p", "--plot", "p.svg")
+    assert "the data of `t` are cut off where they are censored" in drawn.output
+    assert "data, cut off where censored" in Path("p.svg").read_text()
     posterior, new = predicted("--data", "csv:new.csv")
     rate = np.exp(posterior["b"][:, None] * np.array([1.0, -1.0, 0.5]))
     np.testing.assert_allclose(new["rate"], rate, rtol=1e-5)

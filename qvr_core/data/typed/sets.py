@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from qvr_core.data.column_names import plainly
@@ -14,10 +14,12 @@ from qvr_core.data.typed.sources import Array, Arrays, Table
 
 
 class Sets:
-    """The elements of each set, worked out when first asked for."""
+    """The elements of each set, worked out when first asked for; `before` are those of sets that the data may say
+    nothing of."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, before: Mapping[str, Elements] | None = None) -> None:
         self.layout = layout
+        self.before = before or {}
         self._found: dict[str, Elements] = {}
 
     def of(self, axis: Axis, need: Need) -> Elements:
@@ -49,6 +51,11 @@ class Sets:
         path = ""
         for path, column, cells in self._columns(name):
             labels += self._labels(cells, path, column, name, need)
+        if not labels and name in self.before:
+            return self.before[name]
+        if not labels and need.values is not None and need.values.name == name:
+            self.layout.source_of(need)
+            self.layout.columns(need)  # where the column is missing, that is the problem
         if not labels:
             message = f"nothing in the data says what the elements of `{name}` are"
             remedy = f"Give a file whose rows they are (`--data {name}=…`), or a size: `object {name} : FinSet …`"

@@ -71,15 +71,23 @@ def _read(path: str, source: str, room: int | None, one_based: bool | None) -> t
     return of_columns(columns, int(bool(one_based))), columns
 
 
-def told(job: Job, needs: Needs, program: Program, snapshot: Snapshot, data: TypedData) -> dict[str, KnownSet]:
-    """The open sets of a run with their elements.  Raises `DataProblem`."""
+def told(
+    job: Job,
+    needs: Needs,
+    program: Program,
+    snapshot: Snapshot,
+    data: TypedData,
+    before: Mapping[str, KnownSet] | None = None,
+) -> dict[str, KnownSet]:
+    """The open sets of a run with their elements, as they were `before` where the data say nothing of them.  Raises
+    `DataProblem`."""
     opened = open_sets(snapshot.model)
     if not opened:
         return {}
     if data.sources.main is None and not data.sources.named:
         rows = {factor.strip() for factor in program.declared_domain.written.split("*")}
         return {name: KnownSet(job.config.rows if name in rows else SYNTHETIC_ELEMENTS) for name in opened}
-    found = known_sets(needs.all, data.sources)
+    found = known_sets(needs.all, data.sources, before)
     used = sets_used(program, snapshot.model)
     # what only other programs of the file speak of may have any size
     found |= {name: KnownSet(1) for name in opened if name not in found and name not in used}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +18,10 @@ from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.fit.nuts import asked_of
 from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.record.data_files import changes
 from qvr_core.runs.record.files import DamagedFile
 from qvr_core.runs.record.program import analysed
+from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.settings_file import find_settings
 from qvr_core.runs.record.store import RunDirectory, RunStore
 from qvr_core.runs.record.summary import Element, read_summary
@@ -68,9 +71,13 @@ class LoadedRun:
 
         These are files, `csv:new.csv`, several as `["csv:new.csv", "County=csv:more.csv"]`; or what `load(…, data=)`
         takes: a frame (polars or pandas), an xarray.Dataset, or a mapping from names to arrays, series and frames.
-        Raises `Refused`, `DataProblem`, `RuntimeProblem`.
+        What is to be said of them, as elements that the fit has not seen, is warned of.  Raises `Refused`,
+        `DataProblem`, `RuntimeProblem`.
         """
-        return prediction.from_posterior(self.directory, count, seed, new_data(data, str(Path.cwd()))).values
+        drawn = prediction.from_posterior(self.directory, count, seed, new_data(data, str(Path.cwd())))
+        for note in drawn.notes:
+            warnings.warn(note, stacklevel=2)
+        return drawn.values
 
     def __repr__(self) -> str:
         run = self.directory
@@ -111,16 +118,30 @@ def _row(number: Element) -> str:
     return f"  {number.name:<16} {number.mean:.4g} ± {number.sd:.2g}{r_hat}"
 
 
+def _since(run: RunDirectory, job: Job) -> Iterator[str]:
+    """What is no longer as the run had it."""
+    file = Path(job.path)
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if file.read_text(encoding="utf-8").splitlines() != job.text.splitlines():
+            yield f"{file} has changed since run {run.run_id}: this is the program as it was then"
+    # what is gone is an error where it is read
+    for change in changes(run.path):
+        yield f"run {run.run_id} was fitted to other data, and these are read: {change}"
+
+
 def load_run(run: str = "last", folder: str | Path | None = None) -> LoadedRun:
     """The run of that id, of a beginning of it, of a program's name, or the `last`.
 
     Runs are looked for beside the nearest qvr.toml from `folder` (the working directory) up, else in `folder` itself.
-    Raises `NoSuchRun`; `Refused` where the run has neither draws nor a checkpoint.
+    The program is that of the run: where its file, or its data, have changed since, that is warned of.  Raises
+    `NoSuchRun`; `Refused` where the run has neither draws nor a checkpoint.
     """
     here = Path.cwd() if folder is None else Path(folder).resolve()
     settings = find_settings(here)
     found = RunStore(here if settings is None else settings.parent).open(run)
     job = found.job()
+    for change in _since(found, job):
+        warnings.warn(change, stacklevel=2)
     if job.config.algorithm == "svi":
         fit = restored(found)
         x, observations = fit.prepared.move(fit.prepared.train.batch(torch.arange(fit.prepared.train.rows)))

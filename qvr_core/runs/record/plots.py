@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from qvr_core.runs.record.exports import losses_of
@@ -71,9 +71,10 @@ def plot_losses(run_ids: Sequence[str], store: RunStore, output: Path) -> None:
     pyplot.close(figure)
 
 
-def plot_predictive(steps: Sequence[Predictive], drawn: str, output: Path) -> None:
+def plot_predictive(steps: Sequence[Predictive], drawn: str, output: Path, censored: Collection[str] = ()) -> None:
     """Of each observed step its data as bars, and the mean and the 5 % to 95 % interval of what is drawn of them, into
-    `output` (PNG, SVG or PDF by its name).  `drawn` says from what, as "posterior"."""
+    `output` (PNG, SVG or PDF by its name).  `drawn` says from what, as "posterior", `censored` of which steps data are
+    cut off."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -87,7 +88,8 @@ def plot_predictive(steps: Sequence[Predictive], drawn: str, output: Path) -> No
         width = (step.high - step.low) / len(band.mean)
         centres = [step.low + (at + 0.5) * width for at in range(len(band.mean))]
         if step.observed:
-            axes.bar(centres, step.observed, 0.9 * width, color="C0", alpha=0.35, label="data")
+            label = "data, cut off where censored" if step.name in censored else "data"
+            axes.bar(centres, step.observed, 0.9 * width, color="C0", alpha=0.35, label=label)
         # A mean may lie outside the quantiles: that of a share which is 0 in nearly all draws.
         axes.vlines(centres, band.low, band.high, color="C1")
         axes.plot(centres, band.mean, "o", color="C1", markersize=4, label=f"drawn from the {drawn}, with 90 %")

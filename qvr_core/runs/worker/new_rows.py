@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.typed.labels import missing
-from qvr_core.data.typed.layout import Layout
+from qvr_core.data.typed.layout import MAIN, Layout
 from qvr_core.data.typed.sources import Source, Sources, Table
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.semantics.types.deterministic import reads_of_observed
@@ -79,6 +79,16 @@ class NewRows:
                 message = f"`{site.name}` is not in {where}, and without a `from` nothing says how {first} drawn"
                 fixes = (f"Give the data a column `{self.sources.column(site.name)}`", "Give the step a `from`")
                 raise Refused("data", message, site=site.name, fixes=fixes)
+
+    def unsaid(self, names: Iterable[str]) -> list[str]:
+        """Those of these sets that the file which no set is named for says nothing of, although something is read from
+        it: neither a column is called so, nor does anything that it must hold run over one or name its elements."""
+        layout, main = Layout(self.wanted.all, self.sources), self.sources.main
+        if not any(layout.key(one) == MAIN and layout.columns_in(one, main) is not None for one in layout.needs):
+            return []
+        axes = [axis for one in layout.needs for axis in (*(one.axes or ()), *((one.values,) if one.values else ()))]
+        said = {axis.name for axis in axes} | set(self.sources.named)
+        return [name for name in names if name not in said and layout.index_column(MAIN, name) is None]
 
     def _where(self, need: Need) -> str:
         source = self._source(need)

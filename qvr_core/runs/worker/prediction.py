@@ -26,6 +26,7 @@ from qvr_core.runs.prepare import typed as typed_data
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import prepare, sized
 from qvr_core.runs.prepare.runnable import built, chosen
+from qvr_core.runs.record.data_files import changes
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.store import RunDirectory
@@ -38,6 +39,7 @@ from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.model import LetModel, ObserveModel
 from qvr_core.semantics.types.walk import sites
 
+CENSORING = {"right_censored", "left_censored", "interval"}
 ENOUGH = 3
 """Levels that were not seen before, by name in a sentence."""
 
@@ -53,20 +55,25 @@ class Drawn:
     observed: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
     steps: tuple[str, ...] = ()
     """The observed steps that were drawn."""
+    censored: tuple[str, ...] = ()
+    """Those of them whose data may be cut off, which the draws are not."""
 
 
-def from_prior(job: Job, draws: int, seed: int) -> Drawn:
-    """Latents, kept lets, observed and predicted steps by the prior alone, on a run's data.  Raises `Refused`,
-    `DataProblem`, `RuntimeProblem`."""
+def from_prior(job: Job, draws: int, seed: int, *, most: int | None = None) -> Drawn:
+    """Latents, kept lets, observed and predicted steps by the prior alone, on a run's data; fewer draws where these
+    times the observed numbers would be more than `most`.  Raises `Refused`, `DataProblem`, `RuntimeProblem`."""
     prepared = prepare(job, analysed(job))
     if any(True for _ in prepared.model.parameters()):
         message = f"`{prepared.program.name}` has parameters that are fitted, so its prior says nothing of its data"
         raise Refused("no-prior", message, fixes=("Draw from a fit: leave --prior out", "Put priors on its weights"))
     x, observations = prepared.move(prepared.train.batch(torch.arange(prepared.train.rows)))
     given = Given(prepared.model, x, observations)
+    if most is not None:
+        numbers = sum(value.numel() for value in given.observed_data().values())
+        draws = max(2, min(draws, most // max(1, numbers)))
     latents, later = given.prior(draws, seed)
     known = {} if job.config.source == "synthetic" else given.observed_data()
-    return Drawn({**latents, **later}, _axes(prepared.model, observations), (), known, _steps(given, later))
+    return Drawn({**latents, **later}, _axes(prepared.model, observations), (), known, *_steps(given, later))
 
 
 def from_posterior(run: RunDirectory, draws: int, seed: int, data: NewData | None = None) -> Drawn:
@@ -76,12 +83,12 @@ def from_posterior(run: RunDirectory, draws: int, seed: int, data: NewData | Non
         return _from_guide(run, draws, seed, data)
     posterior = _Posterior.of(run, draws)
     if data is None:
-        given = _own(run)
+        given, moved = _own(run), [f"the run was fitted to other data: {one}" for one in changes(run.path)]
         samples = posterior.samples(given)
         hidden, _ = given.hidden_states(samples, seed)
         values = {**posterior.stored, **given.replicates(samples, seed), **given.predictions(samples), **hidden}
         axes = {**_axes(given.program, given.observations), **state_axes(given.program.program)}
-        return Drawn(values, axes, posterior.notes, given.observed_data(), _steps(given, values))
+        return Drawn(values, axes, (*posterior.notes, *moved), given.observed_data(), *_steps(given, values))
     if posterior.double:
         torch.set_default_dtype(torch.float64)
     new = _on_new_rows(run.job(), data, posterior)
@@ -97,14 +104,29 @@ def from_posterior(run: RunDirectory, draws: int, seed: int, data: NewData | Non
         parameters = {name for name, _ in given.program.named_parameters()}
         samples = {name: value for name, value in samples.items() if name in parameters}
     samples = _extended(given, samples, posterior, new.grown, seed)
-    values = {**given.of_new_rows(samples, seed), **given.predictions(samples)}
+    values = _new_first({**given.of_new_rows(samples, seed), **given.predictions(samples)}, given, posterior.stored)
     axes, notes = _axes(given.program, given.observations), (*posterior.notes, *new.notes)
-    return Drawn(values, axes, notes, given.observed_data(), _steps(given, values))
+    return Drawn(values, axes, notes, given.observed_data(), *_steps(given, values))
 
 
-def _steps(given: Given, values: Collection[str]) -> tuple[str, ...]:
-    """The observed steps that were drawn."""
-    return tuple(name for name in given.observed_steps if name in values)
+def _new_first(values: Mapping[str, Tensor], given: Given, stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What is predicted, then lets of the new rows, and last those that are what they were in the fit."""
+    drawn = {*given.observed_steps, *given.program.predicted}
+
+    def place(name: str) -> int:
+        same = name in stored and stored[name].shape == values[name].shape and stored[name].allclose(values[name])
+        return 0 if name in drawn else 1 + int(same)
+
+    return {name: values[name] for name in sorted(values, key=place)}
+
+
+def _steps(given: Given, values: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The observed steps that were drawn, and which of them have censored data."""
+    limited = {
+        site.name for site in sites(given.program.program.steps, ObserveModel) if CENSORING & dict(site.limits).keys()
+    }
+    drawn = tuple(name for name in given.observed_steps if name in values)
+    return drawn, tuple(name for name in drawn if name in limited)
 
 
 def _from_guide(run: RunDirectory, draws: int, seed: int, data: NewData | None) -> Drawn:
@@ -221,8 +243,11 @@ def _on_new_rows(fit: Job, data: NewData, posterior: _Posterior) -> _New:
     if typed:
         files = data.sources(job, fit)
         if open_sets(snapshot.model):
-            speaking = _speaking(NewRows(program, needs, files.sources))
-            told = typed_data.told(job, speaking, program, snapshot, files)
+            new = NewRows(program, needs, files.sources)
+            # a set that they say nothing of is that of the fit
+            before = {name: posterior.sets[name] for name in new.unsaid(posterior.sets)}
+            told = typed_data.told(job, _speaking(new), program, snapshot, files, before)
+            told |= {name: one for name, one in before.items() if name not in told or told[name].labels is None}
             known = {name: _merged(name, one, posterior) for name, one in told.items()}
             grown = {n: one for n, one in known.items() if n in posterior.sets and one.size > posterior.sets[n].size}
         job = _resized(job, needs, posterior, getattr(files.sources.main, "rows", None))
