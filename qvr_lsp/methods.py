@@ -37,6 +37,7 @@ CODE_ACTION_KINDS = (
 OPENED = {"textDocument": {"uri": str, "text": str, "version?": VERSION}}
 CHANGED = {"textDocument": {"uri": str, "version?": VERSION}, "contentChanges": [{"text": str, "range?": RANGE}]}
 DIAGRAM = {**DOCUMENT, "position?": POSITION, "name?": str, "format?": str, "collapse?": bool, "opened?": [str]}
+PRIOR = {**DOCUMENT, "position?": POSITION, "program?": str, "draws?": int}
 PULLED = {"identifier": "qvr", "interFileDependencies": True}
 ACTIONS = {"codeActionKinds": list(CODE_ACTION_KINDS), "resolveProvider": False}
 SIGNATURES = {"triggerCharacters": list("(,["), "retriggerCharacters": [")"]}
@@ -137,6 +138,8 @@ ROWS = (
     Method("qvr/model", "model:model", DOCUMENT, "experimental.qvr.model", True, "the typed model; see there"),
     Method("qvr/dataPreview", "data.preview:data_preview", {**DOCUMENT, "program?": str, "data?": str},
            "experimental.qvr.dataPreview", True, "a table beside the program that reads it; see there"),
+    Method("qvr/prior", "prior:prior", PRIOR,
+           "experimental.qvr.prior", True, "draws from a program's prior; see there"),
     Method("qvr/runs", "commands:runs", ({"uri?": str}, type(None)),
            "experimental.qvr.runs", True, "the runs of a folder"),
     Method("qvr/status", "configuration:status", (dict, type(None)), "", None, "how the server is"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from qvr_lsp.documents import Document, Documents
     from qvr_lsp.progress import ProgressTokens
     from qvr_lsp.runs.fits import Fits
+    from qvr_lsp.runs.priors import Priors
     from qvr_lsp.runs.processes import Runs
     from qvr_lsp.workspace import SettingsDocument, Workspace
 
@@ -67,10 +68,23 @@ class Session:
 
         return Runs(self.client, self.documents, self.workspace, self.progress, self.fits)
 
+    @cached_property
+    def priors(self) -> Priors:
+        from qvr_lsp.runs.priors import Priors
+
+        return Priors(self.client, self.documents, self.workspace)
+
+    def text_changed(self, uri: str) -> None:
+        """What is under way for the text before."""
+        if "priors" in self.__dict__:
+            self.priors.edited(uri)
+
     def stop(self) -> None:
         """The editor is gone: end what was started for it."""
         if "runs" in self.__dict__:
             self.runs.stop_all()
+        if "priors" in self.__dict__:
+            self.priors.stop()
         if "data_checks" in self.__dict__:
             self.data_checks.stop()
         if "documents" in self.__dict__:

@@ -35,7 +35,7 @@ const targets = [
   },
   {
     ...common,
-    entryPoints: { diagram: "webviews/diagram/main.ts", run: "webviews/run/main.ts", data: "webviews/data/main.ts" },
+    entryPoints: { diagram: "webviews/diagram/main.ts", run: "webviews/run/main.ts", data: "webviews/data/main.ts", prior: "webviews/prior/main.ts" },
     outdir: "dist/webviews",
     platform: "browser",
     format: "iife",

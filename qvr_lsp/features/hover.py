@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @on_part
 def hover(session: Session, document: View, params: Json) -> Json | None:
-    held = (session.data_checks.about(document.uri), session.fits.about(document.uri))
+    uri = document.uri
+    prior = session.priors.about(uri, document.snapshot)
+    held = (session.data_checks.about(uri), session.fits.about(uri), prior)
     answer = ask(document.snapshot, document.cursor(params["position"]), held)
     if answer is None:
         return None

@@ -31,9 +31,14 @@ def inlay_hints(session: Session, document: View, params: Json) -> list[Json]:
     found = inlays(document.snapshot, stretch)
     hints = [hint_json(document, hint) for hint in found if hint.kind in shown]
     if session.client.settings.inlay_posterior:
+        beside = list(session.fits.beside(document.uri, document.snapshot))
+        fitted = {one.cursor for one in beside}
+        # a posterior's hover has the prior as well
+        prior = session.priors.beside(document.uri, document.snapshot)
+        beside += [one for one in prior if one.cursor not in fitted]
         hints += [
             {"position": document.position(one.cursor), "label": one.text, "paddingLeft": True, "tooltip": one.tooltip}
-            for one in session.fits.beside(document.uri, document.snapshot)
+            for one in beside
             if stretch.start <= one.cursor <= stretch.end
         ]
     return hints

@@ -24,10 +24,12 @@ def did_change(session: Session, params: Json) -> None:
         session.workspace.change_settings(document["uri"], changes, document.get("version"))
     else:
         session.documents.change(document["uri"], document.get("version"), changes)
+        session.text_changed(document["uri"])
 
 
 def did_close(session: Session, params: Json) -> None:
     uri = params["textDocument"]["uri"]
+    session.text_changed(uri)
     known = session.workspace.close_settings(uri) if is_settings(uri) else session.documents.drop(uri)
     if known:
         session.client.notify("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": []})

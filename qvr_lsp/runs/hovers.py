@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from qvr_core.ide.prose import Code, Listing, Prose, prose
 from qvr_core.runs.record.fitted import Fitted, blocks, coarse, give_or_take, shown
+from qvr_core.runs.record.prior import PriorDrawn
 from qvr_core.runs.record.summary import Element, SiteSummary
 
 MOST_LISTED = 8
@@ -14,21 +15,30 @@ MOST_LISTED = 8
 
 def about(fit: Fitted) -> dict[str, Prose]:
     """What a hover says of each site and kept let."""
-    return {name: _about(fit, site) for name, site in fit.sites.items() if site.elements}
-
-
-def _about(fit: Fitted, site: SiteSummary) -> Prose:
     head = f"Posterior of run `{fit.run_id}`:"
+    return {name: _about(head, site, "posterior") for name, site in fit.sites.items() if site.elements}
+
+
+def about_prior(found: PriorDrawn) -> dict[str, Prose]:
+    """The same of draws from the prior, with what is to be said of an observed step."""
+    if found.summary is None:
+        return {}
+    head = f"Prior, {found.summary.draws:,} draws:"
+    sites = (site for site in found.summary.sites if site.elements)
+    return {site.name: prose(_about(head, site, "prior"), found.outside.get(site.name, "")) for site in sites}
+
+
+def _about(head: str, site: SiteSummary, drawn: str) -> Prose:
     if site.size == 1:
         one = site.elements[0]
-        return prose(f"{head} {_words(one)}.", Code("\n".join(_pictures(one))) if one.density else "")
+        return prose(f"{head} {_words(one)}.", Code("\n".join(_pictures(one, drawn))) if one.density else "")
     listed = tuple(
         f"`{one.name}` {blocks(coarse(one.density.posterior, 16)) if one.density else ''} {_words(one)}"
         for one in site.elements[:MOST_LISTED]
     )
     more = site.size - len(listed)
     worst = next((one for one in site.elements if one.name == site.worst), site.elements[0])
-    pictures = Code("\n".join((worst.name, *_pictures(worst)))) if worst.density else ""
+    pictures = Code("\n".join((worst.name, *_pictures(worst, drawn)))) if worst.density else ""
     return prose(head, Listing((*listed, f"and {more:,} more") if more else listed), pictures)
 
 
@@ -39,11 +49,11 @@ def _words(one: Element) -> str:
     return " · ".join(said)
 
 
-def _pictures(one: Element) -> Iterator[str]:
+def _pictures(one: Element, drawn: str) -> Iterator[str]:
     """Density, prior, ranks of each chain, a line each."""
     density = one.density
     assert density is not None
-    yield f"posterior {blocks(list(density.posterior))}  {shown(density.low)} … {shown(density.high)}"
+    yield f"{drawn:<9} {blocks(list(density.posterior))}  {shown(density.low)} … {shown(density.high)}"
     if density.prior:
         share = "" if density.prior_share is None else f"  {density.prior_share:.0%} of it lies here"
         yield f"prior     {blocks(list(density.prior))}{share}"

@@ -5,6 +5,7 @@ import type { DataPreviews } from "./data/panel";
 import type { DiagramPanels } from "./diagram/panel";
 import { selectInterpreter } from "./environment";
 import { EXAMPLE } from "./example";
+import type { Priors } from "./prior/panel";
 import type { Algorithm, RunOverview } from "./protocol";
 import { askDraws, askOptions } from "./runs/ask";
 import type { RunPanels } from "./runs/panel";
@@ -17,6 +18,7 @@ interface Features {
   panels: RunPanels;
   diagrams: DiagramPanels;
   previews: DataPreviews;
+  priors: Priors;
   log: vscode.LogOutputChannel;
   context: vscode.ExtensionContext;
 }
@@ -25,7 +27,7 @@ interface RunHandle {
   runId: string;
 }
 
-export function registerCommands({ server, runs, panels, diagrams, previews, log, context }: Features): vscode.Disposable[] {
+export function registerCommands({ server, runs, panels, diagrams, previews, priors, log, context }: Features): vscode.Disposable[] {
   const register = vscode.commands.registerCommand;
   return [
     register("qvr.showDiagram", async () => {
@@ -41,6 +43,11 @@ export function registerCommands({ server, runs, panels, diagrams, previews, log
       const document = openProgram();
       if (document) {
         await previews.show(document.uri, undefined, undefined, false);
+      }
+    }),
+    register("qvr.showPrior", () => {
+      if (openProgram()) {
+        priors.show();
       }
     }),
     register("qvr.stopRun", async (handle?: RunHandle) => {

@@ -7,6 +7,7 @@ import { DataPreviews } from "./data/panel";
 import { watchInterpreter } from "./environment";
 import { PrivateEnvironment } from "./install";
 import { commandMiddleware } from "./middleware";
+import { Priors } from "./prior/panel";
 import { RunPanels } from "./runs/panel";
 import { Runs } from "./runs/runs";
 import { RunsTree } from "./runs/tree";
@@ -24,6 +25,7 @@ export function activate(context: vscode.ExtensionContext): void {
   runs = new Runs(server, context.workspaceState, log, previews);
   const panels = new RunPanels(context, runs);
   const diagrams = new DiagramPanels(context, server);
+  const priors = new Priors(context.extensionUri, server);
   const tree = new RunsTree(runs, server);
   context.subscriptions.push(
     log,
@@ -32,8 +34,9 @@ export function activate(context: vscode.ExtensionContext): void {
     runs,
     panels,
     diagrams,
+    priors,
     tree,
-    ...registerCommands({ server, runs, panels, diagrams, previews, log, context }),
+    ...registerCommands({ server, runs, panels, diagrams, previews, priors, log, context }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void server?.restart()),
   );
   void watchInterpreter(() => void server?.restart()).then((watcher) => context.subscriptions.push(watcher));

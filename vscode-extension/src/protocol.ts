@@ -2,6 +2,7 @@
  * What goes between this extension and the language server beyond LSP (docs/protocol.md), and the events of runs.
  */
 import type { Position, Range } from "vscode-languageclient/node";
+import type { Summary } from "./runs/figures";
 
 export interface DiagramNode {
   id: string;
@@ -246,6 +247,25 @@ export interface DataPreview {
   problem: string | null;
 }
 
+/** Parameters of `qvr/prior`. */
+export interface PriorParams {
+  textDocument: { uri: string };
+  position?: { line: number; character: number };
+  program?: string;
+  draws?: number;
+}
+
+/** Answer of `qvr/prior`. */
+export interface PriorAnswer {
+  program: string;
+  version: number | null;
+  data: string;
+  problem: string | null;
+  summary: Summary | null;
+  notes: string[];
+  outside: Record<string, string>;
+}
+
 export type Algorithm = "svi" | "nuts";
 
 /** Argument of the command `qvr.run`. */
@@ -265,4 +285,5 @@ export interface RunStarted {
 export const RUN_EVENT = "qvr/runEvent";
 export const DIAGRAM = "qvr/diagram";
 export const DATA_PREVIEW = "qvr/dataPreview";
+export const PRIOR = "qvr/prior";
 export const RUNS = "qvr/runs";

@@ -7,7 +7,6 @@ to stdout goes to stderr, which the client keeps as the worker's log.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import os
 import select
@@ -16,23 +15,23 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import IO, TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.worker.pipes import claim_stdout, follow_parent, stdin_lines
 
 if TYPE_CHECKING:
     from qvr_core.runs.record.protocol import Event, Job
 
 # Seconds that a worker whose client is gone has to write its checkpoint.
 ORPHAN_GRACE = 2.0
-PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
     """Entry point.  Exit status 0 for a finished or cancelled run, 1 for a failed one, 2 for one that cannot be."""
-    events = _claim_stdout()
+    events = claim_stdout()
     stop = Stop()
-    _follow_parent()
+    follow_parent()
     if _client_gone():
         return
 
@@ -43,7 +42,7 @@ def main() -> None:
     conduct = _load()
     if not _asked():
         _load_more()
-    lines = _stdin_lines()
+    lines = stdin_lines()
     line = next(lines, None)
     if line is None:
         return
@@ -99,21 +98,6 @@ def _refuse(missing: ModuleNotFoundError, send: Callable[[Event], None]) -> NoRe
     os._exit(1)
 
 
-def _claim_stdout() -> IO[bytes]:
-    """The real stdout for events alone; file descriptor 1 now leads to stderr."""
-    real = os.dup(1)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return os.fdopen(real, "wb")
-
-
-def _follow_parent() -> None:
-    """Ask the kernel (Linux) for SIGTERM when the parent dies; the closed stdin says it everywhere."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-
-
 def _client_gone() -> bool:
     """True where stdin is closed already: the client died before the kernel was asked to tell."""
     if not hasattr(select, "poll"):
@@ -121,14 +105,6 @@ def _client_gone() -> bool:
     poll = select.poll()
     poll.register(0, select.POLLIN)
     return any(event & select.POLLHUP and not event & select.POLLIN for _, event in poll.poll(0))
-
-
-def _stdin_lines() -> Iterator[bytes]:
-    """Lines of stdin, unbuffered: a daemon thread that blocks in a buffered read stops the interpreter's shutdown."""
-    held = b""
-    while chunk := os.read(0, 1 << 16):
-        *lines, held = (held + chunk).split(b"\n")
-        yield from lines
 
 
 def _listen(lines: Iterator[bytes], stop: Stop) -> None:

@@ -12,8 +12,8 @@ from torch import distributed
 from qvr_core.runs.fit.distributed import join, leave
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.record.protocol import Event, Job
-from qvr_core.runs.worker.__main__ import PR_SET_PDEATHSIG
 from qvr_core.runs.worker.job import conduct
+from qvr_core.runs.worker.pipes import PR_SET_PDEATHSIG
 
 
 def run_together(make_job: Callable[[], Job], send: Callable[[Event], None], device: str) -> int:

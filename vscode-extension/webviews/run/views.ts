@@ -19,16 +19,24 @@ function name(label: string, choose: Choose): HTMLElement {
   return el("button", { class: "link", title: `Go to ${site} in the program and its diagram`, click: () => choose(site) }, label);
 }
 
+/** How a page calls its densities, and what is said of the numbers that it does not show. */
+export interface Called {
+  density: string;
+  rest: string;
+}
+
+const OF_A_RUN: Called = { density: "density (prior in outline)", rest: "stand in posterior.nc" };
+
 /** A row for each number: its density (the prior's in outline), and its interval on the scale of all numbers of the page. */
-export function posteriorView(summary: Summary, choose: Choose): HTMLElement[] {
+export function posteriorView(summary: Summary, choose: Choose, called = OF_A_RUN): HTMLElement[] {
   const all = elements(summary).slice(0, MOST_SHOWN);
   const ends = all.flatMap((one) => [one.q05, one.q95]).filter((end): end is number => typeof end === "number");
   const at = scale(Math.min(...ends, 0), Math.max(...ends, 0), 6, 174);
   const rows = all.map((one) =>
     el("tr", { class: (one.r_hat ?? 1) > 1.01 ? "bad" : "" }, el("th", { scope: "row" }, name(one.name, choose)), el("td", {}, density(one)), el("td", {}, interval(one, at)), el("td", { class: "words" }, words(one))),
   );
-  const heads = ["", "density (prior in outline)", "90 % interval, mean", ""].map((head) => el("th", { scope: "col" }, head));
-  return [el("table", { class: "densities" }, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows)), ...more(summary, all.length)];
+  const heads = ["", called.density, "90 % interval, mean", ""].map((head) => el("th", { scope: "col" }, head));
+  return [el("table", { class: "densities" }, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows)), ...more(summary, all.length, called.rest)];
 }
 
 function words(one: Element): string {
@@ -37,9 +45,9 @@ function words(one: Element): string {
   return `${number(one.mean)} ± ${number(one.sd)}${mixing}`;
 }
 
-function more(summary: Summary, shown: number): HTMLElement[] {
+function more(summary: Summary, shown: number, words: string): HTMLElement[] {
   const rest = summary.sites.reduce((sum, site) => sum + site.size, 0) - shown;
-  return rest > 0 ? [el("p", { class: "facts" }, `${rest} further numbers stand in posterior.nc.`)] : [];
+  return rest > 0 ? [el("p", { class: "facts" }, `${rest} further numbers ${words}.`)] : [];
 }
 
 function density(one: Element, width = 170, height = 34): SVGSVGElement {

@@ -1,0 +1,37 @@
+/** The page of a prior: the density of each number, what is predicted beside the data, and what does not go together. */
+import type { FromPrior, ToPrior } from "../../src/prior/messages";
+import type { PriorAnswer } from "../../src/protocol";
+import { el, style } from "../dom";
+import css from "../run/run.css";
+import { posteriorView, predictiveView } from "../run/views";
+
+const vscode = acquireVsCodeApi();
+const choose = (site: string): void => vscode.postMessage({ type: "site", site } satisfies FromPrior);
+
+style(css);
+const root = document.getElementById("root") as HTMLElement;
+root.replaceChildren(el("p", { class: "facts" }, "The prior of the program under the cursor is drawn from; the first time takes some seconds."));
+
+window.addEventListener("message", ({ data }: MessageEvent<ToPrior>) => {
+  root.replaceChildren(...(data.type === "problem" ? [problem(data.text)] : page(data.answer)));
+});
+vscode.postMessage({ type: "ready" } satisfies FromPrior);
+
+function problem(text: string): HTMLElement {
+  return el("p", { class: "written error", role: "alert" }, text);
+}
+
+function page({ program, data, problem: why, summary, notes, outside }: PriorAnswer): HTMLElement[] {
+  const head = el("header", {}, el("h1", {}, `Prior of ${program}`), el("span", { class: "facts" }, `${data}${summary ? ` · ${summary.draws} draws` : ""}`));
+  if (why !== null || !summary) {
+    return [head, problem(why ?? "There are no draws.")];
+  }
+  const told = [...Object.values(outside), ...notes].map((note) => el("li", { class: "warning" }, note));
+  const again = predictiveView(summary, choose);
+  return [
+    head,
+    ...(told.length > 0 ? [el("ul", { class: "notes", role: "alert" }, ...told)] : []),
+    ...again,
+    ...posteriorView(summary, choose, { density: "density", rest: "are not shown" }),
+  ];
+}
