@@ -28,6 +28,7 @@ class PriorWorker:
         self.python = python
         self._idle, self._patience = idle, patience
         self._process: asyncio.subprocess.Process | None = None
+        self._killed: asyncio.subprocess.Process | None = None
         self._started_in = ""
         self._turn = asyncio.Lock()
         self._number = 0
@@ -111,10 +112,17 @@ class PriorWorker:
         if self.pid is not None:
             self._retiring = asyncio.get_running_loop().call_later(self._idle, self.kill)
 
+    async def close(self) -> None:
+        """End the process, and wait until it is gone."""
+        self.kill()
+        if self._killed is not None:
+            await self._killed.communicate()
+
     def kill(self) -> None:
         """End the process, at once; the next question starts another."""
         self._stay()
         process, self._process, self._owed = self._process, None, None
+        self._killed = process or self._killed
         if process is not None and process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 if hasattr(os, "killpg"):

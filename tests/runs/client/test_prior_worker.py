@@ -34,7 +34,9 @@ async def test_what_takes_too_long_is_given_up_and_the_next_question_has_another
     first = worker.pid
     with pytest.raises(TimeoutError):
         await drawing
-    assert worker.pid is None and (first is None or wait_gone(first))
+    assert worker.pid is None
+    await worker.close()
+    assert first is None or wait_gone(first)
     again = PriorWorker(sys.executable, patience=HANG)
     found = await again.draw(job(tmp_path), 10)
     assert found.summary is not None and found.summary.draws == 10
@@ -45,7 +47,7 @@ async def test_what_takes_too_long_is_given_up_and_the_next_question_has_another
     dropped.cancel()
     found = await again.draw(job(tmp_path), 30)
     assert found.summary is not None and found.summary.draws == 30 and again.pid == second
-    again.kill()
+    await again.close()
     assert second is not None and wait_gone(second)
 
 
@@ -59,13 +61,15 @@ async def test_a_process_that_nobody_asks_is_ended(tmp_path: Path) -> None:
         if worker.pid is None:
             break
         await asyncio.sleep(NAP)
-    assert pid is not None and worker.pid is None and wait_gone(pid)
+    assert pid is not None and worker.pid is None
+    await worker.close()
+    assert wait_gone(pid)
 
 
 async def test_many_observed_numbers_are_drawn_less_often(tmp_path: Path) -> None:
     worker = PriorWorker(sys.executable, patience=HANG)
     many = PROGRAM.replace("FinSet 4", "FinSet 500000")
     found = await worker.draw(job(tmp_path, many), 200)
-    worker.kill()
+    await worker.close()
     assert found.summary is not None and found.summary.draws == 4
     assert sum(len(site.elements) for site in found.summary.sites) < 500
