@@ -58,10 +58,10 @@ def _load() -> Draw:
         for name in ("qvr_core.runs.figures.summaries", "qvr_core.runs.worker.prediction", "xarray"):
             importlib.import_module(name)
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        return lambda asked: _refused(
-            asked, f"draws need the package `{package}`, which {sys.executable} does not have"
-        )
+        from qvr_core.extras import lacking, remedy
+
+        problem = f"draws need {lacking((error.name or '').partition('.')[0])}: {remedy()}"
+        return lambda asked: _refused(asked, problem)
     # one: the editor and the server have the others
     torch.set_num_threads(1)
     return drawn
