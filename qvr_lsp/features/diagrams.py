@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.diagrams import NoDiagram, NoDot, build, drawable, main_name, to_dot, to_json, to_mermaid, to_png, to_svg
 from qvr_core.ide.outline import drawable_at
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import on_document, run_in_thread
+from qvr_lsp.features.resolving import call, on_document, run_in_thread
 from qvr_lsp.positions import range_of_lines
 from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
 from qvr_lsp.uris import uri_of_location
@@ -30,12 +30,17 @@ def diagram(session: Session, document: Document, params: Json) -> Any:
         raise RpcError(INVALID_PARAMS, f"unknown format `{format_}`: one of {', '.join(FORMATS)}")
     # the addresses of open files, as their editor writes them
     opened = {each.location: each.uri for each in session.documents}
-    return answer_in_thread(document.frozen(), params, opened)
+
+    def answer(_: Session, view: View, given: Json) -> tuple[Any, Json]:
+        return graph_answer(view, given, opened)
+
+    view = document.frozen()
+    return answer_in_thread(lambda: call(answer, session, view, params))
 
 
-async def answer_in_thread(document: View, params: Json, opened: Mapping[str, str]) -> Json:
+async def answer_in_thread(make: Callable[[], tuple[Any, Json]]) -> Json:
     """The answer, made in a thread; SVG by the program `dot`, for which another one only waits."""
-    graph, answer = await run_in_thread(lambda: graph_answer(document, params, opened))
+    graph, answer = await run_in_thread(make)
     if answer["format"] == "graph":
         return answer
     if answer["format"] != "svg":
@@ -79,7 +84,7 @@ async def file_content(graph: Any, format_: str) -> bytes:
 
 
 def graph_of(document: View, params: Json) -> tuple[str, Any]:
-    """The name that is answer_in_thread and its graph."""
+    """The name that is drawn and its graph."""
     snapshot = document.snapshot
     name = params.get("name")
     if name is None and params.get("position") is not None:
