@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 
-from qvr_core.analysis import analyse
 from qvr_core.dsl import Program, load, loads
 from qvr_core.inference import (
     ELBO,
@@ -27,6 +26,7 @@ from qvr_core.inference import (
 from qvr_core.runs.prepare.prepare import Prepared, prepare
 from tests.programs.programs import prepared as with_data
 from tests.runs.jobs import make_job
+from tests.standalone import standalone
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.qvr"))
@@ -51,7 +51,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {"pickle": pickled, "torch.save": saved,
 def prepared(folder: Path, text: str, program: str | None = None) -> Prepared:
     """A program as a run has it, on data drawn from itself."""
     job = make_job(folder, text, program, data="synthetic", algorithm="svi", rows=4, batch_size=4)
-    return prepare(job, analyse(text))
+    return prepare(job, standalone(text))
 
 
 @pytest.mark.parametrize("path", [*EXAMPLES, *STATISTICS], ids=lambda path: f"{path.parent.name}/{path.stem}")

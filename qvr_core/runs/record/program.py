@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from qvr_core.analysis import Snapshot, analyse
+from qvr_core.disk import LibraryOnly
 from qvr_core.runs.record.protocol import Job
 from qvr_core.semantics.file.open_sets import KnownSet
+from qvr_core.semantics.modules.paths import STD
 from qvr_core.workspace import Bundle, Workspace, texts_of
 
 
+class Kept(Bundle):
+    """The texts that a run holds; what it does not hold of the library `std` is the package's."""
+
+    def refusal(self, location: str, importer: str, written: str) -> str | None:
+        held = super().text(location) is not None or not location.startswith(STD)
+        return None if held else LibraryOnly().refusal(location, importer, written)
+
+    def text(self, location: str) -> str | None:
+        held = super().text(location)
+        return LibraryOnly().text(location) if held is None else held
+
+
 def library_of(job: Job) -> Workspace:
-    """What the imports of a run's program name: the texts that the run holds, and no file."""
-    return Workspace(Bundle(job.imports))
+    """What the imports of a run's program name: the texts that the run holds, no file but those of the library."""
+    return Workspace(Kept(job.imports))
 
 
 def analysed(job: Job, known: Mapping[str, KnownSet] | None = None) -> Snapshot:

@@ -21,7 +21,7 @@ from qvr_core.semantics.language.spelling import candidates, closest
 from qvr_core.semantics.scope.bounds import MOST_OPERATIONS
 from qvr_core.semantics.scope.environment import Binding, StepContext, TemplateCall
 from qvr_core.semantics.scope.families import family_named
-from qvr_core.semantics.scope.inherited import stages_of
+from qvr_core.semantics.scope.inherited import data_of, stages_of
 from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, FamilyEntry, FunctionEntry, TemplateEntry, respelt
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import (
@@ -32,6 +32,7 @@ from qvr_core.semantics.types.model import (
     Constant,
     Expr,
     Index,
+    Instance,
     Method,
     Program,
     Sort,
@@ -43,6 +44,7 @@ from qvr_core.semantics.types.program_codes import (
     FUNCTION_ARGUMENTS,
     NOT_A_VALUE,
     SAMPLED_IN_LET,
+    UNBOUND_ARGUMENT,
     UNKNOWN_VALUE_FIELD,
 )
 from qvr_core.semantics.types.spaces import Named, Unknown, item_of, product
@@ -253,6 +255,7 @@ def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: Ar
         arrow = fitted(arrow, args, trees, name, ctx)
     elif not drawn and not isinstance(arrow.domain.space, Unknown):
         ctx.scope.report(ARGUMENT_MISMATCH, f"`{name}` wants an argument, `{arrow.domain.written}`", expr.span)
+    refuse_data(arrow, expr.func, ctx)
     ctx.scope.stages += stages_of(arrow, ctx.scope)
     if args and not reads_all(arrow, args):
         texts = [words(tree, f"argument {index}") for index, tree in enumerate(trees, 1)]
@@ -261,6 +264,23 @@ def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: Ar
             return over
     kind = result_type(arrow, args)
     return Apply(type=kind, origin=origin, arrow=arrow, args=tuple(args))
+
+
+def refuse_data(arrow: Arrow, name: Name, ctx: StepContext) -> None:
+    """Report an arrow that reads data: a call or a draw has none to give it."""
+    names = data_of(arrow, ctx.scope)
+    # a template whose data do not fit has been told of
+    if not names or (isinstance(arrow, Instance) and ctx.scope.mistaken):
+        return
+    words = ", ".join(f"`{each}`" for each in names)
+    entry = ctx.scope.lookup(name.text)
+    remedy = "make it an input"
+    if isinstance(arrow, Instance) and not arrow.program.uses_input:
+        remedy = "drawn from without type, indices and options, its steps and data become this program's"
+    elif isinstance(entry, ArrowEntry) and entry.ignores_input:
+        remedy = f"with a typed parameter, `program {name.text}(S : FinSet)`, its steps and data become this program's"
+    message = f"`{name.text}` reads the data {words}, which only a program that runs by itself is given; {remedy}"
+    ctx.scope.report(UNBOUND_ARGUMENT, message, name.span, [declared(name.text)])
 
 
 def fitted(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], name: str, ctx: StepContext) -> Arrow:

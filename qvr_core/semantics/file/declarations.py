@@ -16,7 +16,7 @@ from qvr_core.semantics.file.copies import copies_of, replicas, replicate_number
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.scope.bounds import too_many_copies, too_many_stages
-from qvr_core.semantics.scope.inherited import algebra_of, extent_of, scanned_direction, stages_of
+from qvr_core.semantics.scope.inherited import algebra_of, data_of, extent_of, scanned_direction, stages_of
 from qvr_core.semantics.scope.scope import (
     ArrowEntry,
     CompositionEntry,
@@ -273,6 +273,7 @@ def arrow_entry(name: str, kind: str, arrow: Arrow, scope: Scope, role: str = ""
         extent=extent_of(arrow, scope),
         stages=stages_of(arrow, scope),
         weights=weights_of(arrow, scope),
+        data=data_of(arrow, scope),
     )
 
 
@@ -335,6 +336,7 @@ def _program(statement: Statement, scope: Scope, entries: dict[str, Entry], node
         ignores_input=not program.uses_input,
         extent=program.extent,
         stages=program.stages,
+        data=tuple(item.name for item in program.data),
     )
 
 

@@ -10,7 +10,7 @@ from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.arrows_along_axes import over_axes, with_events
 from qvr_core.semantics.arithmetic.broadcasting import Axis, with_axes
 from qvr_core.semantics.arithmetic.elementwise import words
-from qvr_core.semantics.arithmetic.function_calls import fitted, reads_all, result_type, template_call
+from qvr_core.semantics.arithmetic.function_calls import fitted, reads_all, refuse_data, result_type, template_call
 from qvr_core.semantics.arithmetic.mixture_draws import is_mixture
 from qvr_core.semantics.arrows.combinators import arrow_of, check_arrow_expr, damaged
 from qvr_core.semantics.arrows.heads import foreign_message
@@ -50,6 +50,7 @@ class TypedArrow:
 def check_arrow_draw(draw: Draw, site: str, ctx: StepContext, front: Sequence[Axis] = ()) -> TypedArrow:
     """What a site draws from an arrow, once for each element of the axes `front` and of those of its arguments."""
     arrow, trees = _arrow(draw, site, ctx)
+    refuse_data(arrow, draw.name, ctx)
     ctx.scope.stages += stages_of(arrow, ctx.scope)
     origin = ctx.scope.origin(draw.span)
     if not trees:

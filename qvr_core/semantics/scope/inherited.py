@@ -92,6 +92,22 @@ def stages_of(arrow: Arrow, scope: Scope) -> Stages:
     return fold(arrow, parts, of)
 
 
+def data_of(arrow: Arrow, scope: Scope) -> tuple[str, ...]:
+    """The data that the programs read which an arrow is made of."""
+
+    def of(part: Arrow, inner: list[tuple[str, ...]]) -> tuple[str, ...]:
+        match part:
+            case Instance(program=program):
+                return tuple(item.name for item in program.data)
+            case Ref(name=name):
+                entry = scope.lookup(name)
+                return entry.data if isinstance(entry, ArrowEntry) else ()
+            case _:
+                return tuple(dict.fromkeys(name for names in inner for name in names))
+
+    return fold(arrow, parts, of)
+
+
 def joint_extent(extents: Iterable[Extent]) -> Extent:
     """The extent of several arrows that read one sequence: the fewest positions count."""
     positions, place, scans = None, "", False

@@ -92,6 +92,8 @@ class ArrowEntry:
     stages: Stages = ONE_STAGE
     weights: tuple[Weights, ...] = ()
     """The weights with a prior that it applies."""
+    data: tuple[str, ...] = ()
+    """The data that programs in it read, which only a program that runs by itself is given."""
     own: Arrow | None = None
     """The arrow itself, where a template's call makes one and no declaration has it."""
 

@@ -13,18 +13,18 @@ from qvr_core.runtime.values.errors import InputProblem
 
 SOURCE = (Path(__file__).parents[3] / "examples" / "bert_pretraining.qvr").read_text(encoding="utf-8")
 NAMES = {
-    "self_attn.in_proj_weight": "attend.in_proj.weight",
-    "self_attn.in_proj_bias": "attend.in_proj.bias",
-    "self_attn.out_proj.weight": "attend.out_proj.weight",
-    "self_attn.out_proj.bias": "attend.out_proj.bias",
-    "linear1.weight": "widen.weight",
-    "linear1.bias": "widen.bias",
-    "linear2.weight": "narrow.weight",
-    "linear2.bias": "narrow.bias",
-    "norm1.weight": "attend_norm.weight",
-    "norm1.bias": "attend_norm.bias",
-    "norm2.weight": "feed_norm.weight",
-    "norm2.bias": "feed_norm.bias",
+    "self_attn.in_proj_weight": "transformer.post_norm.attend.in_proj.weight",
+    "self_attn.in_proj_bias": "transformer.post_norm.attend.in_proj.bias",
+    "self_attn.out_proj.weight": "transformer.post_norm.attend.out_proj.weight",
+    "self_attn.out_proj.bias": "transformer.post_norm.attend.out_proj.bias",
+    "linear1.weight": "transformer.post_norm.widen.weight",
+    "linear1.bias": "transformer.post_norm.widen.bias",
+    "linear2.weight": "transformer.post_norm.narrow.weight",
+    "linear2.bias": "transformer.post_norm.narrow.bias",
+    "norm1.weight": "transformer.post_norm.attend_norm.weight",
+    "norm1.bias": "transformer.post_norm.attend_norm.bias",
+    "norm2.weight": "transformer.post_norm.feed_norm.weight",
+    "norm2.bias": "transformer.post_norm.feed_norm.bias",
 }
 
 
@@ -45,7 +45,7 @@ class Reference(torch.nn.Module):
 
     def __init__(self, weights: dict[str, torch.Tensor], heads: int) -> None:
         super().__init__()
-        wide, width = weights["block.0.widen.weight"].shape
+        wide, width = weights["block.0.transformer.post_norm.widen.weight"].shape
         layer = torch.nn.TransformerEncoderLayer(width, heads, wide, dropout=0.0, batch_first=True)
         self.encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
         self.encoder.load_state_dict(

@@ -11,6 +11,7 @@ from qvr_core.analysis import analyse
 from qvr_core.dsl import loads
 from qvr_core.semantics.arrows.parameters import parameter_shapes
 from qvr_core.semantics.programs.parameter_count import parameter_count
+from tests.standalone import standalone
 
 torch.set_num_threads(1)
 
@@ -63,7 +64,7 @@ let shared = fan(even, even)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_programs_of_the_examples(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    model = analyse(text).model
+    model = standalone(text).model
     loaded = loads(text)
     for name, module in loaded.programs.items():
         assert parameter_count(model, model.programs[name]) == sum(p.numel() for p in module.parameters()), name

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from qvr_core.analysis import analyse
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.walk import children, walk
+from tests.standalone import standalone
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = sorted((ROOT / "examples").glob("*.qvr")) + sorted((ROOT / "tests" / "spec").rglob("*.md"))
@@ -27,8 +27,8 @@ NODES = (
     m.ScoreModel,
 )
 INSIDE = (m.Site, m.ArrowDraw, m.FamilyDraw, m.Chain, m.IndexedValue)
-OWN = {(m.Instance, "arguments"), (m.Program, "lengths")}
-"""What an instance is given stands in its program; `lengths` is no step."""
+OWN = {(m.Instance, "arguments"), (m.Program, "lengths"), (m.Program, "own")}
+"""What an instance is given, or makes, stands in its program; `lengths` is no step."""
 
 
 def below(value: Any) -> Iterator[Any]:
@@ -50,7 +50,7 @@ def nodes(value: Any) -> Iterator[Any]:
 def models(path: Path) -> Iterator[m.Model]:
     text = path.read_text(encoding="utf-8")
     blocks = [block.split("\n", 1)[1] for block in text.split("```")[1::2]] if path.suffix == ".md" else [text]
-    return (analyse(block).model for block in blocks)
+    return (standalone(block).model for block in blocks)
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
