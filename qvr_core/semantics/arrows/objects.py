@@ -214,7 +214,14 @@ def _continuous(expr: SpaceExpr, scope: Scope) -> Space:
         return Real(dims, low, high)
     if len(dims) > 1:
         scope.report(INVALID_SPACE, f"`{kind}` has one size", expr.sizes[1].span)
-    return Constrained(kind, next(iter(dims), 1))
+    return Constrained(kind, next(iter(dims), 1), _set_named(expr.sizes[0], scope) if expr.sizes else None)
+
+
+def _set_named(size: Size, scope: Scope) -> Finite | None:
+    """The set whose number of elements a size is."""
+    entry = scope.lookup(size.value) if isinstance(size.value, str) else None
+    space = entry.space.space if isinstance(entry, ObjectEntry) else None
+    return space if isinstance(space, Finite) else None
 
 
 def _bounds(expr: SpaceExpr, scope: Scope) -> tuple[float | None, float | None]:

@@ -71,6 +71,8 @@ class Constrained:
 
     kind: str
     size: Dim
+    over: Finite | None = field(default=None, compare=False)
+    """The set that the size is that of, which says what entries are called; the space is the same without it."""
 
     @property
     def vector(self) -> bool:

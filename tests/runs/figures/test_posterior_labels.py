@@ -53,6 +53,43 @@ def test_rows_are_named_by_labels() -> None:
     ]  # fmt: skip
 
 
+SIZED = """
+object Row : FinSet 9
+object Group : {north, south}
+object Cut : {low, mid, high}
+object Effect : {level, slope}
+object Cuts : Ordered Cut
+program p : Row -> Real 1
+    sample cuts : Ordered Cut <- Normal(0.0, 5.0)
+    sample named : Cuts <- Normal(0.0, 5.0)
+    sample each[g : Group] : Ordered Cut <- Normal(0.0, 5.0)
+    sample L : CholeskyFactor Effect <- LKJCholesky(2.0)
+    sample R : CholeskyFactor 2 <- LKJCholesky(2.0) [over=Effect]
+    sample q : Simplex Cut <- Dirichlet([1.0, 1.0, 1.0])
+    observe y : Row <- Normal(cuts[0] + L[1, 0] + each[0, 0] + q[0] + R[1, 0] + named[0], 1.0)
+    return cuts
+"""
+
+
+@pytest.mark.parametrize(
+    ("site", "shape", "some"),
+    [
+        ("cuts", (3,), ["cuts[low]", "cuts[mid]", "cuts[high]"]),
+        ("named", (3,), ["named[low]"]),
+        ("each", (2, 3), ["each[north, low]", "each[south, high]"]),
+        ("L", (2, 2), ["L[slope, level]", "L[slope, slope]"]),
+        ("R", (2, 2), ["R[slope, level]"]),
+        ("q", (3,), ["q[mid]"]),
+    ],
+)
+def test_entries_go_by_the_set_that_the_size_of_their_space_is(
+    site: str, shape: tuple[int, ...], some: list[str]
+) -> None:
+    model = dsl.loads(SIZED).programs["p"]
+    found = [row.name for row in table({site: torch.randn(5, *shape)}, axes_of(model))]
+    assert set(some) <= set(found) and not any("[0" in name for name in found)
+
+
 def test_a_label_is_no_markup_of_the_terminal() -> None:
     row = PosteriorRow(name="beta[floor]", mean=0.0, sd=1.0, q05=-1.0, median=0.0, q95=1.0)
     console = Console(width=100)

@@ -20,7 +20,7 @@ from qvr_core.semantics.types.model import (
     Site,
     ValueType,
 )
-from qvr_core.semantics.types.spaces import Finite, Space, factors_of
+from qvr_core.semantics.types.spaces import Constrained, Finite, Space, factors_of
 from qvr_core.semantics.types.walk import all_steps
 
 
@@ -86,6 +86,17 @@ def _of_site(site: Site, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis
             axis = _of_space(space)
             # a plate that the data lay knows its set by name alone
             yield axis if axis.labels is not None else Axis(axis.name, labels.get(axis.name or ""))
+    yield from _of_entries(site, labels)
+
+
+def _of_entries(site: Site, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis]:
+    """What `over` leaves open: entries of `Ordered State` go by that set, those of a matrix both ways."""
+    own = None if site.ascribed is None else site.ascribed.space
+    sets = () if site.over is None else factors_of(site.over.space)
+    if not sets and isinstance(own, Constrained) and own.over is not None:
+        yield from [_of_space(own.over)] * (1 if own.vector else 2)
+    elif len(sets) == 1 and isinstance(site.draw, FamilyDraw) and facts_of_draw(site.draw).event == 2:
+        yield _called(getattr(sets[0], "nominal", None), labels)
 
 
 def _arguments_axes(draw: FamilyDraw, labels: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Axis, ...]]:
