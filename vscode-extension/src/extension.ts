@@ -24,8 +24,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const previews = new DataPreviews(context.extensionUri, server);
   runs = new Runs(server, context.workspaceState, log, previews);
   const panels = new RunPanels(context, runs);
-  const diagrams = new DiagramPanels(context, server);
   const priors = new Priors(context.extensionUri, server);
+  const diagrams = new DiagramPanels(context, server, priors);
   const tree = new RunsTree(runs, server);
   context.subscriptions.push(
     log,

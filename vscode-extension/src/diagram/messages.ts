@@ -1,4 +1,5 @@
 /** What the diagram panel and its webview say to each other. */
+import type { SiteDensity } from "../prior/densities";
 import type { DiagramAnswer } from "../protocol";
 
 export interface DiagramState {
@@ -11,6 +12,7 @@ export interface DiagramState {
 export type ToDiagram =
   | { type: "diagram"; answer: DiagramAnswer; state: DiagramState; wireLabels: boolean }
   | { type: "highlight"; nodes: string[] }
+  | { type: "densities"; densities: SiteDensity[] }
   | { type: "problem"; message: string };
 
 export type FromDiagram =

@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import type { Server } from "../client";
 import { nodesAt } from "../nodes";
+import type { Priors } from "../prior/panel";
 import { DIAGRAM, type DiagramAnswer, type DiagramParams } from "../protocol";
 import { html, icons } from "../webview";
 import type { FromDiagram, ToDiagram } from "./messages";
@@ -28,6 +29,7 @@ class DiagramPanel {
     readonly panel: vscode.WebviewPanel,
     readonly shown: Shown,
     private readonly server: Server,
+    private readonly priors: Priors,
     extension: vscode.Uri,
   ) {
     panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(extension, "dist")] };
@@ -69,11 +71,19 @@ class DiagramPanel {
       this.answer = answer;
       this.panel.title = `◫ ${answer.name}`;
       this.send({ type: "diagram", answer, state: this.shown, wireLabels: option("wireLabels") });
+      this.densities();
       this.follow(this.editor()?.selection.active);
     } catch (error) {
       if (turn === this.asked) {
         this.send({ type: "problem", message: error instanceof Error ? error.message : String(error) });
       }
+    }
+  }
+
+  /** Show what is known of the prior at the nodes, or take away what is not any more. */
+  densities(): void {
+    if (this.answer) {
+      this.send({ type: "densities", densities: this.priors.densities(this.uri.toString(), this.answer.name) });
     }
   }
 
@@ -148,6 +158,7 @@ export class DiagramPanels implements vscode.Disposable, vscode.WebviewPanelSeri
   constructor(
     private readonly context: vscode.ExtensionContext,
     private readonly server: Server,
+    private readonly priors: Priors,
   ) {
     this.disposables = [
       vscode.window.registerWebviewPanelSerializer("qvr.diagram", this),
@@ -160,6 +171,7 @@ export class DiagramPanels implements vscode.Disposable, vscode.WebviewPanelSeri
           this.panels.forEach((panel) => panel.later());
         }
       }),
+      priors.onDidChange(() => this.panels.forEach((panel) => panel.densities())),
       server.onDidStart(() => this.panels.forEach((panel) => panel.later())),
     ];
   }
@@ -206,7 +218,7 @@ export class DiagramPanels implements vscode.Disposable, vscode.WebviewPanelSeri
   }
 
   private add(panel: vscode.WebviewPanel, shown: Shown): void {
-    const added = new DiagramPanel(panel, shown, this.server, this.context.extensionUri);
+    const added = new DiagramPanel(panel, shown, this.server, this.priors, this.context.extensionUri);
     this.panels.add(added);
     panel.onDidDispose(() => {
       added.dispose();

@@ -4,6 +4,7 @@ import type { Server } from "../client";
 import { PRIOR, type PriorAnswer, type PriorParams } from "../protocol";
 import { revealStep } from "../reveal";
 import { html, icons } from "../webview";
+import { type SiteDensity, siteDensities } from "./densities";
 import type { FromPrior, ToPrior } from "./messages";
 import { type Outcome, type Place, Questions } from "./questions";
 
@@ -13,6 +14,10 @@ export class Priors implements vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
   private shown: ToPrior | undefined;
   private of: { uri: string; program: string } | undefined;
+  /** What the newest draws say of the text as it stands. */
+  private drawn: { uri: string; program: string; densities: SiteDensity[] } | undefined;
+  private readonly changed = new vscode.EventEmitter<void>();
+  readonly onDidChange = this.changed.event;
   private readonly questions = new Questions<PriorAnswer>(
     (place, signal) => this.ask(place, signal),
     (outcome) => this.tell(outcome),
@@ -28,12 +33,23 @@ export class Priors implements vscode.Disposable {
     const again = () => this.questions.again(this.place());
     this.listening = vscode.Disposable.from(
       watcher,
+      this.changed,
       watcher.onDidChange(again),
       vscode.window.onDidChangeActiveTextEditor(look),
       vscode.window.onDidChangeTextEditorSelection(look),
-      vscode.workspace.onDidChangeTextDocument(look),
+      vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+        if (contentChanges.length > 0 && document.uri.toString() === this.drawn?.uri) {
+          this.keep(undefined);
+        }
+        look();
+      }),
       vscode.workspace.onDidGrantWorkspaceTrust(look),
-      vscode.workspace.onDidChangeConfiguration((change) => (change.affectsConfiguration(SETTING) ? look() : undefined)),
+      vscode.workspace.onDidChangeConfiguration((change) => {
+        if (change.affectsConfiguration(SETTING)) {
+          look();
+          this.changed.fire();
+        }
+      }),
     );
     look();
   }
@@ -67,9 +83,20 @@ export class Priors implements vscode.Disposable {
     this.questions.again(this.place());
   }
 
+  /** The densities of the steps of a program, where the setting asks for them and its text is that which was drawn from. */
+  densities(uri: string, program: string): SiteDensity[] {
+    const same = this.drawn?.uri === uri && this.drawn.program === program;
+    return this.drawn && same && asYouType() ? this.drawn.densities : [];
+  }
+
+  private keep(drawn: typeof this.drawn): void {
+    this.drawn = drawn;
+    this.changed.fire();
+  }
+
   /** Where the cursor is, if the prior is wanted there. */
   private place(): Place | undefined {
-    const wanted = this.panel !== undefined || vscode.workspace.getConfiguration().get<boolean>(SETTING, false);
+    const wanted = this.panel !== undefined || asYouType();
     const editor = vscode.window.activeTextEditor ?? (this.panel?.active ? vscode.window.visibleTextEditors.find(isProgram) : undefined);
     if (!wanted || !vscode.workspace.isTrusted || !editor || !isProgram(editor)) {
       return undefined;
@@ -96,8 +123,10 @@ export class Priors implements vscode.Disposable {
     if ("answer" in outcome) {
       this.of = { uri: outcome.place.uri, program: outcome.answer.program };
       this.shown = { type: "prior", answer: outcome.answer };
+      this.keep({ ...this.of, densities: siteDensities(outcome.answer) });
     } else {
       this.shown = { type: "problem", text: outcome.problem };
+      this.keep(undefined);
     }
     void this.panel?.webview.postMessage(this.shown);
   }
@@ -107,6 +136,10 @@ export class Priors implements vscode.Disposable {
     this.listening.dispose();
     this.panel?.dispose();
   }
+}
+
+function asYouType(): boolean {
+  return vscode.workspace.getConfiguration().get<boolean>(SETTING, false);
 }
 
 function isProgram({ document }: vscode.TextEditor): boolean {

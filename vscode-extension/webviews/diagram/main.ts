@@ -2,6 +2,7 @@
 import type { DiagramState, FromDiagram, ToDiagram } from "../../src/diagram/messages";
 import type { DiagramAnswer, DiagramNode } from "../../src/protocol";
 import { el, style } from "../dom";
+import { Densities, inWords } from "./densities";
 import css from "./diagram.css";
 import { Layout } from "./layout";
 import { outline } from "./outline";
@@ -46,6 +47,7 @@ document.getElementById("root")?.append(
 
 let answer: DiagramAnswer | undefined;
 let highlighted: string[] = [];
+const densities = new Densities();
 const view = new View(frame, (zoom) => keep({ zoom }));
 /** A layout that takes longer says so. */
 const PATIENCE_MS = 400;
@@ -88,6 +90,10 @@ window.addEventListener("message", ({ data }: MessageEvent<ToDiagram>) => {
     case "highlight":
       highlighted = data.nodes;
       mark(true);
+      break;
+    case "densities":
+      densities.set(data.densities);
+      weigh();
       break;
     case "problem":
       badge.hidden = answer === undefined;
@@ -143,6 +149,7 @@ function draw(svg: string): void {
   tip.hidden = true; // the node that it speaks of is gone
   view.show(parsed);
   parsed.querySelectorAll<SVGGElement>("g.node").forEach(centre);
+  weigh();
   mark(false);
   find();
   send({ type: "drawn", svg });
@@ -159,6 +166,11 @@ function centre(group: SVGGElement): void {
     line.setAttribute("text-anchor", "middle");
     line.setAttribute("x", String(x + width / 2));
   }
+}
+
+/** The small densities, if any are known. */
+function weigh(): void {
+  densities.draw(frame, answer?.nodes ?? [], groupOf);
 }
 
 function prepare(group: SVGGElement): void {
@@ -186,6 +198,13 @@ function point(node: DiagramNode, event: PointerEvent): void {
   tip.replaceChildren(el("strong", {}, node.label), el("div", {}, node.detail));
   if (node.site) {
     tip.append(el("div", {}, `draws ${node.site}`));
+  }
+  const density = densities.of(answer?.nodes ?? []).get(node.id);
+  if (density) {
+    tip.append(el("div", {}, inWords(density)));
+    if (density.outside) {
+      tip.append(el("div", { class: "bad" }, density.outside));
+    }
   }
   if (node.shared) {
     tip.append(el("div", { class: "dim" }, "shares its weights with other nodes"));
