@@ -17,7 +17,8 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.parametrize(
-    "script", ["drive.mjs", "posterior.mjs", "data.mjs", "install.mjs", "stages.mjs", "nonfinite.mjs", "funnel.mjs"]
+    "script",
+    ["drive.mjs", "posterior.mjs", "data.mjs", "install.mjs", "stages.mjs", "nonfinite.mjs", "funnel.mjs", "prior.mjs"],
 )
 def test_vscode(script: str) -> None:
     fetch.chromium()
