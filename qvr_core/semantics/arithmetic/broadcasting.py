@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.model import ValueType
 from qvr_core.semantics.types.spaces import (
     REAL_LINE,
@@ -175,6 +176,16 @@ def _merge(left: Axis, right: Axis) -> Axis | Clash:
     if isinstance(a, Linear) or isinstance(b, Linear):
         return (b if isinstance(a, Linear) else a), name
     return (a, name) if int(a) == int(b) else Clash(a, b)
+
+
+def met_apart(shapes: Sequence[Sequence[Axis]]) -> tuple[str, str] | None:
+    """Two sets that broadcasting from the last axis would bring together by their places alone."""
+    met: dict[int, str] = {}
+    for shape in shapes:
+        for place, (_, name) in enumerate(reversed(shape)):
+            if name is not None and set_of(met.setdefault(place, name)) != set_of(name):
+                return set_of(met[place]), set_of(name)
+    return None
 
 
 def tied_pairs(shapes: Sequence[list[Axis] | None]) -> list[tuple[Dim, Dim]]:

@@ -15,6 +15,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     drop_last,
     from_axes,
     is_data,
+    met_apart,
     tail,
     with_axes,
     with_last,
@@ -37,7 +38,7 @@ from qvr_core.semantics.scope.bounds import MOST_FACTORS, bounded_product
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Builtin, Constant, Data, DeductionRef, Expr, ListOf, ValueType
-from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, FUNCTION_ARGUMENTS
+from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, AXES_MISMATCH, FUNCTION_ARGUMENTS
 from qvr_core.semantics.types.spaces import (
     Constrained,
     Dim,
@@ -224,6 +225,10 @@ def _concatenated(args: tuple[Expr, ...], along: bool, expr: ArithCall, ctx: Ste
     known = [shape for shape in shapes if shape is not None]
     sizes: list[Dim] = [shape[-1][0] if shape and shape[-1][0] is not None else 1 for shape in known]
     fronts = [from_axes(shape[:-1], len(shape[:-1]), like=[kind]) for shape, kind in zip(known, types, strict=True)]
+    if (sets := met_apart([shape[:-1] for shape in known])) is not None:
+        message = f"values over {sets[0]} and values over {sets[1]} cannot be joined"
+        ctx.scope.report(AXES_MISMATCH, message, expr.func.span)
+        return data_like(types)
     front = broadcast(fronts)
     if isinstance(front, Clash):
         message = f"values over {front.left} and {front.right} elements cannot be joined"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.arithmetic.broadcasting import Axis, Clash, axes, broadcast, data_like, from_axes
+from qvr_core.semantics.arithmetic.broadcasting import Axis, Clash, axes, broadcast, data_like, from_axes, met_apart
 from qvr_core.semantics.arithmetic.elementwise import Check
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model import Expr, FactorTable, ValueType
-from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, FACTOR_CASES
+from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, AXES_MISMATCH, FACTOR_CASES
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown
 from qvr_core.syntax.tree import FactorCase, FactorExpr
 
@@ -44,11 +44,14 @@ def check_factor(expr: FactorExpr, ctx: StepContext, check: Check) -> Expr:
 
 def _table(front: list[Axis], values: list[Expr], expr: FactorExpr, ctx: StepContext, *, cased: bool) -> ValueType:
     types = [value.type for value in values]
+    case = expr.body[-1] if isinstance(expr.body, tuple) and expr.body else None
+    place = expr.span if case is None else case.value.span
+    if (sets := met_apart([axes(kind) or [] for kind in types])) is not None:
+        ctx.scope.report(AXES_MISMATCH, f"one case runs over {sets[0]}, another over {sets[1]}", place)
+        return data_like(types)
     joined = broadcast(types)
     if isinstance(joined, Clash):
-        message = f"the cases have {joined.left} and {joined.right} entries"
-        case = expr.body[-1] if isinstance(expr.body, tuple) and expr.body else None
-        ctx.scope.report(ARITHMETIC_MISMATCH, message, expr.span if case is None else case.value.span)
+        ctx.scope.report(ARITHMETIC_MISMATCH, f"the cases have {joined.left} and {joined.right} entries", place)
         return data_like(types)
     shape = axes(joined)
     if shape is None:

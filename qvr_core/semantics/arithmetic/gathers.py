@@ -155,8 +155,9 @@ def _check_axis(axis: Axis, index: Expr, tree: Arith, expr: Gather, ctx: StepCon
         result = fit(space, Finite(size, name))
         what = words(tree, "the index")
         if result.problem is not None:
-            over = f"`{name}`" if name else f"{size} elements"
-            ctx.scope.report(INDEX_MISMATCH, f"{base} runs over {over}, but {what} is in `{space.nominal}`", tree.span)
+            ctx.scope.report(
+                INDEX_MISMATCH, f"{base} runs over `{name}`, but {what} is in `{space.nominal}`", tree.span
+            )
         elif result.widths == "wrong":
             message = f"{base} has {_count(size)} elements, but {what} takes {_count(space.size)} values"
             ctx.scope.report(INDEX_MISMATCH, message, tree.span)

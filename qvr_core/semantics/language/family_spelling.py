@@ -83,7 +83,6 @@ _FOREIGN = {
         ("{0}", "precision_matrix={1}"),
     ),
     "vonmisesfisher": Foreign("VonMises", "draws an angle around loc, not a direction in space", same=False),
-    "flat": Foreign("Uniform", "takes (low, high); there is no family without bounds", same=False),
     "truncnorm": Foreign("TruncatedNormal", "takes (loc, scale, low, high), with the bounds as they are"),
     "expon": Foreign("Exponential", "takes (rate), which is 1 / scale"),
     "invwishart": Foreign("InverseWishart", "takes (df, scale_tril), the second a Cholesky factor"),
