@@ -172,6 +172,9 @@ def refusal(source: str, *, length: int = 64, unit: str = "word") -> str:
     return str(caught.value)
 
 
+AGAIN = "    observe again : Follows <- next_out(summary)\n"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -180,6 +183,8 @@ def refusal(source: str, *, length: int = 64, unit: str = "word") -> str:
         (", mask=counted", "", "stand at some positions of a row only"),
         ("FinSet 3000", "FinSet 5", "too few for a vocabulary"),
         ("Follows : {random, next}", "Follows : {random, next, before}", "one sentence follows another or not"),
+        ("Segment : {first, second}", "Segment : {first}", "there are two segments"),
+        ("    return masked_token\n", f"{AGAIN}    return masked_token\n", "`follows` and `again` could both be"),
         ("summary = tanh(", "summary = bias + tanh(", "wants `bias`"),
     ],
 )
@@ -191,6 +196,18 @@ def test_a_program_that_does_not_fit_is_reported_why(old: str, new: str, words: 
 def test_rows_that_are_too_short_and_byte_pairs_without_bytes() -> None:
     assert "does not fit into 8 positions" in refusal(SOURCE, length=8)
     assert "needs 261" in refusal(SOURCE.replace("FinSet 3000", "FinSet 100"), unit="byte_pair")
+
+
+def test_other_tokens_are_predicted_than_read() -> None:
+    other = SOURCE.replace("object Token :", "object Other : FinSet 2000\nobject Token :")
+    for old in ("Hidden -> Token", "masked_token : Token", "* Segment -> Token"):
+        other = other.replace(old, old.replace("Token", "Other"))
+    assert "2000 tokens are predicted and 3000 read (for `masked_token`)" in refusal(other)
+
+
+def test_one_paragraph_holds_no_pair_of_another(pairs: SentencePairs) -> None:
+    with pytest.raises(DataProblem, match="there are not two paragraphs with two sentences that hold a word"):
+        SentencePairs(made_up(1), pairs.vocabulary, pairs.task, "text")
 
 
 def test_a_program_of_one_sequence_has_no_pairs() -> None:

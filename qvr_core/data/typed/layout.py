@@ -38,8 +38,13 @@ class Layout:
             return need.name
         keys = [axis.name for axis in need.axes or () if axis.name in named]
         keys += [MAIN] if self.sources.main is not None else []
-        found = next((key for key in keys if key is not None and self.columns_in(need, self.source(key))), None)
+        found = next((key for key in keys if key is not None and self._holds(need, self.source(key))), None)
         return found if found is not None else next((key for key in keys if key is not None), MAIN)
+
+    def _holds(self, need: Need, source: Source | None) -> bool:
+        """Whether a source has any of a need's columns: those that settings list need not stand in this one."""
+        found = self.columns_in(need, source)
+        return source is not None and found is not None and any(name in _names(source) for name in found.names)
 
     def source(self, key: str) -> Source | None:
         return self.sources.main if key == MAIN else self.sources.named[key]
