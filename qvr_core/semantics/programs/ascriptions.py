@@ -69,6 +69,11 @@ def ascribe(
         return Ascribed(Ascription.NONE, None, drawn.type, over)
     if isinstance(space.space, Unknown):
         return Ascribed(Ascription.NONE, None, ValueType(Unknown(), rows=drawn.rows), over)
+    if isinstance(space.space, Seq) and kind != "observe" and not _long_as_another(drawn):
+        name = drawn.family.name
+        message = f"`{space.written}` does not say how long it is: {name} is as long as a sequence among its arguments"
+        ctx.scope.report(UNSIZED_DRAW, message, tree.span)
+        return Ascribed(Ascription.NONE, None, ValueType(Unknown(), rows=drawn.rows), over)
     if is_real(item_of(space.space)):
         return _value(kind, drawn, space, tree.span, options, ctx)
     if not is_finite(item_of(space.space)):
@@ -103,6 +108,11 @@ def ascribe_elements(
     element = _value_set(drawn, space, tree.span, ctx).type.space
     decided = plates_over(kind, drawn, over, place, options, ctx)
     return replace(decided, type=replace(decided.type, space=element))
+
+
+def _long_as_another(drawn: TypedFamily) -> bool:
+    """Whether an argument is a sequence."""
+    return any(isinstance(argument.value.type.space, Seq | Unknown) for argument in drawn.arguments)
 
 
 # ---------------------------------------------------------------- the value
