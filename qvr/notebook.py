@@ -166,5 +166,5 @@ class Bar:
 
 
 def progress() -> Bar:
-    """A bar below the cell: `mcmc.run(model, x, data, watch=qvr.notebook.progress())`."""
+    """A bar below the cell: `mcmc.run(model, x, data, watch=progress())`."""
     return Bar()

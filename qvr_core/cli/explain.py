@@ -11,7 +11,7 @@ from rich.markdown import Markdown
 
 from qvr_core.cli.console import say
 from qvr_core.cli.files import stop, write_out
-from qvr_core.pages import page_of
+from qvr_core.pages import pages, summary_of
 
 app = typer.Typer(add_completion=False)
 
@@ -21,18 +21,16 @@ def explain(
     code: str | None = typer.Argument(None, help="What stands in brackets behind `error`; all where none is named."),
 ) -> None:
     """What a diagnostic means, an example of it, and what mends it."""
-    from qvr_core.semantics.types.catalogue import CATALOGUE
-
+    known = pages()
     if code is None:
-        width = max(map(len, CATALOGUE))
-        for name, entry in sorted(CATALOGUE.items()):
-            say(f"{name:{width}}  {entry.summary}")
+        width = max(map(len, known))
+        for name, page in known.items():
+            say(f"{name:{width}}  {summary_of(page)}")
         return
-    page = page_of(code)
-    if code not in CATALOGUE or page is None:
-        near = get_close_matches(code, CATALOGUE, 1)
+    if code not in known:
+        near = get_close_matches(code, known, 1)
         stop(f"there is no diagnostic `{code}`" + (f"; did you mean `{near[0]}`?" if near else ": see qvr explain"))
-    text = page.read_text(encoding="utf-8")
+    text = known[code].read_text(encoding="utf-8")
     if sys.stdout.isatty():
         Console(width=min(Console().width, 100)).print(Markdown(text))
     else:

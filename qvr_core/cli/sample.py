@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from qvr_core.cli.console import say
-from qvr_core.cli.files import source_flags, stop, write_out
+from qvr_core.cli.files import analysed_file, read_program, source_flags, stop, write_out
 
 if TYPE_CHECKING:
     from qvr_core.runs.fit.svi import SviFit
@@ -67,6 +67,7 @@ def sample(
         if run_id.endswith(".qvr"):
             if not prior:
                 stop(f"{run_id} is not fitted: add --prior, or fit it and name the run (`last`)")
+            _require_sound(run_id)
             drawn = prediction.from_prior(unstored(run_id, given), count, seed)
         elif prior:
             job = opened(run_id).job()
@@ -89,6 +90,19 @@ def sample(
     _write(drawn, output, as_json)
     if plot is not None:
         _picture(drawn, "prior" if prior else "posterior", plot, as_json)
+
+
+def _require_sound(file: str) -> None:
+    """End the command where the program has errors, and show them."""
+    from qvr_core.cli import report
+    from qvr_core.semantics.types.diagnostics import Severity
+
+    text = read_program(file)
+    found = [report.Finding(file, text, each) for each in analysed_file(file, text).diagnostics()]
+    errors = [each for each in found if each.diagnostic.severity is Severity.ERROR]
+    if errors:
+        report.show(errors)
+        raise typer.Exit(1)
 
 
 def _picture(drawn: Drawn, source: str, plot: Path, quiet: bool) -> None:

@@ -150,5 +150,6 @@ def test_explain() -> None:
     done = qvr("explain", "axes-mismach")
     assert done.returncode == 2 and "did you mean `axes-mismatch`" in done.stderr
     assert qvr("explain", "../README").returncode == 2
+    assert qvr("explain", "data-file").stdout.startswith("# data-file\n\nA file does not fit")
     listed = qvr("explain").stdout.splitlines()
     assert len(listed) > 100 and all("  " in line for line in listed)

@@ -5,6 +5,7 @@ from torch import Tensor
 from torch import distributions as d
 
 from qvr_core.dsl import loads
+from qvr_core.inference import Predictive
 
 SETS = "object Time : FinSet 12\nobject Lag : FinSet 2\nobject Free : FinSet 3\n"
 HALF = d.HalfNormal(1.0)
@@ -64,3 +65,18 @@ def test_garch() -> None:
     wanted = d.HalfNormal(2.0).log_prob(omega) + d.Normal(0.0, sigma).log_prob(y).sum()  # the two Betas are flat
     torch.testing.assert_close(model.log_joint(None, given)[0], wanted, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(model.rsample(None, observations=given)[0], sigma)
+
+
+def test_garch_can_be_drawn_whole() -> None:
+    """Without data the series and its deviations are drawn together: the deviations follow from the series."""
+    text = f'import "std/series.qvr" as series\n{SETS}program p : Time -> Real 1\n    data y : Time\n'
+    text += "    sample u <- series.garch(Time, y=y)\n    return u\nexport p\n"
+    torch.manual_seed(0)
+    model = loads(text).morphism
+    drawn = {name: value[0] for name, value in Predictive(model, num_samples=1)(None).items()}
+    assert drawn["y"].shape == (12,)
+    beta = (1.0 - drawn["u.alpha"]) * drawn["u.share"]
+    variance = [drawn["u.omega"] / (1.0 - drawn["u.alpha"] - beta)]
+    for t in range(1, 12):
+        variance.append(drawn["u.omega"] + drawn["u.alpha"] * drawn["y"][t - 1] ** 2 + beta * variance[t - 1])
+    torch.testing.assert_close(model.rsample(None, observations=drawn)[0], torch.stack(variance).sqrt())

@@ -104,7 +104,7 @@ class ChainSite(FamilySite):
         chain: Chain = site.chain
         super().__init__(site, kind, program, parts)
         self.entries = entries_of(site, self.facts)
-        self.sizes = (*(indexed.size_of(index.space) for index in chain.indices), *self.entries)
+        self.sizes = (*indexed.sizes_of(site.name, chain.indices), *self.entries)
         self.axis = chain.at
         self.index = chain.indices[chain.at].name
         self.lag = chain.indices[chain.at].lag

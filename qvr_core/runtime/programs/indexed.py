@@ -13,8 +13,9 @@ from torch import Tensor
 
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.cells import Cell, as_one
+from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.types.model import Contract, IndexValue, Scatter, Window
+from qvr_core.semantics.types.model import Contract, IndexValue, RunningIndex, Scatter, Window
 from qvr_core.semantics.types.spaces import Space
 
 Evaluate = Callable[[Frame], Cell]
@@ -84,6 +85,16 @@ def preceded(first: Sequence[Cell], rest: Cell, axis: int) -> Cell:
 def size_of(space: Space) -> int:
     """The number of elements of an index's set."""
     return _number(getattr(space, "size", None))
+
+
+def sizes_of(step: str, indices: Sequence[RunningIndex]) -> list[int]:
+    """The sizes of a step's indices.  Raises `RuntimeProblem` where one looks back farther than its set is long."""
+    sizes = [size_of(index.space) for index in indices]
+    for index, size in zip(indices, sizes, strict=True):
+        if index.lag > size:
+            name = getattr(index.space, "nominal", None) or "its set"
+            raise RuntimeProblem(f"`{step}` looks {index.lag} back along `{index.name}`, and `{name}` has {size}")
+    return sizes
 
 
 def index_value(expr: IndexValue) -> Evaluate:

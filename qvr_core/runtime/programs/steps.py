@@ -87,7 +87,7 @@ class IndexedLet:
         self.exprs = model.values
         self.values = [compile_expr(value, parts) for value in model.values]
         self.starts = [[compile_expr(value, parts) for value in start] for start in model.starts]
-        self.sizes = [indexed.size_of(index.space) for index in model.indices]
+        self.sizes = indexed.sizes_of(", ".join(step.names), model.indices)
         self.at = next((at for at, index in enumerate(model.indices) if index.lag), None)
         self.index = None if self.at is None else model.indices[self.at]
         self.recursive = model.recursive
@@ -142,7 +142,7 @@ class IndexedLet:
                 cell = value(frame)
                 made.add(Cell(indexed.full(cell.value, sizes, cell.rows), cell.rows))
                 frame.bound[name] = Cell(made, made.rows)
-        del frame.windows[self.index.name]
+        frame.windows.pop(self.index.name, None)
         for name, made in zip(self.names, grown, strict=True):
             frame.bound[name] = Cell(made.whole(), made.rows)
 

@@ -47,7 +47,7 @@ NO_LAG = Lag(0, Span(0, 0))
 def running(binders: Sequence[Binder], behind: Mapping[str, Lag], ctx: StepContext) -> Generator[list[Running]]:
     """The indices in force; those that lag behind leave out their first elements."""
     before, names = ctx.indices, ctx.locals
-    found = [_running(binder, behind.get(binder.name.text, NO_LAG).count, ctx) for binder in binders]
+    found = [_running(binder, behind.get(binder.name.text, NO_LAG), ctx) for binder in binders]
     _check_distinct(binders, ctx)
     ctx.indices = {**before, **{one.name: one for one in found}}
     ctx.locals = {**names, **{one.name: _binding(one, ctx) for one in found}}
@@ -71,17 +71,20 @@ def _check_set(binder: Binder, one: Running, ctx: StepContext) -> None:
     ctx.scope.report(INDEX_MISMATCH, message, binder.space.span, fixes=(fix,))
 
 
-def _running(binder: Binder, lag: int, ctx: StepContext) -> Running:
+def _running(binder: Binder, lag: Lag, ctx: StepContext) -> Running:
     named = check_object_expr(binder.space, ctx.scope)
     space = named.space
     if not isinstance(space, Finite):
         if not isinstance(space, Unknown):
             message = f"an index runs over a finite set, but `{named.written}` is none"
             ctx.scope.report(INDEX_MISMATCH, message, binder.space.span)
-        return Running(binder.name.text, None, named, axis_of(None, binder.name.text), lag, binder.name.span)
+        return Running(binder.name.text, None, named, axis_of(None, binder.name.text), lag.count, binder.name.span)
     ctx.plates.update(name for name in (space.nominal,) if name is not None)
     axis = axis_of(space.nominal, binder.name.text)
-    return Running(binder.name.text, space, named, axis, lag, binder.name.span)
+    if isinstance(space.size, int) and lag.count > space.size:
+        message = f"`{named.written}` has {space.size} elements, and this looks {lag.count} back"
+        ctx.scope.report(INDEX_MISMATCH, message, lag.place)
+    return Running(binder.name.text, space, named, axis, lag.count, binder.name.span)
 
 
 def _check_distinct(binders: Sequence[Binder], ctx: StepContext) -> None:

@@ -137,7 +137,7 @@ class UnknownNames:
             fixes = (Fix(f"Change to `{near}`", (Edit(unknown.place, near),), True),)
             if near in self.file.entries and near not in unknown.candidates:
                 related = (Related(f"`{near}` is declared here", DeclarationSite(near)),)
-        if unknown.wanted == "object":
+        if unknown.wanted == "object" and "." not in unknown.name:
             line = f"object {unknown.name} : Real _"
             fixes = (*fixes, Fix(f"Declare `object {unknown.name}`", (Edit(unknown.place, line, "line-before"),)))
         return Diagnostic(UNKNOWN_NAME, message, unknown.place, related, fixes)
