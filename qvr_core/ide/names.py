@@ -252,7 +252,8 @@ def _value(value: t.Value, key: str) -> Found:
     part = "value" if key in VALUE_OPTIONS else "object" if key in OBJECT_KEYS else "word"
     match value:
         case t.Word(text=text, span=span):
-            yield Occurrence(text, span, part, key)
+            # an object's `of` is the prefix in front of it
+            yield Occurrence(text, span, part, "" if part == "object" else key)
         case t.ListValue(items=items):
             for item in items:
                 yield from _value(item, key)

@@ -268,10 +268,10 @@ def test_python_hears_the_line_of_the_site(tmp_path: Path, act: Callable[[Any], 
 
 def test_the_line_is_that_of_the_innermost_program() -> None:
     text = (
-        "object R : Real 2\nprogram inner : R -> R\n    observe y : R <- Normal(0.0, sd)\n    return y\n"
-        "program outer : R -> R\n    sample z <- inner\n    return z\nexport outer\n"
+        "object R : Real 2\nprogram inner(x) : R -> R\n    sample y : R <- Poisson(log(x))\n    return y\n"
+        "program outer(x) : R -> R\n    sample z <- inner(x)\n    return z\nexport outer\n"
     )
-    with pytest.raises(MissingData) as caught:
+    with pytest.raises(NonFinite) as caught:
         loads(text).morphism.rsample(torch.zeros(3, 2))
     assert caught.value.place == "<text>:3"
 

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from qvr_core.analysis import Analyzer
+from qvr_core.disk import Disk
 from qvr_core.syntax.source import Encoding
+from qvr_core.workspace import Workspace
 from qvr_lsp.client import Client
 from qvr_lsp.connection import Connection
 from qvr_lsp.conversions import convert
@@ -137,7 +139,8 @@ async def test_random_edits(name: str, encoding: Encoding) -> None:
         for future in asked:
             await future  # an error response fails the test
         published = await editor.published(uri, version)
-        wanted = convert(client(encoding), uri, Analyzer(text.text).snapshot())
+        fresh = Analyzer(text.text, None, f"/tmp/replay/{name}.qvr", Workspace(Disk())).snapshot()
+        wanted = convert(client(encoding), uri, fresh)
         assert published == wanted, f"burst {burst}: {text.text!r}"
         if len(text.text) > 3 * len(original):
             version = editor.change(uri, text.edit(0, len(text.text), original))

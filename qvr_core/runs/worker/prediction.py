@@ -242,10 +242,11 @@ def _on_new_rows(fit: Job, data: NewData, posterior: _Posterior) -> _New:
     job = _resized(job, needs, posterior, None if columns is None else columns.rows)
     if typed:
         files = data.sources(job, fit)
-        if open_sets(snapshot.model):
+        if unsized := open_sets(snapshot.model):
             new = NewRows(program, needs, files.sources)
             # a set that they say nothing of is that of the fit
-            before = {name: posterior.sets[name] for name in new.unsaid(posterior.sets)}
+            fitted = [name for name in unsized if name in posterior.sets]
+            before = {name: posterior.sets[name] for name in new.unsaid(fitted)}
             told = typed_data.told(job, _speaking(new), program, snapshot, files, before)
             told |= {name: one for name, one in before.items() if name not in told or told[name].labels is None}
             known = {name: _merged(name, one, posterior) for name, one in told.items()}
