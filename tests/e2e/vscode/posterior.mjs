@@ -65,7 +65,6 @@ try {
       return now.points.length > early.points.length ? now : undefined;
     });
     assert.equal(later.status, "running");
-    assert.ok(later.points.startsWith(early.points.split(" ")[0]));
   });
 
   await step("chains that diverge have no green end", async () => {
