@@ -155,18 +155,17 @@ def _watch(asked: Asked) -> None:
         with suppress(typer.Exit):
             _checked(asked)
 
-    watch(look, lambda: _watched(asked))
+    watch(look, lambda: [Path(path) for path in program_files(asked.files)], lambda: _behind(asked))
 
 
-def _watched(asked: Asked) -> Iterator[Path]:
-    """The programs, what they import, the settings beside them and the tables that those name."""
+def _behind(asked: Asked) -> Iterator[Path]:
+    """What the programs import, the settings beside them, and the tables that those or the flags name."""
     from qvr_core.disk import path_at
     from qvr_core.runs.record.data_checks import files_of, programs_with_data
     from qvr_core.runs.record.settings import UsageProblem
     from qvr_core.runs.record.settings_file import find_settings
 
     for path in program_files(asked.files):
-        yield Path(path)
         with suppress(typer.Exit, UsageProblem):
             snapshot = analysed_file(path)
             yield from filter(None, map(path_at, snapshot.table.modules))

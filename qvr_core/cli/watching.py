@@ -26,14 +26,18 @@ def state(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
     return found
 
 
-def watch(check: Callable[[], None], files: Callable[[], Iterable[Path]]) -> None:
-    """Run `check` now and after every change of what `files` names, until Control-C."""
+def watch(check: Callable[[], None], programs: Callable[[], list[Path]], behind: Callable[[], Iterable[Path]]) -> None:
+    """Run `check` now and after every change of the programs or of what stands `behind` them, until Control-C.
+
+    What stands behind is asked once for each check, since that takes an analysis; the programs at each look.
+    """
     try:
         while True:
-            known = state(files())
+            others = list(behind())
+            known = state([*programs(), *others])
             check()
             say("watching: Control-C ends it", err=True)
-            while state(files()) == known:
+            while state([*programs(), *others]) == known:
                 time.sleep(PAUSE)
     except KeyboardInterrupt:
         return
