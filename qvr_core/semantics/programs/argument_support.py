@@ -6,6 +6,7 @@ warning; data, and values of which nothing is known, are never blamed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from qvr_core.semantics.arithmetic.ranges import range_of
@@ -45,7 +46,7 @@ _WANTED: Mapping[str, _Wanted] = {
 
 def check_support(family: Family, name: str, constraint: str, value: Expr, tree: Arith, ctx: StepContext) -> None:
     """Tell of an argument with values which the parameter `name` cannot have."""
-    if constraint in ("ordered", "lower triangular"):
+    if constraint in ("ordered", "lower triangular", "positive definite"):
         _check_drawn(family, name, constraint, value, tree, ctx)
     wanted = _wanted(constraint)
     if wanted is None or isinstance(value, Constant) or isinstance(tree, ListArith):
@@ -87,6 +88,21 @@ def _check_drawn(family: Family, name: str, constraint: str, value: Expr, tree: 
         edit = Edit(ctx.scope.origin(tree.span), f"{better}={_source(tree, ctx)}")
         fixes = (Fix(f"Give it as `{better}=`", (edit,), True),) if better and not keyed else ()
         ctx.scope.report(FAMILY_ARGUMENTS, message, tree.span, there, fixes)
+    elif constraint == "positive definite" and kind == "CholeskyFactor":
+        _tell_factor(family, name, tree, ctx, there)
+
+
+def _tell_factor(family: Family, name: str, tree: Arith, ctx: StepContext, there: tuple[Related, ...]) -> None:
+    """Tell of a Cholesky factor in the place of its matrix: half of it would be read, as another matrix."""
+    text, matrix = f"`{_words(tree, ctx)}`", name.removesuffix("_matrix")
+    message = f"{text} is a Cholesky factor, but `{name}` of `{family.name}` is the {matrix} itself"
+    key = re.search(r"\w+\s*=\s*$", ctx.text[: tree.span.start])
+    if name != "covariance_matrix" or key is None:
+        ctx.scope.report(FAMILY_ARGUMENTS, message, tree.span, there)
+        return
+    edit = Edit(ctx.scope.origin(Span(key.start(), tree.span.end)), f"scale_tril={_source(tree, ctx)}")
+    fix = Fix("Give it as `scale_tril=`", (edit,), True)
+    ctx.scope.report(FAMILY_ARGUMENTS, f"{message}: give it as `scale_tril=`", tree.span, there, (fix,))
 
 
 def _wanted(constraint: str) -> _Wanted | None:
