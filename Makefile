@@ -9,7 +9,7 @@ PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system test statistical slow lint fmt bench demo vsix e2e screenshots clean
+.PHONY: help setup system test statistical slow lint fmt bench demo vsix playground e2e screenshots clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -73,6 +73,15 @@ e2e: setup vsix ## drive a real VS Code and a real Neovim (fetches them into .ca
 screenshots: setup vsix ## take the README's pictures from the real VS Code
 	$(PY) tests/e2e/fetch.py
 	PATH="$(CURDIR)/.cache/e2e/code/node_modules/.bin:$$PATH" node tests/e2e/vscode/screenshots.mjs docs/images
+
+# Wheels come from PyPI, everything else from the lock file.
+playground: setup playground/node_modules/.package-lock.json ## build the page that needs nothing installed into playground/dist/
+	cd playground && npm run --silent check && npm run --silent build
+
+playground/node_modules/.package-lock.json: playground/package-lock.json
+	@command -v npm >/dev/null 2>&1 || { echo "Building the playground needs Node 20 or newer with npm." >&2; exit 1; }
+	cd playground && npm ci --ignore-scripts
+	@touch $@
 
 clean: ## remove the environment, caches and build outputs
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

@@ -76,12 +76,16 @@ class Connection:
     async def converse(self, bodies: AsyncIterator[bytes]) -> None:
         """Answer until there is no message any more."""
         async for body in bodies:
-            try:
-                message = json.loads(body, object_hook=Received)
-            except (ValueError, RecursionError) as error:
-                self.reply_unreadable(error)
-            else:
-                self.receive(message)
+            self.receive_encoded(body)
+
+    def receive_encoded(self, body: bytes | str) -> None:
+        """Handle one message that is still JSON."""
+        try:
+            message = json.loads(body, object_hook=Received)
+        except (ValueError, RecursionError) as error:
+            self.reply_unreadable(error)
+        else:
+            self.receive(message)
 
     def reply_unreadable(self, error: Exception) -> None:
         """Answer what is no JSON."""

@@ -74,6 +74,11 @@ class Session:
 
         return Priors(self.client, self.documents, self.workspace)
 
+    @property
+    def active_runs(self) -> int:
+        """How many runs are under way."""
+        return self.runs.active if "runs" in self.__dict__ else 0
+
     def text_changed(self, uri: str) -> None:
         """What is under way for the text before."""
         if "priors" in self.__dict__:

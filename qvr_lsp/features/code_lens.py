@@ -6,14 +6,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qvr_core.runs.record.protocol import Finished
 from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import DeclarationSite
 from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document
 from qvr_lsp.rpc import Json
-from qvr_lsp.runs.processes import describe
 from qvr_lsp.uris import path_of
 
 if TYPE_CHECKING:
@@ -65,6 +63,8 @@ def status_text(session: Session, document: Document, model: m.Model, name: str,
     parts = [f"{count:,} parameters"] if count else []
     path = path_of(document.uri)
     if running is not None:
+        from qvr_lsp.runs.processes import describe
+
         parts.append(f"running: {describe(running.last) if running.last is not None else running.status}")
     elif path is not None:
         parts += last_run(session, path, name)
@@ -72,6 +72,9 @@ def status_text(session: Session, document: Document, model: m.Model, name: str,
 
 
 def last_run(session: Session, path: Path, name: str) -> list[str]:
+    # a web page has no runs and does without pydantic
+    from qvr_core.runs.record.protocol import Finished
+
     overview = session.runs.last_overview(session.workspace.root_of(path), path, name)
     if overview is None:
         return []

@@ -114,6 +114,6 @@ def status(session: Session, params: Json | None) -> Json:
         "runPython": session.client.settings.python or sys.executable,
         "positionEncoding": session.client.encoding,
         "openDocuments": sum(1 for _ in session.documents),
-        "activeRuns": session.runs.active,
+        "activeRuns": session.active_runs,
         "logFile": str(logs.log_file()),
     }

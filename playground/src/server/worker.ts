@@ -1,0 +1,91 @@
+/**
+ * The language server in a web worker: each message of LSP, an object, in and out by `postMessage`.
+ *
+ * What it loads stands in one folder, that of this script.  Where the script was started from a blob, or where qvr.toml is
+ * edited too, a first message says so: `{ "start": { "base": "https://…/server/", "settings": true } }`; without `?wait` in
+ * its address the worker starts by itself.  Until the server is there, `qvr/loading` tells what comes; `qvr/failed` tells
+ * in a sentence why there will be none.
+ */
+import { start } from "./start";
+
+interface Start {
+  /** The address of the folder. */
+  base?: string;
+  /** Whether qvr.toml is to be checked: it takes pydantic, 2 MB more. */
+  settings?: boolean;
+}
+
+interface Scope {
+  readonly location: { readonly href: string; readonly protocol: string };
+  onmessage: ((event: { data: unknown }) => void) | null;
+  postMessage(message: unknown): void;
+  addEventListener(type: "error" | "unhandledrejection", listener: (event: { error?: unknown; reason?: unknown }) => void): void;
+  close(): void;
+}
+
+const scope = globalThis as unknown as Scope;
+const waiting: string[] = [];
+let receive: ((message: string) => void) | undefined;
+let begun = false;
+let failed = false;
+
+scope.onmessage = ({ data }) => {
+  if (isStart(data)) {
+    begin(data.start);
+    return;
+  }
+  const message = JSON.stringify(data);
+  if (receive) {
+    take(message);
+  } else {
+    waiting.push(message);
+  }
+};
+
+if (scope.location.protocol !== "blob:" && !scope.location.href.includes("?wait")) {
+  begin({});
+}
+
+function begin({ base = new URL(".", scope.location.href).href, settings = false }: Start): void {
+  if (begun) {
+    return;
+  }
+  begun = true;
+  const end = (): void => scope.close();
+  const send = (message: string): void => scope.postMessage(JSON.parse(message));
+  start({ base, settings, send, end, loading: (what) => notify("qvr/loading", { what }) })
+    .then((found) => {
+      receive = found;
+      notify("qvr/loading", { what: null });
+      waiting.splice(0).forEach(take);
+    })
+    .catch(fail);
+}
+
+function take(message: string): void {
+  try {
+    receive?.(message);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+// An error that gets through to here has ended Python: no answer is to be expected any more.
+scope.addEventListener("error", ({ error }) => fail(error));
+scope.addEventListener("unhandledrejection", ({ reason }) => fail(reason));
+
+function fail(error: unknown): void {
+  if (failed) {
+    return;
+  }
+  failed = true;
+  notify("qvr/failed", { message: error instanceof Error ? error.message : String(error) });
+}
+
+function notify(method: string, params: object): void {
+  scope.postMessage({ jsonrpc: "2.0", method, params });
+}
+
+function isStart(data: unknown): data is { start: Start } {
+  return typeof data === "object" && data !== null && "start" in data && !("jsonrpc" in data);
+}
