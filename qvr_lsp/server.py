@@ -12,7 +12,7 @@ import logging
 import os
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,8 @@ from qvr_lsp.rpc import (
 )
 from qvr_lsp.session import Session
 from qvr_lsp.shapes import require
-from qvr_lsp.transports import same_token, serve_stdio, serve_tcp, serve_websocket
+from qvr_lsp.tokens import same_token
+from qvr_lsp.transports import serve_stdio, serve_tcp, serve_websocket
 
 if TYPE_CHECKING:
     from qvr_lsp.documents import Document
@@ -62,19 +63,31 @@ program p : A -> A
 export p
 """
 
+Answer = Callable[[Session, Any], Any]
+"""What answers a method."""
+
 
 class Server:
     """One editor's session."""
 
-    def __init__(self, write: Callable[[bytes], None], end: Callable[[], None], *, token: str | None = None) -> None:
-        """`token`: what `initializationOptions.token` must be; None asks for none."""
+    def __init__(
+        self,
+        write: Callable[[bytes], None],
+        end: Callable[[], None],
+        *,
+        token: str | None = None,
+        more: Mapping[str, Answer] | None = None,
+    ) -> None:
+        """`token`: what `initializationOptions.token` must be; None asks for none.  `more`: methods beside those of the
+        table."""
         self.connection = Connection(write, self.handle)
         self.session = Session(Client(self.connection), self._publish, self._publish_settings)
         self.trace = "off"
         self._end = end
         self._token = token
+        self._more = more or {}
         self._state = "new"
-        self._handlers: dict[str, Callable[[Session, Any], Any]] = {}
+        self._handlers: dict[str, Answer] = {}
         self._loaded = False
 
     def _publish(self, document: Document) -> None:
@@ -116,6 +129,8 @@ class Server:
                 return self._feature(method, params)
 
     def _feature(self, method: str, params: Any) -> Any:
+        if method in self._more:
+            return self._more[method](self.session, params)
         known = METHODS.get(method)
         if known is None:
             raise RpcError(METHOD_NOT_FOUND, f"unknown method `{method}`")
@@ -123,7 +138,7 @@ class Server:
         name = known.in_settings if names_settings(params) else known.handler
         return self._handler(name)(self.session, params) if name else None
 
-    def _handler(self, name: str) -> Callable[[Session, Any], Any]:
+    def _handler(self, name: str) -> Answer:
         if name not in self._handlers:
             module, _, function = name.partition(":")
             self._handlers[name] = getattr(import_module(f"qvr_lsp.features.{module}"), function)
@@ -216,11 +231,14 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     group.add_argument("--stdio", action="store_true", help="speak over stdin and stdout (the default)")
     group.add_argument("--tcp", type=int, metavar="PORT", help="listen on a TCP port; 0 takes a free one")
     group.add_argument("--ws", type=int, metavar="PORT", help="listen for WebSockets; 0 takes a free one")
+    group.add_argument("--play", metavar="FOLDER", help="serve the playground's page, and this folder (see `qvr play`)")
     parser.add_argument(
         "--token",
         default=os.environ.get("QVR_LSP_TOKEN"),
         help="what a client of --tcp and --ws must know (default: $QVR_LSP_TOKEN, else a new one that is printed)",
     )
+    parser.add_argument("--port", type=int, default=0, help="of --play; 0 takes a free one")
+    parser.add_argument("--no-open", action="store_true", help="of --play: open no browser")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--clientProcessId", type=int, default=None, help="end when this process does")
     parser.add_argument("--version", action="version", version=f"qvr-lsp {__version__}")
@@ -231,6 +249,10 @@ async def serve(options: argparse.Namespace) -> int:
     if options.clientProcessId:
         watch_process(options.clientProcessId, lambda: os._exit(1))
 
+    if options.play is not None:
+        from qvr_lsp.play.serving import serve_page
+
+        return await serve_page(Server, options.play, options.port, opened=not options.no_open)
     if options.tcp is None and options.ws is None:
         return await serve_stdio(Server)
     token = options.token or secrets.token_urlsafe(24)

@@ -84,6 +84,11 @@ class Session:
         if "priors" in self.__dict__:
             self.priors.edited(uri)
 
+    async def pause(self) -> None:
+        """Let every run write its checkpoint and end: at most 3 s."""
+        if "runs" in self.__dict__:
+            await self.runs.pause_all()
+
     def stop(self) -> None:
         """The editor is gone: end what was started for it."""
         if "runs" in self.__dict__:

@@ -7,7 +7,6 @@ stops the event loop, on any platform.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import os
 import queue
@@ -17,13 +16,13 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
-from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
 
 from qvr_lsp.connection import Connection, Write
 from qvr_lsp.rpc import Received
+from qvr_lsp.tokens import same_token, token_of
 
 log = logging.getLogger("qvr.transport")
 
@@ -69,16 +68,6 @@ class TokenOpener(Protocol):
     def __call__(
         self, write: Callable[[bytes], None], end: Callable[[], None], *, token: str | None = None
     ) -> Endpoint: ...
-
-
-def same_token(given: object, token: str) -> bool:
-    """Whether a peer's token is the server's; takes as long whatever is wrong with it."""
-    return isinstance(given, str) and hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
-
-
-def token_of(path: str) -> str:
-    """The token in the address of a WebSocket, '' where there is none."""
-    return parse_qs(urlsplit(path).query).get("token", [""])[0]
 
 
 async def run_session(
@@ -257,37 +246,41 @@ class Frames:
         """Messages go out through a queue of ours, in order."""
 
 
-async def serve_websocket(
-    open_session: TokenOpener, host: str, port: int, token: str, ready: Callable[[int], None]
-) -> int:
-    """Sessions over WebSockets, read by pygls.  The address must bring the token (`ws://…/?token=…`), or `initialize`
-    does."""
+async def talk_over_websocket(open_session: Opener, websocket: ServerConnection) -> int:
+    """One session over a WebSocket, read by pygls, until it is closed; the exit code."""
     from pygls.io_ import run_websocket
-    from websockets.asyncio.server import serve
 
     # It logs whole messages.
     logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
+    outgoing = asyncio.Queue[bytes]()
+
+    async def send() -> None:
+        while True:
+            await websocket.send((await outgoing.get()).decode())
+
+    def talk(connection: Connection) -> Talk:
+        def reply_unreadable(error: Exception, source: type[Exception]) -> None:
+            connection.reply_unreadable(error)
+
+        frames = cast(Any, Frames(connection))
+        return run_websocket(websocket, threading.Event(), frames, error_handler=reply_unreadable)
+
+    sending = asyncio.ensure_future(send())
+    try:
+        return await run_session(open_session, outgoing.put_nowait, talk)
+    finally:
+        sending.cancel()
+
+
+async def serve_websocket(
+    open_session: TokenOpener, host: str, port: int, token: str, ready: Callable[[int], None]
+) -> int:
+    """Sessions over WebSockets.  The address must bring the token (`ws://…/?token=…`), or `initialize` does."""
+    from websockets.asyncio.server import serve
 
     async def connected(websocket: ServerConnection) -> None:
         known = websocket.request is not None and same_token(token_of(websocket.request.path), token)
-        outgoing = asyncio.Queue[bytes]()
-
-        async def send() -> None:
-            while True:
-                await websocket.send((await outgoing.get()).decode())
-
-        def talk(connection: Connection) -> Talk:
-            def reply_unreadable(error: Exception, source: type[Exception]) -> None:
-                connection.reply_unreadable(error)
-
-            frames = cast(Any, Frames(connection))
-            return run_websocket(websocket, threading.Event(), frames, error_handler=reply_unreadable)
-
-        sending = asyncio.ensure_future(send())
-        try:
-            await run_session(partial(open_session, token=None if known else token), outgoing.put_nowait, talk)
-        finally:
-            sending.cancel()
+        await talk_over_websocket(partial(open_session, token=None if known else token), websocket)
 
     origins = [None, LOCAL_ORIGIN]
     async with serve(connected, host, port, origins=origins, max_size=MAX_MESSAGE, compression=None) as server:

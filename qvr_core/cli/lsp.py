@@ -15,8 +15,13 @@ app = typer.Typer(add_completion=False)
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def lsp(ctx: typer.Context) -> None:
     """Start the language server (the same as `qvr-lsp`, with the same options)."""
+    start_server("qvr lsp", ctx.args)
+
+
+def start_server(name: str, arguments: list[str]) -> None:
+    """Become the command `qvr-lsp`, under another name."""
     found = entry_points(group="console_scripts", name="qvr-lsp")
     if not found:
         stop("the command qvr-lsp is missing: install this package again, with its commands", 1)
-    sys.argv = ["qvr lsp", *ctx.args]
+    sys.argv = [name, *arguments]
     next(iter(found)).load()()

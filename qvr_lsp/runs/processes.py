@@ -192,6 +192,10 @@ class Runs:
     def active(self) -> int:
         return sum(1 for run in self._runs.values() if run.ending is None)
 
+    async def pause_all(self) -> None:
+        """Cancel every run, so that each keeps a checkpoint; no other one is started."""
+        await self._pool.close()
+
     def stop_all(self) -> None:
         """End every worker at once: the session is over."""
         self._pool.kill()

@@ -85,6 +85,7 @@ WORKS = {
     "runs": ("runs",),
     "schema": ("schema",),
     "lsp": ("lsp", "--help"),
+    "play": ("play", "--help"),
 }
 LACKS = {
     "init": ("init", "project"),

@@ -1,0 +1,1 @@
+"""`qvr play`: the playground's page on this machine, with the server of this process behind it, and runs."""

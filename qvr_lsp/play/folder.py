@@ -1,0 +1,121 @@
+"""The folder that `qvr play` works in: its programs and settings are read and saved, its data are listed.
+
+Nothing outside of it is ever named, read or written: a path is taken only where it stays inside after every link.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from qvr_core.runs.record.files import digest, write_bytes
+from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
+from qvr_lsp.uris import uri_of
+from qvr_lsp.workspace import MAX_BYTES, MAX_FILES, SKIPPED
+
+PROGRAM, SETTINGS = ".qvr", "qvr.toml"
+DATA = {
+    ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".ndjson": "ndjson", ".jsonl": "ndjson", ".npz": "npz",
+    ".txt": "text",
+}  # fmt: skip
+"""What a file's data are called in front of its path."""
+MOST_LOOKED_AT = 20_000
+"""Files and folders, so that a page never waits for a whole disk."""
+NO_TEXT = "its text is not UTF-8"
+
+
+class Folder:
+    """One folder and what is in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+
+    # ------------------------------------------------------------ what there is
+
+    def listing(self) -> Json:
+        """`{name, uri, files: [{path, uri, kind}], data: [{path, file, source}], whole}`; `whole` is false where some
+        are left out."""
+        programs: list[Json] = []
+        data: list[Json] = []
+        whole = True
+        for count, path in enumerate(self._walk()):
+            if count >= MOST_LOOKED_AT or len(programs) + len(data) >= MAX_FILES:
+                whole = False
+                break
+            shown = path.relative_to(self.path).as_posix()
+            if path.suffix == PROGRAM or path.name == SETTINGS:
+                kind = "settings" if path.name == SETTINGS else "program"
+                programs.append({"path": shown, "uri": uri_of(path), "kind": kind})
+            elif path.suffix in DATA:
+                data.append({"path": shown, "file": str(path), "source": DATA[path.suffix]})
+        programs.sort(key=lambda one: (one["kind"] == "settings", one["path"]))
+        data.sort(key=lambda one: one["path"])
+        return {"name": self.path.name, "uri": uri_of(self.path), "files": programs, "data": data, "whole": whole}
+
+    def _walk(self) -> Iterator[Path]:
+        """Folders too, so that they count; what links lead to is not entered."""
+        for place, folders, names in os.walk(self.path):
+            folders[:] = sorted(name for name in folders if name not in SKIPPED and not name.startswith("."))
+            for name in (*folders, *sorted(names)):
+                yield Path(place, name)
+
+    # ------------------------------------------------------------ one file
+
+    def read(self, params: Json) -> Json:
+        """`{path}` → `{path, uri, text, stamp}`; a stamp tells one content from another."""
+        path = self._inside(params["path"])
+        raw = self._bytes(path)
+        if raw is None:
+            raise RpcError(REQUEST_FAILED, f"{params['path']} cannot be read: there is no such file")
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise RpcError(REQUEST_FAILED, f"{params['path']} cannot be read: {NO_TEXT}") from None
+        return {"path": params["path"], "uri": uri_of(path), "text": text, "stamp": digest(raw)}
+
+    def save(self, params: Json) -> Json:
+        """`{path, text, stamp?, new?}` → `{uri, stamp}`.  With a `stamp`, only over the content that it was given for;
+        a `new` file only where there is none."""
+        path = self._inside(params["path"])
+        raw = params["text"].encode("utf-8", "surrogatepass")
+        if len(raw) > MAX_BYTES:
+            raise RpcError(
+                INVALID_PARAMS, f"{params['path']} cannot be saved: {len(raw):,} bytes, {MAX_BYTES:,} at most"
+            )
+        there = self._bytes(path)
+        if params.get("new") and there is not None:
+            raise RpcError(REQUEST_FAILED, f"{params['path']} is there already")
+        if params.get("stamp") is not None and (there is None or digest(there) != params["stamp"]):
+            raise RpcError(REQUEST_FAILED, f"{params['path']} has changed on the disk since it was opened")
+        try:
+            write_bytes(path, raw)
+        except OSError as error:
+            raise RpcError(REQUEST_FAILED, f"{params['path']} cannot be saved: {error.strerror}") from error
+        return {"uri": uri_of(path), "stamp": digest(raw)}
+
+    def _inside(self, shown: str) -> Path:
+        """The file that a path within the folder names.  Raises RpcError for any other."""
+        try:
+            path = Path(os.path.normpath(self.path / shown))
+            real = path.resolve()
+        except (OSError, ValueError):
+            raise RpcError(INVALID_PARAMS, "the path is none") from None
+        if not path.is_relative_to(self.path) or not real.is_relative_to(self.path):
+            raise RpcError(INVALID_PARAMS, f"{shown} is not in the folder {self.path.name}")
+        if path.suffix != PROGRAM and path.name != SETTINGS:
+            raise RpcError(INVALID_PARAMS, f"{shown} is neither a program (.qvr) nor a {SETTINGS}")
+        if any(part in SKIPPED or part.startswith(".") for part in path.relative_to(self.path).parts):
+            raise RpcError(INVALID_PARAMS, f"{shown} is hidden")
+        return real
+
+    def _bytes(self, path: Path) -> bytes | None:
+        """What a file holds; None where there is none."""
+        try:
+            if path.is_file() and path.stat().st_size > MAX_BYTES:
+                raise RpcError(REQUEST_FAILED, f"{path.name} has more than {MAX_BYTES:,} bytes")
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise RpcError(REQUEST_FAILED, f"{path.name} cannot be read: {error.strerror}") from error

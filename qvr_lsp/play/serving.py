@@ -1,0 +1,177 @@
+"""HTTP and WebSockets of `qvr play` on one port of this machine: the page's files for GET, `/lsp` for the server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import signal
+import sys
+import webbrowser
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from websockets.asyncio.server import ServerConnection
+    from websockets.http11 import Request, Response
+
+    from qvr_lsp.session import Session
+
+from qvr_lsp.connection import Connection
+from qvr_lsp.play.folder import Folder
+from qvr_lsp.play.guard import Guard
+from qvr_lsp.play.page import NoPage, files_of, find_page, type_of
+from qvr_lsp.play.requests import requests_for
+from qvr_lsp.transports import MAX_MESSAGE, talk_over_websocket
+
+HOST, SOCKET = "127.0.0.1", "/lsp"
+TOKEN_WANTED = "This page wants its token: open the address that `qvr play` has printed."
+
+HEADERS = {
+    "Cache-Control": "no-cache",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": (
+        "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data:; font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'self'"
+    ),
+}
+
+
+class PlayServer(Protocol):
+    """The server of one page, as this module sees it."""
+
+    @property
+    def connection(self) -> Connection: ...
+    @property
+    def session(self) -> Session: ...
+    async def close(self) -> int: ...
+
+
+class ServerType(Protocol):
+    def __call__(
+        self, write: Callable[[bytes], None], end: Callable[[], None], *, more: dict[str, Any]
+    ) -> PlayServer: ...
+
+
+class Paused:
+    """A server whose runs keep a checkpoint when its page goes away."""
+
+    def __init__(self, server: PlayServer) -> None:
+        self._server = server
+
+    @property
+    def connection(self) -> Connection:
+        return self._server.connection
+
+    async def close(self) -> int:
+        await self._server.session.pause()
+        return await self._server.close()
+
+
+async def serve_page(server: ServerType, folder: str, port: int, *, opened: bool) -> int:
+    """Serve the page and a folder until Ctrl-C; the exit code."""
+    from websockets.asyncio.server import serve
+
+    place = Path(folder)
+    if not place.is_dir():
+        return refused(f"there is no folder {folder}", 2)
+    try:
+        files = files_of(find_page())
+    except NoPage as error:
+        return refused(str(error), 1)
+    token, ended = secrets.token_urlsafe(24), asyncio.Event()
+    more = requests_for(Folder(place))
+    site: Site | None = None
+
+    async def connected(websocket: ServerConnection) -> None:
+        await talk_over_websocket(lambda write, end: Paused(server(write, end, more=more)), websocket)
+
+    async def answered(websocket: ServerConnection, request: Request) -> Response | None:
+        return await site.answer(request) if site is not None else websocket.respond(503, "Not yet.")
+
+    quiet = logging.getLogger("qvr.play")
+    try:
+        listening = serve(
+            connected, HOST, port, process_request=answered, max_size=MAX_MESSAGE, compression=None, logger=quiet,
+            server_header=None,
+        )  # fmt: skip
+        async with listening as running:
+            taken = next(iter(running.sockets)).getsockname()[1]
+            site = Site(files, Guard(taken, token))
+            address = f"http://{HOST}:{taken}/?token={token}"
+            print(f"QVR works in {place.resolve()}\n{address}\nCtrl-C ends it, and its runs.", flush=True)
+            if opened:
+                asyncio.get_running_loop().run_in_executor(None, partial(webbrowser.open, address))
+            end_on_signals(ended.set)
+            await ended.wait()
+    except OSError as error:
+        return refused(f"port {port} of {HOST} cannot be had: {error.strerror}", 1)
+    return 0
+
+
+def refused(message: str, status: int) -> int:
+    print(f"qvr: {message}", file=sys.stderr, flush=True)
+    return status
+
+
+def end_on_signals(end: Callable[[], None]) -> None:
+    """Ctrl-C ends it in order, a second one at once.  Where the loop cannot do that, Python's own way stays."""
+    loop = asyncio.get_running_loop()
+
+    def first(number: int) -> None:
+        loop.remove_signal_handler(number)
+        end()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):
+            loop.add_signal_handler(number, first, number)
+
+
+class Site:
+    """What is answered to each request."""
+
+    def __init__(self, files: dict[str, Path], guard: Guard) -> None:
+        self._files = files
+        self._guard = guard
+
+    async def answer(self, request: Request) -> Response | None:
+        """The answer; None where a WebSocket may be opened."""
+        headers = request.headers
+        refusal = self._guard.refusal(headers.get_all("Host"), headers.get_all("Origin"))
+        if refusal is not None:
+            return said(HTTPStatus.FORBIDDEN, refusal)
+        if getattr(request, "method", "GET") != "GET":  # older versions of the library parse nothing else
+            return said(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is answered.")
+        address = unquote(urlsplit(request.path).path)
+        if address == SOCKET:
+            return None if self._guard.knows(request.path) else said(HTTPStatus.FORBIDDEN, TOKEN_WANTED)
+        path = self._files.get(address)
+        if path is None:
+            return said(HTTPStatus.NOT_FOUND, "The page has no such file.")
+        if path == self._files["/"] and not self._guard.knows(request.path):
+            return said(HTTPStatus.FORBIDDEN, TOKEN_WANTED)
+        try:
+            return response(HTTPStatus.OK, type_of(path), await asyncio.to_thread(path.read_bytes))
+        except OSError:
+            return said(HTTPStatus.NOT_FOUND, "The file of the page is gone.")
+
+
+def said(status: HTTPStatus, text: str) -> Response:
+    return response(status, "text/plain; charset=utf-8", f"{text}\n".encode())
+
+
+def response(status: HTTPStatus, kind: str, body: bytes) -> Response:
+    from websockets.datastructures import Headers
+    from websockets.http11 import Response
+
+    headers = Headers({**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close"})
+    return Response(status.value, status.phrase, headers, body)
