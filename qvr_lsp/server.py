@@ -33,8 +33,7 @@ from qvr_lsp.rpc import (
 )
 from qvr_lsp.session import Session
 from qvr_lsp.shapes import require
-from qvr_lsp.tokens import same_token
-from qvr_lsp.transports import serve_stdio, serve_tcp, serve_websocket
+from qvr_lsp.transports import same_token, serve_stdio, serve_tcp, serve_websocket
 
 if TYPE_CHECKING:
     from qvr_lsp.documents import Document

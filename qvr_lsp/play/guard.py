@@ -1,4 +1,4 @@
-"""Who may ask: the page that this process itself has served, and programs that know the token.
+"""Who may ask: the page that this process itself has served, and programs that are no page.
 
 A page of another site may send requests to any port of this machine, but not choose their `Host` and `Origin`; a name
 that someone has pointed at 127.0.0.1 (DNS rebinding) stands in both.
@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from qvr_lsp.tokens import same_token, token_of
-
 NAMES = ("127.0.0.1", "localhost")
 
 
 class Guard:
-    """What every request must bring."""
+    """What the headers of every request must say."""
 
-    def __init__(self, port: int, token: str) -> None:
+    def __init__(self, port: int) -> None:
         self.hosts = frozenset(f"{name}:{port}" for name in NAMES)
         self.origins = frozenset(f"http://{host}" for host in self.hosts)
-        self._token = token
 
     def refusal(self, hosts: Iterable[str], origins: Iterable[str]) -> str | None:
         """Why a request is refused whatever it knows; None for one of this machine's own page, or of no page."""
@@ -29,7 +26,3 @@ class Guard:
         if any(origin.lower() not in self.origins for origin in origins):
             return "pages of other sites may not ask"
         return None
-
-    def knows(self, address: str) -> bool:
-        """Whether an address brings the token."""
-        return same_token(token_of(address), self._token)

@@ -27,7 +27,7 @@ from qvr_lsp.play.folder import Folder
 from qvr_lsp.play.guard import Guard
 from qvr_lsp.play.page import NoPage, files_of, find_page, type_of
 from qvr_lsp.play.requests import requests_for
-from qvr_lsp.transports import MAX_MESSAGE, talk_over_websocket
+from qvr_lsp.transports import MAX_MESSAGE, same_token, talk_over_websocket, token_of
 
 HOST, SOCKET = "127.0.0.1", "/lsp"
 TOKEN_WANTED = "This page wants its token: open the address that `qvr play` has printed."
@@ -106,7 +106,7 @@ async def serve_page(server: ServerType, folder: str, port: int, *, opened: bool
         )  # fmt: skip
         async with listening as running:
             taken = next(iter(running.sockets)).getsockname()[1]
-            site = Site(files, Guard(taken, token))
+            site = Site(files, Guard(taken), token)
             address = f"http://{HOST}:{taken}/?token={token}"
             print(f"QVR works in {place.resolve()}\n{address}\nCtrl-C ends it, and its runs.", flush=True)
             if opened:
@@ -139,9 +139,10 @@ def end_on_signals(end: Callable[[], None]) -> None:
 class Site:
     """What is answered to each request."""
 
-    def __init__(self, files: dict[str, Path], guard: Guard) -> None:
+    def __init__(self, files: dict[str, Path], guard: Guard, token: str) -> None:
         self._files = files
         self._guard = guard
+        self._token = token
 
     async def answer(self, request: Request) -> Response | None:
         """The answer; None where a WebSocket may be opened."""
@@ -151,13 +152,14 @@ class Site:
             return said(HTTPStatus.FORBIDDEN, refusal)
         if getattr(request, "method", "GET") != "GET":  # older versions of the library parse nothing else
             return said(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is answered.")
+        known = same_token(token_of(request.path), self._token)
         address = unquote(urlsplit(request.path).path)
         if address == SOCKET:
-            return None if self._guard.knows(request.path) else said(HTTPStatus.FORBIDDEN, TOKEN_WANTED)
+            return None if known else said(HTTPStatus.FORBIDDEN, TOKEN_WANTED)
         path = self._files.get(address)
         if path is None:
             return said(HTTPStatus.NOT_FOUND, "The page has no such file.")
-        if path == self._files["/"] and not self._guard.knows(request.path):
+        if path == self._files["/"] and not known:
             return said(HTTPStatus.FORBIDDEN, TOKEN_WANTED)
         try:
             return response(HTTPStatus.OK, type_of(path), await asyncio.to_thread(path.read_bytes))
