@@ -56,6 +56,11 @@ bench: setup ## run the benchmarks
 demo: setup ## run the demonstration
 	$(PY) scripts/demo.py
 
+.PHONY: docs
+docs: setup ## build the site into site/, and check its links and that it fetches nothing
+	$(PY) -m pip install --quiet $(PIP_FLAGS) -c constraints.txt -e '.[dev,docs]'
+	$(PY) -m scripts.website
+
 # The extension's tools come from its lock file; no script of theirs is run.
 vsix: vscode-extension/node_modules/.package-lock.json ## build, test and package the VS Code extension
 	cd vscode-extension && npm run --silent check && npm run --silent test && npm run --silent package
@@ -84,5 +89,5 @@ playground/node_modules/.package-lock.json: playground/package-lock.json
 	@touch $@
 
 clean: ## remove the environment, caches and build outputs
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './*node_modules/*' -prune -exec rm -rf {} +
