@@ -31,7 +31,7 @@ _TRAILS_SOFTLY = re.compile(r"(?:[,:]|\bfactor\b.*\bin)$")
 _LEADS = re.compile(r">>|->|<-|\|-|⊢|[@+\-*/~=^<>]|!=|[)\]}]")
 _LEADS_SOFTLY = re.compile(r"[\[.,:](?![0-9])")
 # Lines that no line with `from` goes on with: it gives the first elements of a step.
-_NEVER_CHAINED = frozenset({*STATEMENT_WORDS, "data", "score", "return"} - {"let"})
+NEVER_CHAINED = frozenset({*STATEMENT_WORDS, "data", "score", "return"} - {"let"})
 # Words that open a line and are names elsewhere, each with what must follow where a bracket is open.
 UNRESERVED = {
     "data": r"[ \t]+[A-Za-z_]\w*[ \t]*[,:]",
@@ -192,7 +192,7 @@ def _continues(lines: Sequence[str], start: LineShape, last: int, i: int, depth:
     before = lines[last][: code_end(lines[last], kind == "deduction")]
     if _TRAILS.search(before):
         return True
-    if found.word == "from" and kind == "program" and start.word not in _NEVER_CHAINED:
+    if found.word == "from" and kind == "program" and start.word not in NEVER_CHAINED:
         return True
     return deeper and bool(_LEADS_SOFTLY.match(line, found.column) or _trails_softly(before, start.word, kind))
 
