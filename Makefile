@@ -62,7 +62,7 @@ docs: setup ## build the site into site/, and check its links and that it fetche
 	$(PY) -m scripts.website
 
 # The extension's tools come from its lock file; no script of theirs is run.
-vsix: vscode-extension/node_modules/.package-lock.json ## build, test and package the VS Code extension
+vsix: vscode-extension/node_modules/.package-lock.json playground ## build, test and package the VS Code extension
 	cd vscode-extension && npm run --silent check && npm run --silent test && npm run --silent package
 
 vscode-extension/node_modules/.package-lock.json: vscode-extension/package-lock.json

@@ -22,6 +22,8 @@ class Document(Protocol):
     def location(self) -> str: ...
     @property
     def ready(self) -> bool: ...
+    @property
+    def snapshot(self) -> Snapshot: ...
     def module(self) -> Module: ...
     def refresh(self) -> bool: ...
     def publish(self) -> None: ...
@@ -55,7 +57,9 @@ class Imports:
 
     def changed(self, document: Document) -> None:
         """A document that is ready has another text, or other findings: those that import it follow."""
-        if document.location in self._behind:
+        # another document may have been opened while this one was first analysed, unknown to it and it to that
+        new = document.location not in self._told
+        if document.location in self._behind or (new and not self.current(document.snapshot)):
             self._behind.discard(document.location)
             document.refresh()
             if not document.ready:

@@ -35,6 +35,15 @@ const targets = [
   },
   {
     ...common,
+    entryPoints: { extension: "src/web/extension.ts" },
+    outdir: "dist/web",
+    platform: "browser",
+    format: "cjs",
+    target: "chrome120",
+    external: ["vscode"],
+  },
+  {
+    ...common,
     entryPoints: { diagram: "webviews/diagram/main.ts", run: "webviews/run/main.ts", data: "webviews/data/main.ts", prior: "webviews/prior/main.ts" },
     outdir: "dist/webviews",
     platform: "browser",

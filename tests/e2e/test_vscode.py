@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 @pytest.mark.parametrize(
     "script",
-    ["drive.mjs", "posterior.mjs", "data.mjs", "install.mjs", "stages.mjs", "nonfinite.mjs", "funnel.mjs", "prior.mjs"],
+    ["drive.mjs", "posterior.mjs", "data.mjs", "install.mjs", "stages.mjs", "nonfinite.mjs", "funnel.mjs", "prior.mjs", "web.mjs"],
 )
 def test_vscode(script: str) -> None:
     fetch.chromium()

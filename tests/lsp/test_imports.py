@@ -137,3 +137,14 @@ async def test_links_are_not_followed_where_the_folder_is_not_trusted(folder: Pa
     found = await told(editor, uri, "import-missing")
     assert "symbolic link" in found[0]["message"]
     assert await editor.stop() == 0
+
+
+@pytest.mark.parametrize("names", [("a.qvr", "b.qvr"), ("b.qvr", "a.qvr")])
+async def test_texts_without_files_that_are_opened_at_once(names: tuple[str, str], tmp_path: Path) -> None:
+    texts = {"a.qvr": "object A : Real 2\n", "b.qvr": 'from "a.qvr" import A\nlet h = identity(A)\nexport h\n'}
+    editor = await Editor.start()
+    await editor.initialize(FULL, folder=tmp_path)
+    for name in names:
+        editor.open((tmp_path / name).as_uri(), texts[name])
+    assert await told(editor, (tmp_path / "b.qvr").as_uri(), None) == []
+    await editor.stop()

@@ -13,13 +13,15 @@ import {
 import { findInterpreter, isFound, offerRuns, tellProblem } from "./environment";
 import type { PrivateEnvironment } from "./install";
 import { explain, SAFE_PATH } from "./interpreter";
+import type { Serving } from "./serving";
+import { settings } from "./settings";
 import type { Status } from "./status";
 
 /** Restarts within `WINDOW_MS` after which the server is left alone and the user is told. */
 const MAXIMUM_RESTARTS = 5;
 const WINDOW_MS = 180_000;
 
-export class Server implements vscode.Disposable {
+export class Server implements Serving, vscode.Disposable {
   private client: LanguageClient | undefined;
   private command: string | undefined;
   private crashes: number[] = [];
@@ -162,8 +164,4 @@ export class Server implements vscode.Disposable {
   dispose(): void {
     this.started.dispose();
   }
-}
-
-function settings(): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(vscode.workspace.getConfiguration("qvr"))) as Record<string, unknown>;
 }

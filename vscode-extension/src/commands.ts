@@ -5,6 +5,7 @@ import type { DataPreviews } from "./data/panel";
 import type { DiagramPanels } from "./diagram/panel";
 import { selectInterpreter } from "./environment";
 import { EXAMPLE } from "./example";
+import { openProgram } from "./program";
 import type { Priors } from "./prior/panel";
 import type { Algorithm, RunOverview } from "./protocol";
 import { askDraws, askOptions } from "./runs/ask";
@@ -102,16 +103,6 @@ export function registerCommands({ server, runs, panels, diagrams, previews, pri
       await vscode.window.showTextDocument(document);
     }),
   ];
-}
-
-function openProgram(): vscode.TextDocument | undefined {
-  const active = vscode.window.activeTextEditor?.document;
-  const visible = vscode.window.visibleTextEditors.map((editor) => editor.document);
-  const found = [active, ...visible].find((document) => document?.languageId === "qvr");
-  if (!found) {
-    void vscode.window.showInformationMessage("QVR: open a .qvr file first.");
-  }
-  return found;
 }
 
 async function run(runs: Runs, algorithm: Algorithm): Promise<void> {

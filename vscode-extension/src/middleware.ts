@@ -1,18 +1,23 @@
 /** Commands of the server that begin in the editor: a code lens asks here first, so that questions come before runs. */
-import type { Middleware } from "vscode-languageclient/node";
+import type { Middleware } from "vscode-languageclient";
 import type { DiagramPanels } from "./diagram/panel";
 import type { RunRequest } from "./protocol";
 import type { Runs } from "./runs/runs";
 
 interface Features {
   runs: Runs | undefined;
-  diagrams: DiagramPanels | undefined;
+  diagrams: Pick<DiagramPanels, "show"> | undefined;
+  /** Says why nothing runs here; undefined where it does. */
+  refuse?: () => void;
 }
 
 export function commandMiddleware(features: () => Features): Middleware {
   return {
     executeCommand: async (command, args: unknown[], next) => {
-      const { runs, diagrams } = features();
+      const { runs, diagrams, refuse } = features();
+      if (command === "qvr.run" && refuse) {
+        return refuse();
+      }
       if (command === "qvr.run" && runs) {
         return runs.ask(args[0] as RunRequest);
       }

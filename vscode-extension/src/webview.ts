@@ -1,5 +1,4 @@
 /** The page around a webview's script: nothing is loaded from outside. */
-import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 
 export interface Page {
@@ -15,7 +14,7 @@ export function icons(extension: vscode.Uri): { light: vscode.Uri; dark: vscode.
 }
 
 export function html(webview: vscode.Webview, extension: vscode.Uri, page: Page): string {
-  const nonce = randomBytes(16).toString("base64url");
+  const nonce = crypto.randomUUID();
   const script = webview.asWebviewUri(vscode.Uri.joinPath(extension, "dist", "webviews", page.script));
   const policy = [
     "default-src 'none'",

@@ -11,6 +11,8 @@ import { start } from "./start";
 interface Start {
   /** The address of the folder. */
   base?: string;
+  /** What stands in the folder, where nothing may be fetched: then `base` is only a name. */
+  files?: Record<string, ArrayBuffer>;
   /** Whether qvr.toml is to be checked: it takes pydantic, 2 MB more. */
   settings?: boolean;
 }
@@ -22,6 +24,9 @@ interface Scope {
   addEventListener(type: "error" | "unhandledrejection", listener: (event: { error?: unknown; reason?: unknown }) => void): void;
   close(): void;
 }
+
+/** The folder of files that were given. */
+const NOWHERE = "https://qvr.invalid/";
 
 const scope = globalThis as unknown as Scope;
 const waiting: string[] = [];
@@ -46,14 +51,14 @@ if (scope.location.protocol !== "blob:" && !scope.location.href.includes("?wait"
   begin({});
 }
 
-function begin({ base = new URL(".", scope.location.href).href, settings = false }: Start): void {
+function begin({ files, base = files ? NOWHERE : new URL(".", scope.location.href).href, settings = false }: Start): void {
   if (begun) {
     return;
   }
   begun = true;
   const end = (): void => scope.close();
   const send = (message: string): void => scope.postMessage(JSON.parse(message));
-  start({ base, settings, send, end, loading: (what) => notify("qvr/loading", { what }) })
+  start({ base, files, settings, send, end, loading: (what) => notify("qvr/loading", { what }) })
     .then((found) => {
       receive = found;
       notify("qvr/loading", { what: null });

@@ -1,9 +1,9 @@
 /** The diagram beside the editor: live, and linked both ways with the cursor. */
 import * as vscode from "vscode";
-import type { Server } from "../client";
 import { nodesAt } from "../nodes";
-import type { Priors } from "../prior/panel";
+import type { SiteDensity } from "../prior/densities";
 import { DIAGRAM, type DiagramAnswer, type DiagramParams } from "../protocol";
+import { named, type Serving } from "../serving";
 import { html, icons } from "../webview";
 import type { FromDiagram, ToDiagram } from "./messages";
 import { saveDiagram } from "./save";
@@ -16,20 +16,26 @@ interface Shown {
   opened: string[];
 }
 
+/** What is known of the prior of a program. */
+interface Densities {
+  densities(uri: string, program: string): SiteDensity[];
+  readonly onDidChange: vscode.Event<void>;
+}
+
 /** Time without an edit after which the picture is asked for again. */
 const DELAY_MS = 150;
 
 class DiagramPanel {
   private answer: DiagramAnswer | undefined;
   private asked = 0;
-  private timer: NodeJS.Timeout | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
   private svg = "";
 
   constructor(
     readonly panel: vscode.WebviewPanel,
     readonly shown: Shown,
-    private readonly server: Server,
-    private readonly priors: Priors,
+    private readonly server: Serving,
+    private readonly priors: Densities | undefined,
     extension: vscode.Uri,
   ) {
     panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(extension, "dist")] };
@@ -61,7 +67,7 @@ class DiagramPanel {
       this.send({ type: "problem", message: "The language server is not running." });
       return;
     }
-    const params: DiagramParams = { textDocument: { uri: this.shown.uri }, name: this.shown.name, opened: this.shown.opened };
+    const params: DiagramParams = { textDocument: { uri: named(client, this.uri) }, name: this.shown.name, opened: this.shown.opened };
     try {
       await vscode.workspace.openTextDocument(this.uri);
       const answer = await client.sendRequest<DiagramAnswer>(DIAGRAM, params);
@@ -83,7 +89,7 @@ class DiagramPanel {
   /** Show what is known of the prior at the nodes, or take away what is not any more. */
   densities(): void {
     if (this.answer) {
-      this.send({ type: "densities", densities: this.priors.densities(this.uri.toString(), this.answer.name) });
+      this.send({ type: "densities", densities: this.priors?.densities(this.uri.toString(), this.answer.name) ?? [] });
     }
   }
 
@@ -135,7 +141,8 @@ class DiagramPanel {
     if (!range) {
       return;
     }
-    const uri = node?.home ? vscode.Uri.parse(node.home.uri) : this.uri;
+    const client = await this.server.running();
+    const uri = node?.home && client ? client.protocol2CodeConverter.asUri(node.home.uri) : this.uri;
     const selection = new vscode.Range(range.start.line, range.start.character, range.end.line, range.end.character);
     const column = this.editor()?.viewColumn ?? vscode.ViewColumn.One;
     const document = await vscode.workspace.openTextDocument(uri);
@@ -157,8 +164,8 @@ export class DiagramPanels implements vscode.Disposable, vscode.WebviewPanelSeri
 
   constructor(
     private readonly context: vscode.ExtensionContext,
-    private readonly server: Server,
-    private readonly priors: Priors,
+    private readonly server: Serving,
+    private readonly priors?: Densities,
   ) {
     this.disposables = [
       vscode.window.registerWebviewPanelSerializer("qvr.diagram", this),
@@ -171,7 +178,7 @@ export class DiagramPanels implements vscode.Disposable, vscode.WebviewPanelSeri
           this.panels.forEach((panel) => panel.later());
         }
       }),
-      priors.onDidChange(() => this.panels.forEach((panel) => panel.densities())),
+      ...(priors ? [priors.onDidChange(() => this.panels.forEach((panel) => panel.densities()))] : []),
       server.onDidStart(() => this.panels.forEach((panel) => panel.later())),
     ];
   }
@@ -202,9 +209,8 @@ export class DiagramPanels implements vscode.Disposable, vscode.WebviewPanelSeri
     const document = vscode.window.activeTextEditor?.document;
     const client = await this.server.running();
     if (document?.languageId === "qvr" && client) {
-      const uri = document.uri.toString();
-      const answer = await client.sendRequest<DiagramAnswer>(DIAGRAM, { textDocument: { uri } });
-      await saveDiagram(this.server, uri, answer, "");
+      const answer = await client.sendRequest<DiagramAnswer>(DIAGRAM, { textDocument: { uri: named(client, document.uri) } });
+      await saveDiagram(this.server, document.uri.toString(), answer, "");
     }
   }
 
