@@ -18,8 +18,11 @@ HERE = Path(__file__).parent
 
 @pytest.mark.parametrize(
     "script",
-    ["drive.mjs", "posterior.mjs", "data.mjs", "install.mjs", "stages.mjs", "nonfinite.mjs", "funnel.mjs", "prior.mjs", "web.mjs"],
-)
+    [
+        "drive.mjs", "posterior.mjs", "data.mjs", "install.mjs", "stages.mjs", "nonfinite.mjs", "funnel.mjs",
+        "prior.mjs", "web.mjs",
+    ],
+)  # fmt: skip
 def test_vscode(script: str) -> None:
     fetch.chromium()
     folder = fetch.code_server()
