@@ -1,4 +1,5 @@
-"""Fetch the real editors into `.cache/e2e/`: code-server on its own Node, Debian's Chromium, Neovim from Debian forky.
+"""Fetch the real editors: code-server on its own Node and Neovim from Debian forky into `.cache/e2e/`; Debian's
+Chromium, Emacs and the colours of Kate as packages.
 
 Run by `make e2e`. What is there already is kept. Where something cannot be had, it says what and why, and fails.
 """
@@ -89,6 +90,27 @@ def chromium() -> Path:
     return Path(found)
 
 
+def program(name: str, packages: tuple[str, ...]) -> Path:
+    """A program of Debian, installed with its packages where one of them is missing."""
+    missing = [package for package in packages if shutil.which("dpkg") and not installed(package)]
+    if shutil.which(name) is None or missing:
+        apt(missing or list(packages))
+    found = shutil.which(name)
+    if found is None:
+        raise CannotFetch(f"{name} is missing: apt-get install {' '.join(packages)}")
+    return Path(found)
+
+
+def emacs() -> Path:
+    """Emacs with eglot, which versions before 29 have as a package of its own."""
+    return program("emacs", ("emacs-nox", "elpa-eglot"))
+
+
+def kate() -> Path:
+    """The program that colours a text as Kate does."""
+    return program("kate-syntax-highlighter", ("libkf5syntaxhighlighting-tools",))
+
+
 def neovim() -> list[str]:
     """The command that starts Neovim >= 0.11: the one on PATH, or Debian forky's with its own loader and libraries."""
     own = shutil.which("nvim")
@@ -128,6 +150,8 @@ def main() -> int:
         print("code-server", CODE_SERVER, "in", code_server())
         print("chromium", chromium())
         print("neovim", " ".join(neovim()))
+        print("emacs", emacs())
+        print("kate", kate())
     except CannotFetch as error:
         print(f"the editors cannot be fetched: {error}\nSet QVR_E2E=skip to go on without them.", file=sys.stderr)
         return 1
