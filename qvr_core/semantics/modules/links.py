@@ -15,6 +15,7 @@ from qvr_core.semantics.file.declarations import COMPOSITION
 from qvr_core.semantics.file.references import mentions, unit_references
 from qvr_core.semantics.modules.linked import FIRST_SERIAL, LOW, Linked, placed_as, without_node
 from qvr_core.semantics.modules.module import NO_TABLE, Declared, Module, Table, Target
+from qvr_core.semantics.modules.paths import shown
 from qvr_core.semantics.modules.renaming import Renaming
 from qvr_core.semantics.modules.table import Library, missing_name, table_of
 from qvr_core.semantics.scope.scope import DamagedEntry, Entry
@@ -371,6 +372,10 @@ class Links:
         return names[variable]
 
 
+# Statements that compose no arrows.
+SCALAR = frozenset(("object", "def", "family"))
+
+
 def _refusal(module: Module, one: Declared, hidden: list[str]) -> str | None:
     """Why a statement of another file cannot stand in this one."""
     what = f"`{one.names[0]}`" if one.names else "a statement"
@@ -378,8 +383,9 @@ def _refusal(module: Module, one: Declared, hidden: list[str]) -> str | None:
         return f"{what} cannot be imported: a name that it binds, `{hidden[0]}`, is declared in its file as well"
     if one.statement.header.unit.keyword == "deduction":
         return f"{what} is a deduction, and those cannot be imported yet"
-    if module.declares_algebra(one.algebra):
-        return f"{what} composes by `{one.algebra}`, which its file defines, and that cannot be imported yet"
+    if one.statement.header.unit.keyword not in SCALAR and module.declares_algebra(one.algebra):
+        file = shown(module.location)
+        return f"{file} composes by `{one.algebra}`, which it defines itself: its arrows cannot be imported yet"
     return None
 
 
