@@ -3,3 +3,27 @@ declare module "virtual:versions" {
   const versions: { abi_version: string; arch: string; platform: string; python: string; version: string };
   export default versions;
 }
+
+/** This build: a number of its own, and the files that a visit needs. */
+declare module "virtual:built" {
+  const built: { version: string; files: string[] };
+  export default built;
+}
+
+declare module "*.css" {
+  const source: string;
+  export default source;
+}
+
+declare module "worker:*" {
+  const source: string;
+  export default source;
+}
+
+interface VsCode<State> {
+  postMessage(message: unknown): void;
+  getState(): State | undefined;
+  setState(state: State): void;
+}
+
+declare function acquireVsCodeApi<State>(): VsCode<State>;

@@ -161,8 +161,7 @@ class Screen:
         if event.range is not None:
             line = event.range.start.line
             lines = self.job.text.splitlines()
-            inside = f", which brings {printable(event.foreign)}" if event.foreign else ""
-            self.err.print(f"  --> {self.job.path}:{line + 1}{inside}", markup=False)
+            self.err.print(f"  --> {self.job.path}:{line + 1}", markup=False)
             if line < len(lines):
                 self.err.print(f"  {line + 1} | {lines[line]}", markup=False)
         # A message about data says in itself what to do.
@@ -206,8 +205,7 @@ def check_lines(checks: Sequence[Check], path: str) -> Iterator[Text]:
         if one.advice is not None:
             yield Text(f"    → {printable(one.advice)}")
         if one.range is not None:
-            place = one.foreign or f"{short}:{one.range.start.line + 1}"
-            yield Text(f"      {printable(place)}: `{printable(one.site or '')}`")
+            yield Text(f"      {printable(short)}:{one.range.start.line + 1}: `{printable(one.site or '')}`")
     failed = sum(not one.passed for one in checks)
     if checks:
         yield Text(f"{failed} of {len(checks)} checks failed" if failed else f"all {len(checks)} checks passed")

@@ -6,6 +6,7 @@
  * its address the worker starts by itself.  Until the server is there, `qvr/loading` tells what comes; `qvr/failed` tells
  * in a sentence why there will be none.
  */
+import "./classic";
 import { start } from "./start";
 
 interface Start {
@@ -17,11 +18,17 @@ interface Start {
   settings?: boolean;
 }
 
+interface Broken {
+  readonly error?: unknown;
+  readonly reason?: unknown;
+  preventDefault(): void;
+}
+
 interface Scope {
   readonly location: { readonly href: string; readonly protocol: string };
   onmessage: ((event: { data: unknown }) => void) | null;
   postMessage(message: unknown): void;
-  addEventListener(type: "error" | "unhandledrejection", listener: (event: { error?: unknown; reason?: unknown }) => void): void;
+  addEventListener(type: "error" | "unhandledrejection", listener: (event: Broken) => void): void;
   close(): void;
 }
 
@@ -76,14 +83,19 @@ function take(message: string): void {
 }
 
 // An error that gets through to here has ended Python: no answer is to be expected any more.
-scope.addEventListener("error", ({ error }) => fail(error));
-scope.addEventListener("unhandledrejection", ({ reason }) => fail(reason));
+for (const type of ["error", "unhandledrejection"] as const) {
+  scope.addEventListener(type, (event) => {
+    event.preventDefault();
+    fail(event.error ?? event.reason);
+  });
+}
 
 function fail(error: unknown): void {
   if (failed) {
     return;
   }
   failed = true;
+  receive = () => undefined;
   notify("qvr/failed", { message: error instanceof Error ? error.message : String(error) });
 }
 

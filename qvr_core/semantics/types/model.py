@@ -984,6 +984,5 @@ class Model:
 
     @property
     def own_programs(self) -> dict[str, Program]:
-        """The programs that the file itself declares, or exports."""
-        left = self.imported - {export.name for export in self.exports}
-        return {name: program for name, program in self.programs.items() if name not in left}
+        """The programs that the file itself declares."""
+        return {name: program for name, program in self.programs.items() if name not in self.imported}
