@@ -56,6 +56,15 @@ bench: setup ## run the benchmarks
 demo: setup ## run the demonstration
 	$(PY) scripts/demo.py
 
+.PHONY: release
+release: setup ## build all that is published from a clean clone into dist/, and check it
+	$(PY) -m pip install --quiet $(PIP_FLAGS) -c constraints.txt -e '.[dev,docs,release]'
+	$(PY) -m scripts.release
+
+.PHONY: pythons
+pythons: setup ## test the front end under Python 3.11 to 3.14, as far as they can be had here
+	$(PY) -m scripts.pythons
+
 .PHONY: docs
 docs: setup ## build the site into site/, and check its links and that it fetches nothing
 	$(PY) -m pip install --quiet $(PIP_FLAGS) -c constraints.txt -e '.[dev,docs]'
@@ -72,11 +81,11 @@ vscode-extension/node_modules/.package-lock.json: vscode-extension/package-lock.
 
 # QVR_E2E=skip goes on without the editors; without it, an editor that cannot be had is a failure.
 e2e: setup vsix ## drive a real VS Code and a real Neovim (fetches them into .cache/)
-	$(PY) tests/e2e/fetch.py
+	$(PY) -m tests.e2e.fetch
 	$(PY) -m pytest -m e2e tests/e2e -s
 
 screenshots: setup vsix ## take the README's pictures from the real VS Code
-	$(PY) tests/e2e/fetch.py
+	$(PY) -m tests.e2e.fetch
 	PATH="$(CURDIR)/.cache/e2e/code/node_modules/.bin:$$PATH" node tests/e2e/vscode/screenshots.mjs docs/images
 
 # Wheels come from PyPI, everything else from the lock file.

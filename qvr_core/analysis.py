@@ -21,9 +21,9 @@ from qvr_core.semantics.file.placed_diagnostics import (
 from qvr_core.semantics.modules.elsewhere import Elsewhere
 from qvr_core.semantics.modules.links import Changes, Links
 from qvr_core.semantics.modules.module import Module
-from qvr_core.semantics.modules.paths import location_of
+from qvr_core.semantics.modules.paths import location_of, shown
 from qvr_core.semantics.modules.table import Library, NoLibrary
-from qvr_core.semantics.types.diagnostics import Place, Severity
+from qvr_core.semantics.types.diagnostics import Place
 from qvr_core.semantics.types.model import (
     Composition,
     Deduction,
@@ -77,10 +77,8 @@ class Analyzer:
         snapshot = self.snapshot()
         held = self._module
         if held is None or held[0] is not snapshot:
-            errors = (one for one in snapshot.diagnostics() if one.severity is Severity.ERROR)
-            failure = next((f"line {one.range.start.line + 1}: {one.message}" for one in errors), None)
             parts = (self.location, self.text, snapshot.layout, self._checker, self.links.table)
-            held = self._module = (snapshot, Module(*parts, failure))
+            held = self._module = (snapshot, Module(*parts, snapshot.diagnostics()))
         return held[1]
 
     def refresh(self) -> bool:
@@ -176,9 +174,18 @@ class Snapshot:
     # ---------------------------------------------------------------- places
 
     def range(self, place: Place) -> Range:
-        """The stretch of text that a place names now; the start of the text where it is gone."""
+        """The stretch of text that a place names now; for one in another file, the import that leads there; the start
+        of the text where it is gone."""
         found = self.find(place)
+        if found is None and self.elsewhere is not None:
+            brought = self.elsewhere.import_of(place)
+            found = None if brought is None else self.find(brought)
         return START if found is None else found
+
+    def foreign(self, place: Place) -> str | None:
+        """`layers.qvr:12`, where a place is in another file."""
+        there = None if self.elsewhere is None or self.find(place) is not None else self.elsewhere.find(place)
+        return None if there is None else f"{shown(there[0])}:{there[1].start.line + 1}"
 
     def find(self, place: Place) -> Range | None:
         """The stretch of text that a place names now, None where it is gone."""
@@ -187,6 +194,12 @@ class Snapshot:
     def statement_at(self, cursor: Cursor) -> Statement | None:
         """The statement whose lines hold the cursor."""
         return self.layout.statement_at(cursor.line)
+
+    def statement_of(self, name: str) -> Statement | None:
+        """The statement that declares a name, as the checker reads it: one of another file under the names it has
+        here."""
+        record = self._state.records.get(self.owners.get(name, -1))
+        return None if record is None else record.statement
 
     def unit_at(self, cursor: Cursor) -> tuple[Statement, Placed[Any], int] | None:
         """The statement, the unit in it, and the offset from the unit's start that the cursor is at."""

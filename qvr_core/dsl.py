@@ -30,7 +30,6 @@ from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.runtime.values.recipes import numbers_kept, take
 from qvr_core.semantics.file.open_sets import KnownSet, told_of
 from qvr_core.semantics.file.site_origins import site_origins
-from qvr_core.semantics.modules.paths import shown
 from qvr_core.semantics.modules.table import Library
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin, Severity
@@ -219,11 +218,8 @@ class Program:
 
     def _place(self, origin: Origin) -> str:
         """`model.qvr:12`: the line of a step, in its own file."""
-        found = self.snapshot.find(origin)
-        there = None if found is not None or self.snapshot.elsewhere is None else self.snapshot.elsewhere.find(origin)
-        if there is not None:
-            return f"{shown(there[0])}:{there[1].start.line + 1}"
-        return f"{self.source}:{self.snapshot.range(origin).start.line + 1}"
+        there = self.snapshot.foreign(origin)
+        return there or f"{self.source}:{self.snapshot.range(origin).start.line + 1}"
 
     def _exported(self) -> ArrowModule | None:
         """The first export; without one the last program or let."""

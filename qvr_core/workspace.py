@@ -14,7 +14,7 @@ from qvr_core.semantics.modules.paths import STD, WrongPath, location_of
 from qvr_core.semantics.modules.table import Library
 from qvr_core.syntax.source import split_lines
 from qvr_core.syntax.statements import Document
-from qvr_core.syntax.tree import ImportDecl, Statement
+from qvr_core.syntax.tree import ImportDecl
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -236,25 +236,25 @@ class Workspace:
             return ()
         known = self._imports.get(location)
         if known is None or known[0] is not source:
-            statements = (import_lines(source) if isinstance(source, str) else source.layout).statements
-            known = self._imports[location] = (source, tuple(locations(statements, location)))
+            decls = imports_of(source) if isinstance(source, str) else (each.decl for each in source.table.imports)
+            known = self._imports[location] = (source, tuple(locations(decls, location)))
         return known[1]
 
 
-def import_lines(text: str) -> Document:
-    """The lines of a text that may be imports: reading them alone takes no time, however long the text is."""
+def imports_of(text: str) -> Iterator[ImportDecl]:
+    """The imports of a text, from those of its lines alone that may be some: it may be long."""
     lines = (line.lstrip() for line in split_lines(text)[0])
-    return Document("\n".join(line for line in lines if line.startswith(("import", "from"))))
+    document = Document("\n".join(line for line in lines if line.startswith(("import", "from"))))
+    nodes = (statement.header.unit.node for statement in document.statements)
+    yield from (node for node in nodes if isinstance(node, ImportDecl))
 
 
-def locations(statements: Iterable[Statement], location: str) -> Iterator[tuple[str, str]]:
+def locations(decls: Iterable[ImportDecl], location: str) -> Iterator[tuple[str, str]]:
     """Where the imports of a text lead, each as it is written, as far as their paths can be followed."""
-    for statement in statements:
-        node = statement.header.unit.node
-        if isinstance(node, ImportDecl):
-            found = location_of(node.path.value, location)
-            if not isinstance(found, WrongPath):
-                yield found, node.path.value
+    for decl in decls:
+        found = location_of(decl.path.value, location)
+        if not isinstance(found, WrongPath):
+            yield found, decl.path.value
 
 
 def texts_of(modules: Mapping[str, Module]) -> dict[str, str]:

@@ -161,7 +161,8 @@ class Screen:
         if event.range is not None:
             line = event.range.start.line
             lines = self.job.text.splitlines()
-            self.err.print(f"  --> {self.job.path}:{line + 1}", markup=False)
+            inside = f", which brings {printable(event.foreign)}" if event.foreign else ""
+            self.err.print(f"  --> {self.job.path}:{line + 1}{inside}", markup=False)
             if line < len(lines):
                 self.err.print(f"  {line + 1} | {lines[line]}", markup=False)
         # A message about data says in itself what to do.
@@ -205,7 +206,8 @@ def check_lines(checks: Sequence[Check], path: str) -> Iterator[Text]:
         if one.advice is not None:
             yield Text(f"    → {printable(one.advice)}")
         if one.range is not None:
-            yield Text(f"      {printable(short)}:{one.range.start.line + 1}: `{printable(one.site or '')}`")
+            place = one.foreign or f"{short}:{one.range.start.line + 1}"
+            yield Text(f"      {printable(place)}: `{printable(one.site or '')}`")
     failed = sum(not one.passed for one in checks)
     if checks:
         yield Text(f"{failed} of {len(checks)} checks failed" if failed else f"all {len(checks)} checks passed")

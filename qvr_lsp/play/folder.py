@@ -22,6 +22,7 @@ DATA = {
 """What a file's data are called in front of its path."""
 MOST_LOOKED_AT = 20_000
 """Files and folders, so that a page never waits for a whole disk."""
+NEW = "program.qvr"
 NO_TEXT = "its text is not UTF-8"
 
 
@@ -60,12 +61,20 @@ class Folder:
             for name in (*folders, *sorted(names)):
                 yield Path(place, name)
 
+    def first(self) -> str:
+        """The program that is opened where none is named; one that is yet to be written where there is none."""
+        found = [one["path"] for one in self.listing()["files"] if one["kind"] == "program"]
+        return min(found, key=lambda path: (path.count("/"), path), default=NEW)
+
     # ------------------------------------------------------------ one file
 
     def read(self, params: Json) -> Json:
-        """`{path}` → `{path, uri, text, stamp}`; a stamp tells one content from another."""
+        """`{path}` → `{path, uri, text, stamp}`; a stamp tells one content from another.  `program.qvr` need not be
+        there: it has neither then."""
         path = self._inside(params["path"])
         raw = self._bytes(path)
+        if raw is None and params["path"] == NEW:
+            return {"path": NEW, "uri": uri_of(path)}
         if raw is None:
             raise RpcError(REQUEST_FAILED, f"{params['path']} cannot be read: there is no such file")
         try:

@@ -3,9 +3,12 @@ file."""
 
 from __future__ import annotations
 
+import json
 import mimetypes
 import os
 from pathlib import Path
+
+from qvr_lsp.rpc import Json
 
 PAGE = Path(__file__).parent / "page"
 """Where the build puts the page that travels in the wheel."""
@@ -26,6 +29,10 @@ TYPES = {
 """Not left to the machine's own table, in which a Windows registry may say that a script is plain text."""
 
 
+PLACE = '<script type="application/json" id="qvr-play">{}</script>'
+"""Where the page looks for what its process has to tell."""
+
+
 class NoPage(Exception):
     """The page was not built; the message says how it is."""
 
@@ -42,6 +49,16 @@ def find_page() -> Path:
     if (BUILT.parents[1] / "Makefile").is_file():
         raise NoPage("the page is not built yet in this checkout: run `make playground` first")
     raise NoPage("this install came without the page of the playground: install a released wheel of qvr-lsp")
+
+
+def index_with(page: Path, told: Json) -> bytes:
+    """The page itself, told what is behind it.  Raises OSError, `NoPage`."""
+    text = (page / "index.html").read_text(encoding="utf-8")
+    if PLACE not in text:
+        raise NoPage(f"the page in {page} is of another version: build it again")
+    # `<` would end the script where a program's text says so
+    inside = json.dumps(told).replace("<", "\\u003c")
+    return text.replace(PLACE, PLACE.replace("{}", inside), 1).encode()
 
 
 def files_of(page: Path) -> dict[str, Path]:

@@ -14,7 +14,7 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 from qvr_lsp.connection import Connection
 from qvr_lsp.play.folder import Folder
 from qvr_lsp.play.guard import Guard
-from qvr_lsp.play.page import NoPage, files_of, find_page, type_of
+from qvr_lsp.play.page import NoPage, files_of, find_page, index_with, type_of
 from qvr_lsp.play.requests import requests_for
+from qvr_lsp.rpc import Json, RpcError
 from qvr_lsp.transports import MAX_MESSAGE, same_token, talk_over_websocket, token_of
 
 HOST, SOCKET = "127.0.0.1", "/lsp"
@@ -38,11 +39,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": (
-        "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-        "img-src 'self' data:; font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'self'"
-    ),
+    # the pages say the rest themselves: this alone is not heard from them
+    "Content-Security-Policy": "frame-ancestors 'self'",
 }
 
 
@@ -85,11 +83,13 @@ async def serve_page(server: ServerType, folder: str, port: int, *, opened: bool
     if not place.is_dir():
         return refused(f"there is no folder {folder}", 2)
     try:
-        files = files_of(find_page())
+        page = find_page()
+        index_with(page, {})
     except NoPage as error:
         return refused(str(error), 1)
     token, ended = secrets.token_urlsafe(24), asyncio.Event()
-    more = requests_for(Folder(place))
+    worked_in = Folder(place)
+    more = requests_for(worked_in)
     site: Site | None = None
 
     async def connected(websocket: ServerConnection) -> None:
@@ -106,7 +106,7 @@ async def serve_page(server: ServerType, folder: str, port: int, *, opened: bool
         )  # fmt: skip
         async with listening as running:
             taken = next(iter(running.sockets)).getsockname()[1]
-            site = Site(files, Guard(taken), token)
+            site = Site(page, worked_in, Guard(taken), token)
             address = f"http://{HOST}:{taken}/?token={token}"
             print(f"QVR works in {place.resolve()}\n{address}\nCtrl-C ends it, and its runs.", flush=True)
             if opened:
@@ -139,8 +139,10 @@ def end_on_signals(end: Callable[[], None]) -> None:
 class Site:
     """What is answered to each request."""
 
-    def __init__(self, files: dict[str, Path], guard: Guard, token: str) -> None:
-        self._files = files
+    def __init__(self, page: Path, folder: Folder, guard: Guard, token: str) -> None:
+        self._page = page
+        self._files = files_of(page)
+        self._folder = folder
         self._guard = guard
         self._token = token
 
@@ -159,12 +161,26 @@ class Site:
         path = self._files.get(address)
         if path is None:
             return said(HTTPStatus.NOT_FOUND, "The page has no such file.")
-        if path == self._files["/"] and not known:
-            return said(HTTPStatus.FORBIDDEN, TOKEN_WANTED)
+        if path == self._files["/"]:
+            return await self._index(request) if known else said(HTTPStatus.FORBIDDEN, TOKEN_WANTED)
         try:
             return response(HTTPStatus.OK, type_of(path), await asyncio.to_thread(path.read_bytes))
         except OSError:
             return said(HTTPStatus.NOT_FOUND, "The file of the page is gone.")
+
+    async def _index(self, request: Request) -> Response:
+        """The page of the program that the address names (`file=`), else of the first of the folder."""
+        asked = parse_qs(urlsplit(request.path).query)
+        told: Json = {"socket": f"ws://{request.headers['Host']}{SOCKET}?token={self._token}"}
+        try:
+            name = asked.get("file", [""])[0] or await asyncio.to_thread(self._folder.first)
+            told |= await asyncio.to_thread(self._folder.read, {"path": name})
+            body = await asyncio.to_thread(index_with, self._page, told)
+        except RpcError as error:
+            return said(HTTPStatus.NOT_FOUND, error.message)
+        except (OSError, NoPage):
+            return said(HTTPStatus.NOT_FOUND, "The file of the page is gone.")
+        return response(HTTPStatus.OK, type_of(self._files["/"]), body)
 
 
 def said(status: HTTPStatus, text: str) -> Response:

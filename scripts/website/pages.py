@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-GUIDE = ("mistakes", "from-stan-and-pymc", "python", "runs", "std", "teams", "many-machines", "results")
+GUIDE = ("mistakes", "from-stan-and-pymc", "python", "runs", "std", "editors", "teams", "many-machines", "results")
 REFERENCE = ("reference", "protocol", "architecture")
 PROJECT = ("CONTRIBUTING", "CHANGELOG", "SECURITY")
 GALLERIES = {"examples/gallery.md": "examples", "examples/statistics/gallery.md": "examples/statistics"}
@@ -76,7 +76,7 @@ def assemble(folder: Path) -> None:
         if page in made:
             continue
         text = (ROOT / page).read_text(encoding="utf-8")
-        for target in linked(page, text):
+        for target in targets(page, text):
             if target.is_file() and target.suffix != ".md":
                 copy = folder / target.relative_to(ROOT)
                 copy.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def linked(page: str, text: str) -> Iterator[Path]:
+def targets(page: str, text: str) -> Iterator[Path]:
     """What the relative links of a page lead to, there or not."""
     seen: list[str] = []
     prose(text, lambda line: seen.append(line) or line)

@@ -3,17 +3,15 @@ the server answers."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 import tomllib
 import venv
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
-from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -118,49 +116,8 @@ def test_what_needs_more_says_so(name: str, base: Path, tmp_path: Path) -> None:
     assert f"{base} -m pip install 'qvr-lsp[run]'" in line
 
 
-def packet(message: dict[str, object]) -> bytes:
-    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-    return b"Content-Length: %d\r\n\r\n" % len(body) + body
-
-
-def answers(server: subprocess.Popen[bytes]) -> Iterator[dict[str, Any]]:
-    assert server.stdout is not None
-    while line := server.stdout.readline():
-        length = int(line.partition(b":")[2])
-        while server.stdout.readline().strip():
-            pass
-        yield json.loads(server.stdout.read(length))
-
-
 def test_the_server_answers(base: Path, tmp_path: Path) -> None:
     """Initialisation, an open document with its diagnostics and a hover, the end."""
-    text = "object A : Real 3\nobject B : Real 4\nmorphism f : A -> B [role=linear]\nlet g = f >> f\n"
-    uri = (tmp_path / "m.qvr").as_uri()
-    document = {"uri": uri, "languageId": "qvr", "version": 1, "text": text}
-    command = [str(base), "-m", "qvr_lsp.server"]
-    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
-        assert server.stdin is not None
-        said = answers(server)
-
-        def ask(*messages: dict[str, object]) -> list[dict[str, Any]]:
-            """Send messages, the last with an id; everything up to its answer."""
-            assert server.stdin is not None
-            server.stdin.write(b"".join(map(packet, messages)))
-            server.stdin.flush()
-            found: list[dict[str, Any]] = []
-            while not found or found[-1].get("id") != messages[-1]["id"]:
-                found.append(next(said))
-            return found
-
-        ask({"id": 1, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}})
-        opened = {"method": "textDocument/didOpen", "params": {"textDocument": document}}
-        there = {"textDocument": {"uri": uri}, "position": {"line": 2, "character": 10}}
-        hovered = {"id": 2, "method": "textDocument/hover", "params": there}
-        hover = ask({"method": "initialized", "params": {}}, opened, hovered)[-1]
-        assert "16 parameters" in json.dumps(hover["result"]["contents"])
-        told = next(each for each in said if each.get("method") == "textDocument/publishDiagnostics")
-        assert "compose-mismatch" in {each["code"] for each in told["params"]["diagnostics"]}
-        ask({"id": 3, "method": "shutdown", "params": None})
-        server.stdin.write(packet({"method": "exit"}))
-        server.stdin.flush()
-        assert server.wait(HANG) == 0
+    done = run(base, str(ROOT / "scripts" / "lsp_round.py"), str(base), "-m", "qvr_lsp.server", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "compose-mismatch" in done.stdout and "16 parameters" in done.stdout

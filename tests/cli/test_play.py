@@ -22,7 +22,7 @@ from qvr_core.runs.record.store import RunStore
 from tests.patience import HANG, wait_gone
 
 ROOT = Path(__file__).resolve().parents[2]
-BROKEN = "object A : Real 2\nlet f = identity(Aa)\n"
+BROKEN = "object A : Real 2\nlet f = identity(Aa)  # </script>\n"
 LONG = """\
 program p : Real 1 -> Real 1
     sample mu <- Normal(0.0, 1.0)
@@ -32,7 +32,8 @@ export p
 """
 
 # Any page: what it holds is the build's, who may have it is ours.
-INDEX, SCRIPT = "<!doctype html><title>QVR</title>", "export const page = 1;\n"
+PLACE = '<script type="application/json" id="qvr-play">{}</script>'
+INDEX, SCRIPT = f"<!doctype html><title>QVR</title>{PLACE}", "export const page = 1;\n"
 
 
 class Play:
@@ -76,6 +77,14 @@ class Play:
         writer.close()
         head, _, body = raw.partition("\r\n\r\n")
         return (int(head.split()[1]) if head else 0), body
+
+    async def told(self, more: str = "") -> dict[str, Any]:
+        """What the page is told by its process."""
+        status, text = await self.get(f"/?token={self.token}{more}")
+        before, _, rest = text.partition('<script type="application/json" id="qvr-play">')
+        inside, _, after = rest.partition("</script>")
+        assert (status, before, after) == (200, INDEX.replace(PLACE, ""), "")
+        return json.loads(inside)
 
     def address(self, token: str | None = None) -> str:
         return f"ws://127.0.0.1:{self.port}/lsp?token={self.token if token is None else token}"
@@ -138,7 +147,12 @@ async def play(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Play]:
 
 
 async def test_the_page_and_its_files(play: Play) -> None:
-    assert await play.get(f"/?token={play.token}") == (200, INDEX)
+    told = await play.told()
+    assert told["socket"] == f"ws://127.0.0.1:{play.port}/lsp?token={play.token}"
+    assert (told["path"], told["text"]) == ("broken.qvr", BROKEN)
+    assert (await play.told("&file=long.qvr"))["uri"] == (play.folder / "long.qvr").as_uri()
+    for other in ("../secret.qvr", "link.qvr", "d.csv", "nothing.qvr"):
+        assert (await play.get(f"/?token={play.token}&file={other}"))[0] == 404
     assert await play.get("/assets/main.js") == (200, SCRIPT)
     assert await play.get("/assets/main.js", host=f"localhost:{play.port}") == (200, SCRIPT)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts.website.inspection import dead, outside
-from scripts.website.pages import API, GALLERIES, ROOT, linked, listed, navigation, prose, to_files
+from scripts.website.pages import API, GALLERIES, ROOT, listed, navigation, prose, targets, to_files
 
 PAGES = list(listed(navigation()))
 MADE = {*GALLERIES, *(f"api/{name}.md" for name in API)}
@@ -29,7 +29,7 @@ def test_links_of_its_pages_lead_to_pages_of_it_or_to_files() -> None:
     wrong: list[str] = []
     for page in WRITTEN:
         text = prose((ROOT / page).read_text(encoding="utf-8"), lambda line, page=page: to_files(page, line))
-        for target in linked(page, text):
+        for target in targets(page, text):
             place = target.relative_to(ROOT).as_posix() if target.is_relative_to(ROOT) else str(target)
             if not target.is_file() or (target.suffix == ".md" and place not in PAGES):
                 wrong.append(f"{page}: {place}")

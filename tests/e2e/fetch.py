@@ -1,32 +1,27 @@
-"""Fetch the real editors into `.cache/e2e/`: code-server on its own Node, Debian's Chromium, Neovim from Debian forky.
+"""Fetch the real editors: code-server on its own Node and Neovim from Debian forky into `.cache/e2e/`; Debian's
+Chromium, Emacs and the colours of Kate as packages.
 
 Run by `make e2e`. What is there already is kept. Where something cannot be had, it says what and why, and fails.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import lzma
 import os
 import re
 import shutil
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
+
+from scripts.debian import SUITE, CannotFetch, starting, unpacked
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "e2e"
 NODE = "24.21.0"
 CODE_SERVER = "4.139.1"
-SUITE = "forky"
 LIBRARIES = ("libkrb5-dev", "pkg-config", "make", "g++", "libsecret-1-dev", "libx11-dev", "libxkbfile-dev")
 LETTERS = ("fonts-liberation", "fonts-dejavu-core")
-
-
-class CannotFetch(Exception):
-    """An editor cannot be had on this machine; the message says why and what would help."""
 
 
 def code_server() -> Path:
@@ -95,19 +90,37 @@ def chromium() -> Path:
     return Path(found)
 
 
+def program(name: str, packages: tuple[str, ...]) -> Path:
+    """A program of Debian, installed with its packages where one of them is missing."""
+    missing = [package for package in packages if shutil.which("dpkg") and not installed(package)]
+    if shutil.which(name) is None or missing:
+        apt(missing or list(packages))
+    found = shutil.which(name)
+    if found is None:
+        raise CannotFetch(f"{name} is missing: apt-get install {' '.join(packages)}")
+    return Path(found)
+
+
+def emacs() -> Path:
+    """Emacs with eglot, which versions before 29 have as a package of its own."""
+    return program("emacs", ("emacs-nox", "elpa-eglot"))
+
+
+def kate() -> Path:
+    """The program that colours a text as Kate does."""
+    return program("kate-syntax-highlighter", ("libkf5syntaxhighlighting-tools",))
+
+
 def neovim() -> list[str]:
     """The command that starts Neovim >= 0.11: the one on PATH, or Debian forky's with its own loader and libraries."""
     own = shutil.which("nvim")
     if own and recent([own], {}):
         return [own]
-    root = CACHE / "nvim"
-    if not (root / "usr" / "bin" / "nvim").exists():
-        unpack_neovim(root)
-    libraries = root / "usr" / "lib" / "x86_64-linux-gnu"
-    command = [
-        "env", f"VIMRUNTIME={root / 'usr/share/nvim/runtime'}",
-        str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries), str(root / "usr" / "bin" / "nvim"),
-    ]  # fmt: skip
+    try:
+        root = unpacked("neovim", CACHE / "nvim")
+    except CannotFetch as problem:
+        raise CannotFetch(f"Neovim 0.11 or newer is not on PATH, and there is no other: {problem}") from problem
+    command = ["env", f"VIMRUNTIME={root / 'usr/share/nvim/runtime'}", *starting(root, "nvim")]
     if not recent(command, {}):
         raise CannotFetch(f"the Neovim of Debian {SUITE} does not start here; look into {root}.")
     return command
@@ -119,68 +132,6 @@ def recent(command: list[str], env: dict[str, str]) -> bool:
     )
     version = re.match(r"NVIM v(\d+)\.(\d+)", found.stdout)
     return version is not None and (int(version[1]), int(version[2])) >= (0, 11)
-
-
-def unpack_neovim(root: Path) -> None:
-    """Neovim and every library it needs, each checked against the index' SHA256."""
-    site = mirror()
-    index = packages(site)
-    partial = root.with_name("nvim.part")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    for name in needed("neovim", index):
-        entry = index[name]
-        content = get(f"{site}/{entry['Filename']}", name)
-        if hashlib.sha256(content).hexdigest() != entry["SHA256"]:
-            raise CannotFetch(f"{name} from {site} does not match its checksum.")
-        archive = partial / "package.deb"
-        archive.write_bytes(content)
-        call(["dpkg-deb", "-x", str(archive), str(partial)], ROOT, name)
-        archive.unlink()
-    partial.rename(root)
-
-
-def mirror() -> str:
-    """Where this machine's apt gets Debian from."""
-    found = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    sites = [line for line in found.stdout.splitlines() if line.rstrip("/").endswith("/debian")]
-    if not sites:
-        raise CannotFetch("Neovim 0.11 or newer is not on PATH, and apt here knows no Debian to get it from.")
-    return sites[0].rstrip("/")
-
-
-def packages(site: str) -> dict[str, dict[str, str]]:
-    text = lzma.decompress(get(f"{site}/dists/{SUITE}/main/binary-amd64/Packages.xz", "package index")).decode()
-    index: dict[str, dict[str, str]] = {}
-    for stanza in text.split("\n\n"):
-        fields = dict(re.findall(r"^([A-Z][\w-]*): (.*)$", stanza, re.MULTILINE))
-        if "Package" in fields:
-            index.setdefault(fields["Package"], fields)
-    return index
-
-
-def needed(package: str, index: dict[str, dict[str, str]]) -> list[str]:
-    found: list[str] = []
-    waiting = [package]
-    while waiting:
-        name = waiting.pop()
-        if name in found or name not in index:
-            continue
-        found.append(name)
-        depends = f"{index[name].get('Depends', '')},{index[name].get('Pre-Depends', '')}"
-        waiting += [part.split("|")[0].split()[0].split(":")[0] for part in depends.split(",") if part.strip()]
-    return found
-
-
-def get(url: str, what: str) -> bytes:
-    try:
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            return answer.read()
-    except OSError as error:
-        raise CannotFetch(f"cannot fetch {what} from {url}: {error}") from error
 
 
 def call(command: list[str], folder: Path, what: str, env: dict[str, str] | None = None) -> None:
@@ -199,6 +150,8 @@ def main() -> int:
         print("code-server", CODE_SERVER, "in", code_server())
         print("chromium", chromium())
         print("neovim", " ".join(neovim()))
+        print("emacs", emacs())
+        print("kate", kate())
     except CannotFetch as error:
         print(f"the editors cannot be fetched: {error}\nSet QVR_E2E=skip to go on without them.", file=sys.stderr)
         return 1

@@ -1,7 +1,7 @@
 /**
  * What goes between this extension and the language server beyond LSP (docs/protocol.md), and the events of runs.
  */
-import type { Position, Range } from "vscode-languageclient";
+import type { Position, Range } from "vscode-languageclient/node";
 import type { Summary } from "./runs/figures";
 
 export interface DiagramNode {
@@ -126,6 +126,7 @@ export interface Check {
   site?: string;
   advice?: string;
   range?: Range;
+  foreign?: string;
 }
 
 /** One event of a run, as `qvr_core.runs.record.protocol` writes it; keys without a value are left out. */
@@ -186,7 +187,7 @@ export type RunEvent =
       reason?: string;
     }
   | { event: "cancelled"; step: number; seconds: number; checkpoint?: string; posterior?: PosteriorRow[] }
-  | { event: "failed"; code: string; message: string; usage?: boolean; range?: Range; site?: string; fixes?: string[]; log?: string[] }
+  | { event: "failed"; code: string; message: string; usage?: boolean; range?: Range; foreign?: string; site?: string; fixes?: string[]; log?: string[] }
   | { event: "crashed"; returncode?: number; signal?: string; log?: string[] };
 
 /** Parameters of the notification `qvr/runEvent`. */

@@ -53,12 +53,13 @@ class Source:
     snapshot: Snapshot
     text: str
 
-    def range(self, site: str | None) -> TextRange | None:
-        """Where a step stands."""
-        origin = site_origins(self.program).get(site or "") if self.program is not None else None
-        if origin is None:
-            return None
-        return TextRange.model_validate(utf16(self.snapshot.range(origin), split_lines(self.text)[0]))
+    def placed(self, check: Check) -> Check:
+        """A check with the place of its step."""
+        origin = site_origins(self.program).get(check.site or "") if self.program is not None else None
+        if origin is None or check.passed:
+            return check
+        place = TextRange.model_validate(utf16(self.snapshot.range(origin), split_lines(self.text)[0]))
+        return check.model_copy(update={"range": place, "foreign": self.snapshot.foreign(origin)})
 
     @property
     def hard(self) -> tuple[str | None, str | None]:
@@ -99,7 +100,7 @@ def fit_checks(tree: Any, config: RunConfig, source: Source, *, hurry: bool = Fa
     scored = sum(int(np.prod(v.shape[2:])) for v in tree["log_likelihood"].data_vars.values()) if _has(tree) else 0
     if scored and not (hurry and scored > MOST_SCORED):
         found += _pareto(tree, source)
-    return tuple(one if one.passed else one.model_copy(update={"range": source.range(one.site)}) for one in found)
+    return tuple(map(source.placed, found))
 
 
 def _has(tree: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from typing import Any
 
 import torch
 
@@ -66,20 +67,21 @@ def check_failure(snapshot: Snapshot, text: str) -> Failed | None:
 def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | None, text: str) -> Failed:
     """What to tell of an exception.  An unforeseen one keeps the end of its traceback in `log`."""
 
-    def place(site: str | None, exact: Origin | None = None) -> TextRange | None:
+    def place(site: str | None, exact: Origin | None = None) -> dict[str, Any]:
         if snapshot is None or program is None:
-            return None
+            return {}
         arrow = snapshot.model.arrows.get(site or "")
         origin = arrow.origin if arrow is not None else site_origins(program).get(site or "", program.origin)
         origin = exact or origin
-        return TextRange.model_validate(utf16(snapshot.range(origin), split_lines(text)[0]))
+        where = TextRange.model_validate(utf16(snapshot.range(origin), split_lines(text)[0]))
+        return {"range": where, "foreign": snapshot.foreign(origin)}
 
     match error:
         case Refused():
             return Failed(
                 code=error.code,
                 message=str(error),
-                range=place(error.site, error.origin),
+                **place(error.site, error.origin),
                 site=error.site,
                 fixes=error.fixes,
                 usage=error.code in USAGE or None,
@@ -89,7 +91,7 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
             return Failed(
                 code="data",
                 message=f"{typo.message} {error}" if typo else str(error),
-                range=place(error.site),
+                **place(error.site),
                 site=error.site,
                 fixes=(*(fix.title for fix in typo.fixes), error.remedy) if typo else (error.remedy,),
                 usage=error.usage or None,
@@ -97,22 +99,22 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
         case RuntimeProblem():
             message = in_flags(str(error))
             at = place(error.site, error.origin if isinstance(error, NonFinite) else None)
-            return Failed(code=_code(error), message=message, range=at, site=error.site)
+            return Failed(code=_code(error), message=message, site=error.site, **at)
         case torch.OutOfMemoryError() | MemoryError():
             return Failed(
                 code="out-of-memory",
                 message=f"the run needed more memory than there is: {_first_line(error)}",
-                range=place(None),
+                **place(None),
                 fixes=("Use a smaller batch_size or sequence_length", "Make the widest spaces smaller"),
             )
         case OSError() if error.filename is not None:
-            return Failed(code="file", message=f"{error.filename}: {error.strerror}", range=place(None))
+            return Failed(code="file", message=f"{error.filename}: {error.strerror}", **place(None))
         case _:
             lines = traceback.format_exception(error)
             return Failed(
                 code="internal",
                 message=f"{type(error).__name__}: {_first_line(error)}",
-                range=place(None),
+                **place(None),
                 log=tuple("".join(lines).splitlines()[-20:]),
             )
 

@@ -22,7 +22,7 @@ from qvr_core.semantics.types.diagnostics import Code, Origin, Severity
 from qvr_core.semantics.types.model import Program
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Placed, SampleStep, Span, Statement
+from qvr_core.syntax.tree import Placed, SampleStep, Span
 
 UNRELIABLE = Code("unreliable-fit", Severity.WARNING, "The last run of a program is not to be trusted.")
 ROUGH = Code("unreliable-fit", Severity.INFORMATION, UNRELIABLE.summary)
@@ -100,13 +100,8 @@ def _program(snapshot: Snapshot, name: str) -> Program | None:
     return found if isinstance(found, Program) else None
 
 
-def _statement(snapshot: Snapshot, name: str) -> Statement | None:
-    uid = snapshot.owners.get(name)
-    return None if uid is None else snapshot.statement_at(Cursor(snapshot.layout.start_line(uid), 0))
-
-
 def _units(snapshot: Snapshot, program: str) -> dict[int, Placed[Any]]:
-    statement = _statement(snapshot, program)
+    statement = snapshot.statement_of(program)
     return {} if statement is None else {placed.uid: placed for placed in units_of(statement)}
 
 
@@ -123,7 +118,7 @@ def rests_on(snapshot: Snapshot, program: str) -> frozenset[str]:
     """The texts of a program's statement and of all that it mentions, however indirectly; comments do not count."""
     todo, seen, found, lines = [program], {program}, set[str](), 0
     while todo and lines < MOST_LINES:
-        statement = _statement(snapshot, todo.pop())
+        statement = snapshot.statement_of(todo.pop())
         if statement is None:
             continue
         units = tuple(islice(units_of(statement), MOST_LINES))

@@ -262,6 +262,8 @@ class Check(Frozen):
     settings: dict[str, bool | int | float | str] = {}
     """Those of another run that might mend it, where settings can."""
     range: TextRange | None = None
+    foreign: str | None = None
+    """`layers.qvr:12`, where the step is one of another file; the range is then that of its import."""
 
     @computed_field
     @property
@@ -315,6 +317,8 @@ class Failed(Frozen):
     code: str
     message: str
     range: TextRange | None = None
+    foreign: str | None = None
+    """As for a check."""
     site: str | None = None
     fixes: tuple[str, ...] = ()
     usage: bool | None = None

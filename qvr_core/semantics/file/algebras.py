@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from qvr_core.semantics.file.declarations import Checked
@@ -33,7 +33,8 @@ class Algebras:
 
     def __init__(self, file: Compositions) -> None:
         self.file = file
-        self._starts: list[tuple[int, str]] = []
+        self.starts: Sequence[tuple[int, str]] = ()
+        """The first line of each, with its name; another sequence after each change."""
 
     def update(self) -> set[int]:
         """Take over an edit; the statements that see another composition above them than when they were checked."""
@@ -41,9 +42,9 @@ class Algebras:
         known = [uid for uid in file.rules.compositions if uid in file.records]
         headers = [(uid, file.records[uid].statement.header.unit) for uid in known]
         found = sorted((file.layout.start_line(uid), unit.declares[0].text) for uid, unit in headers if unit.declares)
-        if not found and not self._starts:
+        if not found and not self.starts:
             return set()
-        self._starts = found
+        self.starts = found
         return {
             uid
             for uid, record in file.records.items()
@@ -54,8 +55,9 @@ class Algebras:
         """The composition in force at a statement."""
         if self.file.imports.is_foreign(uid):
             return self.file.imports.algebra(uid)
-        if not self._starts:
-            return DEFAULT
-        line = self.file.layout.start_line(uid)
-        above = [name for start, name in self._starts if start < line]
-        return above[-1] if above else DEFAULT
+        return algebra_above(self.starts, self.file.layout.start_line(uid)) if self.starts else DEFAULT
+
+
+def algebra_above(starts: Sequence[tuple[int, str]], line: int) -> str:
+    """The last composition that begins above a line."""
+    return next((name for start, name in reversed(starts) if start < line), DEFAULT)

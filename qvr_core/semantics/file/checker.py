@@ -60,7 +60,7 @@ class FileChecker:
         self.imports: Imports = imports or NoImports()
         self._views: dict[int, Within] = {}
         self.known = known or {}  # open sets whose elements the data have told
-        self.records: dict[int, Record] = {}
+        self.records = Tracked[int, Record]()
         self.checked = Tracked[int, Checked]()
         self.owners: dict[str, list[int]] = {}  # statements that declare a name, in file order; the first one counts
         self.readers: dict[str, set[int]] = {}
@@ -147,7 +147,7 @@ class FileChecker:
         self.rules.update(touched)
 
     def _forget(self, uid: int) -> set[str]:
-        record = self.records.pop(uid, None)
+        record = self.records.drop(uid)
         if record is None:
             return set()
         self._retract(uid, record)
@@ -195,7 +195,7 @@ class FileChecker:
             provider = self._providers.get(name)
             if owners[0] != provider:
                 # the one before does not count any more, so its sizes do not either
-                dirty |= {uid for uid in (owners[0], provider) if uid in self.records}
+                dirty |= {uid for uid in (owners[0], provider) if uid is not None and uid in self.records}
         return dirty
 
     def _damage_circles(self) -> set[int]:
@@ -316,7 +316,8 @@ class FileChecker:
         """What is known now, untouched by later edits."""
         if self._state is None:
             holes = dict(self.holes.values)
-            self._state = State(self.checked.kept(), self.entries.kept(), self._providers.kept(), holes)
+            kept = self.records.kept(), self.checked.kept(), self.entries.kept(), self._providers.kept()
+            self._state = State(*kept, holes)
         return self._state
 
     def diagnostics(self) -> Iterator[Diagnostic]:

@@ -27,9 +27,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is known of a file at one moment: checks by statement, entries by name with the statement that gives them,
-    and the values of solved holes."""
+    """What is known of a file at one moment: statements as they are read, their checks, entries by name with the
+    statement that gives them, and the values of solved holes."""
 
+    records: Mapping[int, Record]
+    """Their `checked` and `wrong` are those of a later moment, it may be."""
     checked: Mapping[int, Checked]
     entries: Mapping[str, Entry]
     owners: Mapping[str, int]

@@ -330,7 +330,7 @@ class Links:
 
     def _link(self, module: Module, source: int, uid: int) -> tuple[Linked, list[Target]]:
         """A statement of another file, and what it refers to."""
-        one = module.declared[source]
+        one = module.declared(source)
         names: dict[str, str] = {}
         targets: list[Target] = []
         hidden: list[str] = []

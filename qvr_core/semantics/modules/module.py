@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from qvr_core.semantics.file.algebras import algebra_above
 from qvr_core.semantics.file.declarations import COMPOSITION
+from qvr_core.semantics.file.placed_diagnostics import LocatedDiagnostic
 from qvr_core.semantics.file.references import References
-from qvr_core.semantics.types.diagnostics import Diagnostic
+from qvr_core.semantics.types.diagnostics import Diagnostic, Severity
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import Layout
 from qvr_core.syntax.tree import ImportDecl, Statement
@@ -16,6 +19,8 @@ from qvr_core.syntax.tree import ImportDecl, Statement
 if TYPE_CHECKING:
     from qvr_core.semantics.file.checker import FileChecker
 
+
+Findings = Sequence[LocatedDiagnostic]
 
 Target = tuple[str, str]
 """A declaration of another file: its location, and its name there."""
@@ -40,40 +45,66 @@ class Declared:
 
 
 class Module:
-    """One state of a file.  Immutable; two states are the same file where their locations are."""
+    """One state of a file.  Immutable; two states are the same file where their locations are.
+
+    Most are never asked for anything, so what they say is worked out once it is.
+    """
 
     def __init__(
-        self, location: str, text: str, layout: Layout, checker: FileChecker, table: Table, failure: str | None
+        self, location: str, text: str, layout: Layout, checker: FileChecker, table: Table, found: Findings
     ) -> None:
-        """`failure` is the first error of the file, with its line, in words."""
+        """`found` are the diagnostics of the file."""
         self.location = location
         self.text = text
         self.layout = layout
         self.table = table
-        self.failure = failure
-        own = {name: uids[0] for name, uids in checker.owners.items() if not checker.imports.is_foreign(uids[0])}
-        self._owners = own
-        self.declared: dict[int, Declared] = {}
-        for uid in dict.fromkeys(own.values()):
-            record = checker.records[uid]
-            holes = {variable: checker.solved(variable) for variable in record.checked.holes}
-            algebra = checker.algebras.at(uid)
-            self.declared[uid] = Declared(record.statement, record.references, record.names, holes, algebra)
-        self.public = _public(own, layout)
+        self._found = found
+        self._state = checker.state()
+        self._is_foreign = checker.imports.is_foreign
+        self._compositions = checker.algebras.starts
+        self._sizes = {name: one.size for name, one in checker.known.items()}
+        self._declared: dict[int, Declared] = {}
+
+    @cached_property
+    def failure(self) -> str | None:
+        """The first error of the file, with its line, in words."""
+        errors = (one for one in self._found if one.severity is Severity.ERROR)
+        return next((f"line {one.range.start.line + 1}: {one.message}" for one in errors), None)
+
+    @cached_property
+    def public(self) -> list[str]:
+        """What the file has for others, in the order of its text."""
+        owners = {name: uid for name in self._state.owners if (uid := self.own(name)) is not None}
+        names = [name for name in owners if name[0] != "_" and not name.startswith(COMPOSITION)]
+        return sorted(names, key=lambda name: self.layout.start_line(owners[name]))
 
     def own(self, name: str) -> int | None:
         """The statement of the file that declares a name; None where none does."""
-        return self._owners.get(name)
+        uid = self._state.owners.get(name)
+        return None if uid is None or self._is_foreign(uid) else uid
+
+    def declared(self, uid: int) -> Declared:
+        """What a statement of the file declares."""
+        if uid not in self._declared:
+            record = self._state.records[uid]
+            holes = {variable: self._solved(variable) for variable in self._state.checked[uid].holes}
+            algebra = algebra_above(self._compositions, self.layout.start_line(uid))
+            self._declared[uid] = Declared(record.statement, record.references, record.names, holes, algebra)
+        return self._declared[uid]
+
+    def _solved(self, variable: str) -> int | None:
+        size = self._sizes.get(variable.removesuffix(".0"))
+        return self._state.holes.get(variable) if size is None else size
 
     def declares_algebra(self, name: str) -> bool:
         """Whether the file itself defines the operations of a composition."""
         uid = self.own(f"{COMPOSITION}{name}")
-        return uid is not None and bool(self.declared[uid].statement.header.children)
+        return uid is not None and bool(self.declared(uid).statement.header.children)
 
     def written_name(self, name: str) -> str:
         """The name that is written where `name` is declared: the same, but for a copy of a replicated arrow."""
         uid = self.own(name)
-        written = [] if uid is None else self.declared[uid].written()
+        written = [] if uid is None else self.declared(uid).written()
         copied = (each for each in written if name.startswith(f"{each}_") and name[len(each) + 1 :].isdigit())
         return name if name in written else next(copied, name)
 
@@ -81,12 +112,6 @@ class Module:
         """Where a statement stands."""
         at = self.layout.find_statement(uid)
         return 0 if at is None else at[1]
-
-
-def _public(own: Mapping[str, int], layout: Layout) -> list[str]:
-    """What a file has for others, in the order of its text."""
-    names = [name for name in own if name[0] != "_" and not name.startswith(COMPOSITION)]
-    return sorted(names, key=lambda name: layout.start_line(own[name]))
 
 
 @immutable

@@ -984,5 +984,6 @@ class Model:
 
     @property
     def own_programs(self) -> dict[str, Program]:
-        """The programs that the file itself declares."""
-        return {name: program for name, program in self.programs.items() if name not in self.imported}
+        """The programs that the file itself declares, or exports."""
+        left = self.imported - {export.name for export in self.exports}
+        return {name: program for name, program in self.programs.items() if name not in left}

@@ -10,6 +10,7 @@ from qvr_core.analysis import Analyzer, analyse
 from qvr_core.semantics.types.model import Model
 from qvr_core.syntax.source import Cursor
 from qvr_core.workspace import Bundle, Workspace
+from tests.patience import calls
 
 FILES = {
     "spaces.qvr": """\
@@ -183,3 +184,23 @@ def test_files_that_are_not_open_follow_what_they_import() -> None:
             assert workspace.waiting("cells.qvr") == 0
         expected = analyse(texts["main.qvr"], None, "main.qvr", Workspace(Bundle(texts)))
         assert main.snapshot().diagnostics() == expected.diagnostics(), texts
+
+
+def edit_work(declarations: int) -> int:
+    """The work of an edit in a file of some length that others might import, but none does."""
+    workspace = Workspace(Bundle({}))
+    lets = "".join(f"let g{each + 1} = g{each} >> g0\n" for each in range(declarations))
+    text = f"object A : Real 3\nmorphism g0 : A -> A [role=linear]\n{lets}"
+    typed = Analyzer(text, None, "typed.qvr", workspace)
+    workspace.put(typed.module())
+
+    def once() -> None:
+        typed.edit(Cursor(5, 0), Cursor(5, 0), "object B : Real 2\n")
+        workspace.put(typed.module())
+        assert workspace.reaching("typed.qvr") == []
+
+    return calls(once)
+
+
+def test_an_edit_of_a_long_file_that_nobody_imports_goes_through_none_of_it() -> None:
+    assert edit_work(1_500) < edit_work(100) * 1.5
