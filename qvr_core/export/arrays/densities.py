@@ -1,0 +1,142 @@
+"""Families in an array target: the distribution of a draw, and the log density of a value."""
+
+from __future__ import annotations
+
+from qvr_core.export.arrays.expressions import Expressions, is_constant, rank
+from qvr_core.export.reading import event_dims
+from qvr_core.export.refusals import Refused
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.spaces import Constrained
+
+SURVIVAL = {
+    "Normal": "log_survival_normal({value}, {loc}, {scale})",
+    "LogNormal": "log_survival_normal({log}({value}), {loc}, {scale})",
+    "Exponential": "-{rate} * {value}",
+    "Weibull": "-(({value} / {scale}) ** {concentration})",
+}
+"""log P(T ≥ value), of the families whose right-censored values are exported."""
+
+
+class Densities:
+    """Distributions and log densities of draws."""
+
+    def __init__(self, expressions: Expressions) -> None:
+        self.expressions = expressions
+        self.dialect = expressions.dialect
+
+    def distribution(self, draw: m.FamilyDraw, site: m.Site) -> str | None:
+        """The distribution of one element; None where the target has only its log density."""
+        template = self._template(draw, site)
+        if "{value}" in template:
+            return None
+        return self.expressions.template(template, **self._arguments(draw, site))
+
+    def log_density(self, draw: m.FamilyDraw, site: m.Site, value: str) -> str:
+        """The log density of each element of a value."""
+        template = self._template(draw, site)
+        arguments = self._arguments(draw, site)
+        if "{value}" in template:
+            return self.expressions.template(template, value=value, **arguments)
+        made = self.expressions.template(template, **arguments)
+        return self.expressions.template(self.dialect.log_prob, made, value)
+
+    def total(self, draw: m.FamilyDraw, site: m.Site, value: str) -> str:
+        """The log density of all elements of a value together."""
+        made = self.distribution(draw, site)
+        if made is None:
+            return self.summed(self.log_density(draw, site, value))
+        return self.expressions.template(self.dialect.total_log_prob, made, value)
+
+    def summed(self, density: str) -> str:
+        """The sum of log densities."""
+        return self.expressions.template(self.dialect.total, density)
+
+    def log_survival(self, draw: m.FamilyDraw, site: m.Site, value: str) -> str:
+        """log P(T ≥ value) of each element."""
+        template = SURVIVAL.get(draw.family)
+        if template is None:
+            words = ", ".join(SURVIVAL)
+            raise Refused(
+                site.origin, f"`{site.name}`: right-censoring of {draw.family} is not exported", f"there are {words}"
+            )
+        log = self.dialect.functions["log"].partition("(")[0]
+        return self.expressions.template(template, value=value, log=log, **self._arguments(draw, site))
+
+    def categories(self, draw: m.FamilyDraw, site: m.Site, count: int | str, text: str) -> str:
+        """log p of each of the values that a hidden name may have, along a last axis."""
+        expressions = self.expressions
+        if draw.family == "Categorical":
+            (key, _), *_ = draw.args
+            if key == "probs":
+                expressions.used.add("log_normalised")
+                return f"log_normalised({text})"
+            return f"({text} - {expressions.template(self.dialect.logsumexp, text, '-1')}[..., None])"
+        values = expressions.arange(0, str(count))
+        template = self._template(draw, site)
+        made = expressions.template(template, **{draw.args[0][0]: text})
+        return expressions.template(self.dialect.log_prob, made, values)
+
+    # ------------------------------------------------------------ arguments
+
+    def _template(self, draw: m.FamilyDraw, site: m.Site) -> str:
+        given = [name for name, _ in draw.args]
+        family = FAMILIES[draw.family]
+        given += [p.name for p in family.parameters if p.name not in given and self._default(draw, p.name) is not None]
+        key = f"{draw.family}({', '.join(sorted(given))})"
+        template = self.dialect.families.get(key)
+        if template is None:
+            raise Refused(draw.origin, f"`{site.name}`: {self.dialect.target} has no counterpart of {key}")
+        return template
+
+    @staticmethod
+    def _default(draw: m.FamilyDraw, name: str) -> float | None:
+        family = FAMILIES[draw.family]
+        (parameter,) = (one for one in family.parameters if one.name == name)
+        replaced = {alternative for alternative, _ in parameter.alternatives}
+        return None if replaced & {given for given, _ in draw.args} else parameter.default
+
+    def _arguments(self, draw: m.FamilyDraw, site: m.Site) -> dict[str, str]:
+        family = FAMILIES[draw.family]
+        expressions = self.expressions
+        found: dict[str, str] = {}
+        ranks = {name: p.rank for p in family.parameters for name in (p.name, *(alt for alt, _ in p.alternatives))}
+        event = event_dims(site)
+        for name, expr in draw.args:
+            own = ranks.get(name, 0)
+            text = expressions.text(expr)
+            if own == 1 and is_constant(expr) and isinstance(expr, m.Constant) and event:
+                text = self.dialect.full.format(expressions.size(event[-1]), text)
+            elif name == "probs" and own == 1 and not _is_simplex(expr):
+                expressions.used.add("normalised")
+                text = f"normalised({text})"
+            found[name] = text
+        for parameter in family.parameters:
+            default = self._default(draw, parameter.name)
+            if parameter.name not in found and default is not None:
+                found[parameter.name] = repr(default)
+        found["size"] = expressions.size(event[-1]) if event else "1"
+        return found
+
+
+def _is_simplex(expr: m.Expr) -> bool:
+    space = expr.type.space
+    return isinstance(space, Constrained) and space.kind == "Simplex"
+
+
+def stripped(expr: m.Expr, place: int) -> m.Expr:
+    """An expression without the new axis that stands `place` from its end."""
+    if isinstance(expr, m.Arrange) and len(expr.axes) >= place and expr.axes[-place] is None:
+        axes = expr.axes[:-place] + expr.axes[len(expr.axes) - place + 1 :]
+        moved = [at for at in axes if at is not None]
+        if moved == list(range(len(axes))):
+            return expr.base
+        return m.Arrange(type=expr.type, origin=expr.origin, base=expr.base, axes=axes)
+    return expr
+
+
+def axes_of(expr: m.Expr) -> int:
+    """How many axes an argument within a block has, those of the hidden values included."""
+    return len(expr.axes) if isinstance(expr, m.Arrange) else (rank(expr) or 0)
+
+

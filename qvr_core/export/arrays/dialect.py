@@ -1,0 +1,51 @@
+"""What the array targets call what: templates by the names of the typed model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """`arrays` is the module of array functions (`torch`, `jnp`, `pt`).
+
+    `functions` are templates of builtins (`{0}` is the first argument, `{axis}` the axis of a reduction); a builtin that
+    is missing there cannot be said.  `families` are templates of distributions, keyed by family and arguments
+    (`Poisson(log_rate)`), with the arguments by name; one that mentions `{value}` is a log density itself.
+    """
+
+    target: str
+    arrays: str
+    functions: Mapping[str, str]
+    families: Mapping[str, str]
+    arange: str
+    einsum: str
+    scatter: str
+    places: str
+    """Terms (N, K) added up by place: `{0}` terms, `{1}` places, `{2}` how many there are, `{3}` is K."""
+    stack: str
+    constant: str
+    """A list of numbers as an array."""
+    number: str
+    """A number that a function takes as an array."""
+    full: str
+    permute: str
+    where: str
+    log_prob: str
+    total_log_prob: str
+    """Of all elements together."""
+    total: str
+    """The sum of all elements."""
+    logsumexp: str
+    helpers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Functions that an exported file has where a template calls them."""
+
+
+REDUCTIONS = ("sum", "mean", "prod", "max", "min", "logsumexp", "any", "all", "amax", "amin", "softmax", "log_softmax", "cumsum", "cumprod")
+"""Builtins with an axis."""
+
+INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+}  # fmt: skip

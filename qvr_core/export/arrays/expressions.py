@@ -1,0 +1,311 @@
+"""Arithmetic in an array target: the nodes of the typed model, one by one, in the target's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from qvr_core.export.arrays.dialect import INFIX, REDUCTIONS, Dialect
+from qvr_core.export.names import Names
+from qvr_core.export.reading import Reading, set_of
+from qvr_core.export.refusals import Refused
+from qvr_core.semantics.language.builtins import COMPARISONS, canonical
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.spaces import Dim
+from qvr_core.semantics.types.walk import until_arrows, walk
+
+Earlier = Callable[[str, int], str]
+"""How a recursion reads an element of a name, so many back."""
+
+
+class Expressions:
+    """Prints expressions.  Inside a recursion, `along` is its index, which is a number there, and `earlier` says how
+    the names that it makes are read."""
+
+    def __init__(self, reading: Reading, names: Names, dialect: Dialect) -> None:
+        self.reading = reading
+        self.names = names
+        self.dialect = dialect
+        self.sizes = {name: names.fresh(f"n_{name.lower()}") for name in reading.open_sets}
+        self.used: set[str] = set()
+        """The helpers that templates have called."""
+        self.along: str | None = None
+        self.earlier: Earlier | None = None
+        self.growing: Mapping[str, str] = {}
+
+    # ------------------------------------------------------------ sizes
+
+    def size(self, dim: Dim) -> str:
+        """A size: a number, or the name of an open set's."""
+        name = set_of(dim)
+        return str(int(dim)) if name is None and isinstance(dim, int) else self.sizes[name or ""]
+
+    def shape(self, dims: tuple[Dim, ...]) -> str:
+        """`(n_county, 2)`"""
+        return f"({', '.join(map(self.size, dims))}{',' if len(dims) == 1 else ''})"
+
+    def arange(self, first: int, size: str) -> str:
+        """`first`, …, `size` − 1."""
+        return self.dialect.arange.format(f"{first}, {size}" if first else size)
+
+    # ------------------------------------------------------------ expressions
+
+    def text(self, expr: m.Expr) -> str:
+        """An expression; operators stand in brackets."""
+        match expr:
+            case m.Constant(value=value):
+                if isinstance(value, str):
+                    raise self.refused(expr, "a text")
+                return repr(value)
+            case m.Bound(name=name):
+                return self.growing.get(name, self.names[name]) if name in self.names else name
+            case m.Data(name=name):
+                return self._data(expr, name)
+            case m.Builtin():
+                return self._builtin(expr)
+            case m.Index():
+                return self._index(expr)
+            case m.IndexValue(name=name, first=first, size=size):
+                if name == self.along:
+                    return self.names[name]
+                return self.arange(first, self.size(size))
+            case m.Window():
+                return self._window(expr)
+            case m.Contract():
+                return self._contract(expr)
+            case m.Scatter(body=body, index=index, size=size):
+                return self.template(self.dialect.scatter, self.text(body), self.text(index), self.size(size))
+            case m.Arrange(base=base, axes=axes):
+                return self.arranged(base, axes)
+            case m.ListOf(items=items):
+                inner = ", ".join(map(self.text, items))
+                constant = all(isinstance(item, m.Constant) for item in items)
+                return (self.dialect.constant if constant else self.dialect.stack).format(f"[{inner}]")
+            case m.Apply():
+                return self._apply(expr)
+            case m.FactorTable(cases=cases, body=None) if cases:
+                inner = ", ".join(self.text(value) for _, value in sorted(cases, key=lambda case: case[0]))
+                return self.dialect.stack.format(f"[{inner}]")
+            case _:
+                raise self.refused(expr, "this expression")
+
+    def refused(self, expr: m.ExprBase, what: str) -> Refused:
+        """What the target cannot say, at the expression."""
+        return Refused(expr.origin, f"{what} cannot be said in {self.dialect.target}")
+
+    def template(self, template: str, *arguments: str, **named: str) -> str:
+        """A template filled in; the helpers that it calls come along."""
+        self.used |= {name for name in self.dialect.helpers if f"{name}(" in template}
+        return template.format(*arguments, **named)
+
+    def _data(self, expr: m.Data, name: str) -> str:
+        if name in self.names:
+            return self.names[name]
+        if name in self.sizes:
+            return self.sizes[name]
+        declared = self.reading.snapshot.model.objects.get(name)
+        if declared is not None:
+            return self.size(getattr(declared.space.space, "size", 0))
+        raise self.refused(expr, f"`{name}`")
+
+    def _builtin(self, expr: m.Builtin) -> str:
+        function = canonical(expr.function)
+        arguments = [self.text(arg) for arg in expr.args]
+        if function in INFIX and len(arguments) == 2:
+            return f"({arguments[0]} {INFIX[function]} {arguments[1]})"
+        if function == "neg":
+            return f"(-{arguments[0]})"
+        if function == "where":
+            if not is_truth(expr.args[0]):
+                arguments[0] = f"({arguments[0]} != 0)"
+            return self.template(self.dialect.where, *arguments)
+        template = self.dialect.functions.get(function)
+        if template is None or (expr.keywords and function not in REDUCTIONS):
+            raise self.refused(expr, f"`{expr.function}`")
+        if function in REDUCTIONS:
+            return self._reduction(expr, template, arguments)
+        if all(is_constant(arg) for arg in expr.args):
+            arguments = [self.dialect.number.format(argument) for argument in arguments]
+        return self.template(template, *arguments)
+
+    def _reduction(self, expr: m.Builtin, template: str, arguments: list[str]) -> str:
+        axis = "-1"
+        for key, value in expr.keywords:
+            if key == "dim":
+                axis = self.text(value)
+            elif key == "keepdim":
+                raise self.refused(expr, f"`{key}=`")
+        if len(arguments) > 1:
+            axis = arguments[1]
+        over = dict(expr.keywords).get("over")
+        if over is not None:
+            axis = self._axis_over(expr, over)
+        return self.template(template, arguments[0], axis=axis)
+
+    def _axis_over(self, expr: m.Builtin, over: m.Expr) -> str:
+        items = over.items if isinstance(over, m.ListOf) else (over,)
+        wanted = [getattr(item, "name", getattr(item, "value", None)) for item in items]
+        plates = expr.args[0].type.indexed
+        if not all(isinstance(name, str) and name in plates for name in wanted):
+            raise self.refused(expr, "`over=` of this value")
+        own = len(expr.args[0].type.sizes) - len(plates)
+        found = [str(plates.index(name) - len(plates) + own) for name in wanted if isinstance(name, str)]
+        return found[0] if len(found) == 1 else f"({', '.join(found)})"
+
+    # ------------------------------------------------------------ indices
+
+    def _index(self, expr: m.Index) -> str:
+        slices = self._slices(expr)
+        base = self.text(expr.base)
+        if slices is None:
+            return f"{base}[{', '.join(self.text(index) for index in expr.indices)}]"
+        return base if all(one == ":" for one in slices) else f"{base}[{', '.join(slices)}]"
+
+    def _slices(self, expr: m.Index) -> list[str] | None:
+        """The indices as slices, where each runs through its own axis of the result."""
+        found: list[str] = []
+        count = len(expr.indices)
+        for at, index in enumerate(expr.indices):
+            behind = 0
+            while isinstance(index, m.Arrange) and index.axes[:1] == (0,) and set(index.axes[1:]) <= {None}:
+                behind += len(index.axes) - 1
+                index = index.base
+            if not isinstance(index, m.IndexValue) or behind != count - 1 - at or index.name == self.along:
+                return None
+            found.append(f"{index.first}:" if index.first else ":")
+        return found
+
+    def _window(self, expr: m.Window) -> str:
+        first, shift = expr.first, expr.shift
+        if expr.index == self.along:
+            return self._element(expr)
+        base = self.text(expr.base)
+        low = first - shift
+        if low == 0 and shift == 0:
+            return base
+        part = f"{low or ''}:{-shift if shift else ''}"
+        return f"{base}[{axis_slice(part, expr.axis, rank(expr.base))}]"
+
+    def _element(self, expr: m.Window) -> str:
+        """What the index of a recursion is on."""
+        base = expr.base
+        if isinstance(base, m.Bound) and base.name in self.growing and self.earlier is not None:
+            return self.earlier(base.name, expr.shift)
+        place = self.names[expr.index] + (f" - {expr.shift}" if expr.shift else "")
+        return f"{self.text(base)}[{axis_slice(place, expr.axis, rank(base))}]"
+
+    def arranged(self, base: m.Expr, axes: tuple[int | None, ...]) -> str:
+        """Axes in another order, new ones where there are none."""
+        if self.along is not None:
+            raise self.refused(base, "a recursion over elements that are tables themselves")
+        moved = [at for at in axes if at is not None]
+        text = self.text(base)
+        if not moved and isinstance(base, m.Constant):
+            return text
+        if moved != sorted(moved):
+            text = self.dialect.permute.format(text, ", ".join(map(str, moved)))
+        if None not in axes:
+            return text
+        lead = 0
+        while lead < len(axes) and axes[lead] is None:
+            lead += 1
+        kept = axes[lead:]
+        if None not in kept:
+            return text  # broadcasting adds axes in front
+        return f"{text}[{', '.join(':' if at is not None else 'None' for at in kept)}]"
+
+    def _contract(self, expr: m.Contract) -> str:
+        factors = [
+            f"(1.0 * {self.text(factor)})" if is_truth(factor) else self.text(factor) for factor in expr.factors
+        ]
+        letters: dict[str, str] = {}
+        for axis in (axis for axes in expr.axes for axis in axes):
+            letters.setdefault(axis, _letter(axis, set(letters.values())))
+        matrices = [tuple(letters[axis] for axis in axes) for axes in expr.axes]
+        result = tuple(letters[axis] for axis in expr.result)
+        product = _matrix_product(factors, matrices, result)
+        if product is not None:
+            return product
+        rule = ",".join("".join(axes) for axes in matrices) + "->" + "".join(result)
+        return self.template(self.dialect.einsum, f'"{rule}"', ", ".join(factors))
+
+    def _apply(self, expr: m.Apply) -> str:
+        """A `linear` arrow whose weights are a site: the weights, the bias in their last column."""
+        arrow = expr.arrow
+        if isinstance(arrow, m.Ref):
+            arrow = self.reading.snapshot.model.arrows.get(arrow.name)
+        plain = isinstance(arrow, m.LinearMap) and arrow.rank is None and arrow.prior is not None
+        if not plain or len(expr.args) != 1 or not isinstance(arrow, m.LinearMap):
+            raise self.refused(expr, "a call of this arrow")
+        value, weights = self.text(expr.args[0]), self.names[arrow.name]
+        if rank(expr.args[0]) == len(expr.args[0].type.indexed):
+            value = f"{value}[..., None]"  # numbers are vectors of one
+        made = f"({value} @ {weights}[:, :-1].T + {weights}[:, -1])" if arrow.bias else f"({value} @ {weights}.T)"
+        return f"{made}[..., 0]" if getattr(arrow.codomain.space, "shape", ()) == (1,) else made
+
+
+def rank(expr: m.Expr) -> int | None:
+    """How many axes a value has, where its type says so."""
+    kind = expr.type
+    if kind.space is None:
+        return None
+    space = kind.space
+    match type(space).__name__:
+        case "Real":
+            return len(kind.indexed) + (0 if getattr(space, "shape", ()) == (1,) else len(getattr(space, "shape", ())))
+        case "Constrained":
+            return len(kind.indexed) + (1 if getattr(space, "vector", True) else 2)
+        case "Finite":
+            return len(kind.indexed)
+        case _:
+            return None
+
+
+def is_constant(expr: m.Expr) -> bool:
+    """Whether a value is the same whatever the data: a plain number of Python."""
+    return all(isinstance(node, m.Constant | m.Builtin) for node in walk(expr, until_arrows))
+
+
+def is_truth(expr: m.Expr) -> bool:
+    """Whether a value is true or false: made by a comparison."""
+    while isinstance(expr, m.Arrange | m.Window):
+        expr = expr.base
+    return isinstance(expr, m.Builtin) and (expr.function in COMPARISONS or expr.function.startswith("logical_"))
+
+
+def axis_slice(part: str, axis: int, known: int | None) -> str:
+    """`part` at an axis counted from the last."""
+    behind = [":"] * (-axis - 1)
+    if known == -axis:
+        return part
+    if known is not None and known > -axis:
+        return ", ".join([*[":"] * (known + axis), part, *behind])
+    return ", ".join(["...", part, *behind])
+
+
+def _letter(axis: str, taken: set[str]) -> str:
+    """A letter for an axis: that of its index where there is one."""
+    wanted = axis.rpartition("#")[2].lower()
+    for letter in [*wanted, *"abcdefghijklmnopqrstuvwxyz"]:
+        if letter.isalpha() and letter.isascii() and letter not in taken:
+            return letter
+    raise ValueError("more axes than letters")
+
+
+def _matrix_product(factors: list[str], axes: list[tuple[str, ...]], result: tuple[str, ...]) -> str | None:
+    """Two factors as `a @ b`, where that is what they are."""
+    if len(factors) != 2:
+        return None
+    (left, right), (first, second) = axes, factors
+    if len(left) == 1 and len(right) == 2:
+        left, right, first, second = right, left, second, first
+    if len(left) == 2 and right == left[1:] and result == left[:1]:
+        return f"({first} @ {second})"
+    if len(left) == len(right) == 2:
+        for a, b, x, y in ((left, right, first, second), (right, left, second, first)):
+            if a[1] == b[0] and result == (a[0], b[1]):
+                return f"({x} @ {y})"
+            if a[1] == b[1] and result == (a[0], b[0]):
+                return f"({x} @ {y}.T)"
+    if left == right and len(left) == 1 and not result:
+        return f"({first} @ {second})"
+    return None

@@ -1,0 +1,244 @@
+"""The steps of a program in an array target: what is common to torch, NumPyro and PyMC."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from qvr_core.export.arrays.blocks import Block, block_of
+from qvr_core.export.arrays.densities import Densities
+from qvr_core.export.arrays.dialect import Dialect
+from qvr_core.export.arrays.expressions import Expressions
+from qvr_core.export.names import Names
+from qvr_core.export.python_layout import laid_out
+from qvr_core.export.reading import Reading, event_dims, plate_dims
+from qvr_core.export.refusals import Refused
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.spaces import Constrained, Dim
+
+
+class Steps:
+    """Writes a program's steps as lines of Python.  A target says how it samples, observes, keeps a let and adds a
+    density; `indent` is where its body stands."""
+
+    dialect: Dialect
+    indent = 4
+    reserved: tuple[str, ...] = ()
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        indices = [
+            node.name
+            for step in reading.program.steps
+            for node in _indices(step)
+            if node.name and node.name.isidentifier()
+        ]
+        self.names = Names([*reading.names, *dict.fromkeys(indices)], self.reserved)
+        self.expressions = Expressions(reading, self.names, self.dialect)
+        self.densities = Densities(self.expressions)
+        self.lines: list[str] = []
+
+    # ------------------------------------------------------------ what a target says
+
+    def latent(self, site: m.Site, draw: m.FamilyDraw, shape: tuple[Dim, ...]) -> None:
+        """A latent with the density of its family."""
+        raise NotImplementedError
+
+    def free(self, site: m.Site, name: str, shape: str) -> None:
+        """A latent without a density: `name` of `shape`, on the support of the site."""
+        raise NotImplementedError
+
+    def observed(self, site: m.Site, draw: m.FamilyDraw, value: str) -> None:
+        """Data with the density of their family."""
+        raise NotImplementedError
+
+    def add(self, name: str, density: str) -> None:
+        """A log density of its own."""
+        raise NotImplementedError
+
+    def keep(self, name: str, value: str, *, derived: bool) -> None:
+        """A let."""
+        self.write(f"{self.names[name]} = {value}")
+
+    def recursion(self, step: m.LetModel, indexed: m.IndexedValue, starts: Sequence[Sequence[m.Expr]]) -> None:
+        """A let that reads its own past, over one index."""
+        raise NotImplementedError
+
+    def forward(self, block: Block, terms: str) -> str:
+        """log p of what a chain explains: writes the forward algorithm, gives the name of its last state."""
+        raise NotImplementedError
+
+    def predicted(self, site: m.Site, draw: m.FamilyDraw) -> None:
+        """A draw made after the fit."""
+        self.write(f"# predict {site.name}: drawn after the fit, no part of the density")
+
+    def completed(self, site: m.Site, name: str) -> None:
+        """Data whose missing cells are a latent."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ writing
+
+    def write(self, line: str, deeper: int = 0) -> None:
+        """A line of the body."""
+        indent = self.indent + deeper
+        if line.startswith("#") or line.endswith(":"):
+            self.lines.append(" " * indent + line)
+        else:
+            self.lines += laid_out(line, indent)
+
+    def comment(self, origin: Origin) -> str:
+        """Writes the comments above a statement; those beside it are given."""
+        above, beside = self.reading.about(origin)
+        for line in above:
+            self.write(f"# {line}")
+        return beside
+
+    def body(self) -> list[str]:
+        """All steps."""
+        for step in self.reading.program.steps:
+            self.step(step)
+        return self.lines
+
+    def step(self, step: m.StepModel) -> None:
+        """One step, with its comments."""
+        origin = step.origin if isinstance(step, m.LetModel | m.ScoreModel) else step.site.origin
+        beside = self.comment(origin)
+        if beside:
+            self.write(f"# {beside}")
+        match step:
+            case m.LetModel():
+                self._let(step)
+            case m.ScoreModel(name=name, value=value):
+                self.add(name, self.densities.summed(self.expressions.text(value)))
+            case m.SampleModel(site=site):
+                self._sample(site)
+            case m.ObserveModel(site=site):
+                self._observe(site)
+            case m.PredictModel(site=site):
+                self.predicted(site, _family(site))
+            case m.MarginalizeModel():
+                self._marginalize(step)
+
+    # ------------------------------------------------------------ the steps
+
+    def _let(self, step: m.LetModel) -> None:
+        indexed = step.indexed
+        if indexed is None or not any(index.lag for index in indexed.indices):
+            if len(step.names) != 1:
+                raise Refused(step.origin, "a `let` of several names is not exported", "write one `let` for each")
+            value = step.value if indexed is None else indexed.values[0]
+            self.keep(step.names[0], self.expressions.text(value), derived=step.names[0] in self.reading.derived)
+            return
+        if len(indexed.indices) != 1:
+            raise Refused(step.origin, f"`{step.names[0]}`: a recursion over several indices is not exported")
+        self.recursion(step, indexed, indexed.starts)
+
+    def starts(self, indexed: m.IndexedValue, at: int) -> list[str]:
+        """The first elements of a name of a recursion."""
+        texts = [self.expressions.text(start) for start in indexed.starts[at]]
+        return texts if len(texts) > 1 else texts * indexed.indices[0].lag
+
+    def _sample(self, site: m.Site) -> None:
+        draw, name = _family(site), self.names[site.name]
+        if site.limits:
+            raise Refused(site.origin, f"`{site.name}`: truncated draws are not exported")
+        shape = plate_dims(site)
+        if site.chain is not None:
+            self.free(site, name, self.expressions.shape((*shape, *event_dims(site))))
+            self.add(f"{name}_density", self._chain(site, draw, name))
+            return
+        space = site.bound[0][1].space
+        if isinstance(space, Constrained) and space.kind == "Ordered":
+            self.ordered(site, draw)
+        elif self.densities.distribution(draw, site) is None or draw.family in ("Flat", "ICAR"):
+            self.free(site, name, self.expressions.shape((*shape, *event_dims(site))))
+            if draw.family != "Flat":
+                self.add(f"{name}_density", self.densities.total(draw, site, name))
+        else:
+            self.latent(site, draw, shape)
+
+    def ordered(self, site: m.Site, draw: m.FamilyDraw) -> None:
+        """An ascending vector: k! times the product of the densities."""
+        name = self.names[site.name]
+        dims = (*plate_dims(site), *event_dims(site))
+        if len(dims) != 1 or not isinstance(dims[0], int):
+            raise Refused(site.origin, f"`{site.name}`: ordered vectors over a plate are not exported")
+        self.free(site, name, self.expressions.shape(dims))
+        self.add(f"{name}_density", f"{self.densities.total(draw, site, name)} + {orders(dims[0])}")
+
+    def _chain(self, site: m.Site, draw: m.FamilyDraw, name: str) -> str:
+        """log density of the elements of a chain, each given those before it."""
+        chain = site.chain
+        assert chain is not None
+        if len(chain.indices) != 1 or event_dims(site):
+            raise Refused(site.origin, f"`{site.name}`: chains over several indices are not exported")
+        lag = chain.indices[0].lag
+        text = self.densities.total(draw, site, f"{name}[{lag}:]")
+        match chain.start:
+            case None:
+                return text
+            case m.FamilyDraw() as start:
+                return f"{self.densities.total(start, site, f'{name}[:{lag}]')} + {text}"
+            case _:
+                raise Refused(site.origin, f"`{site.name}`: a chain that starts from values is not exported")
+
+    def _observe(self, site: m.Site) -> None:
+        draw, name = _family(site), self.names[site.name]
+        if site.missing is not None:
+            if site.chain is not None or site.limits or event_dims(site):
+                raise Refused(site.origin, f"`{site.name}`: missing cells of this step are not exported")
+            self.completed(site, self.names.fresh(f"{name}_missing"))
+            self.add(f"{name}_density", self.densities.total(draw, site, name))
+            return
+        if site.limits:
+            self._censored(site, draw, name)
+        elif site.chain is not None:
+            if site.chain.start is not None or len(site.chain.indices) != 1:
+                self.add(f"{name}_density", self._chain(site, draw, name))
+            else:
+                self.observed(site, draw, f"{name}[{site.chain.indices[0].lag}:]")
+        else:
+            self.observed(site, draw, name)
+
+    def _censored(self, site: m.Site, draw: m.FamilyDraw, name: str) -> None:
+        limits = dict(site.limits)
+        if set(limits) != {"right_censored"}:
+            raise Refused(site.origin, f"`{site.name}`: of the limits only `right_censored` is exported")
+        where = self.expressions.text(limits["right_censored"])
+        exact = self.densities.log_density(draw, site, name)
+        longer = self.densities.log_survival(draw, site, name)
+        density = self.expressions.template(self.dialect.where, f"({where} == 1)", longer, exact)
+        self.add(f"{name}_density", self.densities.summed(density))
+
+    def _marginalize(self, step: m.MarginalizeModel) -> None:
+        block = block_of(step, self.expressions, self.densities)
+        for let in block.lets:
+            self._let(let)
+        for term in block.terms:
+            self.write(f"{term.name} = {term.text}")
+        terms = " + ".join(term.name for term in block.terms)
+        if block.later is None:
+            joint = f"({block.first} + {terms})" if terms else block.first
+            self.write(f"# {block.name} is summed out")
+            last = joint
+        else:
+            self.write(f"# {block.name} is summed out by the forward algorithm")
+            last = self.forward(block, terms)
+        summed = self.expressions.template(self.dialect.logsumexp, last, "-1")
+        self.add(f"{self.names[block.name]}_density", self.densities.summed(summed))
+
+
+def orders(size: int) -> str:
+    """log k!, what an ordered vector's density has more than the product."""
+    return f"{math.lgamma(size + 1):.16g}"
+
+
+def _family(site: m.Site) -> m.FamilyDraw:
+    assert isinstance(site.draw, m.FamilyDraw)
+    return site.draw
+
+
+def _indices(step: m.StepModel) -> Iterator[m.RunningIndex]:
+    if isinstance(step, m.LetModel) and step.indexed is not None:
+        yield from step.indexed.indices

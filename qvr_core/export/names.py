@@ -1,0 +1,36 @@
+"""Names in the target: those of the program, with a trailing underscore where the target reserves them."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable
+
+PYTHON_WORDS = frozenset((*keyword.kwlist, *keyword.softkwlist))
+
+
+class Names:
+    """Gives every name of a program one of its own in the target, and fresh ones for what has none."""
+
+    def __init__(self, names: Iterable[str], reserved: Iterable[str]) -> None:
+        self._taken = set(reserved)
+        self._given: dict[str, str] = {}
+        for name in names:
+            self._given[name] = self.fresh(name.replace(".", "_"))
+
+    def __getitem__(self, name: str) -> str:
+        return self._given[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._given
+
+    def fresh(self, name: str) -> str:
+        """`name` or, where that is taken, the name with underscores behind it."""
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    @property
+    def changed(self) -> list[tuple[str, str]]:
+        """The names that the target has otherwise."""
+        return [(name, given) for name, given in self._given.items() if name != given]

@@ -1,0 +1,271 @@
+"""The common reading of a checked program: what every printer needs, said once.
+
+Sizes stay names: `n_county` is the number of elements of `County`, known with the data.  The arithmetic stays that of
+the typed model, where every axis already has its place; printers say it in their own functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from qvr_core.analysis import Snapshot
+from qvr_core.export.comments import Comments, comments_of
+from qvr_core.export.refusals import Refused
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Linear, Product, Real, Space
+from qvr_core.semantics.types.walk import all_steps, until_arrows, values, walk
+
+
+@dataclass(frozen=True)
+class DataArray:
+    """A data name: `kind` is 'index' (a code of `values`, from 0), 'bool', 'count' or 'real'."""
+
+    name: str
+    kind: str
+    sizes: tuple[Dim, ...]
+    axes: tuple[str, ...]
+    """What its axes run over, in words."""
+    values: Finite | None
+    origin: Origin
+    low: float | None = None
+    high: float | None = None
+    missing: bool = False
+    """Whether cells may be missing, which are parameters then."""
+
+    @property
+    def whole(self) -> bool:
+        return self.kind != "real"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A program as its printers see it."""
+
+    snapshot: Snapshot
+    program: m.Program
+    data: tuple[DataArray, ...]
+    open_sets: tuple[str, ...]
+    """The sets whose sizes come with the data, in the order of their use."""
+    labels: Mapping[str, tuple[str, ...]]
+    """The labels of the sets that the file enumerates."""
+    latents: frozenset[str]
+    derived: frozenset[str]
+    """The lets that depend on a latent."""
+    comments: Comments
+
+    def lines(self, origin: Origin) -> int:
+        """The line that a place is in, from 0."""
+        return self.snapshot.range(origin).start.line
+
+    def about(self, origin: Origin) -> tuple[tuple[str, ...], str]:
+        """The comments above a statement, and the one beside it."""
+        line = self.lines(origin)
+        return self.comments.above.get(line, ()), self.comments.beside.get(line, "")
+
+    @property
+    def names(self) -> list[str]:
+        """Every name that the program binds or reads, in order."""
+        found = [item.name for item in self.data]
+        for step in all_steps(self.program.steps):
+            found += step.names if isinstance(step, m.LetModel) else [_name(step)]
+        return list(dict.fromkeys(found))
+
+
+def read(snapshot: Snapshot, name: str) -> Reading:
+    """The reading of a program.  Raises `Refused` for what no target can say."""
+    program = snapshot.model.programs[name]
+    _check(program, snapshot.model)
+    data = tuple(_data(program))
+    latents = frozenset(
+        step.site.name
+        for step in program.steps
+        if isinstance(step, m.SampleModel) or (isinstance(step, m.ObserveModel) and step.site.missing is not None)
+    )
+    starts = [snapshot.range(_origin(step)).start.line for step in all_steps(program.steps)]
+    starts += [snapshot.range(item.origin).start.line for item in program.data]
+    header = snapshot.range(program.origin).start.line
+    sets = {own: item.space.space for own, item in snapshot.model.objects.items()}
+    return Reading(
+        snapshot,
+        program,
+        data,
+        tuple(dict.fromkeys(_open_sets(program, data))),
+        {label: space.labels for label, space in sets.items() if isinstance(space, Finite) and space.labels},
+        latents,
+        _derived(program, latents),
+        comments_of(snapshot.lines, header, starts),
+    )
+
+
+def set_of(dim: Dim) -> str | None:
+    """The set whose open size this is; None for a number."""
+    if not isinstance(dim, Linear):
+        return None
+    if dim.constant == 0 and len(dim.terms) == 1 and dim.terms[0][1] == 1:
+        return dim.terms[0][0].rpartition(".")[0] or dim.terms[0][0]
+    return ""
+
+
+def plate_dims(site: m.Site) -> tuple[Dim, ...]:
+    """The sizes of the independent elements of a site, outermost first."""
+    found: list[Dim] = []
+    if site.ascription is m.Ascription.PLATE and site.ascribed is not None:
+        space = site.ascribed.space
+        parts = space.factors if isinstance(space, Product) else (space,)
+        found += [part.size for part in parts if isinstance(part, Finite)]
+    if site.iid_over is not None and isinstance(site.iid_over.space, Finite):
+        found = [site.iid_over.space.size, *found]
+    return tuple(found)
+
+
+def event_dims(site: m.Site) -> tuple[Dim, ...]:
+    """The sizes of one element: () for a number."""
+    return space_dims(site.bound[0][1].space) if site.bound else ()
+
+
+def space_dims(space: Space | None) -> tuple[Dim, ...]:
+    """The axes of one element of a space."""
+    match space:
+        case Real(shape=shape):
+            return () if shape == (1,) else shape
+        case Constrained(size=size):
+            return (size,) if space.vector else (size, size)
+        case _:
+            return ()
+
+
+def dependencies(step: m.StepModel) -> set[str]:
+    """The bound names that a step reads."""
+    found = {node.name for value in values(step) for node in walk(value, until_arrows) if isinstance(node, m.Bound)}
+    for value in values(step):
+        for node in walk(value, until_arrows):
+            if isinstance(node, m.Apply):
+                found.add(getattr(node.arrow, "name", ""))
+    return found
+
+
+def _name(step: m.StepModel) -> str:
+    return step.name if isinstance(step, m.ScoreModel) else step.site.name  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _origin(step: m.StepModel) -> Origin:
+    return step.origin if isinstance(step, m.LetModel | m.ScoreModel) else step.site.origin
+
+
+def _derived(program: m.Program, latents: frozenset[str]) -> frozenset[str]:
+    found: set[str] = set()
+    for step in program.steps:
+        if isinstance(step, m.LetModel) and dependencies(step) & (latents | found):
+            found |= set(step.names)
+    return frozenset(found)
+
+
+def _check(program: m.Program, model: m.Model) -> None:
+    if program.uses_input:
+        raise Refused(
+            program.origin,
+            f"`{program.name}` reads its input row by row, and only programs that read data by name are exported",
+            "declare what it reads: `data x : Row`",
+        )
+    for step in all_steps(program.steps):
+        if not isinstance(step, m.LetModel | m.ScoreModel):
+            _check_site(step.site, model)
+
+
+def _check_site(site: m.Site, model: m.Model) -> None:
+    def no(what: str, remedy: str = "") -> Refused:
+        return Refused(site.origin, f"`{site.name}`: {what} is not exported", remedy)
+
+    if isinstance(site.draw, m.ArrowDraw):
+        raise no("a draw from a network", "draw from a family, whose arguments may call `linear` arrows with priors")
+    if site.draw.declared:
+        raise no("a family that the file declares")
+    for option in ("via", "at", "mask", "weight", "lengths"):
+        if getattr(site, option) is not None:
+            raise no(f"the option `{option}`", "write the index instead: `y[i : Row] <- Normal(mu[group[i]], s)`")
+    if site.ascription not in (m.Ascription.NONE, m.Ascription.PLATE, m.Ascription.VALUE, m.Ascription.VALUE_SET):
+        raise no("draws in each row")
+    if site.missing is not None and site.missing.how != "impute":
+        raise no(f"`[missing={site.missing.how}]`", "fill in the cells, or leave out the rows")
+
+
+def _data(program: m.Program) -> Iterator[DataArray]:
+    observed = {site.name: site for site in _observed(program)}
+    known: set[str] = set()
+    for item in program.data:
+        if _is_set(item, program):
+            continue
+        known.add(item.name)
+        site = observed.get(item.name)
+        space = item.type.space
+        if space is None or None in item.type.sizes:
+            raise Refused(
+                item.origin, f"nothing says what `{item.name}` runs over", f"declare it: `data {item.name} : Row`"
+            )
+        axes = tuple(name or "" for name in item.type.indexed)
+        sizes = tuple(size for size in item.type.sizes if size is not None)
+        missing = site is not None and site.missing is not None
+        kind = _kind(space, item.numbers, site)
+        values_of = space if isinstance(space, Finite) and kind == "index" else None
+        bounds = (space.low, space.high) if isinstance(space, Real) else (None, None)
+        yield DataArray(
+            item.name, kind, (*sizes, *space_dims(space)), axes, values_of, item.origin, *bounds, missing=missing
+        )
+    for site in observed.values():
+        if site.name in known:
+            continue
+        space = site.bound[0][1].space
+        sizes = (*plate_dims(site), *event_dims(site))
+        missing = site.missing is not None
+        kind = _kind(space, "", site)
+        values_of = space if isinstance(space, Finite) and kind == "index" else None
+        yield DataArray(site.name, kind, sizes, (), values_of, site.origin, missing=missing)
+
+
+def _kind(space: Space, numbers: str, site: m.Site | None) -> str:
+    if numbers in ("bool", "count"):
+        return numbers
+    family = FAMILIES.get(site.draw.family) if site is not None and isinstance(site.draw, m.FamilyDraw) else None
+    if family is not None and family.discrete:
+        if family.support.kind == "count":
+            return "count"
+        return "bool" if family.name == "Bernoulli" else "index"
+    return "index" if isinstance(space, Finite) else "real"
+
+
+def _is_set(item: m.DataName, program: m.Program) -> bool:
+    """Whether a data name stands for the size of a set (`zeros(Day)`)."""
+    return not item.declared and item.type.space is None and not item.type.indexed and not item.over
+
+
+def _observed(program: m.Program) -> Iterator[m.Site]:
+    return (step.site for step in all_steps(program.steps) if isinstance(step, m.ObserveModel))
+
+
+def _open_sets(program: m.Program, data: Sequence[DataArray]) -> Iterator[str]:
+    def named(dims: Sequence[Dim], origin: Origin) -> Iterator[str]:
+        for dim in dims:
+            name = set_of(dim)
+            if name == "":
+                raise Refused(origin, f"the size {dim} is a sum, which is not exported", "declare a set of that size")
+            if name is not None:
+                yield name
+
+    for item in data:
+        yield from named(item.sizes, item.origin)
+        if item.values is not None:
+            yield from named((item.values.size,), item.origin)
+    for step in all_steps(program.steps):
+        if not isinstance(step, m.LetModel | m.ScoreModel):
+            yield from named((*plate_dims(step.site), *event_dims(step.site)), step.site.origin)
+            chain = step.site.chain
+            if chain is not None:
+                indices = chain.indices
+                yield from named([i.space.size for i in indices if isinstance(i.space, Finite)], step.site.origin)
+        for value in values(step):
+            for node in walk(value, until_arrows):
+                if isinstance(node, m.IndexValue | m.Window | m.Scatter):
+                    yield from named((node.size,), node.origin)

@@ -1,0 +1,175 @@
+"""A program as a stand-alone torch module: `forward` is its log density at given values of its latents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qvr_core.export.arrays.blocks import Block
+from qvr_core.export.arrays.module import about, changed, data_lines, docstring, helpers, labels
+from qvr_core.export.arrays.steps import Steps
+from qvr_core.export.arrays.tables_torch import TORCH
+from qvr_core.export.names import PYTHON_WORDS
+from qvr_core.export.reading import Reading, event_dims, plate_dims
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.spaces import Constrained, Dim, Real
+
+RESERVED = (*PYTHON_WORDS, *TORCH.helpers, "self", "data", "values", "total", "torch", "dist", "nn", "json")
+
+
+def torch_module(reading: Reading) -> str:
+    """The text of the module."""
+    steps = TorchSteps(reading)
+    body = steps.body()
+    names, sizes = steps.names, steps.expressions.sizes
+    title = "".join(word.capitalize() for word in reading.program.name.split("_"))
+    notes = [*labels(reading), *changed(names)]
+    head = docstring([*about(reading, "torch"), *(["", *notes] if notes else [])])
+    data = ["Data by name:", "", *data_lines(reading, steps.expressions, names)] if reading.data else []
+    lines = [
+        *head, "", "import json", "", "import torch", "from torch import distributions as dist", "from torch import nn",
+        "", "torch.set_default_dtype(torch.float64)", "", "",
+        *helpers(steps.expressions.used, TORCH.helpers),
+        "def read_data(path):",
+        *docstring(["The data of a file that `qvr export --data` wrote."], 4),
+        "    with open(path) as file:",
+        "        return json.load(file)",
+        "", "",
+        f"class {title}(nn.Module):",
+        *docstring([f"The log density of `{reading.program.name}`.", "", *(x.rstrip() for x in data)], 4),
+        "",
+        "    def __init__(self, data):",
+        "        super().__init__()",
+        *(f'        self.{size} = data["{size}"]' for size in sizes.values()),
+        *(line for item in reading.data for line in _buffer(names[item.name], item.kind == "index")),
+        "",
+        "    def shapes(self):",
+        *docstring(["The shape of each latent."], 8),
+        "        return {",
+        *steps.shapes,
+        "        }",
+        "",
+        "    def forward(self, values):",
+        *docstring(["The log density at values of the latents, by name, where they live."], 8),
+        *(f"        {size} = self.{size}" for size in sizes.values()),
+        *(f"        {names[item.name]} = self.{names[item.name]}" for item in reading.data),
+        "        total = 0.0",
+        *body,
+        "        return total",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _buffer(name: str, whole: bool) -> list[str]:
+    dtype = "" if whole else ", dtype=torch.float64"
+    line = f'        self.register_buffer("{name}", torch.tensor(data["{name}"]{dtype}))'
+    if len(line) <= 88:
+        return [line]
+    return [
+        "        self.register_buffer(",
+        f'            "{name}", torch.tensor(data["{name}"]{dtype})',
+        "        )",
+    ]
+
+
+class TorchSteps(Steps):
+    """Adds log densities to `total`."""
+
+    dialect = TORCH
+    indent = 8
+    reserved = RESERVED
+
+    def __init__(self, reading: Reading) -> None:
+        super().__init__(reading)
+        self.shapes: list[str] = []
+
+    def _declared(self, site: m.Site, name: str, shape: str) -> None:
+        note = support_words(site)
+        self.shapes.append(f'            "{name}": {shape},' + (f"  # {note}" if note else ""))
+        sizes = [f"self.{size}" for size in self.expressions.sizes.values()]
+        for size, own in zip(self.expressions.sizes.values(), sizes, strict=True):
+            self.shapes[-1] = _whole_word(self.shapes[-1], size, own)
+        self.write(f'{name} = values["{name}"]')
+
+    def latent(self, site: m.Site, draw: m.FamilyDraw, shape: tuple[Dim, ...]) -> None:
+        name = self.names[site.name]
+        self._declared(site, name, self.expressions.shape((*shape, *event_dims(site))))
+        self.add(name, self.densities.total(draw, site, name))
+
+    def free(self, site: m.Site, name: str, shape: str) -> None:
+        self._declared(site, name, shape)
+
+    def observed(self, site: m.Site, draw: m.FamilyDraw, value: str) -> None:
+        self.add(site.name, self.densities.total(draw, site, value))
+
+    def add(self, name: str, density: str) -> None:
+        self.write(f"total += {density}")
+
+    def completed(self, site: m.Site, name: str) -> None:
+        own = self.names[site.name]
+        self.write(f"# the missing cells of {own} are latents, in their order")
+        self._declared(site, name, f"(int(torch.isnan(self.{own}).sum()),)")
+        self.write(f"{own} = {own}.masked_scatter(torch.isnan({own}), {name})")
+
+    def recursion(self, step: m.LetModel, indexed: m.IndexedValue, starts: Sequence[Sequence[m.Expr]]) -> None:
+        index = indexed.indices[0]
+        expressions = self.expressions
+        size = expressions.size(getattr(index.space, "size", 0))
+        at = self.names[index.name]
+        for place, name in enumerate(step.names):
+            self.write(f"{self.names[name]} = [{', '.join(self.starts(indexed, place))}]")
+        self.write(f"for {at} in range({index.lag}, {size}):")
+        expressions.along, expressions.growing = index.name, {name: self.names[name] for name in step.names}
+        expressions.earlier = lambda name, shift: f"{self.names[name]}[{at}{f' - {shift}' if shift else ''}]"
+        for name, value in zip(step.names, indexed.values, strict=True):
+            self.write(f"{self.names[name]}.append({expressions.text(value)})", 4)
+        expressions.along, expressions.growing, expressions.earlier = None, {}, None
+        for name in step.names:
+            self.write(f"{self.names[name]} = torch.stack({self.names[name]})")
+
+    def forward(self, block: Block, terms: str) -> str:
+        name = self.names[block.name]
+        seen, table, last = (self.names.fresh(f"{name}_{word}") for word in ("seen", "steps", "last"))
+        at = self.names.fresh("t")
+        now = f"[..., {at} - 1, :, :]" if block.timed else ""
+        self.write(f"{seen} = {terms}")
+        self.write(f"{table} = {block.later}")
+        self.write(f"{last} = {block.first} + {seen}[..., 0, :]")
+        self.write(f"for {at} in range(1, {block.length}):")
+        self.write(f"{last} = torch.logsumexp({last}[..., None] + {table}{now}, -2) + {seen}[..., {at}, :]", 4)
+        return last
+
+
+def support_words(site: m.Site) -> str:
+    """Where a latent lives, in words; '' for all numbers."""
+    space = site.bound[0][1].space
+    if isinstance(space, Constrained):
+        return {
+            "Simplex": "probabilities that add up to 1", "Ordered": "ascending",
+            "CholeskyFactor": "lower triangular, rows of length 1",
+        }.get(space.kind, space.kind.lower())  # fmt: skip
+    draw = site.draw
+    if isinstance(draw, m.FamilyDraw) and draw.family == "ICAR":
+        return "adds up to 0"
+    family = FAMILIES.get(draw.family) if isinstance(draw, m.FamilyDraw) else None
+    low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)
+    if family is not None and low is None and high is None:
+        low, high = family.support.low, family.support.high
+    match (low, high):
+        case (None, None):
+            return ""
+        case (0.0, None):
+            return "positive"
+        case (_, None):
+            return f"from {low:g}"
+        case (None, _):
+            return f"up to {high:g}"
+        case _:
+            return f"from {low:g} to {high:g}"
+
+
+def _whole_word(text: str, word: str, by: str) -> str:
+    head, _, tail = text.partition(": ")
+    inner = tail.partition("  #")
+    found = ", ".join(by if part.strip("(),") == word else part for part in inner[0].strip("(),").split(", "))
+    return text if word not in tail else f"{head}: ({found}{',' if ', ' not in found else ''}),{inner[1]}{inner[2]}"
