@@ -22,7 +22,7 @@ def laid_out(line: str, indent: int) -> list[str]:
     (statement,) = ast.parse(line).body
     match statement:
         case ast.Assign(targets=[target], value=value):
-            return _behind(f"{_flat(target)} = ", value, indent)
+            return _behind(f"{_bare(target)} = ", value, indent)
         case ast.AugAssign(target=target, op=op, value=value):
             return _behind(f"{_flat(target)} {_OPERATORS[type(op)][0]}= ", value, indent)
         case ast.Return(value=value) if value is not None:
@@ -36,7 +36,7 @@ def laid_out(line: str, indent: int) -> list[str]:
 def _behind(prefix: str, value: ast.expr, indent: int) -> list[str]:
     """A value behind what opens its line."""
     pad = " " * indent
-    flat = _flat(value)
+    flat = _bare(value)
     if len(pad) + len(prefix) + len(flat) <= WIDTH:
         return [f"{pad}{prefix}{flat}"]
     lines = _opened(value, indent, prefix)
@@ -44,6 +44,13 @@ def _behind(prefix: str, value: ast.expr, indent: int) -> list[str]:
         return lines
     inner = _broken(value, indent + 4)
     return [f"{pad}{prefix}(", *inner, f"{pad})"]
+
+
+def _bare(value: ast.expr) -> str:
+    """In one line; a tuple without its brackets."""
+    if isinstance(value, ast.Tuple) and len(value.elts) > 1:
+        return ", ".join(map(_flat, value.elts))
+    return _flat(value)
 
 
 def _opened(value: ast.expr, indent: int, prefix: str, suffix: str = "") -> list[str] | None:

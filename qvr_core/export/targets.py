@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping
 
 from qvr_core.analysis import Snapshot
 from qvr_core.export.reading import Reading, read
+from qvr_core.export.to_numpyro import numpyro_model
+from qvr_core.export.to_pymc import pymc_model
 from qvr_core.export.to_torch import torch_module
 
 TARGETS: Mapping[str, tuple[str, Callable[[Reading], str]]] = {
+    "numpyro": (".py", numpyro_model),
+    "pymc": (".py", pymc_model),
     "torch": (".py", torch_module),
 }
 """The suffix of a target's files, and what prints a program for it."""

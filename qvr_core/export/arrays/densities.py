@@ -72,7 +72,7 @@ class Densities:
                 expressions.used.add("log_normalised")
                 return f"log_normalised({text})"
             return f"({text} - {expressions.template(self.dialect.logsumexp, text, '-1')}[..., None])"
-        values = expressions.arange(0, str(count))
+        values = f"(1.0 * {expressions.arange(0, str(count))})"
         template = self._template(draw, site)
         made = expressions.template(template, **{draw.args[0][0]: text})
         return expressions.template(self.dialect.log_prob, made, values)

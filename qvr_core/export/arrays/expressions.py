@@ -110,13 +110,13 @@ class Expressions:
     def _builtin(self, expr: m.Builtin) -> str:
         function = canonical(expr.function)
         arguments = [self.text(arg) for arg in expr.args]
-        if function in INFIX and len(arguments) == 2:
+        if function in INFIX and function not in self.dialect.functions and len(arguments) == 2:
             return f"({arguments[0]} {INFIX[function]} {arguments[1]})"
         if function == "neg":
             return f"(-{arguments[0]})"
         if function == "where":
             if not is_truth(expr.args[0]):
-                arguments[0] = f"({arguments[0]} != 0)"
+                arguments[0] = self.compared("ne", arguments[0], "0")
             return self.template(self.dialect.where, *arguments)
         template = self.dialect.functions.get(function)
         if template is None or (expr.keywords and function not in REDUCTIONS):
@@ -126,6 +126,11 @@ class Expressions:
         if all(is_constant(arg) for arg in expr.args):
             arguments = [self.dialect.number.format(argument) for argument in arguments]
         return self.template(template, *arguments)
+
+    def compared(self, function: str, left: str, right: str) -> str:
+        """A comparison of two texts."""
+        template = self.dialect.functions.get(function)
+        return template.format(left, right) if template else f"({left} {INFIX[function]} {right})"
 
     def _reduction(self, expr: m.Builtin, template: str, arguments: list[str]) -> str:
         axis = "-1"

@@ -208,7 +208,7 @@ class Steps:
         where = self.expressions.text(limits["right_censored"])
         exact = self.densities.log_density(draw, site, name)
         longer = self.densities.log_survival(draw, site, name)
-        density = self.expressions.template(self.dialect.where, f"({where} == 1)", longer, exact)
+        density = self.expressions.template(self.dialect.where, self.expressions.compared("eq", where, "1"), longer, exact)
         self.add(f"{name}_density", self.densities.summed(density))
 
     def _marginalize(self, step: m.MarginalizeModel) -> None:

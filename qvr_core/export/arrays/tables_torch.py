@@ -56,7 +56,7 @@ _FAMILIES = {
     "Poisson(log_rate)": "dist.Poisson(torch.exp({log_rate}))",
     "NegativeBinomial(probs, total)": "dist.NegativeBinomial({total}, {probs})",
     "NegativeBinomial(logits, total)": "dist.NegativeBinomial({total}, logits={logits})",
-    "NegativeBinomial(dispersion, mean)": "dist.NegativeBinomial({dispersion}, logits=torch.log({mean} / {dispersion}))",
+    "NegativeBinomial(dispersion, mean)": "dist.NegativeBinomial(1 / {dispersion}, logits=torch.log({mean} * {dispersion}))",
     "Categorical(probs)": "dist.Categorical({probs})",
     "Categorical(logits)": "dist.Categorical(logits={logits})",
     "OrderedLogistic(cutpoints, predictor)": "ordered_logistic_log_prob({value}, {predictor}, {cutpoints})",

@@ -1,0 +1,128 @@
+"""What JAX and NumPyro call what."""
+
+from __future__ import annotations
+
+from qvr_core.export.arrays.dialect import Dialect
+
+_SAME = (
+    "abs exp exp2 expm1 log log1p log2 log10 sqrt square reciprocal sin cos tan sinh cosh tanh ceil floor logical_not "
+    "isnan isfinite sign round trunc sinc deg2rad rad2deg diag tril triu diff"
+).split()
+_TWO = "minimum maximum logaddexp logical_and logical_or fmod remainder hypot outer".split()
+_SPECIAL = "erf erfc digamma logit ndtr log_ndtr ndtri".split()
+_REDUCE = "sum mean prod max min any all".split()
+_FUNCTIONS = (
+    {name: f"jnp.{name}({{0}})" for name in _SAME}
+    | {name: f"jnp.{name}({{0}}, {{1}})" for name in _TWO}
+    | {name: f"jax.scipy.special.{name}({{0}})" for name in _SPECIAL}
+    | {name: f"jnp.{name}({{0}}, {{axis}})" for name in _REDUCE}
+    | {
+        "amax": "jnp.max({0}, {axis})", "amin": "jnp.min({0}, {axis})", "cumsum": "jnp.cumsum({0}, {axis})",
+        "cumprod": "jnp.cumprod({0}, {axis})", "logsumexp": "jax.nn.logsumexp({0}, {axis})",
+        "softmax": "jax.nn.softmax({0}, {axis})", "log_softmax": "jax.nn.log_softmax({0}, {axis})",
+        "asin": "jnp.arcsin({0})", "acos": "jnp.arccos({0})", "atan": "jnp.arctan({0})", "asinh": "jnp.arcsinh({0})",
+        "acosh": "jnp.arccosh({0})", "atanh": "jnp.arctanh({0})", "atan2": "jnp.arctan2({0}, {1})",
+        "rsqrt": "jax.lax.rsqrt({0})", "lgamma": "jax.scipy.special.gammaln({0})", "erfinv": "jax.lax.erf_inv({0})",
+        "xlogy": "jax.scipy.special.xlogy({0}, {1})", "sigmoid": "jax.nn.sigmoid({0})",
+        "softplus": "jax.nn.softplus({0})", "logsigmoid": "jax.nn.log_sigmoid({0})", "relu": "jax.nn.relu({0})",
+        "matmul": "({0} @ {1})", "mv": "({0} @ {1})", "mm": "({0} @ {1})", "bmm": "({0} @ {1})",
+        "dot": "jnp.sum({0} * {1}, -1)", "transpose": "jnp.swapaxes({0}, -1, -2)", "inverse": "jnp.linalg.inv({0})",
+        "cholesky": "jnp.linalg.cholesky({0})", "det": "jnp.linalg.det({0})", "logdet": "jnp.linalg.slogdet({0})[1]",
+        "zeros": "jnp.zeros({0})", "ones": "jnp.ones({0})", "eye": "jnp.eye({0})", "size": "{0}",
+        "zeros_like": "jnp.zeros_like({0})", "ones_like": "jnp.ones_like({0})",
+    }
+)  # fmt: skip
+
+_FAMILIES = {
+    "Normal(loc, scale)": "dist.Normal({loc}, {scale})",
+    "LogNormal(loc, scale)": "dist.LogNormal({loc}, {scale})",
+    "HalfNormal(scale)": "dist.HalfNormal({scale})",
+    "HalfCauchy(scale)": "dist.HalfCauchy({scale})",
+    "Cauchy(loc, scale)": "dist.Cauchy({loc}, {scale})",
+    "StudentT(df, loc, scale)": "dist.StudentT({df}, {loc}, {scale})",
+    "HalfStudentT(df, scale)": "dist.StudentT({df}, 0.0, {scale}).log_prob({value}) + 0.6931471805599453",
+    "Laplace(loc, scale)": "dist.Laplace({loc}, {scale})",
+    "Gumbel(loc, scale)": "dist.Gumbel({loc}, {scale})",
+    "Exponential(rate)": "dist.Exponential({rate})",
+    "Gamma(concentration, rate)": "dist.Gamma({concentration}, {rate})",
+    "InverseGamma(concentration, rate)": "dist.InverseGamma({concentration}, {rate})",
+    "Chi2(df)": "dist.Chi2({df})",
+    "Weibull(concentration, scale)": "dist.Weibull({scale}, {concentration})",
+    "Pareto(alpha, scale)": "dist.Pareto({scale}, {alpha})",
+    "Uniform(high, low)": "dist.Uniform({low}, {high})",
+    "Beta(a, b)": "dist.Beta({a}, {b})",
+    "Kumaraswamy(a, b)": "dist.Kumaraswamy({a}, {b})",
+    "VonMises(concentration, loc)": "dist.VonMises({loc}, {concentration})",
+    "Bernoulli(probs)": "dist.Bernoulli({probs})",
+    "Bernoulli(logits)": "dist.Bernoulli(logits={logits})",
+    "Binomial(probs, total)": "dist.Binomial({total}, {probs})",
+    "Binomial(logits, total)": "dist.Binomial({total}, logits={logits})",
+    "BetaBinomial(a, b, total)": "dist.BetaBinomial({a}, {b}, {total})",
+    "Geometric(probs)": "dist.Geometric({probs})",
+    "Poisson(rate)": "dist.Poisson({rate})",
+    "Poisson(log_rate)": "dist.Poisson(jnp.exp({log_rate}))",
+    "NegativeBinomial(probs, total)": "dist.NegativeBinomialProbs({total}, {probs})",
+    "NegativeBinomial(logits, total)": "dist.NegativeBinomialLogits({total}, {logits})",
+    "NegativeBinomial(dispersion, mean)": "dist.NegativeBinomial2({mean}, 1 / {dispersion})",
+    "ZeroInflatedPoisson(gate, rate)": "dist.ZeroInflatedPoisson({gate}, {rate})",
+    "Categorical(probs)": "dist.Categorical({probs})",
+    "Categorical(logits)": "dist.Categorical(logits={logits})",
+    "Multinomial(probs, total)": "dist.Multinomial({total}, {probs})",
+    "OrderedLogistic(cutpoints, predictor)": "dist.OrderedLogistic({predictor}, {cutpoints})",
+    "Dirichlet(concentration)": "dist.Dirichlet({concentration})",
+    "MultivariateNormal(loc, scale_tril)": "dist.MultivariateNormal({loc}, scale_tril={scale_tril})",
+    "MultivariateNormal(covariance_matrix, loc)": "dist.MultivariateNormal({loc}, {covariance_matrix})",
+    "MultivariateNormal(loc, precision_matrix)": "dist.MultivariateNormal({loc}, precision_matrix={precision_matrix})",
+    "LKJCholesky(concentration, dim)": "dist.LKJCholesky({size}, {concentration})",
+    "ICAR(edges)": "-0.5 * jnp.sum(({value}[..., {edges}[:, 0]] - {value}[..., {edges}[:, 1]]) ** 2, -1)",
+    "Flat()": "0.0 * {value}",
+}  # fmt: skip
+
+_HELPERS = {
+    "log_prob": '''def log_prob(distribution, value):
+    """The log density of all elements of a value together."""
+    return distribution.log_prob(value).sum()
+''',
+    "normalised": '''def normalised(p):
+    """Probabilities along the last axis, made to add up to 1."""
+    return p / p.sum(-1, keepdims=True)
+''',
+    "log_normalised": '''def log_normalised(p):
+    """log p along the last axis, made to add up to 1; finite for a p of 0."""
+    return jnp.log(jnp.maximum(p / p.sum(-1, keepdims=True), jnp.finfo(p.dtype).tiny))
+''',
+    "log_survival_normal": '''def log_survival_normal(value, loc, scale):
+    """log P(T >= value) of a Normal."""
+    return jax.scipy.special.log_ndtr((loc - value) / scale)
+''',
+    "added_up": '''def added_up(terms, places, count):
+    """Terms along the last axis, added up by place."""
+    return jnp.zeros((*terms.shape[:-1], count)).at[..., places].add(terms)
+''',
+    "at_places": '''def at_places(terms, places, count):
+    """Terms along the first axis, added up by place."""
+    return jnp.zeros((count, *terms.shape[1:])).at[places].add(terms)
+''',
+}  # fmt: skip
+
+NUMPYRO = Dialect(
+    target="NumPyro",
+    arrays="jnp",
+    functions=_FUNCTIONS,
+    families=_FAMILIES,
+    arange="jnp.arange({0})",
+    einsum="jnp.einsum({0}, {1})",
+    scatter="added_up({0}, {1}, {2})",
+    places="at_places({0}, {1}, {2})",
+    stack="jnp.stack({0})",
+    constant="jnp.array({0})",
+    number="{0}",
+    full="jnp.full(({0},), {1})",
+    permute="{0}.transpose({1})",
+    where="jnp.where({0}, {1}, {2})",
+    log_prob="{0}.log_prob({1})",
+    total_log_prob="log_prob({0}, {1})",
+    total="jnp.sum({0})",
+    logsumexp="jax.nn.logsumexp({0}, {1})",
+    helpers=_HELPERS,
+)

@@ -1,0 +1,129 @@
+"""What PyTensor and PyMC call what.  Distributions stand as `pm.F.dist(…)`; a named one is made of the same text."""
+
+from __future__ import annotations
+
+from qvr_core.export.arrays.dialect import Dialect
+
+_SAME = (
+    "abs exp exp2 expm1 log log1p log2 log10 sin cos tan sinh cosh tanh ceil floor sqrt erf erfc erfinv sigmoid isnan "
+    "round trunc deg2rad rad2deg softplus reciprocal sign tril triu diff"
+).split()
+_TWO = "minimum maximum logaddexp outer".split()
+_REDUCE = "sum mean prod max min any all".split()
+_FUNCTIONS = (
+    {name: f"pt.{name}({{0}})" for name in _SAME}
+    | {name: f"pt.{name}({{0}}, {{1}})" for name in _TWO}
+    | {name: f"pt.{name}({{0}}, {{axis}})" for name in _REDUCE}
+    | {
+        "eq": "pt.eq({0}, {1})", "ne": "pt.neq({0}, {1})", "logical_and": "pt.and_({0}, {1})",
+        "logical_or": "pt.or_({0}, {1})", "logical_not": "pt.invert({0})", "square": "pt.sqr({0})",
+        "amax": "pt.max({0}, {axis})", "amin": "pt.min({0}, {axis})", "cumsum": "pt.cumsum({0}, {axis})",
+        "cumprod": "pt.cumprod({0}, {axis})", "logsumexp": "pt.logsumexp({0}, {axis})",
+        "softmax": "pt.special.softmax({0}, {axis})", "log_softmax": "pt.special.log_softmax({0}, {axis})",
+        "asin": "pt.arcsin({0})", "acos": "pt.arccos({0})", "atan": "pt.arctan({0})", "asinh": "pt.arcsinh({0})",
+        "acosh": "pt.arccosh({0})", "atanh": "pt.arctanh({0})", "atan2": "pt.arctan2({0}, {1})",
+        "rsqrt": "(1 / pt.sqrt({0}))", "lgamma": "pt.gammaln({0})", "digamma": "pt.psi({0})",
+        "xlogy": "pt.xlogy({0}, {1})", "logit": "pm.math.logit({0})", "relu": "pt.maximum({0}, 0.0)",
+        "logsigmoid": "(-pt.softplus(-{0}))", "ndtr": "pm.math.exp(pm.math.log_normcdf({0}))",
+        "matmul": "({0} @ {1})", "mv": "({0} @ {1})", "mm": "({0} @ {1})", "bmm": "({0} @ {1})",
+        "dot": "pt.sum({0} * {1}, -1)", "transpose": "pt.swapaxes({0}, -1, -2)", "inverse": "pt.linalg.inv({0})",
+        "cholesky": "pt.linalg.cholesky({0})", "det": "pt.linalg.det({0})", "logdet": "pt.linalg.slogdet({0})[1]",
+        "zeros": "pt.zeros({0})", "ones": "pt.ones({0})", "eye": "pt.eye({0})", "size": "{0}",
+        "zeros_like": "pt.zeros_like({0})", "ones_like": "pt.ones_like({0})",
+    }
+)  # fmt: skip
+
+_FAMILIES = {
+    "Normal(loc, scale)": "pm.Normal.dist(mu={loc}, sigma={scale})",
+    "LogNormal(loc, scale)": "pm.LogNormal.dist(mu={loc}, sigma={scale})",
+    "HalfNormal(scale)": "pm.HalfNormal.dist(sigma={scale})",
+    "HalfCauchy(scale)": "pm.HalfCauchy.dist(beta={scale})",
+    "Cauchy(loc, scale)": "pm.Cauchy.dist(alpha={loc}, beta={scale})",
+    "StudentT(df, loc, scale)": "pm.StudentT.dist(nu={df}, mu={loc}, sigma={scale})",
+    "HalfStudentT(df, scale)": "pm.HalfStudentT.dist(nu={df}, sigma={scale})",
+    "Laplace(loc, scale)": "pm.Laplace.dist(mu={loc}, b={scale})",
+    "Gumbel(loc, scale)": "pm.Gumbel.dist(mu={loc}, beta={scale})",
+    "Exponential(rate)": "pm.Exponential.dist(lam={rate})",
+    "Gamma(concentration, rate)": "pm.Gamma.dist(alpha={concentration}, beta={rate})",
+    "InverseGamma(concentration, rate)": "pm.InverseGamma.dist(alpha={concentration}, beta={rate})",
+    "Chi2(df)": "pm.ChiSquared.dist(nu={df})",
+    "Weibull(concentration, scale)": "pm.Weibull.dist(alpha={concentration}, beta={scale})",
+    "Pareto(alpha, scale)": "pm.Pareto.dist(alpha={alpha}, m={scale})",
+    "Uniform(high, low)": "pm.Uniform.dist(lower={low}, upper={high})",
+    "Beta(a, b)": "pm.Beta.dist(alpha={a}, beta={b})",
+    "Kumaraswamy(a, b)": "pm.Kumaraswamy.dist(a={a}, b={b})",
+    "VonMises(concentration, loc)": "pm.VonMises.dist(mu={loc}, kappa={concentration})",
+    "Bernoulli(probs)": "pm.Bernoulli.dist(p={probs})",
+    "Bernoulli(logits)": "pm.Bernoulli.dist(logit_p={logits})",
+    "Binomial(probs, total)": "pm.Binomial.dist(n={total}, p={probs})",
+    "Binomial(logits, total)": "pm.Binomial.dist(n={total}, logit_p={logits})",
+    "BetaBinomial(a, b, total)": "pm.BetaBinomial.dist(n={total}, alpha={a}, beta={b})",
+    "Poisson(rate)": "pm.Poisson.dist(mu={rate})",
+    "Poisson(log_rate)": "pm.Poisson.dist(mu=pt.exp({log_rate}))",
+    "NegativeBinomial(probs, total)": "pm.NegativeBinomial.dist(n={total}, p=1 - {probs})",
+    "NegativeBinomial(logits, total)": "pm.NegativeBinomial.dist(n={total}, p=pt.sigmoid(-{logits}))",
+    "NegativeBinomial(dispersion, mean)": "pm.NegativeBinomial.dist(mu={mean}, alpha=1 / {dispersion})",
+    "Categorical(probs)": "pm.Categorical.dist(p={probs})",
+    "Categorical(logits)": "pm.Categorical.dist(logit_p={logits})",
+    "Multinomial(probs, total)": "pm.Multinomial.dist(n={total}, p={probs})",
+    "OrderedLogistic(cutpoints, predictor)": "pm.OrderedLogistic.dist(eta={predictor}, cutpoints={cutpoints})",
+    "Dirichlet(concentration)": "pm.Dirichlet.dist(a={concentration})",
+    "MultivariateNormal(loc, scale_tril)": "pm.MvNormal.dist(mu={loc}, chol={scale_tril})",
+    "MultivariateNormal(covariance_matrix, loc)": "pm.MvNormal.dist(mu={loc}, cov={covariance_matrix})",
+    "MultivariateNormal(loc, precision_matrix)": "pm.MvNormal.dist(mu={loc}, tau={precision_matrix})",
+    "LKJCholesky(concentration, dim)": "pm.LKJCorr.dist(n={size}, eta={concentration})",
+    "ICAR(edges)": "-0.5 * pt.sum(({value}[..., {edges}[:, 0]] - {value}[..., {edges}[:, 1]]) ** 2, -1)",
+    "Flat()": "0.0 * {value}",
+}  # fmt: skip
+
+_HELPERS = {
+    "normalised": '''def normalised(p):
+    """Probabilities along the last axis, made to add up to 1."""
+    return p / p.sum(-1, keepdims=True)
+''',
+    "log_normalised": '''def log_normalised(p):
+    """log p along the last axis, made to add up to 1; finite for a p of 0."""
+    return pt.log(pt.maximum(p / p.sum(-1, keepdims=True), 1e-300))
+''',
+    "log_survival_normal": '''def log_survival_normal(value, loc, scale):
+    """log P(T >= value) of a Normal."""
+    return pm.math.log_normcdf((loc - value) / scale)
+''',
+    "added_up": '''def added_up(terms, places, count):
+    """Terms along the last axis, added up by place."""
+    zeros = pt.zeros((*[terms.shape[i] for i in range(terms.ndim - 1)], count))
+    return pt.inc_subtensor(zeros[..., places], terms)
+''',
+    "at_places": '''def at_places(terms, places, count, values):
+    """Terms along the first axis, added up by place."""
+    return pt.inc_subtensor(pt.zeros((count, values))[places], terms)
+''',
+}  # fmt: skip
+
+PYMC = Dialect(
+    target="PyMC",
+    arrays="pt",
+    functions=_FUNCTIONS,
+    families=_FAMILIES,
+    arange="pt.arange({0})",
+    einsum="pt.einsum({0}, {1})",
+    scatter="added_up({0}, {1}, {2})",
+    places="at_places({0}, {1}, {2}, {3})",
+    stack="pt.stack({0})",
+    constant="pt.as_tensor({0})",
+    number="pt.as_tensor({0})",
+    full="pt.full(({0},), {1})",
+    permute="{0}.transpose({1})",
+    where="pt.switch({0}, {1}, {2})",
+    log_prob="pm.logp({0}, {1})",
+    total_log_prob="log_prob({0}, {1})",
+    total="pt.sum({0})",
+    logsumexp="pt.logsumexp({0}, {1})",
+    helpers={
+        "log_prob": '''def log_prob(distribution, value):
+    """The log density of all elements of a value together."""
+    return pm.logp(distribution, value).sum()
+''',
+        **_HELPERS,
+    },
+)
