@@ -24,7 +24,7 @@ LAYERS = (
     ("semantics",),
     ("analysis",),
     ("workspace", "disk", "pages", "extras", "html"),
-    ("ide", "diagrams"),
+    ("ide", "diagrams", "export"),
     ("runtime",),
     ("data",),
     ("dsl",),
@@ -44,7 +44,7 @@ MOST_LINES = 420
 """In one file, each of which holds one idea."""
 RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}
 FRONT_END = (
-    *(f"qvr_core.{name}" for name in ("syntax", "semantics", "analysis", "workspace", "ide", "diagrams")),
+    *(f"qvr_core.{name}" for name in ("syntax", "semantics", "analysis", "workspace", "ide", "diagrams", "export")),
     "qvr_lsp",
 )
 HEAVY = ("torch", "numpy")

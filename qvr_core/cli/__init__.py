@@ -22,7 +22,7 @@ from qvr_core.extras import lacking, remedy
 
 COMMANDS = (
     *("check", "explain", "format", "diagram", "new", "init", "run", "runs", "check-fit", "calibrate", "sample"),
-    *("play", "schema", "lsp"),
+    *("export", "play", "schema", "lsp"),
 )
 
 

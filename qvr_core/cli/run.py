@@ -220,13 +220,13 @@ def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[st
         stop(f"runs cannot be stored in {runs.folder}: {error.strerror}", 1)
 
 
-def unstored(file: str, flags: dict[str, str]) -> Job:
+def unstored(file: str, flags: dict[str, str], program: str | None = None) -> Job:
     """What a run of a file would be asked, by its qvr.toml and flags; nothing is written."""
     text = read_program(file)
     found = find_settings(Path(file).parent)
     toml = read_settings(found) if found is not None else None
     snapshot = analysed_file(file, text)
-    name = main_program(snapshot.model)
+    name = program or main_program(snapshot.model)
     try:
         resolved = resolve(name or "", toml, flags)
     except UsageProblem as problem:

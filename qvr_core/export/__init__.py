@@ -5,8 +5,8 @@ printed at all.  `arrays` prints the expressions and densities of targets that b
 target); `targets` puts a program together for each.  Nothing here loads torch or another engine.
 """
 
-from qvr_core.export.reading import read
+from qvr_core.export.exported import Exported
 from qvr_core.export.refusals import Refused
 from qvr_core.export.targets import TARGETS, export
 
-__all__ = ["TARGETS", "Refused", "export", "read"]
+__all__ = ["TARGETS", "Exported", "Refused", "export"]

@@ -33,13 +33,25 @@ def laid_out(line: str, indent: int) -> list[str]:
             return [" " * indent + line]
 
 
+def header(line: str, indent: int) -> list[str]:
+    """The line that opens a function, in as many lines as it needs."""
+    pad = " " * indent
+    if len(pad) + len(line) <= WIDTH:
+        return [pad + line]
+    head, _, rest = line.partition("(")
+    names = rest.rpartition(")")[0].split(", ")
+    if indent + 4 + len(", ".join(names)) <= WIDTH:
+        return [f"{pad}{head}(", f"{pad}    {', '.join(names)}", f"{pad}):"]
+    return [f"{pad}{head}(", *(f"{pad}    {name}," for name in names), f"{pad}):"]
+
+
 def _behind(prefix: str, value: ast.expr, indent: int) -> list[str]:
     """A value behind what opens its line."""
     pad = " " * indent
     flat = _bare(value)
     if len(pad) + len(prefix) + len(flat) <= WIDTH:
         return [f"{pad}{prefix}{flat}"]
-    lines = _opened(value, indent, prefix)
+    lines = _opened(value, indent, prefix) or _last_opened(value, indent, prefix)
     if lines is not None:
         return lines
     inner = _broken(value, indent + 4)
@@ -68,6 +80,41 @@ def _opened(value: ast.expr, indent: int, prefix: str, suffix: str = "") -> list
             return _bracketed(f"{prefix}[", [("", one) for one in elements], f"]{suffix}", indent)
         case ast.Tuple(elts=elements):
             return _bracketed(f"{prefix}(", [("", one) for one in elements], f"){suffix}", indent)
+        case _:
+            return None
+
+
+def _last_opened(value: ast.expr, indent: int, prefix: str) -> list[str] | None:
+    """A single operation that ends in a bracket, which is opened; None for others."""
+    if not isinstance(value, ast.BinOp) or len(_operands(value, _OPERATORS[type(value.op)][1])) > 2:
+        return None
+    found = _ending(value)
+    if found is None:
+        return None
+    if indent + len(prefix) + len(found[0]) > WIDTH:
+        sign, own = _OPERATORS[type(value.op)]
+        found, behind = _ending(value.left), f") {sign} {_flat(value.right, own + 1)}"
+        if found is None or indent + max(len(prefix) + len(found[0]), len(behind)) > WIDTH:
+            return None
+        return _bracketed(prefix + found[0], found[1], behind, indent)
+    head, parts = found
+    return _bracketed(prefix + head, parts, ")", indent)
+
+
+def _ending(value: ast.expr) -> tuple[str, list[tuple[str, ast.expr]]] | None:
+    """What stands in front of the bracket that an expression ends in, and what is in it."""
+    match value:
+        case ast.Call(func=func, args=args, keywords=keywords) if args or keywords:
+            parts: list[tuple[str, ast.expr]] = [("", arg) for arg in args]
+            return f"{_flat(func, _ATOM)}(", [*parts, *((f"{one.arg}=", one.value) for one in keywords)]
+        case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.Pow):
+            sign, own = _OPERATORS[type(op)]
+            front = f"{_flat(left, own)} {sign} "
+            lower = isinstance(right, ast.BinOp) and _OPERATORS[type(right.op)][1] <= own
+            if lower or isinstance(right, ast.Compare):
+                return f"{front}(", [("", right)]
+            found = _ending(right)
+            return None if found is None else (front + found[0], found[1])
         case _:
             return None
 
@@ -106,7 +153,7 @@ def _broken(value: ast.expr, indent: int) -> list[str]:
     flat = _flat(value)
     if len(pad) + len(flat) <= WIDTH:
         return [pad + flat]
-    if isinstance(value, ast.BinOp) and not isinstance(value.op, ast.Pow):
+    if isinstance(value, ast.BinOp):
         rank = _OPERATORS[type(value.op)][1]
         lines: list[str] = []
         for operator, operand in _operands(value, rank):
@@ -152,8 +199,9 @@ def _flat(node: ast.expr | None, rank: int = 0) -> str:
             text = f"{_flat(left, own + 1)} {sign} {_flat(right, own + 1)}"
             return f"({text})" if own < rank else text
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            text = f"-{_flat(operand, _UNARY)}"
-            return f"({text})" if _UNARY < rank else text
+            spaced = isinstance(operand, ast.BinOp) and not (_plain(operand.left) and _plain(operand.right))
+            text = f"-{_flat(operand, _ATOM if spaced else _UNARY)}"
+            return f"({text})" if rank > _UNARY else text
         case ast.UnaryOp(op=ast.Invert(), operand=operand):
             return f"~{_flat(operand, _ATOM)}"
         case ast.Call(func=func, args=args, keywords=keywords):
@@ -172,6 +220,9 @@ def _flat(node: ast.expr | None, rank: int = 0) -> str:
         case ast.Tuple(elts=elements):
             inner = ", ".join(map(_flat, elements))
             return f"({inner},)" if len(elements) == 1 else f"({inner})"
+        case ast.Dict(keys=keys, values=values):
+            pairs = [f"{_flat(key)}: {_flat(one)}" for key, one in zip(keys, values, strict=True)]
+            return f"{{{', '.join(pairs)}}}"
         case ast.List(elts=elements):
             return f"[{', '.join(map(_flat, elements))}]"
         case ast.Constant(value=str() as text):

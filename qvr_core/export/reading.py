@@ -78,7 +78,7 @@ def read(snapshot: Snapshot, name: str) -> Reading:
     """The reading of a program.  Raises `Refused` for what no target can say."""
     program = snapshot.model.programs[name]
     _check(program, snapshot.model)
-    data = tuple(_data(program))
+    data = tuple(_data(program, snapshot.model))
     latents = frozenset(
         step.site.name
         for step in program.steps
@@ -148,7 +148,13 @@ def dependencies(step: m.StepModel) -> set[str]:
 
 
 def _name(step: m.StepModel) -> str:
-    return step.name if isinstance(step, m.ScoreModel) else step.site.name  # pyright: ignore[reportAttributeAccessIssue]
+    match step:
+        case m.LetModel(names=names):
+            return names[0]
+        case m.ScoreModel(name=name):
+            return name
+        case _:
+            return step.site.name
 
 
 def _origin(step: m.StepModel) -> Origin:
@@ -192,11 +198,11 @@ def _check_site(site: m.Site, model: m.Model) -> None:
         raise no(f"`[missing={site.missing.how}]`", "fill in the cells, or leave out the rows")
 
 
-def _data(program: m.Program) -> Iterator[DataArray]:
+def _data(program: m.Program, model: m.Model) -> Iterator[DataArray]:
     observed = {site.name: site for site in _observed(program)}
     known: set[str] = set()
     for item in program.data:
-        if _is_set(item, program):
+        if item.name in model.objects and item.name not in observed:
             continue
         known.add(item.name)
         site = observed.get(item.name)
@@ -234,11 +240,6 @@ def _kind(space: Space, numbers: str, site: m.Site | None) -> str:
             return "count"
         return "bool" if family.name == "Bernoulli" else "index"
     return "index" if isinstance(space, Finite) else "real"
-
-
-def _is_set(item: m.DataName, program: m.Program) -> bool:
-    """Whether a data name stands for the size of a set (`zeros(Day)`)."""
-    return not item.declared and item.type.space is None and not item.type.indexed and not item.over
 
 
 def _observed(program: m.Program) -> Iterator[m.Site]:

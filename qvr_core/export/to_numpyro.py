@@ -8,20 +8,21 @@ from qvr_core.export.arrays.blocks import Block
 from qvr_core.export.arrays.module import about, changed, data_lines, docstring, helpers, labels
 from qvr_core.export.arrays.steps import Steps
 from qvr_core.export.arrays.tables_numpyro import NUMPYRO
+from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
 from qvr_core.export.python_layout import laid_out
-from qvr_core.export.reading import Reading, event_dims
+from qvr_core.export.reading import Reading
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.spaces import Constrained, Dim, Real
 
 RESERVED = (
-    *PYTHON_WORDS, *NUMPYRO.helpers, "data", "predict", "np", "jax", "jnp", "numpyro", "dist", "json", "read_data", "len",
+    *PYTHON_WORDS, *NUMPYRO.helpers, "data", "predict", "np", "jax", "jnp", "numpyro", "dist", "json", "read_data",
 )  # fmt: skip
 
 
-def numpyro_model(reading: Reading) -> str:
-    """The text of the model's file."""
+def numpyro_model(reading: Reading) -> Exported:
+    """The model's file."""
     steps = NumpyroSteps(reading)
     body = steps.body()
     names, sizes = steps.names, steps.expressions.sizes
@@ -44,7 +45,8 @@ def numpyro_model(reading: Reading) -> str:
         *head, "", "import json", "",
         *(["import jax"] if uses_jax else []),
         "import jax.numpy as jnp",
-        *(["import numpy as np"] if any("np.isnan" in line for line in body) else []), "import numpyro", "from numpyro import distributions as dist",
+        *(["import numpy as np"] if steps.completes else []), "import numpyro",
+        "from numpyro import distributions as dist",
         *(["from numpyro.infer.reparam import LocScaleReparam"] if steps.centred else []),
         "", "numpyro.enable_x64()", "", "",
         *helpers(steps.expressions.used, NUMPYRO.helpers),
@@ -64,7 +66,7 @@ def numpyro_model(reading: Reading) -> str:
         *body,
         *reparam,
     ]  # fmt: skip
-    return "\n".join(lines) + "\n"
+    return steps.exported(lines)
 
 
 class NumpyroSteps(Steps):
@@ -75,13 +77,13 @@ class NumpyroSteps(Steps):
 
     def __init__(self, reading: Reading) -> None:
         super().__init__(reading)
-        self.predicts = False
+        self.predicts = self.completes = False
         self.centred: list[str] = []
 
     def latent(self, site: m.Site, draw: m.FamilyDraw, shape: tuple[Dim, ...]) -> None:
         made = self.densities.distribution(draw, site)
-        plates = self.expressions.shape(shape)
-        self.write(f'{self.names[site.name]} = numpyro.sample("{site.name}", {made}{f".expand({plates})" if shape else ""})')
+        wide = f".expand({self.expressions.shape(shape)})" if shape else ""
+        self.write(f'{self.names[site.name]} = numpyro.sample("{site.name}", {made}{wide})')
         if site.noncentred and {"loc", "scale"} <= {name for name, _ in draw.args}:
             self.centred.append(site.name)
 
@@ -116,6 +118,7 @@ class NumpyroSteps(Steps):
         own = self.names[site.name]
         self.write(f"# the missing cells of {own} are latents, in their order")
         missing = self.names.fresh("missing")
+        self.completes = True
         self.write(f"{missing} = np.flatnonzero(np.isnan({own}))")
         self.free(site, name, f"({missing}.size,)")
         self.write(f"{own} = {own}.at[{missing}].set({name})")

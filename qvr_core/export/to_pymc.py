@@ -8,18 +8,20 @@ from qvr_core.export.arrays.blocks import Block
 from qvr_core.export.arrays.module import about, changed, data_lines, docstring, helpers, labels
 from qvr_core.export.arrays.steps import Steps, orders
 from qvr_core.export.arrays.tables_pymc import PYMC
+from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
-from qvr_core.export.reading import DataArray, Reading, dependencies, event_dims, plate_dims
+from qvr_core.export.reading import DataArray, Reading, event_dims, plate_dims
 from qvr_core.export.refusals import Refused
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.spaces import Dim, Real
+from qvr_core.semantics.types.walk import until_arrows, walk
 
 RESERVED = (*PYTHON_WORDS, *PYMC.helpers, "data", "model", "pm", "pt", "np", "pytensor", "json", "read_data")
 
 
-def pymc_model(reading: Reading) -> str:
-    """The text of the model's file."""
+def pymc_model(reading: Reading) -> Exported:
+    """The model's file."""
     steps = PymcSteps(reading)
     body = steps.body()
     names, sizes = steps.names, steps.expressions.sizes
@@ -52,7 +54,7 @@ def pymc_model(reading: Reading) -> str:
         *body,
         "    return model",
     ]  # fmt: skip
-    return "\n".join(lines) + "\n"
+    return steps.exported(lines)
 
 
 class PymcSteps(Steps):
@@ -178,7 +180,8 @@ class PymcSteps(Steps):
         for place, name in enumerate(step.names):
             first = ", ".join(f"1.0 * {start}" if start.isdigit() else start for start in self.starts(indexed, place))
             self.write(f"{before[name]} = pt.stack([{first}])")
-        read = [names[name] for name in self.reading.names if name in dependencies(step) and name not in step.names]
+        found = {one.name for value in indexed.values for one in walk(value, until_arrows) if isinstance(one, m.Bound)}
+        read = [names[name] for name in self.reading.names if name in found - set(step.names)]
         self.lines.append("")
         self.write(f"def {move}({', '.join([names[index.name], *before.values(), *read])}):")
         expressions.along, expressions.growing = index.name, {name: names[name] for name in step.names}

@@ -8,8 +8,9 @@ from qvr_core.export.arrays.blocks import Block
 from qvr_core.export.arrays.module import about, changed, data_lines, docstring, helpers, labels
 from qvr_core.export.arrays.steps import Steps
 from qvr_core.export.arrays.tables_torch import TORCH
+from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
-from qvr_core.export.reading import Reading, event_dims, plate_dims
+from qvr_core.export.reading import Reading, event_dims
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.spaces import Constrained, Dim, Real
@@ -17,8 +18,8 @@ from qvr_core.semantics.types.spaces import Constrained, Dim, Real
 RESERVED = (*PYTHON_WORDS, *TORCH.helpers, "self", "data", "values", "total", "torch", "dist", "nn", "json")
 
 
-def torch_module(reading: Reading) -> str:
-    """The text of the module."""
+def torch_module(reading: Reading) -> Exported:
+    """The module."""
     steps = TorchSteps(reading)
     body = steps.body()
     names, sizes = steps.names, steps.expressions.sizes
@@ -57,7 +58,7 @@ def torch_module(reading: Reading) -> str:
         *body,
         "        return total",
     ]  # fmt: skip
-    return "\n".join(lines) + "\n"
+    return steps.exported(lines)
 
 
 def _buffer(name: str, whole: bool) -> list[str]:

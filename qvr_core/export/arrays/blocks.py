@@ -111,7 +111,7 @@ def _terms(
         gone = tuple(at for at in range(count_axes) if at not in kept)
         if gone:
             axes = str(gone[0]) if len(gone) == 1 else f"({', '.join(map(str, gone))})"
-            text = f"{text}.sum({axes})"
+            text = expressions.dialect.sum_over.format(text, axes)
         return Terms(name, text)
     if count_axes != 1:
         raise Refused(site.origin, f"`{site.name}` reads places by data over several sets, which is not exported")
@@ -121,7 +121,7 @@ def _terms(
         place = f"({place} * {size} + {expressions.text(read)})"
     total = "*".join(sizes)
     text = expressions.template(expressions.dialect.places, text, place, f"({total})", count)
-    return Terms(name, f"{text}.reshape(({', '.join([*sizes, count])}))" if len(sizes) > 1 else text)
+    return Terms(name, expressions.dialect.reshape.format(text, ", ".join([*sizes, count])) if len(sizes) > 1 else text)
 
 
 def _own_places(reads: tuple[m.Expr, ...], axes: int) -> list[int] | None:

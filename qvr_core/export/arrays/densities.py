@@ -138,5 +138,3 @@ def stripped(expr: m.Expr, place: int) -> m.Expr:
 def axes_of(expr: m.Expr) -> int:
     """How many axes an argument within a block has, those of the hidden values included."""
     return len(expr.axes) if isinstance(expr, m.Arrange) else (rank(expr) or 0)
-
-

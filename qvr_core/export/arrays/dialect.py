@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 class Dialect:
     """`arrays` is the module of array functions (`torch`, `jnp`, `pt`).
 
-    `functions` are templates of builtins (`{0}` is the first argument, `{axis}` the axis of a reduction); a builtin that
-    is missing there cannot be said.  `families` are templates of distributions, keyed by family and arguments
+    `functions` are templates of builtins (`{0}` is the first argument, `{axis}` the axis of a reduction); a builtin
+    that is missing there cannot be said.  `families` are templates of distributions, keyed by family and arguments
     (`Poisson(log_rate)`), with the arguments by name; one that mentions `{value}` is a log density itself.
     """
 
@@ -35,6 +35,8 @@ class Dialect:
     log_prob: str
     total_log_prob: str
     """Of all elements together."""
+    sum_over: str
+    reshape: str
     total: str
     """The sum of all elements."""
     logsumexp: str
@@ -42,10 +44,18 @@ class Dialect:
     """Functions that an exported file has where a template calls them."""
 
 
-REDUCTIONS = ("sum", "mean", "prod", "max", "min", "logsumexp", "any", "all", "amax", "amin", "softmax", "log_softmax", "cumsum", "cumprod")
+REDUCTIONS = (
+    "sum", "mean", "prod", "max", "min", "logsumexp", "any", "all", "amax", "amin", "softmax", "log_softmax", "cumsum",
+    "cumprod",
+)  # fmt: skip
 """Builtins with an axis."""
 
 INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**",
     "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
 }  # fmt: skip
+
+
+def alike(names: str, form: str) -> dict[str, str]:
+    """Templates of functions that are called alike: `form` with each name at its `@`."""
+    return {name: form.replace("@", name) for name in names.split()}

@@ -219,9 +219,7 @@ class Expressions:
         return f"{text}[{', '.join(':' if at is not None else 'None' for at in kept)}]"
 
     def _contract(self, expr: m.Contract) -> str:
-        factors = [
-            f"(1.0 * {self.text(factor)})" if is_truth(factor) else self.text(factor) for factor in expr.factors
-        ]
+        factors = [f"(1.0 * {self.text(factor)})" if is_truth(factor) else self.text(factor) for factor in expr.factors]
         letters: dict[str, str] = {}
         for axis in (axis for axes in expr.axes for axis in axes):
             letters.setdefault(axis, _letter(axis, set(letters.values())))
@@ -300,16 +298,17 @@ def _matrix_product(factors: list[str], axes: list[tuple[str, ...]], result: tup
     """Two factors as `a @ b`, where that is what they are."""
     if len(factors) != 2:
         return None
-    (left, right), (first, second) = axes, factors
+    left, right = axes[0], axes[1]
+    first, second = factors[0], factors[1]
     if len(left) == 1 and len(right) == 2:
         left, right, first, second = right, left, second, first
     if len(left) == 2 and right == left[1:] and result == left[:1]:
         return f"({first} @ {second})"
     if len(left) == len(right) == 2:
         for a, b, x, y in ((left, right, first, second), (right, left, second, first)):
-            if a[1] == b[0] and result == (a[0], b[1]):
+            if a[1:] == b[:1] and result == (*a[:1], *b[1:]):
                 return f"({x} @ {y})"
-            if a[1] == b[1] and result == (a[0], b[0]):
+            if a[1:] == b[1:] and result == (*a[:1], *b[:1]):
                 return f"({x} @ {y}.T)"
     if left == right and len(left) == 1 and not result:
         return f"({first} @ {second})"

@@ -9,8 +9,9 @@ from qvr_core.export.arrays.blocks import Block, block_of
 from qvr_core.export.arrays.densities import Densities
 from qvr_core.export.arrays.dialect import Dialect
 from qvr_core.export.arrays.expressions import Expressions
+from qvr_core.export.exported import Exported
 from qvr_core.export.names import Names
-from qvr_core.export.python_layout import laid_out
+from qvr_core.export.python_layout import header, laid_out
 from qvr_core.export.reading import Reading, event_dims, plate_dims
 from qvr_core.export.refusals import Refused
 from qvr_core.semantics.types import model as m
@@ -82,8 +83,10 @@ class Steps:
     def write(self, line: str, deeper: int = 0) -> None:
         """A line of the body."""
         indent = self.indent + deeper
-        if line.startswith("#") or line.endswith(":"):
+        if line.startswith("#"):
             self.lines.append(" " * indent + line)
+        elif line.endswith(":"):
+            self.lines += header(line, indent)
         else:
             self.lines += laid_out(line, indent)
 
@@ -93,6 +96,12 @@ class Steps:
         for line in above:
             self.write(f"# {line}")
         return beside
+
+    def exported(self, lines: Sequence[str]) -> Exported:
+        """The file of these lines."""
+        names = {item.name: self.names[item.name] for item in self.reading.data}
+        codes = frozenset(item.name for item in self.reading.data if item.kind == "index")
+        return Exported("\n".join(lines) + "\n", names, self.expressions.sizes, codes)
 
     def body(self) -> list[str]:
         """All steps."""
@@ -208,7 +217,8 @@ class Steps:
         where = self.expressions.text(limits["right_censored"])
         exact = self.densities.log_density(draw, site, name)
         longer = self.densities.log_survival(draw, site, name)
-        density = self.expressions.template(self.dialect.where, self.expressions.compared("eq", where, "1"), longer, exact)
+        later = self.expressions.compared("eq", where, "1")
+        density = self.expressions.template(self.dialect.where, later, longer, exact)
         self.add(f"{name}_density", self.densities.summed(density))
 
     def _marginalize(self, step: m.MarginalizeModel) -> None:

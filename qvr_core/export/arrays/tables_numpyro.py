@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from qvr_core.export.arrays.dialect import Dialect
+from qvr_core.export.arrays.dialect import Dialect, alike
 
 _SAME = (
     "abs exp exp2 expm1 log log1p log2 log10 sqrt square reciprocal sin cos tan sinh cosh tanh ceil floor logical_not "
     "isnan isfinite sign round trunc sinc deg2rad rad2deg diag tril triu diff"
-).split()
-_TWO = "minimum maximum logaddexp logical_and logical_or fmod remainder hypot outer".split()
-_SPECIAL = "erf erfc digamma logit ndtr log_ndtr ndtri".split()
-_REDUCE = "sum mean prod max min any all".split()
+)
+_TWO = "minimum maximum logaddexp logical_and logical_or fmod remainder hypot outer"
+_SPECIAL = "erf erfc digamma logit ndtr log_ndtr ndtri"
+_REDUCE = "sum mean prod max min any all"
 _FUNCTIONS = (
-    {name: f"jnp.{name}({{0}})" for name in _SAME}
-    | {name: f"jnp.{name}({{0}}, {{1}})" for name in _TWO}
-    | {name: f"jax.scipy.special.{name}({{0}})" for name in _SPECIAL}
-    | {name: f"jnp.{name}({{0}}, {{axis}})" for name in _REDUCE}
+    alike(_SAME, "jnp.@({0})")
+    | alike(_TWO, "jnp.@({0}, {1})")
+    | alike(_SPECIAL, "jax.scipy.special.@({0})")
+    | alike(_REDUCE, "jnp.@({0}, {axis})")
     | {
         "amax": "jnp.max({0}, {axis})", "amin": "jnp.min({0}, {axis})", "cumsum": "jnp.cumsum({0}, {axis})",
         "cumprod": "jnp.cumprod({0}, {axis})", "logsumexp": "jax.nn.logsumexp({0}, {axis})",
@@ -83,6 +83,10 @@ _HELPERS = {
     """The log density of all elements of a value together."""
     return distribution.log_prob(value).sum()
 ''',
+    "log_probs": '''def log_probs(distribution, value):
+    """The log density of each element of a value."""
+    return distribution.log_prob(value)
+''',
     "normalised": '''def normalised(p):
     """Probabilities along the last axis, made to add up to 1."""
     return p / p.sum(-1, keepdims=True)
@@ -118,9 +122,11 @@ NUMPYRO = Dialect(
     constant="jnp.array({0})",
     number="{0}",
     full="jnp.full(({0},), {1})",
-    permute="{0}.transpose({1})",
+    permute="jnp.transpose({0}, ({1}))",
+    sum_over="jnp.sum({0}, {1})",
+    reshape="jnp.reshape({0}, ({1}))",
     where="jnp.where({0}, {1}, {2})",
-    log_prob="{0}.log_prob({1})",
+    log_prob="log_probs({0}, {1})",
     total_log_prob="log_prob({0}, {1})",
     total="jnp.sum({0})",
     logsumexp="jax.nn.logsumexp({0}, {1})",

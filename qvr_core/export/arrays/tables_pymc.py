@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from qvr_core.export.arrays.dialect import Dialect
+from qvr_core.export.arrays.dialect import Dialect, alike
 
 _SAME = (
     "abs exp exp2 expm1 log log1p log2 log10 sin cos tan sinh cosh tanh ceil floor sqrt erf erfc erfinv sigmoid isnan "
     "round trunc deg2rad rad2deg softplus reciprocal sign tril triu diff"
-).split()
-_TWO = "minimum maximum logaddexp outer".split()
-_REDUCE = "sum mean prod max min any all".split()
+)
+_TWO = "minimum maximum logaddexp outer"
+_REDUCE = "sum mean prod max min any all"
 _FUNCTIONS = (
-    {name: f"pt.{name}({{0}})" for name in _SAME}
-    | {name: f"pt.{name}({{0}}, {{1}})" for name in _TWO}
-    | {name: f"pt.{name}({{0}}, {{axis}})" for name in _REDUCE}
+    alike(_SAME, "pt.@({0})")
+    | alike(_TWO, "pt.@({0}, {1})")
+    | alike(_REDUCE, "pt.@({0}, {axis})")
     | {
         "eq": "pt.eq({0}, {1})", "ne": "pt.neq({0}, {1})", "logical_and": "pt.and_({0}, {1})",
         "logical_or": "pt.or_({0}, {1})", "logical_not": "pt.invert({0})", "square": "pt.sqr({0})",
@@ -113,7 +113,9 @@ PYMC = Dialect(
     constant="pt.as_tensor({0})",
     number="pt.as_tensor({0})",
     full="pt.full(({0},), {1})",
-    permute="{0}.transpose({1})",
+    permute="pt.transpose({0}, ({1}))",
+    sum_over="pt.sum({0}, {1})",
+    reshape="pt.reshape({0}, ({1}))",
     where="pt.switch({0}, {1}, {2})",
     log_prob="pm.logp({0}, {1})",
     total_log_prob="log_prob({0}, {1})",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from qvr_core.export.arrays.dialect import Dialect
+from qvr_core.export.arrays.dialect import Dialect, alike
 
 _SAME = (
     "abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos tan asin acos atan sinh cosh tanh "
     "asinh acosh atanh erf erfc erfinv sigmoid lgamma digamma ceil floor logical_not isnan isfinite sign round logit "
-    "trunc frac sinc deg2rad rad2deg minimum maximum atan2 logaddexp logical_and logical_or fmod remainder hypot xlogy "
-    "outer tril triu diff det logdet"
-).split()
-_TWO = ("minimum", "maximum", "atan2", "logaddexp", "logical_and", "logical_or", "fmod", "remainder", "hypot", "xlogy", "outer")
-_FUNCTIONS = {name: f"torch.{name}({{0}}, {{1}})" if name in _TWO else f"torch.{name}({{0}})" for name in _SAME} | {
+    "trunc frac sinc deg2rad rad2deg tril triu diff logdet"
+)
+_TWO = "minimum maximum atan2 logaddexp logical_and logical_or fmod remainder hypot xlogy outer"
+_FUNCTIONS = alike(_SAME, "torch.@({0})") | alike(_TWO, "torch.@({0}, {1})") | {
     "ndtr": "torch.special.ndtr({0})", "log_ndtr": "torch.special.log_ndtr({0})", "ndtri": "torch.special.ndtri({0})",
     "softplus": "torch.nn.functional.softplus({0})", "logsigmoid": "torch.nn.functional.logsigmoid({0})",
     "relu": "torch.relu({0})", "det": "torch.linalg.det({0})",
@@ -56,13 +55,15 @@ _FAMILIES = {
     "Poisson(log_rate)": "dist.Poisson(torch.exp({log_rate}))",
     "NegativeBinomial(probs, total)": "dist.NegativeBinomial({total}, {probs})",
     "NegativeBinomial(logits, total)": "dist.NegativeBinomial({total}, logits={logits})",
-    "NegativeBinomial(dispersion, mean)": "dist.NegativeBinomial(1 / {dispersion}, logits=torch.log({mean} * {dispersion}))",
+    "NegativeBinomial(dispersion, mean)": (
+        "dist.NegativeBinomial(1 / {dispersion}, logits=torch.log({mean} * {dispersion}))"
+    ),
     "Categorical(probs)": "dist.Categorical({probs})",
     "Categorical(logits)": "dist.Categorical(logits={logits})",
     "OrderedLogistic(cutpoints, predictor)": "ordered_logistic_log_prob({value}, {predictor}, {cutpoints})",
     "Dirichlet(concentration)": "dist.Dirichlet({concentration})",
     "MultivariateNormal(loc, scale_tril)": "dist.MultivariateNormal({loc}, scale_tril={scale_tril})",
-    "MultivariateNormal(covariance_matrix, loc)": "dist.MultivariateNormal({loc}, covariance_matrix={covariance_matrix})",
+    "MultivariateNormal(covariance_matrix, loc)": "dist.MultivariateNormal({loc}, {covariance_matrix})",
     "MultivariateNormal(loc, precision_matrix)": "dist.MultivariateNormal({loc}, precision_matrix={precision_matrix})",
     "LKJCholesky(concentration, dim)": "dist.LKJCholesky({size}, {concentration})",
     "ICAR(edges)": "-0.5 * (({value}[..., {edges}[:, 0]] - {value}[..., {edges}[:, 1]]) ** 2).sum(-1)",
@@ -73,6 +74,10 @@ _HELPERS = {
     "log_prob": '''def log_prob(distribution, value):
     """The log density of all elements of a value together."""
     return distribution.log_prob(value).sum()
+''',
+    "log_probs": '''def log_probs(distribution, value):
+    """The log density of each element of a value."""
+    return distribution.log_prob(value)
 ''',
     "normalised": '''def normalised(p):
     """Probabilities along the last axis, made to add up to 1."""
@@ -118,9 +123,11 @@ TORCH = Dialect(
     constant="torch.tensor({0})",
     number="torch.tensor({0})",
     full="torch.full(({0},), {1})",
-    permute="{0}.permute({1})",
+    permute="torch.permute({0}, ({1}))",
+    sum_over="torch.sum({0}, {1})",
+    reshape="torch.reshape({0}, ({1}))",
     where="torch.where({0}, {1}, {2})",
-    log_prob="{0}.log_prob({1})",
+    log_prob="log_probs({0}, {1})",
     total_log_prob="log_prob({0}, {1})",
     total="torch.sum({0})",
     logsumexp="torch.logsumexp({0}, {1})",
