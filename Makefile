@@ -9,7 +9,7 @@ PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system test statistical slow lint fmt bench demo vsix playground e2e screenshots clean
+.PHONY: help setup system test statistical targets slow lint fmt bench demo vsix playground e2e screenshots clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -33,10 +33,14 @@ system:
 	fi
 
 test: setup ## run the tests, but for the statistical ones, the long replays and those with a real editor
-	$(PY) -m pytest -m "not statistical and not e2e and not slow" -n 2 --dist worksteal
+	$(PY) -m pytest -m "not statistical and not e2e and not slow and not targets" -n 2 --dist worksteal
 
 statistical: setup ## run the tests that sample
 	$(PY) -m pytest -m statistical -n 2 --dist worksteal
+
+targets: setup ## compare exported programs with NumPyro and PyMC, in an environment of their own
+	$(PY) -m scripts.targets
+	$(PY) -m pytest -m targets -n 0 tests/export
 
 slow: setup ## replay random edits of every example in the encodings that `make test` leaves out
 	$(PY) -m pytest -m slow -n 2 --dist worksteal

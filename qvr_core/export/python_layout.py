@@ -147,11 +147,12 @@ def _item(key: str, value: ast.expr, indent: int) -> list[str]:
     return [*lines[:-1], lines[-1] + ","]
 
 
-def _broken(value: ast.expr, indent: int) -> list[str]:
-    """A value within brackets: broken at its operators of lowest rank, else opened."""
+def _broken(value: ast.expr, indent: int, used: int = 0) -> list[str]:
+    """A value within brackets: broken at its operators of lowest rank, else opened; `used` is taken of its first
+    line."""
     pad = " " * indent
     flat = _flat(value)
-    if len(pad) + len(flat) <= WIDTH:
+    if len(pad) + used + len(flat) <= WIDTH:
         return [pad + flat]
     if isinstance(value, ast.BinOp):
         rank = _OPERATORS[type(value.op)][1]
@@ -169,7 +170,7 @@ def _operand(prefix: str, value: ast.expr, indent: int, rank: int) -> list[str]:
         return [f"{pad}{prefix}{text}"]
     if isinstance(value, ast.BinOp):
         if _OPERATORS[type(value.op)][1] > rank:
-            lines = _broken(value, indent)
+            lines = _broken(value, indent, len(prefix))
             return [pad + prefix + lines[0].lstrip(), *lines[1:]]
         return [f"{pad}{prefix}(", *_broken(value, indent + 4), f"{pad})"]
     return _opened(value, indent, prefix) or [f"{pad}{prefix}{text}"]

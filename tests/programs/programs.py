@@ -50,7 +50,7 @@ def given(program: Prepared) -> dict[str, Any]:
     return dict(program.train.batch(torch.zeros(1, dtype=torch.int64))[1])
 
 
-def points(name: str) -> Iterator[tuple[SimpleNamespace, float]]:
+def points(name: str, count: int = POINTS) -> Iterator[tuple[SimpleNamespace, float]]:
     """Random values of the latents, as numpy arrays, and the log density of these and of the data there.
 
     The values are those where a chain starts: uniform on (−2, 2) before the bijectors of their supports.  A step with
@@ -59,7 +59,7 @@ def points(name: str) -> Iterator[tuple[SimpleNamespace, float]]:
     model, data = prepared(name).model, data_of(name)
     potential = potential_of(model, None, data)
     generator = torch.Generator().manual_seed(1)
-    for _ in range(POINTS):
+    for _ in range(count):
         values = potential.report(potential.initial(generator).unsqueeze(0))
         density = model.run(None, condition(data), substitute(values), by_rows(1)).log_joint()
         yield SimpleNamespace(**{site: _array(value) for site, value in values.items()}), float(density.sum())

@@ -110,6 +110,8 @@ class Densities:
             elif name == "probs" and own == 1 and not _is_simplex(expr):
                 expressions.used.add("normalised")
                 text = f"normalised({text})"
+            elif is_constant(expr) and f"{self.dialect.arrays}." in self._template(draw, site):
+                text = self.dialect.number.format(text)
             found[name] = text
         for parameter in family.parameters:
             default = self._default(draw, parameter.name)

@@ -90,11 +90,13 @@ _HELPERS = {
 ''',
     "ordered_logistic_log_prob": '''def ordered_logistic_log_prob(value, predictor, cutpoints):
     """log p of the category that a logistic variable around `predictor` falls into."""
-    above = torch.sigmoid(predictor[..., None] - cutpoints)
+    above = torch.sigmoid(torch.as_tensor(predictor)[..., None] - cutpoints)
     ends = torch.ones_like(above[..., :1])
     above = torch.cat([ends, above, 0.0 * ends], -1)
     p = above[..., :-1] - above[..., 1:]
-    return torch.log(p.gather(-1, value[..., None])[..., 0])
+    shape = torch.broadcast_shapes(value.shape, p.shape[:-1])
+    at = value.expand(shape)[..., None]
+    return torch.log(p.expand(*shape, p.shape[-1]).gather(-1, at)[..., 0])
 ''',
     "log_survival_normal": '''def log_survival_normal(value, loc, scale):
     """log P(T >= value) of a Normal."""

@@ -1,0 +1,50 @@
+"""Exports of thirty programs have our log density in the other engines (`make targets`)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from qvr_core.inference import MCMC, NUTSKernel
+from scripts.targets import PYTHON
+from tests.export.exports import worst, write_cases
+from tests.patience import HANG
+from tests.programs.programs import NAMES, data_of, prepared
+
+EVALUATORS = Path(__file__).with_name("evaluators")
+SAMPLED = ("change_point", "garch", "radon", "survival")
+
+pytestmark = pytest.mark.targets
+
+
+def asked(evaluator: str, folder: Path) -> dict:
+    done = subprocess.run(
+        [str(PYTHON), str(EVALUATORS / f"{evaluator}.py"), str(folder)],
+        capture_output=True, text=True, timeout=4 * HANG, check=False, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("target", ["numpyro", "pymc"])
+def test_thirty_programs_agree_at_twenty_points(target: str, tmp_path: Path) -> None:
+    write_cases(tmp_path, NAMES, target)
+    found = worst(asked(f"evaluate_{target}", tmp_path), tmp_path)
+    assert set(found) == set(NAMES)
+    assert {name: far for name, far in found.items() if not far <= 1e-6} == {}
+
+
+def test_numpyro_samples_the_same_posterior(tmp_path: Path) -> None:
+    """Means of single numbers within five standard errors, on at least 100 independent draws in 2,000."""
+    write_cases(tmp_path, SAMPLED, "numpyro")
+    for name, moments in asked("sample_numpyro", tmp_path).items():
+        result = MCMC(NUTSKernel(), num_warmup=500, num_samples=2000, seed=1).run(
+            prepared(name).model, None, data_of(name)
+        )
+        assert moments
+        for site, (mean, sd) in moments.items():
+            ours = result.samples[site].double()
+            assert abs(float(ours.mean()) - mean) < 5.0 * sd * (2.0 / 100.0) ** 0.5, (name, site)

@@ -1,0 +1,121 @@
+"""What an export looks like: laid out, in the program's names, with its comments; and what is refused, at its place."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qvr_core.analysis import analyse
+from qvr_core.export import TARGETS, Refused, export
+from tests.export.exports import exported
+from tests.patience import HANG
+from tests.programs.programs import NAMES
+
+PYTHON = [name for name, target in TARGETS.items() if target.suffix == ".py"]
+HEAD = "object Row : FinSet _\nobject State : {calm, active}\n\nprogram p : Row -> Row\n"
+
+
+def text(body: str, target: str) -> str:
+    """The export of a program with these steps."""
+    return export(analyse(program(body)), "p", target).text
+
+
+def program(body: str) -> str:
+    """A program with these steps, which returns the first that it samples."""
+    returned = body.split("sample ")[1].split(" ", maxsplit=1)[0]
+    return HEAD + "".join(f"    {line}\n" for line in (*body.split("\n"), f"return {returned}"))
+
+
+@pytest.mark.parametrize("target", PYTHON)
+def test_each_is_laid_out_as_ruff_does_and_needs_none_of_our_packages(target: str, tmp_path: Path) -> None:
+    for name in NAMES:
+        made = exported(name, target).text
+        (tmp_path / f"{name}.py").write_text(made, encoding="utf-8")
+        imported = [
+            alias.name for node in ast.walk(ast.parse(made)) if isinstance(node, ast.Import) for alias in node.names
+        ]
+        imported += [node.module or "" for node in ast.walk(ast.parse(made)) if isinstance(node, ast.ImportFrom)]
+        assert imported and not [name for name in imported if name.startswith("qvr")]
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--isolated", "--check", str(tmp_path)],
+        capture_output=True, text=True, timeout=HANG, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+def test_comments_stand_at_their_statements() -> None:
+    made = text(
+        "data y : Row  # in kilometres\n"
+        "# far from home\n"
+        "sample mu <- Normal(0.0, 1.0)  # of all rows\n"
+        'let far = mu * 2.0  # twice\n'
+        "observe y[i : Row] <- Normal(far, 1.0)",
+        "numpyro",
+    )  # fmt: skip
+    assert "y: numbers, (n_row,); in kilometres" in made
+    lines = [line.strip() for line in made.split("\n")]
+    at = lines.index('mu = numpyro.sample("mu", dist.Normal(0.0, 1.0))')
+    assert lines[at - 2 : at] == ["# far from home", "# of all rows"]
+    assert lines[at + 1 : at + 3] == ["# twice", 'far = numpyro.deterministic("far", mu * 2.0)']
+
+
+@pytest.mark.parametrize("target", PYTHON)
+def test_reserved_names_get_an_underscore_and_the_file_says_so(target: str) -> None:
+    made = text("sample lambda <- HalfNormal(1.0)\nsample data <- Normal(0.0, lambda)", target)
+    assert "`lambda` of the program is `lambda_` here" in made
+    assert "`data` of the program is `data_` here" in made
+
+
+def test_codes_are_spelt_out() -> None:
+    made = text(
+        "data s : Row -> State\nsample p <- Dirichlet([1.0, 1.0])\nobserve s[i : Row] <- Categorical(p)", "pymc"
+    )
+    assert "State is 0 calm, 1 active" in made
+    assert "s: codes of State from 0, (n_row,)" in made
+
+
+def test_data_get_the_names_and_codes_of_their_export() -> None:
+    made = exported("radon", "torch")
+    data = made.data({"county": [0, 8, 8], "floor": [0.0, 1.0, 1.0], "unknown": 1}, {"House": 3, "County": 9})
+    assert data == {"n_house": 3, "n_county": 9, "county": [0, 8, 8], "floor": [0.0, 1.0, 1.0]}
+
+
+REFUSED = [
+    ("data y : Row\nsample mu <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(mu, 1.0) [weight=y]", "y", 7,
+     "`y`: the option `weight` is not exported"),
+    ("data y : Row\nsample mu <- Horseshoe(1.0)\nobserve y[i : Row] <- Normal(mu, 1.0)", "Horseshoe(1.0)", 6,
+     "has no counterpart of Horseshoe(scale)"),
+    ("data y : Row\nsample mu <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(mish(mu), 1.0)", "mish(mu)", 7,
+     "`mish` cannot be said in"),
+    ("data y : Row\nsample mu <- HalfNormal(1.0)\nobserve y[i : Row] <- Gamma(mu, 1.0) [right_censored=y]", "y", 7,
+     "right-censoring of Gamma is not exported"),
+    ("data x : Row -> Bool\nsample a <- Beta(1.0, 1.0)\nmarginalize z : FinSet 2 <- Bernoulli(a)\n"
+     "    observe x : Row <- Bernoulli(0.2 + 0.5 * z)", "z", 7, "this form of `marginalize` is not exported"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", list(TARGETS))
+@pytest.mark.parametrize(("body", "marked", "line", "message"), REFUSED, ids=[row[3][:30] for row in REFUSED])
+def test_what_cannot_be_said_is_refused_at_its_token(
+    body: str, marked: str, line: int, message: str, target: str
+) -> None:
+    snapshot = analyse(program(body))
+    assert [found.message for found in snapshot.diagnostics() if found.severity.value == 1] == []
+    with pytest.raises(Refused) as refused:
+        export(snapshot, "p", target)
+    assert message in str(refused.value)
+    place = snapshot.range(refused.value.origin)
+    assert (place.start.line + 1, snapshot.lines[place.start.line][place.start.column : place.end.column]) == (
+        line,
+        marked,
+    )
+
+
+def test_a_program_that_reads_rows_is_refused_with_a_remedy() -> None:
+    source = "object A : Real 2\nmorphism f : A -> A ~ Normal\nprogram p : A -> A\n    sample y <- f\n    return y\n"
+    with pytest.raises(Refused, match=r"reads its input row by row.*declare what it reads"):
+        export(analyse(source), "p", "torch")
