@@ -81,6 +81,7 @@ WORKS = {
     "format": ("format", "--check", EIGHT),
     "diagram": ("diagram", EIGHT),
     "runs": ("runs",),
+    "export": ("export", EIGHT, "--to", "pymc"),
     "schema": ("schema",),
     "lsp": ("lsp", "--help"),
     "play": ("play", "--help"),
