@@ -23,7 +23,8 @@ from scripts.versions import ROOT, disagreement, versions
 
 DIST = ROOT / "dist"
 WORK = ROOT / "build" / "release"
-PARTS = ("python", "vsix", "playground", "site")
+PARTS = ("python", "playground", "vsix", "site")
+"""In the order in which they are built: the extension holds the server's worker of the playground."""
 EPOCH = "1577836800"
 """The date of the files in the archives, so that the same sources give the same bytes."""
 
@@ -59,10 +60,10 @@ def release(wanted: Iterable[str]) -> str:
         raise NotReleasable(problem)
     version = next(iter(said.values()))
     makers: dict[str, Callable[[Path, str], None]] = {
-        "python": python_packages, "vsix": extension, "playground": playground, "site": website,
+        "python": python_packages, "playground": playground, "vsix": extension, "site": website,
     }  # fmt: skip
     for part in PARTS:
-        if part in wanted:
+        if part in wanted or (part == "playground" and "vsix" in wanted):
             print(f"{part} …", flush=True)
             makers[part](clone, version)
     return version
@@ -182,6 +183,7 @@ def extension_problems(names: list[str], manifest: dict[str, str], version: str)
     starts = [manifest[key].removeprefix("./") for key in ("main", "browser") if key in manifest]
     wanted = [name if name.endswith(".js") else f"{name}.js" for name in starts]
     wanted.append(f"dist/qvr_lsp-{version}-py3-none-any.whl")
+    wanted += ["dist/web/server/worker.js", "dist/web/server/server.zip"] if "browser" in manifest else []
     missing = [f"the extension lacks {name}" for name in wanted if f"extension/{name}" not in names]
     if manifest.get("version") != version:
         missing.append(f"the extension says version {manifest.get('version')}")

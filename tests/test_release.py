@@ -70,14 +70,11 @@ def test_the_wheel_of_the_sdist_is_the_same() -> None:
 
 def test_an_extension_has_what_its_manifest_starts_and_the_wheel() -> None:
     manifest = {"version": "0.1.0", "main": "./dist/extension.js", "browser": "./dist/web/extension"}
-    names = [
-        f"extension/dist/{name}" for name in ("extension.js", "web/extension.js", "qvr_lsp-0.1.0-py3-none-any.whl")
-    ]
+    web = ("web/extension.js", "web/server/worker.js", "web/server/server.zip")
+    names = [f"extension/dist/{name}" for name in ("extension.js", "qvr_lsp-0.1.0-py3-none-any.whl", *web)]
     assert extension_problems(names, manifest, "0.1.0") == []
-    assert extension_problems(names[:1], manifest, "0.1.0") == [
-        "the extension lacks dist/web/extension.js",
-        "the extension lacks dist/qvr_lsp-0.1.0-py3-none-any.whl",
-    ]
+    assert extension_problems(names[:2], manifest, "0.1.0") == [f"the extension lacks dist/{name}" for name in web]
+    assert extension_problems(names[:1], {**manifest, "browser": "dist/extension.js"}, "0.1.0")[0].endswith(".whl")
     assert "the extension says version 0.1.0" in extension_problems(names, manifest, "0.2.0")
 
 
