@@ -1,7 +1,4 @@
-"""The reference says what is so: its programs give what they show, its Python runs, and what cites it finds a place.
-
-That its programs build and run is asked of all pages by tests/runtime/programs/test_checked_programs.py.
-"""
+"""The reference has all words of the checker, and what cites it finds a place."""
 
 from __future__ import annotations
 
@@ -13,25 +10,10 @@ import pytest
 
 from qvr_core.semantics.language.families import FAMILIES
 from scripts.vocabulary import FILES, VOCABULARY, fresh
-from tests.spec.cases import Case, problems, read_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-CASES = tuple(read_cases(PAGE))
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_program_gives_what_it_shows(case: Case) -> None:
-    found = problems(case)
-    assert not found, "\n".join(found)
-
-
-def test_its_python_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, str(PAGE), "exec"), {})
 
 
 # ---------------------------------------------------------------- its tables, and the grammars of the editors
