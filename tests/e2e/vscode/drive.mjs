@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { Session, eventually, example } from "./session.mjs";
+import { Session, eventually, example, steps } from "./session.mjs";
 
 const PROGRAM = "bidirectional_rnn_lm.qvr";
 const text = readFileSync(example(PROGRAM), "utf8");
@@ -11,21 +11,7 @@ const book = "It was the best of times, it was the worst of times, it was the ag
 
 const session = await Session.start({ files: { [PROGRAM]: text, "book.txt": book } });
 const { page } = session;
-let count = 0;
-
-async function step(name, act) {
-  count += 1;
-  const label = `${String(count).padStart(2, "0")} ${name}`;
-  try {
-    await act();
-    console.log(`ok ${label}`);
-    await session.screenshot(label.replace(/\W+/g, "-"));
-  } catch (error) {
-    console.log(`FAILED ${label}`);
-    await session.screenshot(`${label.replace(/\W+/g, "-")}-FAILED`).catch(() => undefined);
-    throw error;
-  }
-}
+const step = steps(session, "drive");
 
 /** One-based place of `word` in the first line that holds `wanted`. */
 function place(wanted, word = wanted, source = lines) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
-import { Session, eventually } from "./session.mjs";
+import { Session, eventually, steps } from "./session.mjs";
 
 const SCHOOLS = `object School : FinSet 8
 program schools : School -> School
@@ -21,21 +21,7 @@ const session = await Session.start({
   size: { width: 1600, height: 1000 },
 });
 const { page } = session;
-let count = 0;
-
-async function step(name, act) {
-  count += 1;
-  const label = `fit ${String(count).padStart(2, "0")} ${name}`;
-  try {
-    await act();
-    console.log(`ok ${label}`);
-    await session.screenshot(label.replace(/\W+/g, "-"));
-  } catch (error) {
-    console.log(`FAILED ${label}`);
-    await session.screenshot(`${label.replace(/\W+/g, "-")}-FAILED`).catch(() => undefined);
-    throw error;
-  }
-}
+const step = steps(session, "fit");
 
 const tab = (frame, name) => frame.getByRole("tab", { name }).click();
 
