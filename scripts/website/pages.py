@@ -12,7 +12,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-GUIDE = ("mistakes", "from-stan-and-pymc", "python", "runs", "std", "editors", "teams", "many-machines", "results")
+GUIDE = (
+    "mistakes",
+    "from-stan-and-pymc",
+    "export",
+    "python",
+    "runs",
+    "std",
+    "editors",
+    "teams",
+    "many-machines",
+    "results",
+)
 REFERENCE = ("reference", "protocol", "architecture")
 PROJECT = ("CONTRIBUTING", "CHANGELOG", "SECURITY")
 GALLERIES = {"examples/gallery.md": "examples", "examples/statistics/gallery.md": "examples/statistics"}
