@@ -91,6 +91,7 @@ e2e: setup vsix ## drive a real VS Code and a real Neovim (fetches them into .ca
 screenshots: setup vsix ## take the README's pictures from the real VS Code
 	$(PY) -m tests.e2e.fetch
 	PATH="$(CURDIR)/.cache/e2e/code/node_modules/.bin:$$PATH" node tests/e2e/vscode/screenshots.mjs docs/images
+	node tests/e2e/playground/screenshots.mjs docs/images
 
 # Wheels come from PyPI, everything else from the lock file.
 playground: setup playground/node_modules/.package-lock.json ## build the page that needs nothing installed into playground/dist/

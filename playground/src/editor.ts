@@ -18,6 +18,8 @@ export function openEditor(place: HTMLElement, model: monaco.editor.ITextModel):
     ariaLabel: "QVR program",
     minimap: { enabled: false },
     fontSize: 14,
+    wordWrap: "on",
+    wrappingIndent: "deepIndent",
     scrollBeyondLastLine: false,
     "semanticHighlighting.enabled": true,
     inlayHints: { enabled: "on" },
