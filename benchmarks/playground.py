@@ -1,7 +1,7 @@
 """The playground in Chromium: start to the first diagnostics, first visit and second, and bytes over the wire.
 
-The page is served from this machine, compressed with brotli (level 9) before; nothing is kept from an earlier visit, then
-everything.  Needs `make playground`.
+The page is served from this machine, compressed with brotli (level 9) before; nothing is kept from an earlier visit,
+then everything.  Needs `make playground`.
 """
 
 from __future__ import annotations
