@@ -38,6 +38,10 @@ def comments_of(lines: Sequence[str], header: int, starts: Sequence[int]) -> Com
     return Comments(tuple(head), above, beside)
 
 
+def _plain(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
 def _comment(line: str) -> str | None:
     """What stands behind the `#` of a line; None without one."""
     quoted = False
@@ -45,5 +49,5 @@ def _comment(line: str) -> str | None:
         if character == '"' and (at == 0 or line[at - 1] != "\\"):
             quoted = not quoted
         elif character == "#" and not quoted:
-            return None if line[at : at + 2] == "#[" and line[:at].strip() else line[at:].lstrip("#!").strip()
+            return None if line[at : at + 2] == "#[" and line[:at].strip() else _plain(line[at:].lstrip("#!").strip())
     return None

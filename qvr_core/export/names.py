@@ -5,7 +5,10 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable
 
-PYTHON_WORDS = frozenset((*keyword.kwlist, *keyword.softkwlist))
+PYTHON_WORDS = frozenset(
+    (*keyword.kwlist, *keyword.softkwlist, "float", "int", "isinstance", "len", "list", "open", "range", "super")
+)
+"""Words of Python, and its functions that exports call."""
 
 
 class Names:

@@ -54,6 +54,8 @@ class Reading:
     latents: frozenset[str]
     derived: frozenset[str]
     """The lets that depend on a latent."""
+    ahead: frozenset[str]
+    """What is predicted, and the lets that depend on it."""
     comments: Comments
 
     def lines(self, origin: Origin) -> int:
@@ -84,6 +86,7 @@ def read(snapshot: Snapshot, name: str) -> Reading:
         for step in program.steps
         if isinstance(step, m.SampleModel) or (isinstance(step, m.ObserveModel) and step.site.missing is not None)
     )
+    predicted = frozenset(step.site.name for step in program.steps if isinstance(step, m.PredictModel))
     starts = [snapshot.range(_origin(step)).start.line for step in all_steps(program.steps)]
     starts += [snapshot.range(item.origin).start.line for item in program.data]
     header = snapshot.range(program.origin).start.line
@@ -96,6 +99,7 @@ def read(snapshot: Snapshot, name: str) -> Reading:
         {label: space.labels for label, space in sets.items() if isinstance(space, Finite) and space.labels},
         latents,
         _derived(program, latents),
+        predicted | _derived(program, predicted),
         comments_of(snapshot.lines, header, starts),
     )
 
@@ -116,7 +120,7 @@ def plate_dims(site: m.Site) -> tuple[Dim, ...]:
         space = site.ascribed.space
         parts = space.factors if isinstance(space, Product) else (space,)
         found += [part.size for part in parts if isinstance(part, Finite)]
-    if site.iid_over is not None and isinstance(site.iid_over.space, Finite):
+    elif site.iid_over is not None and isinstance(site.iid_over.space, Finite):
         found = [site.iid_over.space.size, *found]
     return tuple(found)
 

@@ -18,6 +18,7 @@ from qvr_core.semantics.types.spaces import Constrained, Dim, Real
 
 RESERVED = (
     *PYTHON_WORDS, *NUMPYRO.helpers, "data", "predict", "np", "jax", "jnp", "numpyro", "dist", "json", "read_data",
+    "before", "now", "here", "table",
 )  # fmt: skip
 
 
@@ -26,7 +27,7 @@ def numpyro_model(reading: Reading) -> Exported:
     steps = NumpyroSteps(reading)
     body = steps.body()
     names, sizes = steps.names, steps.expressions.sizes
-    own = reading.program.name
+    own = steps.own
     notes = [*labels(reading), *changed(names)]
     head = docstring([*about(reading, "numpyro"), *(["", *notes] if notes else [])])
     data = ["", "Data by name:", "", *data_lines(reading, steps.expressions, names)] if reading.data else []

@@ -17,7 +17,21 @@ from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.spaces import Dim, Real
 from qvr_core.semantics.types.walk import until_arrows, walk
 
-RESERVED = (*PYTHON_WORDS, *PYMC.helpers, "data", "model", "pm", "pt", "np", "pytensor", "json", "read_data")
+RESERVED = (
+    *PYTHON_WORDS,
+    *PYMC.helpers,
+    "data",
+    "model",
+    "pm",
+    "pt",
+    "np",
+    "pytensor",
+    "json",
+    "read_data",
+    "before",
+    "now",
+    "table",
+)
 
 
 def pymc_model(reading: Reading) -> Exported:
@@ -25,7 +39,7 @@ def pymc_model(reading: Reading) -> Exported:
     steps = PymcSteps(reading)
     body = steps.body()
     names, sizes = steps.names, steps.expressions.sizes
-    own = reading.program.name
+    own = steps.own
     notes = [*labels(reading), *changed(names)]
     head = docstring([*about(reading, "pymc"), *(["", *notes] if notes else [])])
     data = ["", "Data by name:", "", *data_lines(reading, steps.expressions, names)] if reading.data else []

@@ -23,7 +23,7 @@ def torch_module(reading: Reading) -> Exported:
     steps = TorchSteps(reading)
     body = steps.body()
     names, sizes = steps.names, steps.expressions.sizes
-    title = "".join(word.capitalize() for word in reading.program.name.split("_"))
+    title = names.fresh("".join(word.capitalize() for word in reading.program.name.split("_")) or "Program")
     notes = [*labels(reading), *changed(names)]
     head = docstring([*about(reading, "torch"), *(["", *notes] if notes else [])])
     data = ["Data by name:", "", *data_lines(reading, steps.expressions, names)] if reading.data else []

@@ -54,6 +54,7 @@ INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**",
     "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
 }  # fmt: skip
+ARITHMETIC = ("add", "sub", "mul", "div", "pow")
 
 
 def alike(names: str, form: str) -> dict[str, str]:

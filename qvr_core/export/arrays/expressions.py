@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
-from qvr_core.export.arrays.dialect import INFIX, REDUCTIONS, Dialect
+from qvr_core.export.arrays.dialect import ARITHMETIC, INFIX, REDUCTIONS, Dialect
 from qvr_core.export.names import Names
 from qvr_core.export.reading import Reading, set_of
 from qvr_core.export.refusals import Refused
@@ -55,7 +56,7 @@ class Expressions:
             case m.Constant(value=value):
                 if isinstance(value, str):
                     raise self.refused(expr, "a text")
-                return repr(value)
+                return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
             case m.Bound(name=name):
                 return self.growing.get(name, self.names[name]) if name in self.names else name
             case m.Data(name=name):
@@ -111,9 +112,11 @@ class Expressions:
         function = canonical(expr.function)
         arguments = [self.text(arg) for arg in expr.args]
         if function in INFIX and function not in self.dialect.functions and len(arguments) == 2:
+            if function in ARITHMETIC and (function != "mul" or all(map(is_truth, expr.args))):
+                arguments = [self.number(arg, text) for arg, text in zip(expr.args, arguments, strict=True)]
             return f"({arguments[0]} {INFIX[function]} {arguments[1]})"
         if function == "neg":
-            return f"(-{arguments[0]})"
+            return f"(-{self.number(expr.args[0], arguments[0])})"
         if function == "where":
             if not is_truth(expr.args[0]):
                 arguments[0] = self.compared("ne", arguments[0], "0")
@@ -123,9 +126,16 @@ class Expressions:
             raise self.refused(expr, f"`{expr.function}`")
         if function in REDUCTIONS:
             return self._reduction(expr, template, arguments)
-        if all(is_constant(arg) for arg in expr.args):
-            arguments = [self.dialect.number.format(argument) for argument in arguments]
+        arguments = [
+            self.dialect.number.format(argument) if is_constant(arg) else argument
+            for arg, argument in zip(expr.args, arguments, strict=True)
+        ]
         return self.template(template, *arguments)
+
+    @staticmethod
+    def number(expr: m.Expr, text: str) -> str:
+        """A value as a number: 0 or 1 where it is false or true, for two of these add up to a truth elsewhere."""
+        return f"(1.0 * {text})" if is_truth(expr) else text
 
     def compared(self, function: str, left: str, right: str) -> str:
         """A comparison of two texts."""
@@ -219,7 +229,7 @@ class Expressions:
         return f"{text}[{', '.join(':' if at is not None else 'None' for at in kept)}]"
 
     def _contract(self, expr: m.Contract) -> str:
-        factors = [f"(1.0 * {self.text(factor)})" if is_truth(factor) else self.text(factor) for factor in expr.factors]
+        factors = [self.number(factor, self.text(factor)) for factor in expr.factors]
         letters: dict[str, str] = {}
         for axis in (axis for axes in expr.axes for axis in axes):
             letters.setdefault(axis, _letter(axis, set(letters.values())))

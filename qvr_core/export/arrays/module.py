@@ -15,6 +15,7 @@ def docstring(lines: Sequence[str], indent: int = 0) -> list[str]:
     pad = " " * indent
     clean = [line.replace("\\", "\\\\").replace('"""', "'''") for line in lines] or [""]
     if len(clean) == 1:
+        clean[0] += " " if clean[0].endswith('"') else ""
         return [f'{pad}"""{clean[0]}"""']
     return [f'{pad}"""{clean[0]}', *(f"{pad}{line}".rstrip() for line in clean[1:]), f'{pad}"""']
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from qvr_core.export.arrays.blocks import Block, block_of
 from qvr_core.export.arrays.densities import Densities
 from qvr_core.export.arrays.dialect import Dialect
-from qvr_core.export.arrays.expressions import Expressions
+from qvr_core.export.arrays.expressions import Expressions, is_constant
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import Names
 from qvr_core.export.python_layout import header, laid_out
@@ -36,6 +36,7 @@ class Steps:
             if node.name and node.name.isidentifier()
         ]
         self.names = Names([*reading.names, *dict.fromkeys(indices)], self.reserved)
+        self.own = self.names.fresh(reading.program.name)
         self.expressions = Expressions(reading, self.names, self.dialect)
         self.densities = Densities(self.expressions)
         self.lines: list[str] = []
@@ -116,6 +117,8 @@ class Steps:
         if beside:
             self.write(f"# {beside}")
         match step:
+            case m.LetModel(names=names) if set(names) & self.reading.ahead:
+                self.write(f"# {', '.join(names)}: made of what is predicted after the fit")
             case m.LetModel():
                 self._let(step)
             case m.ScoreModel(name=name, value=value):
@@ -137,7 +140,8 @@ class Steps:
             if len(step.names) != 1:
                 raise Refused(step.origin, "a `let` of several names is not exported", "write one `let` for each")
             value = step.value if indexed is None else indexed.values[0]
-            self.keep(step.names[0], self.expressions.text(value), derived=step.names[0] in self.reading.derived)
+            text = self.expressions.number(value, self.expressions.text(value))
+            self.keep(step.names[0], text, derived=step.names[0] in self.reading.derived)
             return
         if len(indexed.indices) != 1:
             raise Refused(step.origin, f"`{step.names[0]}`: a recursion over several indices is not exported")
@@ -145,7 +149,12 @@ class Steps:
 
     def starts(self, indexed: m.IndexedValue, at: int) -> list[str]:
         """The first elements of a name of a recursion."""
-        texts = [self.expressions.text(start) for start in indexed.starts[at]]
+        texts = [
+            self.dialect.number.format(self.expressions.text(start))
+            if is_constant(start)
+            else self.expressions.text(start)
+            for start in indexed.starts[at]
+        ]
         return texts if len(texts) > 1 else texts * indexed.indices[0].lag
 
     def _sample(self, site: m.Site) -> None:

@@ -1,0 +1,91 @@
+"""Programs in which every family that a target has is observed once, and some that are easily said wrongly."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from qvr_core.analysis import analyse
+from qvr_core.dsl import loads
+from qvr_core.export import export
+from qvr_core.runtime.programs.handlers import by_rows, condition
+from qvr_core.semantics.language.families import FAMILIES
+from tests.export.exports import POINTS
+
+ARGUMENTS = {
+    "loc": "0.3", "scale": "1.7", "df": "4.5", "concentration": "1.3", "rate": "0.8", "alpha": "2.2", "low": "-1.0",
+    "high": "3.5", "a": "1.4", "b": "2.6", "probs": "0.3", "logits": "-0.4", "total": "7", "log_rate": "0.4",
+    "mean": "3.1", "dispersion": "0.6", "gate": "0.25",
+}  # fmt: skip
+CALLS = {
+    "Categorical(probs)": "Categorical([0.2, 0.5, 0.3])",
+    "Categorical(logits)": "Categorical(logits=[0.2, -0.5, 0.3])",
+    "OrderedLogistic(cutpoints, predictor)": "OrderedLogistic(0.2, [-1.0, 0.4])",
+}
+ELSEWHERE = ("Flat", "LKJCholesky")
+"""Families that are not observed."""
+
+
+def families(known: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    """A program that observes each of these families of numbers, and its data."""
+    lines, data = [], {}
+    for at, key in enumerate(sorted(known)):
+        family = FAMILIES[key.partition("(")[0]]
+        if family.event or family.name in ELSEWHERE:
+            continue
+        given = [name for name in re.findall(r"\w+", key)[1:]]
+        call = CALLS.get(key) or f"{family.name}({', '.join(f'{name}={ARGUMENTS[name]}' for name in given)})"
+        wide = family.support.categories
+        kind = " -> FinSet 3" if wide else {"count": " -> Nat", "finite": " -> Bool"}.get(family.support.kind, "")
+        lines += [f"data y{at} : Row{kind}", f"observe y{at}[i : Row] <- {call}"]
+        whole = [0, 2, 1, 0] if wide else {"count": [0, 1, 3, 5], "finite": [0, 1, 1, 0]}.get(family.support.kind)
+        data[f"y{at}"] = whole or ([1.8, 2.0, 3.0, 9.0] if family.above else [0.15, 0.4, 0.62, 0.97])
+    steps = [line for line in lines if line.startswith("data")] + ["sample m <- Normal(0.0, 1.0)"]
+    steps += [line for line in lines if line.startswith("observe")] + ["return m"]
+    return "object Row : FinSet 4\nprogram families : Row -> Row\n" + "".join(f"    {line}\n" for line in steps), data
+
+
+# True and false are numbers: 1 + 1 is 2. `[iid_over=Row]` beside `: Row` is one axis. Recursions start from numbers.
+TRICKY = """object Row : FinSet 4
+program tricky : Row -> Row
+    data y, x : Row
+    sample m <- Normal(0.0, 1.0)
+    sample u : Row <- Normal(m, 2.0) [iid_over=Row]
+    let high = x > 0.5
+    let both = high + (x > 0.1) + (1 - high)
+    let v[i : Row] = 0.1 + 0.5 * v[i - 1] + x[i] from 1
+    let most = maximum(m, 0.0) - (m > 0.2) * (m > 0.1)
+    score s = -sum(0.1 * (both + (high * high)))
+    observe y[i : Row] <- Normal(u[i] + most + both[i], v[i])
+    return m
+"""
+
+
+def write_case(
+    folder: Path, name: str, target: str, source: str, data: Mapping[str, Any], values: dict[str, Any]
+) -> None:
+    """A program's export, and a case of it."""
+    made = export(analyse(source), name, target)
+    given = {key: torch.as_tensor(value) for key, value in {**data, **values}.items()}
+    density = float(loads(source).morphism.run(None, condition(given), by_rows(1)).log_joint().sum())
+    points = [{"values": values, "density": density}] * POINTS
+    (folder / f"{name}.py").write_text(made.text, encoding="utf-8")
+    (folder / f"{name}.json").write_text(json.dumps({"data": made.data(data, {}), "points": points}), encoding="utf-8")
+
+
+def write_cases_of_families(folder: Path, target: str, known: Mapping[str, str]) -> None:
+    """The two programs of this file."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        source, data = families(known)
+        write_case(folder, "families", target, source, data, {"m": 0.5})
+        numbers = {"y": [0.2, 1.5, -0.3, 0.9], "x": [0.05, 0.2, 0.7, 0.9]}
+        write_case(folder, "tricky", target, TRICKY, numbers, {"m": 0.5, "u": [0.1, -0.4, 1.1, 0.6]})
+    finally:
+        torch.set_default_dtype(before)
