@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qvr_core.export.arrays.blocks import Block
+from qvr_core.export.arrays.expressions import is_constant
 from qvr_core.export.arrays.module import about, changed, data_lines, docstring, helpers, labels
 from qvr_core.export.arrays.steps import Steps, orders
 from qvr_core.export.arrays.tables_pymc import PYMC
@@ -192,8 +193,9 @@ class PymcSteps(Steps):
         before = {name: names.fresh(f"{names[name]}_before") for name in step.names}
         move = names.fresh(f"{names[step.names[0]]}_step")
         for place, name in enumerate(step.names):
-            first = ", ".join(f"1.0 * {start}" if start.isdigit() else start for start in self.starts(indexed, place))
-            self.write(f"{before[name]} = pt.stack([{first}])")
+            # a state of whole numbers could not become one of others
+            real = "1.0 * " if any(map(is_constant, indexed.starts[place])) else ""
+            self.write(f"{before[name]} = {real}pt.stack([{', '.join(self.starts(indexed, place))}])")
         found = {one.name for value in indexed.values for one in walk(value, until_arrows) if isinstance(one, m.Bound)}
         read = [names[name] for name in self.reading.names if name in found - set(step.names)]
         self.lines.append("")
