@@ -1,17 +1,30 @@
-"""`qvr diagram`: a let or a program as Mermaid, DOT, SVG or PNG."""
+"""`qvr diagram`: a let or a program as Mermaid, DOT, SVG, PNG, TikZ or JSON."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from qvr_core.cli.files import analysed_file, stop
 
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+    from qvr_core.diagrams import Diagram
+    from qvr_core.semantics.types.diagnostics import Origin
+
 app = typer.Typer(add_completion=False)
 
-FORMATS = {"mermaid": ("mmd", "mermaid", "md"), "dot": ("dot", "gv"), "svg": ("svg",), "png": ("png",)}
+FORMATS = {
+    "mermaid": ("mmd", "mermaid", "md"),
+    "dot": ("dot", "gv"),
+    "svg": ("svg",),
+    "png": ("png",),
+    "tikz": ("tex", "tikz"),
+    "json": ("json",),
+}
 
 
 @app.command()
@@ -20,7 +33,10 @@ def diagram(
     name: str | None = typer.Argument(None, help="The let or program to draw; by default what the file exports."),
     output: Path | None = typer.Option(None, "--output", "-o", help="Where to write it; stdout by default."),
     format: str | None = typer.Option(
-        None, "--format", "-f", help="mermaid, dot, svg or png; by default what the output's name says, else mermaid."
+        None,
+        "--format",
+        "-f",
+        help="mermaid, dot, svg, png, tikz or json; by default what the output's name says, else mermaid.",
     ),
 ) -> None:
     """Draw a let or a program."""
@@ -39,6 +55,10 @@ def diagram(
                 content = (f"```mermaid\n{drawn.rstrip()}\n```\n" if page else drawn).encode()
             case "dot":
                 content = diagrams.to_dot(graph).encode()
+            case "tikz":
+                content = diagrams.to_tikz(graph).encode()
+            case "json":
+                content = document(snapshot, graph)
             case "svg":
                 content = diagrams.to_svg(graph).encode()
             case _:
@@ -52,6 +72,18 @@ def diagram(
         output.write_bytes(content)
     except OSError as error:
         stop(f"{output} cannot be written: {error.strerror}", 1)
+
+
+def document(snapshot: Snapshot, graph: Diagram) -> bytes:
+    """The diagram as JSON, with the ranges of the text."""
+    from qvr_core.diagrams.document import to_document
+    from qvr_core.runs.record.ranges import utf16
+
+    def located(origin: Origin) -> object:
+        found = snapshot.find(origin)
+        return None if found is None else utf16(found, snapshot.layout.lines)
+
+    return to_document(graph, located).encode()
 
 
 def _format_of(output: Path) -> str:

@@ -1,7 +1,7 @@
-"""Diagrams: typed model -> graph -> Mermaid | DOT | SVG | PNG | JSON.
+"""Diagrams: typed model -> graph -> Mermaid | DOT | TikZ | SVG | PNG | JSON.
 
 graph = build(snapshot, "backbone")
-to_mermaid(graph), to_dot(graph)          # text, no other program
+to_mermaid(graph), to_dot(graph), to_tikz(graph)    # text, no other program
 to_svg(graph), to_png(graph)              # through `dot`; NoDot says what to do where it is missing
 to_json(graph, locate)                    # for editors
 """
@@ -12,6 +12,7 @@ from qvr_core.diagrams.exchange import to_json
 from qvr_core.diagrams.graph import Box, Diagram, Node, Sheet, Wire, nodes, sheet, wires
 from qvr_core.diagrams.image import NoDot, to_png, to_svg
 from qvr_core.diagrams.mermaid import to_mermaid
+from qvr_core.diagrams.tikz import to_tikz
 
 __all__ = [
     "Box",
@@ -31,5 +32,6 @@ __all__ = [
     "to_mermaid",
     "to_png",
     "to_svg",
+    "to_tikz",
     "wires",
 ]

@@ -280,7 +280,11 @@ def let(scope: Scope, step: m.LetModel) -> None:
             ends = values(scope, step.value)
             for end in ends:
                 drawing.mention(end.node, step.origin)
-            for name, share in zip(step.names, split(ends, spread(arrow.codomain)), strict=True):
+            shares = split(ends, spread(arrow.codomain))
+            if len(shares) != len(step.names):
+                # a damaged arrow: nobody knows which part is whose
+                shares = [ends for _ in step.names]
+            for name, share in zip(step.names, shares, strict=True):
                 scope.bound[name] = tuple(replace(end, site=name) for end in share)
         case _:
             label = ", ".join(step.names)

@@ -19,6 +19,7 @@ GUIDE = (
     "python",
     "runs",
     "std",
+    "diagrams",
     "editors",
     "teams",
     "many-machines",

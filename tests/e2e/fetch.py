@@ -1,5 +1,5 @@
 """Fetch the real editors: code-server on its own Node and Neovim from Debian forky into `.cache/e2e/`; Debian's
-Chromium, Emacs and the colours of Kate as packages.
+Chromium, Emacs, the colours of Kate and LaTeX as packages.
 
 Run by `make e2e`. What is there already is kept. Where something cannot be had, it says what and why, and fails.
 """
@@ -111,6 +111,11 @@ def kate() -> Path:
     return program("kate-syntax-highlighter", ("libkf5syntaxhighlighting-tools",))
 
 
+def latex() -> Path:
+    """LaTeX with TikZ."""
+    return program("pdflatex", ("texlive-latex-base", "texlive-pictures"))
+
+
 def neovim() -> list[str]:
     """The command that starts Neovim >= 0.11: the one on PATH, or Debian forky's with its own loader and libraries."""
     own = shutil.which("nvim")
@@ -152,6 +157,7 @@ def main() -> int:
         print("neovim", " ".join(neovim()))
         print("emacs", emacs())
         print("kate", kate())
+        print("latex", latex())
     except CannotFetch as error:
         print(f"the editors cannot be fetched: {error}\nSet QVR_E2E=skip to go on without them.", file=sys.stderr)
         return 1

@@ -1,0 +1,171 @@
+"""Places of nodes in layers from left to right, for formats whose programs place nothing themselves.
+
+Each frame is laid out by itself and then stands as one block in the frame around it, so that frames never overlap and
+hold nothing but what is theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from qvr_core.diagrams.graph import Diagram, Wire, drawn_box, nodes, sheet, wires
+
+GAP = 0.6
+"""Between what stands above each other, in centimetres."""
+FRAME = 0.5
+"""Between a frame and what it holds; its title stands in the room above."""
+TITLE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The centre of a node, with its width and height, in centimetres; y grows upwards."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(slots=True)
+class Block:
+    """Nodes at their places, counted from the upper left corner of the block, y downwards."""
+
+    width: float
+    height: float
+    places: dict[str, Place]
+
+
+def placed(
+    graph: Diagram, size: Callable[[str], tuple[float, float]], room: Callable[[Wire], float]
+) -> dict[str, Place]:
+    """Where each node stands, given the `size` of a node by its id and the `room` that a wire's label takes."""
+    boxes = {box.id: box for box in sheet(graph).boxes}
+    paths: dict[str, tuple[str, ...]] = {}
+    for node in nodes(graph):
+        path: list[str] = []
+        at = drawn_box(node.box, boxes)
+        while at is not None:
+            path.append(at)
+            at = drawn_box(boxes[at].parent, boxes)
+        paths[node.id] = tuple(reversed(path))
+    flow = [
+        (source, target, room(wire))
+        for source, target, wire in wires(graph)
+        if source in paths and target in paths and wire.kind != "state"
+    ]
+    block = _laid_out((), list(paths), paths, flow, size)
+    return {name: Place(at.x, -at.y, at.width, at.height) for name, at in block.places.items()}
+
+
+Flow = list[tuple[str, str, float]]
+
+
+def _laid_out(
+    frame: tuple[str, ...],
+    members: list[str],
+    paths: Mapping[str, tuple[str, ...]],
+    flow: Flow,
+    size: Callable[[str], tuple[float, float]],
+) -> Block:
+    """What stands in a frame: its nodes, and the frames inside as blocks."""
+    depth = len(frame)
+    unit = {name: f"box {paths[name][depth]}" if len(paths[name]) > depth else f"node {name}" for name in members}
+    inside: dict[str, list[str]] = {}
+    for name in members:
+        inside.setdefault(unit[name], []).append(name)
+    blocks: dict[str, Block] = {}
+    for key, held in inside.items():
+        if key.startswith("box "):
+            kept = set(held)
+            own = [item for item in flow if item[0] in kept and item[1] in kept]
+            inner = _laid_out((*frame, paths[held[0]][depth]), held, paths, own, size)
+            shifted = _moved(inner.places, FRAME, FRAME + TITLE)
+            blocks[key] = Block(inner.width + 2 * FRAME, inner.height + 2 * FRAME + TITLE, shifted)
+        else:
+            width, height = size(held[0])
+            blocks[key] = Block(width, height, {held[0]: Place(width / 2, height / 2, width, height)})
+    edges = [(unit[a], unit[b], wide) for a, b, wide in flow if a in unit and b in unit and unit[a] != unit[b]]
+    return _stacked(_layers(list(blocks), edges), blocks, edges)
+
+
+def _layers(keys: list[str], edges: Flow) -> list[list[str]]:
+    """The blocks by layer: each right of all that lead to it.  An edge that would close a circle does not count."""
+    after: dict[str, list[str]] = {key: [] for key in keys}
+    for source, target, _ in edges:
+        after[source].append(target)
+    order = _sorted(keys, after)
+    rank = {key: i for i, key in enumerate(order)}
+    layer = dict.fromkeys(keys, 0)
+    for key in order:
+        for target in after[key]:
+            if rank[target] > rank[key]:
+                layer[target] = max(layer[target], layer[key] + 1)
+    found: list[list[str]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
+    for key in keys:
+        found[layer[key]].append(key)
+    _untangle(found, edges)
+    return found
+
+
+def _sorted(keys: Iterable[str], after: Mapping[str, Collection[str]]) -> list[str]:
+    """Depth first, each behind all that lead to it but for what would close a circle."""
+    done: list[str] = []
+    seen: set[str] = set()
+    for root in keys:
+        if root in seen:
+            continue
+        seen.add(root)
+        pending = [(root, iter(after[root]))]
+        while pending:
+            key, rest = pending[-1]
+            following = next((target for target in rest if target not in seen), None)
+            if following is None:
+                done.append(key)
+                pending.pop()
+            else:
+                seen.add(following)
+                pending.append((following, iter(after[following])))
+    return done[::-1]
+
+
+def _untangle(layers: list[list[str]], edges: Flow) -> None:
+    """Order each layer by the middle of what leads to it, so that fewer wires cross."""
+    before: dict[str, list[str]] = {}
+    for source, target, _ in edges:
+        before.setdefault(target, []).append(source)
+    row: dict[str, float] = {}
+    for layer in layers:
+        middle = {
+            key: sum(found) / len(found)
+            for key in layer
+            if (found := [row[source] for source in before.get(key, ()) if source in row])
+        }
+        old = {key: i for i, key in enumerate(layer)}
+        layer.sort(key=lambda key: (middle.get(key, old[key]), old[key]))
+        row |= {key: i - (len(layer) - 1) / 2 for i, key in enumerate(layer)}
+
+
+def _stacked(layers: list[list[str]], blocks: Mapping[str, Block], edges: Flow) -> Block:
+    """Layers beside each other, what is in one above each other, all around the same middle line."""
+    heights = [sum(blocks[key].height for key in layer) + GAP * (len(layer) - 1) for layer in layers]
+    tallest = max(heights, default=0.0)
+    places: dict[str, Place] = {}
+    x = 0.0
+    for number, (layer, height) in enumerate(zip(layers, heights, strict=True)):
+        here = set(layer)
+        if number:
+            x += GAP + max((wide for _, target, wide in edges if target in here), default=0.0)
+        width = max(blocks[key].width for key in layer)
+        y = (tallest - height) / 2
+        for key in layer:
+            block = blocks[key]
+            places |= _moved(block.places, x + (width - block.width) / 2, y)
+            y += block.height + GAP
+        x += width
+    return Block(x, tallest, places)
+
+
+def _moved(places: Mapping[str, Place], x: float, y: float) -> dict[str, Place]:
+    return {name: Place(at.x + x, at.y + y, at.width, at.height) for name, at in places.items()}
