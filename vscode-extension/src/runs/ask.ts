@@ -3,6 +3,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import type { DataPreviews } from "../data/panel";
 import type { RunRequest } from "../protocol";
+import { parseOptions } from "./options";
 import { MOST_DRAWS, drawsOf } from "./words";
 import { mainProgram, rememberData, rememberedData } from "./settings";
 
@@ -115,15 +116,4 @@ export async function askDraws(now: number | undefined): Promise<number | undefi
     validateInput: (value) => (drawsOf(value) === undefined ? `a whole number from 1 to ${MOST_DRAWS.toLocaleString("en-US")}` : undefined),
   });
   return text === undefined ? undefined : drawsOf(text);
-}
-
-/** `steps=5000 data="a b"` as an object, or what is wrong with it. */
-export function parseOptions(text: string): Record<string, unknown> | string {
-  const options: Record<string, unknown> = {};
-  const rest = text.replace(/([A-Za-z_]\w*)\s*=\s*("[^"]*"|\S+)/g, (_, key: string, value: string) => {
-    const plain = value.startsWith('"') ? value.slice(1, -1) : value;
-    options[key] = plain === "true" ? true : plain === "false" ? false : plain !== "" && !Number.isNaN(Number(plain)) ? Number(plain) : plain;
-    return "";
-  });
-  return rest.trim() === "" ? options : `'${rest.trim()}' is not of the form key=value`;
 }

@@ -1,6 +1,7 @@
 /** `summary.json` of a run directory: what a fit says of every number; and what differs between two runs. */
 import { readFile, stat } from "node:fs/promises";
 import * as path from "node:path";
+import { differ } from "./differences";
 import type { Summary } from "./figures";
 
 const MOST_BYTES = 8_000_000;
@@ -13,26 +14,16 @@ export async function readSummary(directory: string): Promise<Summary | undefine
 /** What differs between two runs: their settings, and the lines that only one program has. */
 export async function differences(one: string, other: string): Promise<string[]> {
   const [mine, theirs] = await Promise.all([one, other].map((folder) => readJson(path.join(folder, "job.json"))));
-  const [own, foreign] = await Promise.all([one, other].map((folder) => lines(path.join(folder, "program.qvr"))));
-  return [...settings(config(mine), config(theirs)), ...onlyIn(own, foreign, "only here"), ...onlyIn(foreign, own, "only there")];
-}
-
-export function settings(mine: Record<string, unknown>, theirs: Record<string, unknown>): string[] {
-  const keys = [...new Set([...Object.keys(mine), ...Object.keys(theirs)])];
-  const text = (value: unknown) => JSON.stringify(value ?? null);
-  return keys.filter((key) => text(mine[key]) !== text(theirs[key])).map((key) => `${key}: ${text(mine[key])} here, ${text(theirs[key])} there`);
-}
-
-function onlyIn(these: string[] = [], those: string[] = [], where: string): string[] {
-  return these.filter((line) => line.trim() && !those.includes(line)).map((line) => `${where}: ${line.trim()}`);
+  const [own, foreign] = await Promise.all([one, other].map((folder) => text(path.join(folder, "program.qvr"))));
+  return differ({ config: config(mine), program: own }, { config: config(theirs), program: foreign });
 }
 
 function config(job: unknown): Record<string, unknown> {
   return ((job as { config?: Record<string, unknown> } | undefined)?.config) ?? {};
 }
 
-async function lines(file: string): Promise<string[]> {
-  return readFile(file, "utf8").then((text) => text.split("\n"), () => []);
+async function text(file: string): Promise<string> {
+  return readFile(file, "utf8").catch(() => "");
 }
 
 async function readJson(file: string): Promise<unknown> {
