@@ -9,7 +9,7 @@ PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system test statistical targets slow lint fmt bench demo vsix playground e2e screenshots clean
+.PHONY: help setup system test statistical targets slow lint fmt bench demo vsix playground wheel e2e screenshots clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -92,10 +92,17 @@ screenshots: setup vsix ## take the README's pictures from the real VS Code
 	$(PY) -m tests.e2e.fetch
 	PATH="$(CURDIR)/.cache/e2e/code/node_modules/.bin:$$PATH" node tests/e2e/vscode/screenshots.mjs docs/images
 	node tests/e2e/playground/screenshots.mjs docs/images
+	QVR_PICTURES=docs/images node tests/e2e/play/drive.mjs
 
 # Wheels come from PyPI, everything else from the lock file.
 playground: setup playground/node_modules/.package-lock.json ## build the page that needs nothing installed into playground/dist/
 	cd playground && npm run --silent check && npm run --silent build
+
+# The page travels in this wheel, for `qvr play`; Pyodide does not: the server is the process itself there.
+PAGE := qvr_lsp/play/page
+wheel: playground ## build the wheel with the page of `qvr play` into dist/
+	rm -rf $(PAGE) && cp -r playground/dist $(PAGE) && rm -r $(PAGE)/server $(PAGE)/store.js
+	$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist . ; status=$$? ; rm -rf $(PAGE) ; exit $$status
 
 playground/node_modules/.package-lock.json: playground/package-lock.json
 	@command -v npm >/dev/null 2>&1 || { echo "Building the playground needs Node 20 or newer with npm." >&2; exit 1; }

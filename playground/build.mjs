@@ -13,8 +13,8 @@ const modules = join(here, "node_modules");
 const dist = join(here, "dist");
 const server = join(dist, "server");
 
-/** What is not kept for a visit without a network: index.html goes by its folder, and nothing here edits a qvr.toml. */
-const NOT_KEPT = ["index.html", "server/pydantic.zip", "store.js"];
+/** What is not kept for a visit without a network: index.html goes by its folder, and only `qvr play` edits a qvr.toml and has runs. */
+const NOT_KEPT = ["index.html", "run.css", "run.html", "run.js", "server/pydantic.zip", "store.js"];
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(server, { recursive: true });
@@ -42,7 +42,7 @@ const places = {
   setup(plugin) {
     plugin.onResolve({ filter: /^monaco-lsp-client$/ }, () => ({ path: join(modules, "monaco-editor/esm/external/monaco-lsp-client/out/index.js") }));
     // packages that both have are ours, wherever the file that imports them stands
-    plugin.onResolve({ filter: /^@hpcc-js\/wasm-graphviz$/ }, ({ path, pluginData }) =>
+    plugin.onResolve({ filter: /^(@hpcc-js\/wasm-graphviz|uplot(\/.*)?)$/ }, ({ path, pluginData }) =>
       pluginData === "ours" ? undefined : plugin.resolve(path, { kind: "import-statement", resolveDir: here, pluginData: "ours" }),
     );
     plugin.onResolve({ filter: /^worker:/ }, ({ path, resolveDir }) => ({
@@ -66,7 +66,7 @@ await entries({ worker: "src/server/worker.ts" }, server);
 await entries({ boot: "src/connections/boot.ts" }, dist);
 await entries({ main: "src/main.ts" }, dist, { loader: { ".ttf": "file" } });
 await entries({ "editor.worker": "monaco-editor/editor/editor.worker.js" }, dist);
-await entries({ diagram: "src/diagram/frame.ts" }, dist, { outdir: dist, loader: { ".css": "text" } });
+await entries({ diagram: "src/diagram/frame.ts", run: "src/play/frame.ts" }, dist, { loader: { ".css": "text" } });
 // for tests: the same in Node
 await entries({ start: "src/server/start.ts" }, join(here, ".cache"), { format: "esm", platform: "node", outExtension: { ".js": ".mjs" } });
 

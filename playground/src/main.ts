@@ -18,6 +18,7 @@ import { fillMenu } from "./page/menu";
 import { showProblems } from "./page/problems";
 import { linkTo, programIn } from "./page/share";
 import { followShade } from "./page/theme";
+import { startPlay } from "./play/play";
 
 const here = served();
 const URI = here.uri ?? "playground:/program.qvr";
@@ -102,7 +103,11 @@ async function begin(): Promise<void> {
       }
     },
   });
-  followShade((shade) => diagram.paint(shade));
+  const paintRun = here.path === undefined ? undefined : startPlay({ path: here.path, stamp: here.stamp, uri: URI, editor, program, transport });
+  followShade((shade) => {
+    diagram.paint(shade);
+    paintRun?.(shade);
+  });
   transport.on<{ uri: string }>(DIAGNOSTICS, ({ uri }) => {
     if (uri.toLowerCase() === URI.toLowerCase()) {
       performance.mark("qvr-diagnostics");
@@ -134,8 +139,8 @@ async function begin(): Promise<void> {
 
 /** A link's program, else what was edited last, else a small example. */
 async function firstText(): Promise<string> {
-  if (here.text !== undefined) {
-    return here.text;
+  if (here.socket) {
+    return here.text ?? FIRST;
   }
   const kept = keptText();
   try {

@@ -9,14 +9,16 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.extras import lacking, remedy
+from qvr_lsp.methods import METHODS
 from qvr_lsp.play import records
 from qvr_lsp.play.folder import Folder
-from qvr_lsp.rpc import Json
+from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
 from qvr_lsp.shapes import require
 
 if TYPE_CHECKING:
     from qvr_lsp.session import Session
 
+EXECUTE = "workspace/executeCommand"
 NEEDED = "torch"
 """What no run can do without."""
 
@@ -33,7 +35,17 @@ def requests_for(folder: Folder) -> dict[str, Callable[[Session, Any], Any]]:
         ),
         "play/run": ({"uri": str, "runId": str}, records.run),
     }
-    return {method: answering(method, *row) for method, row in rows.items()}
+    return {EXECUTE: execute, **{method: answering(method, *row) for method, row in rows.items()}}
+
+
+def execute(session: Session, params: Any) -> Any:
+    """The commands of every editor, but for the one that writes wherever it is told."""
+    from qvr_lsp.features import commands
+
+    require(EXECUTE, METHODS[EXECUTE].shape, params)
+    if params["command"] == "qvr.exportDiagram":
+        raise RpcError(INVALID_PARAMS, "`qvr.exportDiagram` is not for a page: it saves what it has drawn by itself")
+    return commands.execute(session, params)
 
 
 def answering(method: str, shape: Any, answer: Callable[[Session, Json], Json]) -> Callable[[Session, Any], Any]:

@@ -99,6 +99,7 @@ async def serve_page(server: ServerType, folder: str, port: int, *, opened: bool
         return await site.answer(request) if site is not None else websocket.respond(503, "Not yet.")
 
     quiet = logging.getLogger("qvr.play")
+    quiet.setLevel(logging.WARNING)
     try:
         listening = serve(
             connected, HOST, port, process_request=answered, max_size=MAX_MESSAGE, compression=None, logger=quiet,

@@ -18,6 +18,7 @@ GUIDE = (
     "export",
     "python",
     "runs",
+    "play",
     "std",
     "diagrams",
     "editors",

@@ -252,6 +252,8 @@ async def test_nothing_outside_the_folder(path: str, play: Play) -> None:
         answer = await page.ask(method, {"path": path, **more})
         assert isinstance(answer, str), answer
         assert re.search(r"is not in the folder|neither a program|the path is none", answer)
+    drawn = {"uri": (play.folder / "long.qvr").as_uri(), "path": str(play.folder.parent / "drawn.dot")}
+    assert "not for a page" in await page.command("qvr.exportDiagram", drawn)
     assert outside.read_text() == "# outside\n"
     await page.socket.close()
 

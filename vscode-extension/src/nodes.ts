@@ -1,5 +1,5 @@
 /** Which nodes of a diagram stand for the place of the cursor. */
-import type { Position, Range } from "vscode-languageclient/node";
+import type { Position, Range } from "vscode-languageclient";
 import type { DiagramNode } from "./protocol";
 
 /** Ids of the nodes whose smallest range around `position` is the smallest of all. */

@@ -1,7 +1,7 @@
 /**
  * What goes between this extension and the language server beyond LSP (docs/protocol.md), and the events of runs.
  */
-import type { Position, Range } from "vscode-languageclient/node";
+import type { Position, Range } from "vscode-languageclient";
 import type { Summary } from "./runs/figures";
 
 export interface DiagramNode {

@@ -32,6 +32,9 @@ export interface Served {
   /** The address and the text of the file that is edited. */
   uri?: string;
   text?: string;
+  /** Its path in the folder, and what tells its content from another; no stamp for a file that is not there yet. */
+  path?: string;
+  stamp?: string;
 }
 
 export function served(): Served {

@@ -23,6 +23,7 @@ export class Transport {
   private readonly pending = new Set<Id>();
   private readonly asked = new Map<Id, Asked>();
   private readonly heard = new Map<string, (params: never) => void>();
+  private readonly begun: (() => void)[] = [];
   private count = 0;
 
   /** `uri` is the address of the program, `text` that of an open document now, by its address in small letters; `prepared` sees each answer before Monaco does. */
@@ -71,9 +72,17 @@ export class Transport {
       document.uri = this.uri; // it writes addresses in small letters
     }
     this.connection.send(message);
+    if (message.method === "initialized") {
+      this.begun.splice(0).forEach((act) => act());
+    }
   }
 
   // ------------------------------------------------------------ ours
+
+  /** Do it once the server takes requests. */
+  initialized(act: () => void): void {
+    this.begun.push(act);
+  }
 
   /** A request that LSP does not have. */
   request<Result>(method: string, params: object): Promise<Result> {
