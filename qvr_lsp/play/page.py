@@ -48,7 +48,7 @@ def find_page() -> Path:
         raise NoPage(f"QVR_PAGE is {own}, which holds no page: it has no index.html")
     if (BUILT.parents[1] / "Makefile").is_file():
         raise NoPage("the page is not built yet in this checkout: run `make playground` first")
-    raise NoPage("this install came without the page of the playground: install a released wheel of qvr-lsp")
+    raise NoPage("this install came without the page of the playground: install the wheel that `make wheel` builds")
 
 
 def index_with(page: Path, told: Json) -> bytes:
