@@ -16,7 +16,7 @@ import sys
 import tarfile
 import venv
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from scripts.versions import ROOT, disagreement, versions
@@ -112,9 +112,19 @@ def contents_problems(clone: Path, files: Iterable[str]) -> list[str]:
         if path.is_file() and "__pycache__" not in path.parts
     }
     wanted |= {f"qvr_core/docs/diagnostics/{page.name}" for page in (clone / "docs/diagnostics").glob("*.md")}
+    wanted |= {f"qvr_core/docs/{path.relative_to(clone).as_posix()}" for path in _examples(clone)}
     found = {name for name in files if ".dist-info/" not in name}
     missing = [f"the wheel lacks {name}" for name in sorted(wanted - found)]
     return missing + [f"the wheel has {name}, which is not of it" for name in sorted(found - wanted)]
+
+
+def _examples(clone: Path) -> Iterator[Path]:
+    """The examples that `qvr init --example` copies, with their data and settings."""
+    yield clone / "qvr.toml"
+    for folder in (".", "data", "statistics", "analyses"):
+        for path in (clone / "examples" / folder).iterdir():
+            if path.suffix in (".qvr", ".csv", ".json", ".npz", ".toml") and path.name != "reference.json":
+                yield path
 
 
 def metadata_problems(files: dict[str, bytes], version: str) -> list[str]:

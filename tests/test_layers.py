@@ -23,7 +23,7 @@ LAYERS = (
     ("syntax",),
     ("semantics",),
     ("analysis",),
-    ("workspace", "disk", "pages", "extras", "html"),
+    ("workspace", "disk", "pages", "examples", "extras", "html"),
     ("ide", "diagrams", "export"),
     ("runtime",),
     ("data",),

@@ -24,7 +24,9 @@ Description-Content-Type: text/markdown
 def clone(tmp_path: Path) -> Path:
     """A repository with a file of each kind that the wheel has, and some that it has not."""
     places = ("qvr/__init__.py", "qvr_core/std/series.qvr", "qvr_lsp/table.json", "docs/diagnostics/cycle.md")
-    for name in (*places, "docs/runs.md", "tests/test_one.py", "qvr/__pycache__/one.pyc"):
+    examples = ("qvr.toml", "examples/data/a.csv", "examples/statistics/s.qvr", "examples/analyses/qvr.toml")
+    others = ("docs/runs.md", "tests/test_one.py", "qvr/__pycache__/one.pyc", "examples/statistics/make.py")
+    for name in (*places, *examples, *others):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     return tmp_path
@@ -32,7 +34,8 @@ def clone(tmp_path: Path) -> Path:
 
 WHOLE = {
     "qvr/__init__.py", "qvr_core/std/series.qvr", "qvr_lsp/table.json", "qvr_core/docs/diagnostics/cycle.md",
-    "qvr_lsp-0.1.0.dist-info/METADATA",
+    "qvr_core/docs/qvr.toml", "qvr_core/docs/examples/data/a.csv", "qvr_core/docs/examples/statistics/s.qvr",
+    "qvr_core/docs/examples/analyses/qvr.toml", "qvr_lsp-0.1.0.dist-info/METADATA",
 }  # fmt: skip
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import shutil
+import tomllib
 from pathlib import Path
 
 import typer
 
+from qvr_core import examples
 from qvr_core.cli.console import say
 from qvr_core.cli.files import stop
 
@@ -31,6 +34,11 @@ d,3.8,4.1
 d,5.1,5.2
 d,6.0,5.4
 """
+NEXT = (
+    "qvr sample {} --prior --plot prior.png",
+    "qvr run nuts {}",
+    "qvr sample last --plot predicted.png",
+)
 FORMULA = "yield_t ~ rain + (1 | plot)"
 
 
@@ -40,12 +48,19 @@ def init(
     data: Path | None = typer.Option(None, "--data", metavar="FILE.csv", help="Your table; a small one by default."),
     formula: str | None = typer.Option(None, "--formula", help='What explains what, as "y ~ x + (1 | g)".'),
     family: str | None = typer.Option(None, "--family", help="normal, bernoulli or poisson; else by the outcome."),
+    example: str | None = typer.Option(
+        None, "--example", metavar="NAME", help="An example with its data, as statistics/radon; `list` names all."
+    ),
 ) -> None:
     """Make a folder with a program, its data and qvr.toml, and say what to do there."""
     from qvr_core.cli.new import written
 
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        stop(f"{folder} is there already, and not empty: name another folder", 1)
+    if example is not None:
+        if data is not None or formula is not None or family is not None:
+            stop("an example has its own data and program: leave out --data, --formula and --family")
+        _copy_example(example, folder)
+        return
+    _check_free(folder)
     if data is not None and formula is None:
         stop('say what explains what in your table, as --formula "y ~ x + (1 | g)"')
     if formula is not None and data is None:
@@ -69,11 +84,35 @@ def init(
     (folder / "model.qvr").write_text(text, encoding="utf-8")
     (folder / "qvr.toml").write_text('[run.model]\ndata = "csv:data.csv"\n', encoding="utf-8")
     say(f"made {folder}: model.qvr, data.csv, qvr.toml.  Next:")
-    commands = (
-        f"cd {folder}",
-        "qvr sample model.qvr --prior --plot prior.png",
-        "qvr run nuts model.qvr",
-        "qvr sample last --plot predicted.png",
-    )
-    for command in commands:
+    for command in (f"cd {folder}", *NEXT):
+        say(f"    {command.format('model.qvr')}")
+
+
+def _check_free(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        stop(f"{folder} is there already, and not empty: name another folder", 1)
+
+
+def _copy_example(name: str, folder: Path) -> None:
+    known = examples.names()
+    if name == "list":
+        say("\n".join(known))
+        return
+    found = examples.example(name)
+    if found is None:
+        near = difflib.get_close_matches(name, [*known, *(one.rpartition("/")[2] for one in known)], 1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        stop(f"there is no example `{name}`{hint} `qvr init {folder} --example list` names all")
+    _check_free(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        made = found.copy(folder)
+    except OSError as error:
+        stop(f"{folder} cannot be written: {error.strerror}", 1)
+    say(f"made {folder}: {', '.join(path.name for path in made)}.  Next:")
+    for command in (f"cd {folder}", f"qvr check {made[0].name}", f"qvr run {_algorithm(found)} {made[0].name}"):
         say(f"    {command}")
+
+
+def _algorithm(found: examples.Example) -> str:
+    return tomllib.loads(found.settings).get("defaults", {}).get("algorithm", "svi")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from qvr_core import examples
 from qvr_core.cli import app
 from qvr_core.runs.record.protocol import Finished
 from qvr_core.runs.record.store import RunStore
@@ -125,3 +127,39 @@ def test_a_folder_of_its_own_data_checks(folder: Path) -> None:
     assert sorted(path.name for path in (folder / "farm").iterdir()) == ["data.csv", "model.qvr", "qvr.toml"]
     checked = qvr("check", "farm/model.qvr", "--data", "csv:farm/data.csv")
     assert checked.exit_code == 0 and "no problems" in checked.output, checked.output
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("statistics/radon", {"radon.qvr", "radon.csv", "radon_counties.csv", "qvr.toml"}),
+        ("hidden_markov", {"hidden_markov.qvr", "dice.npz", "qvr.toml"}),
+        ("analyses/nile", {"nile.qvr", "nile.csv", "qvr.toml"}),
+    ],
+)
+def test_an_example_comes_with_its_data_and_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, files: set[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["init", "mine", "--example", name])
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == files
+    monkeypatch.chdir(tmp_path / "mine")
+    named = re.findall(r'"(?:csv|npz):([^"]+)"', Path("qvr.toml").read_text())
+    assert named
+    assert {*named} <= files
+    assert CliRunner().invoke(app, ["check", "."]).exit_code == 0
+
+
+def test_every_example_can_be_had() -> None:
+    assert {"radon", "statistics/radon", "analyses/bills"} <= set(examples.names())
+    for name in examples.names():
+        found = examples.example(name)
+        assert found is not None
+        assert found.files or "data =" not in found.settings
+
+
+def test_an_example_that_is_not_there_names_the_nearest(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["init", str(tmp_path / "x"), "--example", "statistics/radn"])
+    assert result.exit_code == 2
+    assert "did you mean `statistics/radon`?" in result.output
