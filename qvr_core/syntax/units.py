@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -53,7 +54,8 @@ def parse_unit(start: str, text: str) -> Unit[Any]:
         problems.append(found)
     if len(tokens) > DEEPEST and _depth(node) > DEEPEST:
         problems.append(problem("too-deep", "this is nested too deeply; name parts of it", node.span))
-        node = None
+        held, node = [node], None
+        _let_go(held)
     if isinstance(node, tree.ProgramHeader) and node.parameters:
         node = _with_known_kinds(node, node.parameters, problems)
     problems += _warnings(tokens, node)
@@ -98,6 +100,15 @@ def _with_known_kinds(
         problems.append(problem("syntax-error", message, kind.span, fix))
         known.append(replace(parameter, kind=None, mor=None))
     return replace(node, parameters=tuple(known))
+
+
+def _let_go(held: list[Any]) -> None:
+    """Free trees that nobody else holds from the top down: freed with its parent, each node inside another takes a
+    piece of C's stack, and in WebAssembly that ends the interpreter."""
+    pending = deque(held)
+    held.clear()
+    while pending:
+        pending.extend(children(pending.popleft()))
 
 
 def _depth(node: Any) -> int:

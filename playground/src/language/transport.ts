@@ -103,7 +103,10 @@ export class Transport {
     if (!this.initialize) {
       return;
     }
-    this.pending.delete(this.initialize.id as Id);
+    if (this.pending.has(this.initialize.id as Id)) {
+      this.connection.send(this.initialize); // the first one was never answered
+      return;
+    }
     void this.request("initialize", this.initialize.params as object).catch(() => undefined);
     this.connection.send({ jsonrpc: "2.0", method: "initialized", params: {} });
     for (const uri of this.opened) {
@@ -117,7 +120,7 @@ export class Transport {
 
   private changed(state: State): void {
     if (state.kind === "failed") {
-      for (const id of [...this.pending]) {
+      for (const id of [...this.pending].filter((one) => one !== this.initialize?.id)) {
         this.receive({ jsonrpc: "2.0", id, result: null });
       }
       for (const id of [...this.asked.keys()]) {

@@ -199,19 +199,25 @@ try {
     await squiggles().first().waitFor({ state: "attached" });
   });
 
-  await step("what is nested too deeply does not end the checker for good", async () => {
-    await s.write("object A : FinSet 2\n");
-    await s.page.evaluate((text) => window.qvrEditor.getModel().setValue(text), `let h = ${"(".repeat(20_000)}f${")".repeat(20_000)}\n`);
-    await s.page.waitForFunction(() => {
-      const editor = window.qvrEditor;
-      return !document.getElementById("failure").hidden || document.documentElement.dataset.checked === String(editor.getModel().getVersionId());
-    });
-    await s.page.evaluate((text) => window.qvrEditor.getModel().setValue(text), TEXT);
-    if (await s.page.locator("#failure").isVisible()) {
-      holds((await s.page.textContent("#failure")).includes("nested too deeply"), "the failure names what helps");
-      await s.page.locator("#failure button").click();
-    }
+  await step("what is nested too deeply is an error, and no end of the checker", async () => {
+    await s.write(`let h = ${"(".repeat(20_000)}f${")".repeat(20_000)}\n`);
+    await s.page.locator("#problems").getByText("nested too deeply").waitFor();
+    await s.write(TEXT);
     await squiggles().first().waitFor({ state: "attached" });
+    same(await s.page.locator("#failure").isVisible(), false, "a failure is shown");
+  });
+
+  await step("a load that fails is told with a remedy, and tried again", async () => {
+    const other = await s.browser.newContext({ serviceWorkers: "block" });
+    await other.route("**/server/python.zip", (route) => route.abort());
+    const page = await other.newPage();
+    await page.goto(s.server.address);
+    await page.locator("#failure").getByText("Look whether this machine is online").waitFor({ timeout: 120_000 });
+    await other.unroute("**/server/python.zip");
+    await page.locator("#failure button").click();
+    await page.waitForSelector("html[data-checked]", { state: "attached", timeout: 120_000 });
+    same(await page.locator("#failure").isVisible(), false, "a failure is shown");
+    await other.close();
   });
 
   await step("without a network, a second visit has everything and the text", async () => {
