@@ -23,8 +23,14 @@ from scripts.versions import ROOT, disagreement, versions
 
 DIST = ROOT / "dist"
 WORK = ROOT / "build" / "release"
-PARTS = ("python", "playground", "vsix", "site")
-"""In the order in which they are built: the extension holds the server's worker of the playground."""
+PARTS = ("playground", "python", "vsix", "site")
+"""In the order in which they are built: the wheel holds the page of the playground, the extension its worker."""
+NEEDED = {"python": "playground", "vsix": "playground"}
+PAGE = "qvr_lsp/play/page"
+"""Where the page travels in the wheel, for `qvr play`, whose server is a process: it needs none in the page."""
+NOT_FOR_PLAY = ("server", "store.js")
+MOST_INSTALLED = 30e6
+"""Bytes of an environment with the wheel and what it needs, without what Python compiles."""
 EPOCH = "1577836800"
 """The date of the files in the archives, so that the same sources give the same bytes."""
 
@@ -63,7 +69,7 @@ def release(wanted: Iterable[str]) -> str:
         "python": python_packages, "playground": playground, "vsix": extension, "site": website,
     }  # fmt: skip
     for part in PARTS:
-        if part in wanted or (part == "playground" and "vsix" in wanted):
+        if part in wanted or part in (NEEDED.get(other) for other in wanted):
             print(f"{part} …", flush=True)
             makers[part](clone, version)
     return version
@@ -73,7 +79,8 @@ def release(wanted: Iterable[str]) -> str:
 
 
 def python_packages(clone: Path, version: str) -> None:
-    built = WORK / "packages"
+    built, page = WORK / "packages", clone / PAGE
+    shutil.copytree(clone / "playground" / "dist", page, ignore=shutil.ignore_patterns(*NOT_FOR_PLAY))
     build(clone, built, "--sdist", "--wheel")
     wheel, sdist = built / f"qvr_lsp-{version}-py3-none-any.whl", built / f"qvr_lsp-{version}.tar.gz"
     with tarfile.open(sdist) as archive:
@@ -88,6 +95,7 @@ def python_packages(clone: Path, version: str) -> None:
     if problems:
         raise NotReleasable("\n".join(problems))
     try_wheel(wheel, clone)
+    shutil.rmtree(page)
     for file in (wheel, sdist):
         shutil.copy(file, DIST)
 
@@ -155,16 +163,28 @@ def differences(one: dict[str, bytes], other: dict[str, bytes]) -> list[str]:
 
 
 def try_wheel(wheel: Path, clone: Path) -> None:
-    """In an environment with the wheel alone: no torch, a page, a check, one round with an editor."""
+    """In an environment with the wheel alone: its size, no torch, pages, a check, one round with an editor."""
     folder = WORK / "env"
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    call([str(python), "-m", "pip", "install", "--quiet", str(wheel)], WORK)
+    before = size_of(folder)
+    call([str(python), "-m", "pip", "install", "--quiet", "--no-compile", str(wheel)], WORK)
+    size = size_of(folder) - before
+    print(f"  {size / 1e6:.1f} MB installed")
+    if size > MOST_INSTALLED:
+        raise NotReleasable(f"the wheel and what it needs take {size / 1e6:.1f} MB, {MOST_INSTALLED / 1e6:.0f} at most")
     output([str(python), "-c", "import importlib.util as u; assert u.find_spec('torch') is None"], WORK)
     program = str(clone / "examples" / "eight_schools.qvr")
     expect([str(folder / "bin" / "qvr"), "check", program], "no problems")
     expect([str(folder / "bin" / "qvr"), "explain", "axes-mismatch"], "Two values run over different sets")
+    expect([str(python), "-c", "from qvr_lsp.play.page import find_page; print(find_page())"], PAGE)
+    expect([str(folder / "bin" / "qvr"), "init", "mine", "--example", "radon"], "made mine: radon.qvr")
     expect([str(python), str(clone / "scripts" / "lsp_round.py"), str(folder / "bin" / "qvr-lsp")], "16 parameters")
+
+
+def size_of(folder: Path) -> int:
+    """The bytes of the files of a folder, but for those that Python compiles."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
 
 
 def expect(command: list[str], text: str) -> None:
