@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
+from itertools import islice
 from pathlib import Path
 from posixpath import commonpath, dirname
 
 from qvr_core.semantics.language.spelling import closest
-from qvr_core.semantics.modules.paths import STD
+from qvr_core.semantics.modules.paths import STD, SUFFIX
 
 MOST_BYTES = 10_000_000
 """No larger file is read."""
+
+MOST_FILES = 1_000
+"""Of a folder are looked at for the one that was meant."""
 
 MOST_LETTERS = 1_000
 """Of the path of an import: no system has longer ones."""
@@ -36,13 +40,6 @@ def library_files() -> list[str]:
     return sorted(f"std/{path.relative_to(LIBRARY).as_posix()}" for path in LIBRARY.rglob("*.qvr"))
 
 
-def _offered(location: str) -> str:
-    """The file of the library that was meant, else all that there are."""
-    files = library_files()
-    near = closest(location.removeprefix(STD), (each.removeprefix("std/") for each in files))
-    return f"; did you mean std/{near}?" if near else f": it has {', '.join(files)}"
-
-
 class Disk:
     """Reads what imports name (`workspace.Reader`).
 
@@ -61,7 +58,10 @@ class Disk:
         if len(written) > MOST_LETTERS:
             return f"there is no file {written[:MOST_LETTERS]}…"
         if location.startswith(STD):
-            return None if os.path.isfile(path) else f"the library has no {written}{_offered(location)}"
+            if os.path.isfile(path):
+                return None
+            offered = "" if self.near(location, written) else f": it has {', '.join(library_files())}"
+            return f"the library has no {written}{offered}"
         try:
             status = path.stat()
         except (OSError, ValueError):  # a name that no file can have is a ValueError
@@ -74,6 +74,22 @@ class Disk:
         if status.st_size > MOST_BYTES:
             return f"{written} has {status.st_size:,} bytes, and no file of more than {MOST_BYTES:,} is imported"
         return None if os.access(path, os.R_OK) else f"{written} cannot be read"
+
+    def near(self, location: str, written: str) -> str | None:
+        """The path that was meant, of a file in the same folder; None where there is none like it."""
+        path = path_at(location)
+        if path is None or len(written) > MOST_LETTERS or os.path.lexists(path):
+            return None
+        if location.startswith(STD):
+            found = closest(location.removeprefix(STD), (each.removeprefix("std/") for each in library_files()))
+            return None if found is None else f"std/{found}"
+        try:
+            with os.scandir(path.parent) as entries:
+                names = sorted(each.name for each in islice(entries, MOST_FILES) if each.name.endswith(SUFFIX))
+        except (OSError, ValueError):
+            return None
+        found = closest(path.name, names)
+        return None if found is None else written.removesuffix(path.name) + found
 
     def _linked(self, path: Path, importer: str) -> str | None:
         """Why the links on the way to a file are not followed; None where there are none, or none that leaves."""

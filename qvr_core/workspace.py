@@ -35,6 +35,10 @@ class Reader(Protocol):
         """Why an import may not be followed, in words."""
         ...
 
+    def near(self, location: str, written: str) -> str | None:
+        """The path that was meant where there is no file; None where nothing is like it."""
+        ...
+
     def text(self, location: str) -> str | None:
         """The text at a location; None where there is none."""
         ...
@@ -103,6 +107,9 @@ class Workspace:
 
     def refusal(self, location: str, importer: str, written: str) -> str | None:
         return None if location in self._open else self._reader.refusal(location, importer, written)
+
+    def near(self, location: str, written: str) -> str | None:
+        return self._reader.near(location, written)
 
     def find(self, location: str, importer: str, written: str) -> Module | str:
         while True:
@@ -269,6 +276,9 @@ class Bundle:
         self._texts = texts
 
     def refusal(self, location: str, importer: str, written: str) -> str | None:
+        return None
+
+    def near(self, location: str, written: str) -> str | None:
         return None
 
     def text(self, location: str) -> str | None:

@@ -42,6 +42,9 @@ class BesideLibrary(Bundle):
     def refusal(self, location: str, importer: str, written: str) -> str | None:
         return LibraryOnly().refusal(location, importer, written) if location.startswith(STD) else None
 
+    def near(self, location: str, written: str) -> str | None:
+        return LibraryOnly().near(location, written) if location.startswith(STD) else None
+
     def text(self, location: str) -> str | None:
         return LibraryOnly().text(location) if location.startswith(STD) else super().text(location)
 

@@ -31,6 +31,10 @@ class Library(Protocol):
         """Why an import may not be followed, in words."""
         ...
 
+    def near(self, location: str, written: str) -> str | None:
+        """The path that was meant where there is no file; None where nothing is like it."""
+        ...
+
     def find(self, location: str, importer: str, written: str) -> Module | str:
         """The file at a location that is not refused, or why it cannot be had."""
         ...
@@ -49,6 +53,9 @@ class NoLibrary:
 
     def refusal(self, location: str, importer: str, written: str) -> str | None:
         return f"there is no folder here in which {shown(location)} could be: check or load the file, not its text"
+
+    def near(self, location: str, written: str) -> str | None:
+        return None
 
     def find(self, location: str, importer: str, written: str) -> Module | str:
         return f"there is no {shown(location)}"
@@ -102,7 +109,7 @@ class _Reading:
             return None
         refused = None if location == self.location else library.refusal(location, self.location, path.value)
         if refused is not None:
-            self.report(IMPORT_MISSING, refused, path.span, self._removal())
+            self._lost(refused, location, library)
             return None
         ring = (location,) if location == self.location else library.cycle(location, self.location)
         if ring is not None:
@@ -113,11 +120,19 @@ class _Reading:
             return None
         found = library.find(location, self.location, path.value)
         if isinstance(found, str):
-            self.report(IMPORT_MISSING, found, path.span, self._removal())
+            self._lost(found, location, library)
             return None
         if (wrong := found.failure) is not None:
             self.report(IMPORT_ERROR, f"{shown(location)} has errors: {wrong}", path.span)
         return found
+
+    def _lost(self, why: str, location: str, library: Library) -> None:
+        path = self.decl.path
+        near, fixes = library.near(location, path.value), self._removal()
+        if near is not None:
+            edit = Edit(self._origin(path.span), f'"{near}"')
+            fixes = (Fix(f'Change to "{near}"', (edit,), True), *fixes)
+        self.report(IMPORT_MISSING, why if near is None else f"{why}; did you mean {near}?", path.span, fixes)
 
     def _removal(self) -> tuple[Fix, ...]:
         return (Fix("Remove the import", (Edit(self._origin(self.decl.span), "", "line"),)),)

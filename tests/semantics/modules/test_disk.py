@@ -105,6 +105,16 @@ def test_a_file_that_the_library_lacks_is_told_with_the_one_that_was_meant(folde
     assert "it has std/" in found(folder, "std/cells/nothing.qvr")
 
 
+def test_a_file_that_is_not_there_is_told_with_the_one_that_was_meant(folder: Path) -> None:
+    (folder / "setz").mkdir()
+    (folder / "setz" / "spaces.qvr").write_text("object A : Real 2\n")
+    (diagnostic,) = analyse(
+        'import "setz/spacez.qvr" as s\n', None, location_of_file(folder / "main.qvr"), Workspace(Disk())
+    ).diagnostics()
+    assert diagnostic.message == "there is no file setz/spacez.qvr; did you mean setz/spaces.qvr?"
+    assert [edit.text for edit in diagnostic.fixes[0].edits] == ['"setz/spaces.qvr"']
+
+
 def test_an_open_document_does_not_stand_in_the_place_of_the_library(folder: Path) -> None:
     workspace = Workspace(Disk(trusted=False))
     workspace.put(Analyzer("object Gone : FinSet 2\n", None, "std:priors.qvr", workspace).module())
@@ -119,4 +129,4 @@ def test_the_wheel_takes_the_library_along() -> None:
     build = tomllib.loads(project.read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
     shipped = {path for pattern in build["artifacts"] for path in project.parent.glob(pattern)}
     assert {LIBRARY / each.removeprefix("std/") for each in library_files()} <= shipped
-    assert "qvr_core" in build["targets"]["wheel"]["packages"]
+    assert "qvr_core" in build["targets"]["wheel"]["only-include"]
