@@ -128,7 +128,7 @@ class Links:
         for name, readers in list(self.checker.readers.items()):
             prefix, dot, last = name.partition(".")
             module = self.table.prefixes.get(prefix) if dot else None
-            if module is None or name in self.table.offered or "." in last:
+            if module is None or name in self.table.offered or name in self.table.failed or "." in last:
                 continue
             names = module.public
             for uid in sorted(uid for uid in readers if not self.is_foreign(uid)):

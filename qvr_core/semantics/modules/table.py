@@ -180,7 +180,12 @@ class _Reading:
         known = table.prefixes.get(prefix.text, module)
         if known is None or known.location != module.location:
             what = "a file that cannot be had" if known is None else shown(known.location)
-            self.report(IMPORT_CLASH, f"`{prefix.text}` is the prefix of {what} already", prefix.span)
+            # which of the two files was meant cannot be said
+            table.failed.update(f"{prefix.text}.{name}" for name in module.public)
+            other = stem(module.location)
+            taken = other in table.own or other in table.prefixes
+            fixes = () if taken else (Fix(f"Call it `{other}`", (Edit(self._origin(prefix.span), other),)),)
+            self.report(IMPORT_CLASH, f"`{prefix.text}` is the prefix of {what} already", prefix.span, fixes)
             return False
         return True
 
