@@ -33,6 +33,10 @@ class Names:
         self._taken.add(name)
         return name
 
+    def is_taken(self, name: str) -> bool:
+        """Whether the name is given or reserved."""
+        return name in self._taken
+
     @property
     def changed(self) -> list[tuple[str, str]]:
         """The names that the target has otherwise."""

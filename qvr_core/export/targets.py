@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from qvr_core.analysis import Snapshot
 from qvr_core.export.exported import Exported
 from qvr_core.export.reading import Reading, read
+from qvr_core.export.stan.program import stan_program
 from qvr_core.export.to_numpyro import numpyro_model
 from qvr_core.export.to_pymc import pymc_model
 from qvr_core.export.to_torch import torch_module
@@ -24,6 +25,7 @@ class Target:
 TARGETS: Mapping[str, Target] = {
     "numpyro": Target(".py", numpyro_model),
     "pymc": Target(".py", pymc_model),
+    "stan": Target(".stan", stan_program),
     "torch": Target(".py", torch_module),
 }
 

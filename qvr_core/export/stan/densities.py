@@ -1,0 +1,148 @@
+"""Families in Stan: the log density of one element of a draw."""
+
+from __future__ import annotations
+
+import re
+
+from qvr_core.export.reading import event_dims
+from qvr_core.export.refusals import Refused
+from qvr_core.export.stan.elements import Elements, Places, number
+from qvr_core.export.stan.places import ALL, BEFORE, SUM, TERNARY, Text
+from qvr_core.export.stan.tables import CENSORED, FAMILIES
+from qvr_core.semantics.language.families import FAMILIES as LANGUAGE
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.spaces import Constrained
+
+
+class Densities:
+    """Log densities of draws, one element at a time."""
+
+    def __init__(self, elements: Elements) -> None:
+        self.elements = elements
+
+    def of(self, draw: m.FamilyDraw, site: m.Site, value: str, at: Places, *, summed: bool = False) -> Text:
+        """The log density of an element: `value` as a text, `at` the places of the arguments' elements.  Where its
+        hidden values are summed out (`summed`), a probability of 0 stays finite."""
+        key, template, more = self._entry(draw, site)
+        arguments = self._arguments(draw, site, at)
+        if key == "Categorical(probs)" and (summed or not _is_simplex(draw.args[0][1])):
+            return Text(f"{self.elements.helped('log_normalised', arguments['probs'])}[{value}]")
+        if key == "Bernoulli(probs)" and summed:
+            p = arguments["probs"]
+            chance = Text(f"{value} == 1 ? {p} : 1 - ({p})", TERNARY)
+            return Text(self.elements.helped("log_clamped", chance.text))
+        text = template.format(value=value, **arguments)
+        return Text(f"{text} + {more}", SUM) if more else Text(text)
+
+    def later(self, draw: m.FamilyDraw, site: m.Site, value: str, at: Places) -> str:
+        """log P(T ≥ value) of an element."""
+        if draw.family not in CENSORED:
+            words = ", ".join(CENSORED)
+            raise Refused(
+                site.origin, f"`{site.name}`: right-censoring of {draw.family} is not exported", f"there are {words}"
+            )
+        _, template, _ = self._entry(draw, site)
+        return template.replace("_lpdf(", "_lccdf(").format(value=value, **self._arguments(draw, site, at))
+
+    def along(self, draw: m.FamilyDraw, site: m.Site, name: str, at: Places, count: str) -> str | None:
+        """The log density of all elements in one call, where each argument is a vector or one number."""
+        _, template, more = self._entry(draw, site)
+        family = LANGUAGE[draw.family]
+        if not ("_lpdf(" in template or "_lpmf(" in template) or family.event or draw.family in (
+            "Categorical", "OrderedLogistic"
+        ):  # fmt: skip
+            return None
+        with self.elements.apart() as lines:
+            arguments = self._arguments(draw, site, at)
+        if lines:
+            return None
+        for key, text in arguments.items():
+            if len(at) == 1 and (plain := text.removesuffix(f"[{at[0]}]")).isidentifier():
+                arguments[key] = plain
+            if any(_mentions(arguments[key], str(place)) for place in at):
+                return None
+        text = template.format(value=name, **arguments)
+        return f"{text} + {count} * {more}" if more else text
+
+    def probabilities(self, draw: m.FamilyDraw, site: m.Site, at: Places, count: str) -> str:
+        """log p of each value that a hidden name may have, as a vector; `at` are the places, and the value before."""
+        elements = self.elements
+        at = (*at, BEFORE)  # the axis of the values, which a probability of them does not read
+        (key, expr), *_ = draw.args
+        if draw.family == "Categorical":
+            row = elements.row(expr, (*at, ALL), count)
+            if key == "probs":
+                return elements.helped("log_normalised", row)
+            return f"log_softmax({row})"
+        if draw.family == "Bernoulli":
+            p = elements.of(expr, at)
+            chance = f"inv_logit({p.text})" if key == "logits" else p.at(SUM + 1)
+            return elements.helped("log_normalised", f"[1 - {chance}, {chance}]'")
+        raise Refused(site.origin, f"`{site.name}`: only Categorical and Bernoulli are summed out in Stan")
+
+    # ------------------------------------------------------------ arguments
+
+    def _entry(self, draw: m.FamilyDraw, site: m.Site) -> tuple[str, str, str]:
+        given = [name for name, _ in draw.args]
+        given += [p.name for p in LANGUAGE[draw.family].parameters if p.name not in given and _default(draw, p.name)]
+        key = f"{draw.family}({', '.join(sorted(given))})"
+        found = FAMILIES.get(key)
+        if found is None:
+            raise Refused(draw.origin, f"`{site.name}`: Stan has no counterpart of {key}")
+        return key, *found
+
+    def _arguments(self, draw: m.FamilyDraw, site: m.Site, at: Places) -> dict[str, str]:
+        elements = self.elements
+        parameters = LANGUAGE[draw.family].parameters
+        ranks = {name: p.rank for p in parameters for name in (p.name, *(other for other, _ in p.alternatives))}
+        event = event_dims(site)
+        found: dict[str, str] = {}
+        for name, expr in draw.args:
+            match ranks.get(name, 0):
+                case 0:
+                    found[name] = elements.text(expr, at) if draw.family != "ICAR" else _plain(expr, elements)
+                case 1 if draw.family == "ICAR":
+                    found[name] = _plain(expr, elements)
+                case 1:
+                    sizes = elements.shapes.of(expr)
+                    size = sizes[-1] if sizes and sizes[-1] != "1" else elements.shapes.size(event[-1]) if event else "1"
+                    found[name] = elements.row(expr, (*at, ALL), size)
+                case _:
+                    found[name] = _plain(expr, elements)
+        for parameter in parameters:
+            default = _default(draw, parameter.name)
+            if parameter.name not in found and default:
+                found[parameter.name] = default
+        return found
+
+
+def _default(draw: m.FamilyDraw, name: str) -> str:
+    """The text of an argument that is left out; '' where there is none."""
+    (parameter,) = (one for one in LANGUAGE[draw.family].parameters if one.name == name)
+    replaced = {alternative for alternative, _ in parameter.alternatives}
+    if replaced & {given for given, _ in draw.args} or parameter.default is None:
+        return ""
+    return number(parameter.default).text
+
+
+def _plain(expr: m.Expr, elements: Elements) -> str:
+    """A matrix or table that has a name."""
+    base = expr
+    while isinstance(base, m.Arrange | m.Window):
+        if isinstance(base, m.Window) and (base.first or base.shift):
+            raise elements.shapes.refused(expr, "a matrix that changes with its element")
+        if isinstance(base, m.Arrange) and [axis for axis in base.axes if axis is not None] != [0, 1]:
+            raise elements.shapes.refused(expr, "a matrix that is turned")
+        base = base.base
+    if not isinstance(base, m.Bound | m.Data) or len(elements.shapes.known.get(base.name, ())) != 2:
+        raise Refused(expr.origin, "a matrix without a name cannot be said in Stan", "give it one: `let C[i, j] = …`")
+    return elements.names[base.name]
+
+
+def _is_simplex(expr: m.Expr) -> bool:
+    space = expr.type.space
+    return isinstance(space, Constrained) and space.kind == "Simplex"
+
+
+def _mentions(text: str, word: str) -> bool:
+    return re.search(rf"\b{word}\b", text) is not None

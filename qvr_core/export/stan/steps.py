@@ -1,0 +1,330 @@
+"""The steps of a program in Stan, each in the block where it belongs."""
+
+from __future__ import annotations
+
+import re
+
+from qvr_core.export.names import Names
+from qvr_core.export.reading import Reading, event_dims, plate_dims
+from qvr_core.export.refusals import Refused
+from qvr_core.export.stan.declarations import bounds, declared, parameter
+from qvr_core.export.stan.densities import Densities
+from qvr_core.export.stan.elements import Elements, Places
+from qvr_core.export.stan.hidden import Hidden, looped
+from qvr_core.export.stan.places import Place
+from qvr_core.export.stan.tables import RANDOM, RESERVED
+from qvr_core.semantics.language.builtins import canonical
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.spaces import Constrained
+
+
+class Steps:
+    """Writes a program's steps as lines of Stan's blocks: `known` is transformed data, `made` transformed parameters,
+    `drawn` generated quantities."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.names = Names(reading.names, RESERVED)
+        self.elements = Elements(reading, self.names)
+        self.shapes = self.elements.shapes
+        self.densities = Densities(self.elements)
+        self.known: list[str] = []
+        self.parameters: list[str] = []
+        self.made: list[str] = []
+        self.model: list[str] = []
+        self.drawn: list[str] = []
+
+    def run(self) -> None:
+        """All steps."""
+        for step in self.reading.program.steps:
+            match step:
+                case m.LetModel():
+                    self._let(step)
+                case m.ScoreModel():
+                    self._score(step)
+                case m.SampleModel(site=site):
+                    self._sample(site)
+                case m.ObserveModel(site=site):
+                    self._observe(site)
+                case m.PredictModel(site=site):
+                    self._predict(site)
+                case m.MarginalizeModel(site=site):
+                    self.model += self._comments(site.origin)
+                    self.model.append(f"// {self.names[site.name]} is summed out")
+                    self.model += Hidden(step, self.elements, self.densities).lines()
+            self.elements.statement_over()
+
+    def _comments(self, origin: Origin) -> list[str]:
+        above, beside = self.reading.about(origin)
+        return [f"// {line}" for line in (*above, beside) if line]
+
+    # ------------------------------------------------------------ lets
+
+    def _let(self, step: m.LetModel) -> None:
+        derived = any(name in self.reading.derived for name in step.names)
+        lines = self.made if derived else self.known
+        lines += self._comments(step.origin)
+        indexed = step.indexed
+        if indexed is not None and any(index.lag for index in indexed.indices):
+            lines += self._recursion(step, indexed)
+            return
+        if len(step.names) != 1:
+            raise Refused(step.origin, "a `let` of several names is not exported", "write one `let` for each")
+        (own,) = step.names
+        value = step.value if indexed is None else indexed.values[0]
+        name, sizes = self.names[own], self.shapes.of(value)
+        if indexed is not None:
+            of_index = self.shapes.texts([getattr(index.space, "size", 1) for index in indexed.indices])
+            sizes = (*of_index, *sizes[len(of_index) :])
+        if isinstance(value, m.Builtin) and canonical(value.function) in ("cholesky", "inverse"):
+            lines += self._matrix(own, value)
+            return
+        whole = not derived and self.shapes.is_whole(value)
+        code = whole and self.shapes.is_code(value)
+        wanted = [index.name for index in indexed.indices] if indexed is not None else []
+
+        def inner(at: Places) -> list[str]:
+            with self.elements.apart() as before:
+                text = str(self.elements.code(value, at)) if code else self.elements.text(value, at)
+            place = f"[{', '.join(map(str, at))}]" if sizes else ""
+            return [*before, f"{name}{place} = {text};"]
+
+        made = looped(self.elements, sizes, wanted, inner)
+        opening = declared(name, sizes, whole=whole)
+        if not sizes and len(made) == 1:
+            lines.append(f"{opening} = {made[0].removeprefix(f'{name} = ')}")
+        elif not sizes:
+            lines += [f"{opening};", "{", *(f"  {line}" for line in made), "}"]
+        else:
+            lines += [f"{opening};", *made]
+        self.shapes.known[own] = sizes
+        if whole:
+            self.shapes.whole.add(own)
+        if code:
+            self.shapes.codes.add(own)
+
+    def _matrix(self, own: str, value: m.Builtin) -> list[str]:
+        """A function of a whole matrix."""
+        (arg,) = value.args
+        sizes = self.shapes.of(arg)
+        if not isinstance(arg, m.Bound) or len(sizes) != 2:
+            raise Refused(arg.origin, "a matrix without a name cannot be said in Stan", "give it one: `let C = …`")
+        self.shapes.known[own] = sizes
+        function = {"cholesky": "cholesky_decompose", "inverse": "inverse"}[canonical(value.function)]
+        return [f"{declared(self.names[own], sizes)} = {function}({self.names[arg.name]});"]
+
+    def _recursion(self, step: m.LetModel, indexed: m.IndexedValue) -> list[str]:
+        """A let that reads its own past."""
+        if len(indexed.indices) != 1:
+            raise Refused(step.origin, f"`{step.names[0]}`: a recursion over several indices is not exported")
+        (index,) = indexed.indices
+        size = self.shapes.size(getattr(index.space, "size", 0))
+        lines: list[str] = []
+        for own in step.names:
+            self.shapes.known[own] = (size,)
+            lines.append(f"{declared(self.names[own], (size,))};")
+        for own, starts in zip(step.names, indexed.starts, strict=True):
+            for at in range(index.lag):
+                value = starts[at if len(starts) > 1 else 0]
+                if self.shapes.of(value):
+                    raise Refused(step.origin, f"`{own}`: a recursion over vectors is not exported in Stan")
+                with self.elements.apart() as before:
+                    text = self.elements.text(value)
+                lines += [*before, f"{self.names[own]}[{at + 1}] = {text};"]
+
+        def inner(at: Places) -> list[str]:
+            found: list[str] = []
+            for own, value in zip(step.names, indexed.values, strict=True):
+                if len(self.shapes.of(value)) > 1:
+                    raise Refused(step.origin, f"`{own}`: a recursion over vectors is not exported in Stan")
+                with self.elements.apart() as before:
+                    text = self.elements.text(value, (at[0].moved(-index.lag),))
+                found += [*before, f"{self.names[own]}[{at[0]}] = {text};"]
+            return found
+
+        return [*lines, *looped(self.elements, (size,), [index.name], inner, index.lag)]
+
+    def _score(self, step: m.ScoreModel) -> None:
+        def inner(at: Places) -> list[str]:
+            with self.elements.apart() as before:
+                text = self.elements.text(step.value, at)
+            return [*before, f"target += {text};"]
+
+        wanted = [index.name for index in step.indices]
+        self.model += self._comments(step.origin)
+        self.model += self._braced(looped(self.elements, self.shapes.of(step.value), wanted, inner))
+
+    # ------------------------------------------------------------ draws
+
+    def _sample(self, site: m.Site) -> None:
+        draw, own = _family(site), site.name
+        name = self.names[own]
+        if site.limits:
+            raise Refused(site.origin, f"`{own}`: truncated draws are not exported")
+        plates, event = self.shapes.texts(plate_dims(site)), self.shapes.texts(event_dims(site))
+        self.shapes.known[own] = (*plates, *event)
+        comments = self._comments(site.origin)
+        self.parameters += comments
+        space = site.bound[0][1].space
+        if draw.family == "ICAR":
+            if plates:
+                raise Refused(site.origin, f"`{own}`: ICAR over a plate is not exported")
+            free = self.names.fresh(f"{name}_free")
+            self.parameters.append(f"vector[{event[0]} - 1] {free};  // all of {name} but the last")
+            self.made.append(f"vector[{event[0]}] {name} = append_row({free}, -sum({free}));  // adds up to 0")
+        else:
+            self.parameters.append(f"{parameter(site, name, plates, event)};")
+        if isinstance(space, Constrained) and space.vector and plates:
+            self.elements.columns.add(own)
+        if draw.family == "Flat":
+            return
+        more = ""
+        if isinstance(space, Constrained) and space.kind == "Ordered":
+            if plates or not event[0].isdigit():
+                raise Refused(site.origin, f"`{own}`: ordered vectors over a plate are not exported")
+            more = f" + lgamma({int(event[0]) + 1})"
+        self.model += self._density(site, draw, name, more)
+
+    def _density(self, site: m.Site, draw: m.FamilyDraw, name: str, more: str = "") -> list[str]:
+        """The density of all elements."""
+        sizes = self.shapes.texts(plate_dims(site))
+        if not FAMILIES[draw.family].event:
+            sizes = (*sizes, *self.shapes.texts(event_dims(site)))
+        chain = site.chain
+        lag = 0
+        lines: list[str] = []
+        if chain is not None:
+            if len(chain.indices) != 1 or len(sizes) != 1:
+                raise Refused(site.origin, f"`{site.name}`: chains over several indices are not exported")
+            lag = chain.indices[0].lag
+            lines += self._start(site, chain, name, lag)
+        wanted = [index.name for index in site.indices]
+
+        def inner(at: Places) -> list[str]:
+            count = " * ".join(size if size.isidentifier() or size.isdigit() else f"({size})" for size in sizes)
+            whole = name if len(sizes) == 1 else f"to_vector({name})"
+            if sizes and not lag and (len(sizes) == 1 or site.name not in self.shapes.whole and len(sizes) == 2):
+                together = self.densities.along(draw, site, whole, at, count)
+                if together is not None:
+                    return [f"target += {together}{more};", ""]
+            with self.elements.apart() as before:
+                value = f"{name}[{', '.join(map(str, at))}]" if at else name
+                places = (at[0].moved(-lag), *at[1:]) if lag else at
+                text = self.densities.of(draw, site, value, places).text
+            return [*before, f"target += {text};"]
+
+        made = looped(self.elements, sizes, wanted, inner, lag)
+        together = [line.strip() for line in made if line.strip().startswith("target")] if "" in map(str.strip, made) else []
+        if together:
+            return [*lines, *together]
+        if more:
+            made.append(f"target += {more.removeprefix(' + ')};")
+        return [*lines, *self._braced(made)]
+
+    def _start(self, site: m.Site, chain: m.Chain, name: str, lag: int) -> list[str]:
+        """The first elements of a chain."""
+        if chain.start is None:
+            return []
+        starts = chain.start if isinstance(chain.start, tuple) else (chain.start,) * lag
+        lines: list[str] = []
+        for at, start in enumerate(starts):
+            if not isinstance(start, m.FamilyDraw):
+                raise Refused(site.origin, f"`{site.name}`: a chain that starts from values is not exported")
+            place = Place(str(at + 1))
+            with self.elements.apart() as before:
+                text = self.densities.of(start, site, f"{name}[{place}]", (place,)).text
+            lines += self._braced([*before, f"target += {text};"])
+        return lines
+
+    def _observe(self, site: m.Site) -> None:
+        draw, name = _family(site), self.names[site.name]
+        self.model += self._comments(site.origin)
+        if site.missing is not None:
+            name = self._completed(site)
+        if site.limits:
+            self.model += self._censored(site, draw, name)
+        else:
+            self.model += self._density(site, draw, name)
+
+    def _completed(self, site: m.Site) -> str:
+        """Data whose missing cells are parameters."""
+        name = self.names[site.name]
+        sizes = self.shapes.known[site.name]
+        if site.chain is not None or site.limits or len(sizes) != 1:
+            raise Refused(site.origin, f"`{site.name}`: missing cells of this step are not exported")
+        missing, whole = self.names.fresh(f"{name}_missing"), self.names.fresh(f"{name}_complete")
+        count = self.names.fresh(f"n_{missing}")
+        wanted = [index.name for index in site.indices] or ["i"]
+        self.known.append(f"int {count} = 0;")
+        self.known += looped(
+            self.elements, sizes, wanted, lambda at: [f"if (is_nan({name}[{at[0]}])) {{", f"  {count} += 1;", "}"]
+        )
+        self.parameters.append(f"vector{bounds(site)}[{count}] {missing};  // the missing cells of {name}, in their order")
+        self.made.append(f"vector[{sizes[0]}] {whole} = {name};")
+        following = self.elements.local("next")
+        lines = looped(
+            self.elements, sizes, wanted,
+            lambda at: [
+                f"if (is_nan({name}[{at[0]}])) {{",
+                f"  {whole}[{at[0]}] = {missing}[{following}];",
+                f"  {following} += 1;",
+                "}",
+            ],
+        )  # fmt: skip
+        self.made += ["{", f"  int {following} = 1;", *(f"  {line}" for line in lines), "}"]
+        self.elements.called[site.name] = whole
+        return whole
+
+    def _censored(self, site: m.Site, draw: m.FamilyDraw, name: str) -> list[str]:
+        limits = dict(site.limits)
+        if set(limits) != {"right_censored"} or site.chain is not None or event_dims(site):
+            raise Refused(site.origin, f"`{site.name}`: of the limits only `right_censored` is exported")
+
+        def inner(at: Places) -> list[str]:
+            with self.elements.apart() as before:
+                value = f"{name}[{', '.join(map(str, at))}]" if at else name
+                where = self.elements.text(limits["right_censored"], at)
+                longer = self.densities.later(draw, site, value, at)
+                exact = self.densities.of(draw, site, value, at).text
+            return [
+                *before,
+                f"if ({where} == 1) {{", f"  target += {longer};", "} else {", f"  target += {exact};", "}",
+            ]  # fmt: skip
+
+        wanted = [index.name for index in site.indices]
+        return self._braced(looped(self.elements, self.shapes.texts(plate_dims(site)), wanted, inner))
+
+    def _predict(self, site: m.Site) -> None:
+        """A draw made after the fit."""
+        draw, name = _family(site), self.names[site.name]
+        sizes = (*self.shapes.texts(plate_dims(site)), *self.shapes.texts(event_dims(site)))
+        self.drawn += self._comments(site.origin)
+        family = FAMILIES[draw.family]
+        if family.event or site.chain is not None or site.limits or draw.family not in RANDOM:
+            raise Refused(site.origin, f"`{site.name}`: this prediction is not exported to Stan", "leave it out")
+
+        def inner(at: Places) -> list[str]:
+            with self.elements.apart() as before:
+                text = self.densities.of(draw, site, "", at).text
+            call = re.sub(r"_lp[dm]f\( \| ", "_rng(", text)
+            place = f"[{', '.join(map(str, at))}]" if at else ""
+            return [*before, f"{name}{place} = {call};"]
+
+        self.drawn.append(f"{declared(name, sizes, whole=family.discrete)};")
+        self.drawn += self._braced(looped(self.elements, sizes, [index.name for index in site.indices], inner))
+        self.shapes.known[site.name] = sizes
+
+    @staticmethod
+    def _braced(lines: list[str]) -> list[str]:
+        """In braces where they declare names of their own."""
+        plain = len(lines) == 1 or lines[0].startswith(("for (", "if (", "target +="))
+        return lines if plain else ["{", *(f"  {line}" for line in lines), "}"]
+
+
+def _family(site: m.Site) -> m.FamilyDraw:
+    assert isinstance(site.draw, m.FamilyDraw)
+    return site.draw
+
+

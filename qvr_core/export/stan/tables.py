@@ -1,0 +1,115 @@
+"""What Stan calls what."""
+
+from __future__ import annotations
+
+from qvr_core.export.arrays.dialect import alike
+
+RESERVED = frozenset(
+    (
+        "for in while repeat until if then else true false target functions model data parameters quantities transformed "
+        "generated profile return break continue void int real complex vector simplex unit_vector ordered tuple "
+        "positive_ordered row_vector matrix cholesky_factor_corr cholesky_factor_cov corr_matrix cov_matrix array upper "
+        "lower offset multiplier print reject fatal_error struct typedef export auto extern var static sum_to_zero_vector "
+        "alignas alignof and and_eq asm bitand bitor bool case catch char char16_t char32_t class compl const constexpr "
+        "const_cast decltype default delete do double dynamic_cast enum explicit float friend goto inline long mutable "
+        "namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast "
+        "short signed sizeof static_assert static_cast switch template this thread_local throw try typeid typename union "
+        "unsigned using virtual volatile wchar_t xor xor_eq stan math std STAN_MAJOR STAN_MINOR lp__ "
+        "log_normalised log_clamped size rep_vector rep_array append_row is_nan dot_product dot_self sum mean prod max min "
+        "abs exp log sqrt square inv fmin fmax inv_logit logit log1p expm1 lgamma log2 to_vector to_array_1d"
+    ).split()
+)  # fmt: skip
+"""Words of the language, of the C++ below it, and the functions that exports call."""
+
+FUNCTIONS = (
+    alike(
+        "abs exp exp2 expm1 log log1p log2 log10 sqrt square sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
+        "erf erfc digamma lgamma ceil floor round trunc logit",
+        "@({0})",
+    )
+    | alike("atan2 hypot fmod", "@({0}, {1})")
+    | {
+        "sigmoid": "inv_logit({0})", "reciprocal": "inv({0})", "rsqrt": "inv_sqrt({0})", "softplus": "log1p_exp({0})",
+        "logsigmoid": "log_inv_logit({0})", "relu": "fmax({0}, 0)", "ndtr": "Phi({0})", "ndtri": "inv_Phi({0})",
+        "minimum": "fmin({0}, {1})", "maximum": "fmax({0}, {1})", "logaddexp": "log_sum_exp({0}, {1})",
+        "xlogy": "lmultiply({0}, {1})", "log_ndtr": "std_normal_lcdf({0} | )", "isnan": "is_nan({0})",
+    }
+)  # fmt: skip
+"""Functions of numbers."""
+
+REDUCED = {
+    "sum": "sum({0})", "mean": "mean({0})", "prod": "prod({0})", "max": "max({0})", "min": "min({0})",
+    "amax": "max({0})", "amin": "min({0})", "logsumexp": "log_sum_exp({0})",
+}  # fmt: skip
+"""Functions of a vector that give a number."""
+
+ALONG = {"softmax": "softmax({0})", "log_softmax": "log_softmax({0})", "cumsum": "cumulative_sum({0})"}
+"""Functions of a vector that give one."""
+
+HALF = "log(2)"
+
+FAMILIES: dict[str, tuple[str, str]] = {
+    "Normal(loc, scale)": ("normal_lpdf({value} | {loc}, {scale})", ""),
+    "LogNormal(loc, scale)": ("lognormal_lpdf({value} | {loc}, {scale})", ""),
+    "HalfNormal(scale)": ("normal_lpdf({value} | 0, {scale})", HALF),
+    "HalfCauchy(scale)": ("cauchy_lpdf({value} | 0, {scale})", HALF),
+    "Cauchy(loc, scale)": ("cauchy_lpdf({value} | {loc}, {scale})", ""),
+    "StudentT(df, loc, scale)": ("student_t_lpdf({value} | {df}, {loc}, {scale})", ""),
+    "HalfStudentT(df, scale)": ("student_t_lpdf({value} | {df}, 0, {scale})", HALF),
+    "Laplace(loc, scale)": ("double_exponential_lpdf({value} | {loc}, {scale})", ""),
+    "Gumbel(loc, scale)": ("gumbel_lpdf({value} | {loc}, {scale})", ""),
+    "Exponential(rate)": ("exponential_lpdf({value} | {rate})", ""),
+    "Gamma(concentration, rate)": ("gamma_lpdf({value} | {concentration}, {rate})", ""),
+    "InverseGamma(concentration, rate)": ("inv_gamma_lpdf({value} | {concentration}, {rate})", ""),
+    "Chi2(df)": ("chi_square_lpdf({value} | {df})", ""),
+    "Weibull(concentration, scale)": ("weibull_lpdf({value} | {concentration}, {scale})", ""),
+    "Pareto(alpha, scale)": ("pareto_lpdf({value} | {scale}, {alpha})", ""),
+    "Uniform(high, low)": ("uniform_lpdf({value} | {low}, {high})", ""),
+    "Beta(a, b)": ("beta_lpdf({value} | {a}, {b})", ""),
+    "VonMises(concentration, loc)": ("von_mises_lpdf({value} | {loc}, {concentration})", ""),
+    "Bernoulli(probs)": ("bernoulli_lpmf({value} | {probs})", ""),
+    "Bernoulli(logits)": ("bernoulli_logit_lpmf({value} | {logits})", ""),
+    "Binomial(probs, total)": ("binomial_lpmf({value} | {total}, {probs})", ""),
+    "Binomial(logits, total)": ("binomial_logit_lpmf({value} | {total}, {logits})", ""),
+    "BetaBinomial(a, b, total)": ("beta_binomial_lpmf({value} | {total}, {a}, {b})", ""),
+    "Poisson(rate)": ("poisson_lpmf({value} | {rate})", ""),
+    "Poisson(log_rate)": ("poisson_log_lpmf({value} | {log_rate})", ""),
+    "NegativeBinomial(dispersion, mean)": ("neg_binomial_2_lpmf({value} | {mean}, inv({dispersion}))", ""),
+    "Categorical(probs)": ("categorical_lpmf({value} | {probs})", ""),
+    "Categorical(logits)": ("categorical_logit_lpmf({value} | {logits})", ""),
+    "OrderedLogistic(cutpoints, predictor)": ("ordered_logistic_lpmf({value} | {predictor}, {cutpoints})", ""),
+    "Dirichlet(concentration)": ("dirichlet_lpdf({value} | {concentration})", ""),
+    "MultivariateNormal(loc, scale_tril)": ("multi_normal_cholesky_lpdf({value} | {loc}, {scale_tril})", ""),
+    "MultivariateNormal(covariance_matrix, loc)": ("multi_normal_lpdf({value} | {loc}, {covariance_matrix})", ""),
+    "MultivariateNormal(loc, precision_matrix)": ("multi_normal_prec_lpdf({value} | {loc}, {precision_matrix})", ""),
+    "LKJCholesky(concentration, dim)": ("lkj_corr_cholesky_lpdf({value} | {concentration})", ""),
+    "ICAR(edges)": ("-0.5 * dot_self({value}[{edges}[, 1]] - {value}[{edges}[, 2]])", ""),
+}
+"""Log densities of one element, by family and arguments, and what is added to each."""
+
+CENSORED = ("Normal", "LogNormal", "Exponential", "Weibull")
+"""Families whose right-censored values are exported."""
+
+HELPERS = {
+    "log_normalised": """  // log p, made to add up to 1; finite for a p of 0
+  vector log_normalised(vector p) {
+    vector[size(p)] found;
+    for (k in 1:size(p)) {
+      found[k] = log_clamped(p[k] / sum(p));
+    }
+    return found;
+  }
+""",
+    "log_clamped": """  // log p, finite for a p of 0
+  real log_clamped(real p) {
+    return p > 1e-300 ? log(p) : log(1e-300);
+  }
+""",
+}
+"""Functions that a file has where it calls them; the later are called by the earlier."""
+
+RANDOM = (
+    "Normal", "LogNormal", "Cauchy", "StudentT", "Laplace", "Gumbel", "Exponential", "Gamma", "InverseGamma", "Chi2",
+    "Weibull", "Pareto", "Uniform", "Beta", "VonMises", "Bernoulli", "Binomial", "BetaBinomial", "Poisson",
+)  # fmt: skip
+"""Families whose predictions are drawn in generated quantities."""
