@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from qvr_core.analysis import Snapshot, analyse
-from qvr_core.export import Exported, export
+from qvr_core.export import TARGETS, Exported, export
 from tests.programs.programs import data_of, points, prepared
 from tests.programs.tables import STATISTICS
 
@@ -29,7 +29,7 @@ def _checked(name: str) -> Snapshot:
     return analyse((STATISTICS / f"{name}.qvr").read_text(encoding="utf-8"))
 
 
-def write_cases(folder: Path, names: Iterable[str], target: str, suffix: str = ".py") -> None:
+def write_cases(folder: Path, names: Iterable[str], target: str) -> None:
     """For each program a file of the target and one of JSON: data, and points with our log density."""
     for name in names:
         made = exported(name, target)
@@ -40,7 +40,7 @@ def write_cases(folder: Path, names: Iterable[str], target: str, suffix: str = "
              "density": density}
             for at, density in points(name, POINTS)
         ]  # fmt: skip
-        (folder / f"{name}{suffix}").write_text(made.text, encoding="utf-8")
+        (folder / f"{name}{TARGETS[target].suffix}").write_text(made.text, encoding="utf-8")
         (folder / f"{name}.json").write_text(json.dumps({"data": data, "points": cases}), encoding="utf-8")
 
 

@@ -12,7 +12,7 @@ import torch
 
 from qvr_core.analysis import analyse
 from qvr_core.dsl import loads
-from qvr_core.export import export
+from qvr_core.export import TARGETS, export
 from qvr_core.runtime.programs.handlers import by_rows, condition
 from qvr_core.semantics.language.families import FAMILIES
 from tests.export.exports import POINTS
@@ -74,7 +74,7 @@ def write_case(
     given = {key: torch.as_tensor(value) for key, value in {**data, **values}.items()}
     density = float(loads(source).morphism.run(None, condition(given), by_rows(1)).log_joint().sum())
     points = [{"values": values, "density": density}] * POINTS
-    (folder / f"{name}.py").write_text(made.text, encoding="utf-8")
+    (folder / f"{name}{TARGETS[target].suffix}").write_text(made.text, encoding="utf-8")
     (folder / f"{name}.json").write_text(json.dumps({"data": made.data(data, {}), "points": points}), encoding="utf-8")
 
 

@@ -104,8 +104,9 @@ class Densities:
                 case 1 if draw.family == "ICAR":
                     found[name] = _plain(expr, elements)
                 case 1:
-                    sizes = elements.shapes.of(expr)
-                    size = sizes[-1] if sizes and sizes[-1] != "1" else elements.shapes.size(event[-1]) if event else "1"
+                    size = (elements.shapes.of(expr) or ("1",))[-1]
+                    if size == "1" and event:
+                        size = elements.shapes.size(event[-1])
                     found[name] = elements.row(expr, (*at, ALL), size)
                 case _:
                     found[name] = _plain(expr, elements)

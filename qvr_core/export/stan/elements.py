@@ -5,19 +5,19 @@ What an expression cannot hold (a sum over an axis) is computed in front of it: 
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from qvr_core.export.names import Names
 from qvr_core.export.reading import Reading
-from qvr_core.export.stan.places import (
-    ALL, AND, EQUAL, LESS, OR, POWER, PRODUCT, SUM, TERNARY, UNARY, Place, Text,
-)  # fmt: skip
+from qvr_core.export.stan.places import ALL, AND, EQUAL, LESS, OR, POWER, PRODUCT, SUM, TERNARY, UNARY, Place, Text
 from qvr_core.export.stan.shapes import REDUCTIONS, Shapes
 from qvr_core.export.stan.tables import ALONG, FUNCTIONS, HELPERS, REDUCED
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.walk import until_arrows, walk
 
 Places = tuple[Place, ...]
 INFIX = {
@@ -55,7 +55,7 @@ class Elements:
         return name
 
     @contextmanager
-    def running(self, wanted: str, *, own: bool = False) -> Iterator[str]:
+    def running(self, wanted: str, *, own: bool = False) -> Generator[str]:
         """The variable of a loop; `own` where that name of the program is nothing else."""
         name = re.sub(r"\W", "", wanted.rpartition("#")[2]) or "i"
         letters = iter("ijklnopqrstuvw")
@@ -66,7 +66,7 @@ class Elements:
         self._active.discard(name)
 
     @contextmanager
-    def apart(self) -> Iterator[list[str]]:
+    def apart(self) -> Generator[list[str]]:
         """Collects what stands in front of the expressions printed here."""
         outer, self.before = self.before, []
         yield self.before
@@ -203,6 +203,8 @@ class Elements:
             return Text(f"{base.at(POWER + 1)}^{power.at(POWER + 1)}", POWER)
         if function == "where":
             condition, then, other = (self.of(arg, at) for arg in args)
+            if not self.shapes.is_whole(args[0]):
+                condition = Text(f"{condition.at(EQUAL)} != 0", EQUAL)
             return Text(f"{condition.at(OR)} ? {then.at(OR)} : {other.at(OR)}", TERNARY)
         template = FUNCTIONS.get(function)
         if template is None:
@@ -222,6 +224,8 @@ class Elements:
             one, other = self.of(left, at), self.of(right, at)
             if function == "div" and self.shapes.is_whole(left) and self.shapes.is_whole(right):
                 one = Text(f"1.0 * {one.at(PRODUCT)}", PRODUCT)
+            if function == "mul" and all(map(self.shapes.is_whole, expr.args)) and not self.shapes.is_whole(expr):
+                one = Text(f"1.0 * {one.at(PRODUCT)}", PRODUCT)  # whole numbers of Stan end at 2^31
         return Text(f"{one.at(level)} {sign} {other.at(level + 1)}", level)
 
     def _reduced(self, expr: m.Builtin, function: str, at: Places) -> Text:
@@ -309,7 +313,7 @@ class Elements:
         return Text(" * ".join([*scalars, made]), PRODUCT if scalars else 9)
 
     def _total(
-        self, total: str, summed: Sequence[str], sizes: dict[str, str], given: dict[str, Place], expr: m.Contract
+        self, total: str, summed: Sequence[str], sizes: Mapping[str, str], given: dict[str, Place], expr: m.Contract
     ) -> str:
         lines: list[str] = []
         indent = ""
@@ -378,15 +382,13 @@ class Elements:
 
 def number(value: float) -> Text:
     """A number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return Text("not_a_number()" if math.isnan(value) else f"{'negative' if value < 0 else 'positive'}_infinity()")
     text = repr(value)
     return Text(text, UNARY if text.startswith("-") else 9)
 
 
 def _indices(expr: m.Expr) -> Iterator[str]:
-    from qvr_core.semantics.types.walk import until_arrows, walk
-
     for node in walk(expr, until_arrows):
         if isinstance(node, m.Window):
             yield node.index
-
-

@@ -47,7 +47,7 @@ class Hidden:
         for one in self.step.body:
             if isinstance(one, m.LetModel):
                 self._inline(one)
-        found = [f"{declared} = {start};  // what each value of {self.name} explains"]
+        found = [f"// what each value of {self.name} explains", f"{declared} = {start};"]
         for one, reads in zip(self.step.body, self.reads, strict=True):
             match one:
                 case m.LetModel():
@@ -56,9 +56,7 @@ class Hidden:
                     found += self._observed(site, reads)
                 case _:
                     origin = one.origin if isinstance(one, m.ScoreModel) else one.site.origin
-                    raise Refused(
-                        origin, f"only `observe` and `let` are exported below `marginalize {self.site.name}`"
-                    )
+                    raise Refused(origin, f"only `observe` and `let` are exported below `marginalize {self.site.name}`")
         found += self._forward() if self.chain.indices[self.chain.at].lag else self._summed()
         made = ["{", *(f"  {line}" for line in found), "}"]
         if any(BEFORE.text in line for line in made):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from qvr_core.export.arrays.module import about, changed
@@ -12,6 +13,7 @@ from qvr_core.export.stan.steps import Steps
 from qvr_core.export.stan.tables import HELPERS
 
 WIDTH = 100
+_BREAK = re.compile(r", (?![^\[]*\])| [-+*/?:|] ")
 
 
 def stan_program(reading: Reading) -> Exported:
@@ -69,11 +71,11 @@ def _wrapped(line: str) -> Iterator[str]:
     """A line in pieces of `WIDTH`, broken behind a comma or in front of an operator."""
     indent = len(line) - len(line.lstrip()) + 4
     while len(line) > WIDTH and "//" not in line:
-        cuts = [at + len(mark) for mark in (", ", "| ") if (at := line.rfind(mark, indent, WIDTH - 1)) > 0]
-        cuts += [at + 1 for mark in (" + ", " - ", " * ", " / ", " ? ", " : ") if (at := line.rfind(mark, indent, WIDTH)) > 0]
+        found = list(_BREAK.finditer(line, indent + 8, WIDTH))
+        cuts = [one.end() if one[0] == ", " else one.start() for one in found]
         if not cuts:
             break
-        cut = max(cuts)
+        cut = min(cuts, key=lambda at: (line.count("(", 0, at) - line.count(")", 0, at), -at))
         yield line[:cut].rstrip()
         line = " " * indent + line[cut:].lstrip()
     yield line

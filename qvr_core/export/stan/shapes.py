@@ -181,9 +181,19 @@ class Shapes:
                     return True
                 if name == "where":
                     return all(self.is_whole(arg) for arg in args[1:])
+                if name == "mul" and not any(map(self.is_truth, args)):
+                    return False
                 return name in ("add", "sub", "mul", "neg") and all(self.is_whole(arg) for arg in args)
             case _:
                 return False
+
+    def is_truth(self, expr: m.Expr) -> bool:
+        """Whether a value is 0 or 1."""
+        while isinstance(expr, m.Arrange | m.Window):
+            expr = expr.base
+        return isinstance(expr, m.Builtin) and (
+            canonical(expr.function) in COMPARISONS or canonical(expr.function).startswith("logical_")
+        )
 
     def is_code(self, expr: m.Expr) -> bool:
         """Whether a value is an element of a set, which counts from 1 in Stan and from 0 in the program."""

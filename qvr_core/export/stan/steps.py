@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from qvr_core.export.names import Names
 from qvr_core.export.reading import Reading, event_dims, plate_dims
 from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.declarations import bounds, declared, parameter
@@ -12,12 +12,14 @@ from qvr_core.export.stan.densities import Densities
 from qvr_core.export.stan.elements import Elements, Places
 from qvr_core.export.stan.hidden import Hidden, looped
 from qvr_core.export.stan.places import Place
-from qvr_core.export.stan.tables import RANDOM, RESERVED
+from qvr_core.export.stan.stan_names import StanNames
+from qvr_core.export.stan.tables import RANDOM, reserved
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.spaces import Constrained
+from qvr_core.semantics.types.walk import all_steps, until_arrows, values, walk
 
 
 class Steps:
@@ -26,7 +28,7 @@ class Steps:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        self.names = Names(reading.names, RESERVED)
+        self.names = StanNames(reading.names, reserved(_functions(reading)))
         self.elements = Elements(reading, self.names)
         self.shapes = self.elements.shapes
         self.densities = Densities(self.elements)
@@ -65,6 +67,8 @@ class Steps:
     def _let(self, step: m.LetModel) -> None:
         derived = any(name in self.reading.derived for name in step.names)
         lines = self.made if derived else self.known
+        if set(step.names) & self.reading.ahead:
+            lines = self.drawn
         lines += self._comments(step.origin)
         indexed = step.indexed
         if indexed is not None and any(index.lag for index in indexed.indices):
@@ -163,6 +167,10 @@ class Steps:
         name = self.names[own]
         if site.limits:
             raise Refused(site.origin, f"`{own}`: truncated draws are not exported")
+        if FAMILIES[draw.family].discrete:
+            raise Refused(
+                site.origin, f"`{own}`: Stan has no discrete parameters", f"sum it out: `marginalize {own} <- …`"
+            )
         plates, event = self.shapes.texts(plate_dims(site)), self.shapes.texts(event_dims(site))
         self.shapes.known[own] = (*plates, *event)
         comments = self._comments(site.origin)
@@ -203,25 +211,36 @@ class Steps:
         wanted = [index.name for index in site.indices]
 
         def inner(at: Places) -> list[str]:
-            count = " * ".join(size if size.isidentifier() or size.isdigit() else f"({size})" for size in sizes)
-            whole = name if len(sizes) == 1 else f"to_vector({name})"
-            if sizes and not lag and (len(sizes) == 1 or site.name not in self.shapes.whole and len(sizes) == 2):
-                together = self.densities.along(draw, site, whole, at, count)
-                if together is not None:
-                    return [f"target += {together}{more};", ""]
             with self.elements.apart() as before:
                 value = f"{name}[{', '.join(map(str, at))}]" if at else name
                 places = (at[0].moved(-lag), *at[1:]) if lag else at
                 text = self.densities.of(draw, site, value, places).text
             return [*before, f"target += {text};"]
 
+        together = None if lag else self._together(site, draw, name, sizes, wanted)
+        if together is not None:
+            return [f"target += {together}{more};"]
         made = looped(self.elements, sizes, wanted, inner, lag)
-        together = [line.strip() for line in made if line.strip().startswith("target")] if "" in map(str.strip, made) else []
-        if together:
-            return [*lines, *together]
         if more:
             made.append(f"target += {more.removeprefix(' + ')};")
         return [*lines, *self._braced(made)]
+
+    def _together(
+        self, site: m.Site, draw: m.FamilyDraw, name: str, sizes: tuple[str, ...], wanted: list[str]
+    ) -> str | None:
+        """The density of all elements in one call; None where that cannot be."""
+        if not sizes or len(sizes) > 2 or (len(sizes) == 2 and site.name in self.shapes.whole):
+            return None
+        count = " * ".join(sizes)
+        whole = name if len(sizes) == 1 else f"to_vector({name})"
+        found: list[str | None] = []
+
+        def inner(at: Places) -> list[str]:
+            found.append(self.densities.along(draw, site, whole, at, count))
+            return []
+
+        looped(self.elements, sizes, wanted, inner)
+        return found[0]
 
     def _start(self, site: m.Site, chain: m.Chain, name: str, lag: int) -> list[str]:
         """The first elements of a chain."""
@@ -261,7 +280,8 @@ class Steps:
         self.known += looped(
             self.elements, sizes, wanted, lambda at: [f"if (is_nan({name}[{at[0]}])) {{", f"  {count} += 1;", "}"]
         )
-        self.parameters.append(f"vector{bounds(site)}[{count}] {missing};  // the missing cells of {name}, in their order")
+        self.parameters.append(f"// the missing cells of {name}, in their order")
+        self.parameters.append(f"vector{bounds(site)}[{count}] {missing};")
         self.made.append(f"vector[{sizes[0]}] {whole} = {name};")
         following = self.elements.local("next")
         lines = looped(
@@ -323,8 +343,15 @@ class Steps:
         return lines if plain else ["{", *(f"  {line}" for line in lines), "}"]
 
 
+def _functions(reading: Reading) -> Iterator[str]:
+    """The functions that a program calls."""
+    for step in all_steps(reading.program.steps):
+        for value in values(step):
+            for node in walk(value, until_arrows):
+                if isinstance(node, m.Builtin):
+                    yield canonical(node.function)
+
+
 def _family(site: m.Site) -> m.FamilyDraw:
     assert isinstance(site.draw, m.FamilyDraw)
     return site.draw
-
-

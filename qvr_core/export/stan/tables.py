@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from qvr_core.export.arrays.dialect import alike
+import re
+from collections.abc import Iterable
 
-RESERVED = frozenset(
-    (
-        "for in while repeat until if then else true false target functions model data parameters quantities transformed "
-        "generated profile return break continue void int real complex vector simplex unit_vector ordered tuple "
-        "positive_ordered row_vector matrix cholesky_factor_corr cholesky_factor_cov corr_matrix cov_matrix array upper "
-        "lower offset multiplier print reject fatal_error struct typedef export auto extern var static sum_to_zero_vector "
-        "alignas alignof and and_eq asm bitand bitor bool case catch char char16_t char32_t class compl const constexpr "
-        "const_cast decltype default delete do double dynamic_cast enum explicit float friend goto inline long mutable "
-        "namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast "
-        "short signed sizeof static_assert static_cast switch template this thread_local throw try typeid typename union "
-        "unsigned using virtual volatile wchar_t xor xor_eq stan math std STAN_MAJOR STAN_MINOR lp__ "
-        "log_normalised log_clamped size rep_vector rep_array append_row is_nan dot_product dot_self sum mean prod max min "
-        "abs exp log sqrt square inv fmin fmax inv_logit logit log1p expm1 lgamma log2 to_vector to_array_1d"
-    ).split()
-)  # fmt: skip
-"""Words of the language, of the C++ below it, and the functions that exports call."""
+from qvr_core.export.arrays.dialect import alike
 
 FUNCTIONS = (
     alike(
-        "abs exp exp2 expm1 log log1p log2 log10 sqrt square sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
-        "erf erfc digamma lgamma ceil floor round trunc logit",
+        "abs exp exp2 expm1 log log1p log2 log10 sqrt square sin cos tan asin acos atan sinh cosh tanh asinh acosh "
+        "atanh erf erfc digamma lgamma ceil floor round trunc logit",
         "@({0})",
     )
     | alike("atan2 hypot fmod", "@({0}, {1})")
@@ -75,6 +61,9 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "Poisson(rate)": ("poisson_lpmf({value} | {rate})", ""),
     "Poisson(log_rate)": ("poisson_log_lpmf({value} | {log_rate})", ""),
     "NegativeBinomial(dispersion, mean)": ("neg_binomial_2_lpmf({value} | {mean}, inv({dispersion}))", ""),
+    "NegativeBinomial(probs, total)": ("neg_binomial_lpmf({value} | {total}, (1 - ({probs})) / ({probs}))", ""),
+    "NegativeBinomial(logits, total)": ("neg_binomial_lpmf({value} | {total}, exp(-({logits})))", ""),
+    "Geometric(probs)": ("{value} * log1m({probs}) + log({probs})", ""),
     "Categorical(probs)": ("categorical_lpmf({value} | {probs})", ""),
     "Categorical(logits)": ("categorical_logit_lpmf({value} | {logits})", ""),
     "OrderedLogistic(cutpoints, predictor)": ("ordered_logistic_lpmf({value} | {predictor}, {cutpoints})", ""),
@@ -113,3 +102,28 @@ RANDOM = (
     "Weibull", "Pareto", "Uniform", "Beta", "VonMises", "Bernoulli", "Binomial", "BetaBinomial", "Poisson",
 )  # fmt: skip
 """Families whose predictions are drawn in generated quantities."""
+
+_WORDS = """
+    for in while repeat until if then else true false target functions model data parameters quantities transformed
+    generated profile return break continue void int real complex vector simplex unit_vector ordered tuple lower upper
+    positive_ordered row_vector matrix cholesky_factor_corr cholesky_factor_cov corr_matrix cov_matrix array
+    offset multiplier print reject fatal_error struct typedef export auto extern var static sum_to_zero_vector
+    alignas alignof and and_eq asm bitand bitor bool case catch char char16_t char32_t class compl const constexpr
+    const_cast decltype default delete do double dynamic_cast enum explicit float friend goto inline long mutable
+    namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
+    short signed sizeof static_assert static_cast switch template this thread_local throw try typeid typename union
+    unsigned using virtual volatile wchar_t xor xor_eq stan math std STAN_MAJOR STAN_MINOR STAN_MATH_MAJOR
+    STAN_MATH_MINOR complex_vector complex_matrix complex_row_vector stochastic_column_matrix stochastic_row_matrix
+"""
+_CALLED = """
+    size log sum rep_vector rep_array append_row is_nan dot_product dot_self to_vector cholesky_decompose inverse inv
+    fmax positive_infinity negative_infinity not_a_number log_softmax inv_logit log_sum_exp
+"""
+_DENSITIES = [name for template, _ in FAMILIES.values() for name in re.findall(r"(\w+)\(", template)]
+
+
+def reserved(functions: Iterable[str]) -> set[str]:
+    """Words of the language and of the C++ below it, and what an export calls that has these of our functions."""
+    templates = FUNCTIONS | REDUCED | ALONG
+    called = [name for function in functions for name in re.findall(r"(\w+)\(", templates.get(function, ""))]
+    return {*_WORDS.split(), *_CALLED.split(), *HELPERS, *_DENSITIES, *called}

@@ -5,7 +5,6 @@ Each is compiled without optimisation, against a header that is compiled once an
 
 import importlib.util
 import json
-import math
 import os
 import subprocess
 import sys
@@ -68,11 +67,10 @@ def densities(path, library):
 def density(module, data, values, shapes):
     given = {}
     for name, value in values.items():
-        name, value = called_here(name, shapes), np.asarray(value, float)
-        given[name] = (value if name in values else value[:-1]).reshape(shapes[name]).tolist()
+        own, value = called_here(name, shapes), np.asarray(value, float)
+        given[own] = (value[:-1] if own == f"{name}_free" else value).reshape(shapes[own]).tolist()
     at = module.transform_inits(data, given)
-    found = module.log_prob(data, at, False)
-    return found if math.isfinite(found) else str(found)
+    return module.log_prob(data, at, False)
 
 
 def called_here(name, shapes):
