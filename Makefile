@@ -38,7 +38,7 @@ test: setup ## run the tests, but for the statistical ones, the long replays and
 statistical: setup ## run the tests that sample
 	$(PY) -m pytest -m statistical -n 2 --dist worksteal
 
-targets: setup ## compare exported programs with NumPyro and PyMC, in an environment of their own
+targets: setup ## compare exported programs with Stan, NumPyro and PyMC, in environments of their own
 	$(PY) -m scripts.targets
 	$(PY) -m pytest -m targets -n 0 tests/export
 
