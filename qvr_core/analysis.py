@@ -250,7 +250,7 @@ class Snapshot:
                 where = self.find(checked.size_places[variable]) if written else None
                 if where is not None:
                     found.append((where, written, self._state.holes.get(variable)))
-        return sorted(set(found), key=lambda item: item[0])
+        return sorted(dict.fromkeys(found), key=lambda item: item[0])
 
     def diagnostics(self) -> tuple[LocatedDiagnostic, ...]:
         """Everything that is wrong with the text, in its order."""
