@@ -19,6 +19,9 @@ from benchmarks.goals import Table
 
 FOLDER = Path(__file__).resolve().parents[1] / "playground"
 
+PARTS = {"qvr-python": "Python runs", "qvr-unpacked": "files are unpacked", "qvr-server": "the server is imported"}
+"""Marks of the worker (playground/src/server/start.ts)."""
+
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks playground", description=__doc__)
@@ -34,6 +37,9 @@ def main(argv: list[str] | None = None) -> int:
     for name, key, goal in (("first visit to first diagnostics", "first", 5.0), ("second visit", "second", 2.0)):
         seconds = statistics.median(found[key])
         table.row(name, f"{seconds:.2f} s, goal {goal:g} s", seconds / goal, 1.0, at_most=True)
+        for mark, part in PARTS.items():
+            reached = statistics.median(parts[mark] for parts in found["parts"][key])
+            print(f"{'  ' + part:44} {reached:.2f} s after the worker's start")
     megabytes = found["bytes"] / 1e6
     table.row("bytes of a first visit", f"{megabytes:.2f} MB, goal 12 MB", megabytes / 12, 1.0, at_most=True)
     print(f"{'bytes kept for a visit without a network':44} {found['afterwards'] / 1e6:.2f} MB more")

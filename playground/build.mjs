@@ -59,7 +59,11 @@ const places = {
 // Where Pyodide runs in Node it imports what a browser has not.
 const NODE_ONLY = ["node:*", "ws"];
 const common = { absWorkingDir: here, bundle: true, minify: true, logLevel: "warning", target: "es2022", external: NODE_ONLY };
-common.plugins = [places, virtual("versions", () => ({ ...info, version }))];
+// A memory that was kept fits what it was made from, and nothing else.
+const content = createHash("sha256");
+readdirSync(server).sort().forEach((name) => content.update(name).update(readFileSync(join(server, name)))); // prettier-ignore
+const versions = { ...info, version, content: content.digest("hex").slice(0, 16) };
+common.plugins = [places, virtual("versions", () => versions)];
 
 const entries = (entryPoints, outdir, more = {}) => build({ ...common, entryPoints, outdir, format: "iife", ...more });
 await entries({ worker: "src/server/worker.ts" }, server);

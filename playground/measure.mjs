@@ -12,7 +12,7 @@ const server = await serve(fileURLToPath(new URL("dist", import.meta.url)), { qu
 server.warm("br");
 server.warm("gzip");
 
-const found = { first: [], second: [], bytes: 0, afterwards: 0, again: 0 };
+const found = { first: [], second: [], parts: { first: [], second: [] }, bytes: 0, afterwards: 0, again: 0 };
 for (let round = 0; round < rounds; round += 1) {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: FLAGS });
   const context = await browser.newContext();
@@ -22,15 +22,20 @@ for (let round = 0; round < rounds; round += 1) {
     await page.waitForSelector("html[data-checked]", { state: "attached", timeout: 120_000 });
     const seconds = (await page.evaluate(() => performance.getEntriesByName("qvr-diagnostics")[0].startTime)) / 1000;
     const bytes = server.taken();
-    await page.waitForSelector('html[data-offline="ready"]', { state: "attached", timeout: 120_000 });
+    const [worker] = page.workers().filter((one) => one.url().endsWith("/server/worker.js"));
+    const parts = await worker.evaluate(() => performance.getEntriesByType("mark").map(({ name, startTime }) => [name, startTime / 1000]));
+    // what the next visit starts from
+    await page.waitForSelector('html[data-memory="kept"]', { state: "attached", timeout: 120_000 });
     await page.close();
-    return { seconds, bytes };
+    return { seconds, bytes, parts: Object.fromEntries(parts) };
   };
   const first = await visit();
   found.afterwards = server.taken();
   const second = await visit();
   found.first.push(first.seconds);
   found.second.push(second.seconds);
+  found.parts.first.push(first.parts);
+  found.parts.second.push(second.parts);
   found.bytes = first.bytes;
   found.again = second.bytes;
   await browser.close();

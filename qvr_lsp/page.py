@@ -7,11 +7,12 @@ thread at once; this module goes around the rest.  A page that did not load pyda
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterable
 from importlib import import_module
 
 from qvr_lsp.methods import METHODS
-from qvr_lsp.server import Server
+from qvr_lsp.server import Server, load_first
 
 
 class PageServer(Server):
@@ -21,18 +22,35 @@ class PageServer(Server):
         """Load what later questions need, between two messages each: a thread cannot."""
         if not self._loaded:
             self._loaded = True
-            names = dict.fromkeys(method.handler.partition(":")[0] for method in METHODS.values())
-            self.session.client.spawn(load_in_turns(f"qvr_lsp.features.{name}" for name in names if name))
+            self.session.client.spawn(load_in_turns(features()))
+
+
+def features() -> list[str]:
+    """The modules that answer."""
+    names = dict.fromkeys(method.handler.partition(":")[0] for method in METHODS.values())
+    return [f"qvr_lsp.features.{name}" for name in names if name]
 
 
 async def load_in_turns(names: Iterable[str]) -> None:
     for name in names:
-        try:
-            import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name not in ("pydantic", "pydantic_core"):
-                raise
+        load(name)
         await asyncio.sleep(0)
+
+
+def load(name: str) -> None:
+    try:
+        import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in ("pydantic", "pydantic_core"):
+            raise
+
+
+def prepare() -> None:
+    """Load what sessions come to need, for a memory that later visits start from; no session is there yet."""
+    for name in features():
+        load(name)
+    load_first()
+    gc.collect()
 
 
 def connect(send: Callable[[str], None], end: Callable[[], None]) -> Callable[[str], None]:

@@ -13,6 +13,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -175,11 +176,7 @@ class Server:
         }
 
     def _warm(self) -> None:
-        """Load what the first file needs, while the editor is still busy."""
-        from qvr_lsp.updates import analyzer_of, with_diagnostics
-
-        import_module("qvr_lsp.documents")
-        with_diagnostics(analyzer_of(FIRST_TEXT))
+        load_first()
         self._load_soon(LOAD_AFTER_START)
 
     def _load_soon(self, seconds: float) -> None:
@@ -208,6 +205,15 @@ class Server:
         self.connection.stop()
         self.session.stop()
         return self.exit_code
+
+
+@cache
+def load_first() -> None:
+    """Load what the first file needs, once a process, while the editor is still busy."""
+    from qvr_lsp.updates import analyzer_of, with_diagnostics
+
+    import_module("qvr_lsp.documents")
+    with_diagnostics(analyzer_of(FIRST_TEXT))
 
 
 def load_modules(names: list[str]) -> None:

@@ -217,6 +217,9 @@ function share(program: monaco.editor.ITextModel): void {
 function tellState(state: State, transport: Transport): void {
   busy(state.kind === "loading" ? state.what : "");
   document.documentElement.dataset["server"] = state.kind;
+  if (state.kind === "ready" && state.from) {
+    document.documentElement.dataset["from"] = state.from;
+  }
   const again = (): void => transport.restart();
   showFailure(state.kind === "failed" ? state.why : null, again);
 }

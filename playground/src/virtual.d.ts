@@ -1,6 +1,6 @@
-/** The versions of Python and of its system interface, as Pyodide's lock file names them (build.mjs). */
+/** The versions of Python and of its system interface, as Pyodide's lock file names them, and a number of what the worker loads (build.mjs). */
 declare module "virtual:versions" {
-  const versions: { abi_version: string; arch: string; platform: string; python: string; version: string };
+  const versions: { abi_version: string; arch: string; platform: string; python: string; version: string; content: string };
   export default versions;
 }
 

@@ -13,7 +13,8 @@ export interface Message {
 export type State =
   /** What is being loaded. */
   | { kind: "loading"; what: string }
-  | { kind: "ready" }
+  /** A worker says what its server came from. */
+  | { kind: "ready"; from?: "files" | "memory" }
   /** Why there is no server, or none any more. */
   | { kind: "failed"; why: string };
 

@@ -48,8 +48,8 @@ export class WorkerConnection implements Connection {
   private receive(message: Message): void {
     switch (message.method) {
       case "qvr/loading": {
-        const { what } = message.params as { what: string | null };
-        this.tell(what === null ? { kind: "ready" } : { kind: "loading", what });
+        const { what, from } = message.params as { what: string | null; from?: "files" | "memory" };
+        this.tell(what === null ? { kind: "ready", ...(from ? { from } : {}) } : { kind: "loading", what });
         break;
       }
       case "qvr/failed":

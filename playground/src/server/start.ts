@@ -1,6 +1,7 @@
 /** Pyodide with the server in it; the same in a worker and, for tests, in Node. */
-import { loadPyodide } from "pyodide";
+import { type PyodideAPI, type PyodideConfig, loadPyodide } from "pyodide";
 import versions from "virtual:versions";
+import { filesIn } from "./archive";
 
 const SITE = "/lib/python3.14/site-packages";
 
@@ -15,11 +16,27 @@ export interface Wanted {
   loading: (what: string) => void;
   /** Reads a file of the folder. */
   read?: (address: string) => Promise<ArrayBuffer>;
+  /** What `memoryOf` made of the same files: the server goes on from it. */
+  memory?: Promise<ArrayBuffer> | undefined;
 }
 
 /** What takes a message of the client, as JSON. */
 export async function start(wanted: Wanted): Promise<(message: string) => void> {
-  const { base, files, loading } = wanted;
+  const python = await booted(wanted, {});
+  const page = python.pyimport("qvr_lsp.page");
+  performance.mark("qvr-server");
+  return page.connect(wanted.send, wanted.end);
+}
+
+/** The memory of a server that was asked nothing, with everything loaded: `Wanted.memory` of a later start. */
+export async function memoryOf(wanted: Wanted): Promise<Uint8Array<ArrayBuffer>> {
+  const python = await booted(wanted, { _makeSnapshot: true });
+  python.pyimport("qvr_lsp.page").prepare();
+  return python.makeMemorySnapshot() as Uint8Array<ArrayBuffer>;
+}
+
+async function booted(wanted: Wanted, more: PyodideConfig): Promise<PyodideAPI> {
+  const { base, files, loading, memory } = wanted;
   if (files) {
     answerFrom(base, files);
   }
@@ -34,14 +51,45 @@ export async function start(wanted: Wanted): Promise<(message: string) => void> 
     // no package of Pyodide's own is used
     lockFileContents: { info: versions, packages: {} } as never,
     ...(files ? { createPyodideModule: await moduleOf(files["pyodide.asm.mjs"]) } : {}),
+    ...(memory ? { _loadSnapshot: memory, createPyodideModule: roomFor(base, memory) } : {}),
+    ...more,
     env: { HOME: "/home/pyodide", PYTHONDONTWRITEBYTECODE: "1" },
   });
+  performance.mark("qvr-python");
   loading("the language server");
+  // files are no part of a kept memory
   for (const archive of await archives) {
-    python.unpackArchive(new Uint8Array(archive), "zip", { extractDir: SITE });
+    for (const [path, content] of filesIn(archive)) {
+      const target = `${SITE}/${path}`;
+      python.FS.mkdirTree(target.slice(0, target.lastIndexOf("/")));
+      python.FS.writeFile(target, content, { canOwn: true });
+    }
   }
-  const page = python.pyimport("qvr_lsp.page");
-  return page.connect(wanted.send, wanted.end);
+  performance.mark("qvr-unpacked");
+  return python;
+}
+
+interface Module {
+  HEAP8: Int8Array;
+  memory: WebAssembly.Memory;
+  _emscripten_notify_memory_growth(index: number): void;
+}
+
+const PAGE = 65_536;
+
+/** Pyodide puts a kept memory into the one that its module begins with, which may be smaller. */
+function roomFor(base: string, memory: Promise<ArrayBuffer>): never {
+  const make = async (settings: unknown): Promise<Module> => {
+    const { default: create } = (await import(`${base}pyodide.asm.mjs`)) as { default: (settings: unknown) => Promise<Module> };
+    const [module, kept] = await Promise.all([create(settings), memory]);
+    const missing = Math.ceil((kept.byteLength - module.HEAP8.length) / PAGE);
+    if (missing > 0) {
+      module.memory.grow(missing);
+      module._emscripten_notify_memory_growth(0);
+    }
+    return module;
+  };
+  return make as never;
 }
 
 const TYPES: Record<string, string> = { wasm: "application/wasm" };

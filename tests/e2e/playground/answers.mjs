@@ -1,20 +1,26 @@
-/** What the server in WebAssembly says of texts: a JSON list of them in, a JSON list of answers out. */
+/** What the server in WebAssembly, started from a memory that was kept, says of texts: a JSON list of them in, a JSON list of answers out. */
 import { readFileSync } from "node:fs";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
-import { start } from "../../../playground/.cache/start.mjs";
+import { memoryOf, start } from "../../../playground/.cache/start.mjs";
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../..");
 const { texts, methods } = JSON.parse(readFileSync(0, "utf8"));
 const waiting = new Map();
 let published;
 
-const receive = await start({
+const wanted = {
   base: path.join(ROOT, "playground/dist/server/"),
   settings: false,
   end: () => undefined,
   loading: () => undefined,
   read: async (name) => new Uint8Array(readFileSync(name)).buffer,
+};
+// as every visit after the first does
+const memory = memoryOf(wanted).then(({ buffer }) => buffer);
+const receive = await start({
+  ...wanted,
+  memory,
   send: (text) => {
     const message = JSON.parse(text);
     if (message.method === "textDocument/publishDiagnostics") {

@@ -220,6 +220,48 @@ try {
     await other.close();
   });
 
+  const hoverSays = async (page, words) => {
+    const { left, top, height } = await s.placeOf("f >> g");
+    await page.mouse.move(left + 3, top + height / 2);
+    await page.locator(".monaco-hover-content").getByText(words).waitFor();
+    await page.mouse.move(10, 400);
+  };
+  const visit = async (from) => {
+    await s.write(TEXT);
+    await s.page.waitForTimeout(400); // the text is kept
+    await s.open();
+    await s.checked();
+    same(await s.page.getAttribute("html", "data-from"), from, "what the server came from");
+    await squiggles().first().waitFor({ state: "attached" });
+    same(await squiggles().count(), 1, "squiggles");
+    await hoverSays(s.page, "f : A => B");
+    same(await s.page.locator("#failure").isVisible(), false, "a failure is shown");
+  };
+  const kept = () => s.page.waitForSelector('html[data-memory="kept"]', { state: "attached" });
+
+  await step("a second visit goes on from the memory that was kept", async () => {
+    await kept();
+    await visit("memory");
+    same(await s.page.evaluate(async () => (await (await caches.open("qvr-server-memory")).keys()).length), 1, "memories kept");
+  });
+
+  await step("a memory that is damaged is dropped, and made anew", async () => {
+    for (const damage of ["a byte", "the end"]) {
+      await kept();
+      await s.page.evaluate(async (damage) => {
+        const store = await caches.open("qvr-server-memory");
+        const [key] = await store.keys();
+        const found = await store.match(key);
+        const bytes = new Uint8Array(await found.arrayBuffer());
+        bytes[bytes.length >> 1] ^= 1;
+        await store.put(key, new Response(damage === "a byte" ? bytes : bytes.slice(0, 100_000), { headers: found.headers }));
+      }, damage);
+      await visit("files");
+    }
+    await kept();
+    await visit("memory");
+  });
+
   await step("without a network, a second visit has everything and the text", async () => {
     await s.page.waitForSelector('html[data-offline="ready"]', { state: "attached" });
     await s.write(`${TEXT}# kept\n`);
