@@ -113,3 +113,9 @@ def test_what_stan_cannot_say_is_refused(body: str, message: str) -> None:
     with pytest.raises(Refused) as refused:
         stan(body)
     assert message in str(refused.value)
+
+
+def test_a_parameter_begins_where_its_density_does() -> None:
+    text = stan("sample s <- Pareto(1.5, 3.0)\n    sample a <- VonMises(0.0, 1.0)\n    observe y <- Normal(s + a, 1.0)")
+    assert "real<lower=1.5> s;" in text
+    assert "real<lower=-3.1415926535897931, upper=3.1415926535897931> a;" in text

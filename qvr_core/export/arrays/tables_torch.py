@@ -90,13 +90,14 @@ _HELPERS = {
 ''',
     "ordered_logistic_log_prob": '''def ordered_logistic_log_prob(value, predictor, cutpoints):
     """log p of the category that a logistic variable around `predictor` falls into."""
-    above = torch.sigmoid(torch.as_tensor(predictor)[..., None] - cutpoints)
-    ends = torch.ones_like(above[..., :1])
-    above = torch.cat([ends, above, 0.0 * ends], -1)
-    p = above[..., :-1] - above[..., 1:]
-    shape = torch.broadcast_shapes(value.shape, p.shape[:-1])
+    over = torch.as_tensor(predictor)[..., None] - cutpoints
+    far = torch.full_like(over[..., :1], torch.inf)
+    low, high = torch.cat([far, over], -1), torch.cat([over, -far], -1)
+    log_sigmoid = torch.nn.functional.logsigmoid
+    log_p = log_sigmoid(low) + log_sigmoid(-high) + torch.log(-torch.expm1(high - low))
+    shape = torch.broadcast_shapes(value.shape, log_p.shape[:-1])
     at = value.expand(shape)[..., None]
-    return torch.log(p.expand(*shape, p.shape[-1]).gather(-1, at)[..., 0])
+    return log_p.expand(*shape, log_p.shape[-1]).gather(-1, at)[..., 0]
 ''',
     "log_survival_normal": '''def log_survival_normal(value, loc, scale):
     """log P(T >= value) of a Normal."""

@@ -63,9 +63,13 @@ def bounds(site: m.Site) -> str:
     family = FAMILIES.get(draw.family) if isinstance(draw, m.FamilyDraw) else None
     if family is not None and low is None and high is None:
         low, high = family.support.low, family.support.high
+    if family is not None:
+        least = dict(draw.args).get(family.above or "") if isinstance(draw, m.FamilyDraw) else None
+        if isinstance(least, m.Constant) and isinstance(least.value, int | float):
+            low = float(least.value)
     return _limits(low, high)
 
 
 def _limits(low: float | None, high: float | None) -> str:
-    found = [f"{word}={value:g}" for word, value in (("lower", low), ("upper", high)) if value is not None]
+    found = [f"{word}={value:.17g}" for word, value in (("lower", low), ("upper", high)) if value is not None]
     return f"<{', '.join(found)}>" if found else ""

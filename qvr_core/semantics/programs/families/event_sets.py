@@ -10,9 +10,10 @@ from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.model import Expr
+from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
+from qvr_core.semantics.types.model import Constant, Expr
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH
-from qvr_core.semantics.types.spaces import Finite, Named
+from qvr_core.semantics.types.spaces import Dim, Finite, Named
 from qvr_core.syntax.tree import Arith
 
 Argument = tuple[Parameter, Expr]
@@ -73,9 +74,11 @@ def own_factors(
 def check_over(
     family: Family, arguments: Sequence[tuple[Parameter, Expr, Arith]], over: Named | None, ctx: StepContext
 ) -> None:
-    """A vector whose own axis is another set than `over` names."""
+    """A vector whose own axis is another set than `over` names, or has another length."""
     wanted = event_sets(family, (), over)
     if over is None or not wanted or wanted[0] is None:
+        return
+    if isinstance(over.space, Finite) and _is_otherwise_long(family, arguments, wanted[0], over.space.size, ctx):
         return
     for at, (name, *_) in _own_sets(family, [(own, value) for own, value, _ in arguments]):
         if name is not None and set_of(name) != wanted[0]:
@@ -83,3 +86,32 @@ def check_over(
             message = f"{words(tree, 'this')} runs over {set_of(name)}, but the draw over {wanted[0]}"
             ctx.scope.report(AXES_MISMATCH, message, tree.span)
             return
+
+
+def _is_otherwise_long(
+    family: Family, arguments: Sequence[tuple[Parameter, Expr, Arith]], over: str, size: Dim, ctx: StepContext
+) -> bool:
+    """Whether an argument says another length than the set has, which is reported."""
+    if family.event == MOST_SETS and not _is_square(family):
+        return False
+    for own, value, tree in arguments:
+        found = _length(own, value)
+        if isinstance(size, int) and found is not None and found + own.fewer != size:
+            wanted = f"{size - own.fewer}" + (f", {own.fewer} fewer than `{over}` has elements" if own.fewer else "")
+            message = f"{words(tree, 'this')} has {found} entries, but the draw over `{over}` wants {wanted}"
+            if own.sizes:
+                message = f"a draw over `{over}` has {size} rows and columns, not {found}"
+            ctx.scope.report(FAMILY_ARGUMENTS, message, tree.span)
+            return True
+    return False
+
+
+def _length(own: Parameter, value: Expr) -> int | None:
+    """How many elements an argument says that one draw has; None where it says no number."""
+    if own.sizes:
+        return value.value if isinstance(value, Constant) and isinstance(value.value, int) else None
+    shape = axes(value.type) or []
+    if own.shape == "element" or own.apart or own.raw == "components" or not 0 < own.rank <= len(shape):
+        return None
+    last = shape[-1][0]
+    return last if isinstance(last, int) else None
