@@ -13,7 +13,7 @@ from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, log1
 from qvr_core.runtime.families.densities import clamped_unit, inside, open_unit
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import FLOOR, HeadPlan, Params, positive
-from qvr_core.runtime.families.parameters import HIGH, LOC, LOW, PROBS, REAL, UNIT, positive_parameter
+from qvr_core.runtime.families.parameters import HIGH, LOW, MEAN, PROBS, REAL, UNIT, positive_parameter
 from qvr_core.runtime.families.random_draws import Shape, log_gamma_draw, open_uniforms
 from qvr_core.semantics.language.family import Family, Support
 
@@ -187,7 +187,7 @@ def von_mises_log_prob(value: Tensor, loc: Tensor, concentration: Tensor) -> Ten
 VON_MISES = RuntimeFamily(
     Family(
         "VonMises",
-        (LOC, positive_parameter("concentration", "kappa")),
+        (MEAN, positive_parameter("concentration", "kappa")),
         Support("real", -math.pi, math.pi),
         "value",
         "an angle around loc",

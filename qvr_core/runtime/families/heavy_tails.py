@@ -15,7 +15,7 @@ from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, lowe
 from qvr_core.runtime.families.densities import LOG_2, LOG_PI, inside
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
-from qvr_core.runtime.families.parameters import DF, LOC, POSITIVE, REAL, SCALE
+from qvr_core.runtime.families.parameters import DF, LOC, MEAN, POSITIVE, REAL, SCALE
 from qvr_core.runtime.families.random_draws import Shape, log_gamma_draw, normals
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.semantics.language.family import Family
@@ -116,7 +116,7 @@ def _student_t_parts(z: Tensor, df: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 STUDENT_T = RuntimeFamily(
     Family(
         "StudentT",
-        (DF, replace(LOC, default=0.0), replace(SCALE, default=1.0)),
+        (DF, replace(MEAN, default=0.0), replace(SCALE, default=1.0)),
         REAL,
         "value",
         "Normal with heavy tails; df large is Normal",
@@ -180,7 +180,7 @@ def laplace_tails(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
 
 
 LAPLACE = RuntimeFamily(
-    Family("Laplace", (LOC, SCALE), REAL, "uniform", "two exponential tails around loc"),
+    Family("Laplace", (MEAN, SCALE), REAL, "uniform", "two exponential tails around loc"),
     laplace_log_prob,
     laplace_transform,
     tails=laplace_tails,

@@ -9,7 +9,7 @@ from qvr_core.runtime.families.bijectors import TRIANGULAR
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive, triangular
-from qvr_core.runtime.families.parameters import LOC_VECTOR, REAL, SCALE_TRIL
+from qvr_core.runtime.families.parameters import MEAN_VECTOR, REAL, SCALE_TRIL
 from qvr_core.runtime.families.random_draws import Shape
 from qvr_core.runtime.families.triangular import log_diagonal, solve
 from qvr_core.runtime.values.decompositions import cholesky
@@ -31,7 +31,7 @@ def _multivariate_normal_link(head: HeadPlan, raw: Tensor) -> Params:
 
 
 MULTIVARIATE_NORMAL = RuntimeFamily(
-    Family("MultivariateNormal", (LOC_VECTOR, SCALE_TRIL), REAL, "normal", "correlated Normals", event=1),
+    Family("MultivariateNormal", (MEAN_VECTOR, SCALE_TRIL), REAL, "normal", "correlated Normals", event=1),
     multivariate_normal_log_prob,
     multivariate_normal_transform,
     link=_multivariate_normal_link,
@@ -75,7 +75,7 @@ LOW_RANK = RuntimeFamily(
     Family(
         "LowRankMultivariateNormal",
         (
-            LOC_VECTOR,
+            MEAN_VECTOR,
             Parameter("cov_factor", "matrix", "real", ("factor",), raw="rank"),
             Parameter("cov_diag", "vector", "positive vector", ("diag",)),
         ),

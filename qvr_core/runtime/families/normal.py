@@ -13,7 +13,7 @@ from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, log_
 from qvr_core.runtime.families.densities import LOG_2, LOG_SQRT_2PI, clamped_unit, inside, normal_log_prob, open_unit
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
-from qvr_core.runtime.families.parameters import HIGH, LOC, LOW, POSITIVE, REAL, SCALE, UNIT
+from qvr_core.runtime.families.parameters import DEVIATION, HIGH, LOC, LOW, MEAN, POSITIVE, REAL, SCALE, UNIT
 from qvr_core.semantics.language.family import Family
 
 
@@ -31,7 +31,9 @@ def normal_cdf(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
 
 
 NORMAL = RuntimeFamily(
-    Family("Normal", (LOC, SCALE), REAL, "normal", "bell curve around loc with standard deviation scale", common=True),
+    Family(
+        "Normal", (MEAN, DEVIATION), REAL, "normal", "bell curve around loc with standard deviation scale", common=True
+    ),
     normal_log_prob,
     normal_transform,
     link=_normal_link,

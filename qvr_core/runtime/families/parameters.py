@@ -12,9 +12,14 @@ UNIT = Support("real", 0.0, 1.0)
 COUNT = Support("count", 0.0)
 CATEGORIES = Support("finite")
 
-LOC = Parameter("loc", aliases=("mu", "mean"))
+LOC = Parameter("loc", aliases=("mu",))
+MEAN = replace(LOC, aliases=("mu", "mean"))
+"""A location that is the mean of what is drawn."""
 LOC_VECTOR = replace(LOC, shape="vector")
-SCALE = Parameter("scale", constraint="positive", aliases=("sigma", "std", "sd", "stddev"))
+MEAN_VECTOR = replace(MEAN, shape="vector")
+SCALE = Parameter("scale", constraint="positive", aliases=("sigma",))
+DEVIATION = replace(SCALE, aliases=("sigma", "std", "sd", "stddev"))
+"""A scale that is the standard deviation of what is drawn."""
 RATE = Parameter("rate", constraint="positive", aliases=("lam", "lambda_"))
 DF = Parameter("df", constraint="positive", aliases=("nu",))
 LOW = Parameter("low", aliases=("a", "lower"))

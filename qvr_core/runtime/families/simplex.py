@@ -76,7 +76,7 @@ LOGISTIC_NORMAL = RuntimeFamily(
         "LogisticNormal",
         (
             replace(LOC_VECTOR, fewer=1),
-            Parameter("scale", "vector", "positive vector", ("sigma", "std", "sd", "stddev"), fewer=1),
+            Parameter("scale", "vector", "positive vector", ("sigma",), fewer=1),
         ),
         SIMPLEX,
         "normal",

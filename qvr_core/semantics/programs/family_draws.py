@@ -227,6 +227,13 @@ def _running_first(value: Expr, rank: int) -> Expr:
     return arrange(value, [*runs, *rest]) if inside and len(rest) >= rank else value
 
 
+MOMENTS = {
+    "mean": ("mean", "loc"),
+    **dict.fromkeys(("sd", "std", "stddev"), ("standard deviation", "scale")),
+}
+"""What names say, and the parameter that it is of a Normal."""
+
+
 def _match(family: Family, arg: ArithArg, index: int, ctx: StepContext) -> tuple[Parameter, str, str] | None:
     parameters = family.parameters
     if arg.key is None:
@@ -236,6 +243,13 @@ def _match(family: Family, arg: ArithArg, index: int, ctx: StepContext) -> tuple
         owner = next(p for p in parameters if p.name == named[0] or named[0] in dict(p.alternatives))
         return owner, *named
     near = closest(key, [parameter.name for parameter in parameters])
+    moment, alike = MOMENTS.get(key, ("", ""))
+    if any(parameter.name == alike for parameter in parameters):
+        place = ctx.scope.origin(arg.key.span)
+        message = f"the `{alike}` of `{family.name}` is not its {moment}: write `{alike}=` if that is meant"
+        fix = Fix(f"Change to `{alike}`", (Edit(place, alike),))
+        ctx.scope.report(FAMILY_ARGUMENTS, message, place, fixes=(fix,))
+        return None
     message = f"`{family.name}` has no parameter `{key}`; "
     message += f"did you mean `{near}`?" if near else f"it takes {signature(family)}"
     place = ctx.scope.origin(arg.key.span)

@@ -266,8 +266,10 @@ def _check_typo(datum: DataName, names: Sequence[str], bound: Bound, scope: Scop
 
 
 def looks_like(data: str, bound: str) -> bool:
-    """True where a data name is probably a bound one misspelt: 4 letters or more at distance 1, 6 or more at 2; not
-    pairs that differ only in digits or in one `_` part."""
+    """True where a data name is probably a bound one misspelt: 4 letters or more at distance 1, 6 or more at 2, 3 where
+    neighbours have changed places; not pairs that differ only in digits or in one `_` part."""
+    if len(data) == len(bound) == 3:
+        return sorted(data) == sorted(bound) and data.isalpha() and distance(data, bound, 1) == 1
     if abs(len(data) - len(bound)) > 2 or len(data) < 4:
         return False
     return _near(data, bound)

@@ -113,5 +113,6 @@ def _length(own: Parameter, value: Expr) -> int | None:
     shape = axes(value.type) or []
     if own.shape == "element" or own.apart or own.raw == "components" or not 0 < own.rank <= len(shape):
         return None
-    last = shape[-1][0]
-    return last if isinstance(last, int) else None
+    last, name = shape[-1]
+    # of a vector over a set that set is told
+    return last if name is None and isinstance(last, int) else None
