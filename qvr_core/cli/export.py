@@ -53,8 +53,8 @@ def export_command(
     try:
         output.write_text(made.text, encoding="utf-8")
         if data or with_data:
-            beside = output.with_suffix(".json")
-            beside.write_text(_data(file, name, data or [], made), encoding="utf-8")
+            for ending, text in _data(file, name, data or [], made).items():
+                output.with_suffix(ending).write_text(text, encoding="utf-8")
     except OSError as error:
         stop(f"{error.filename} cannot be written: {error.strerror}", 1)
 
@@ -92,8 +92,9 @@ def _show(file: str, text: str, snapshot: Snapshot, refused: Refused) -> None:
     show([Finding(file, text, LocatedDiagnostic(code, str(refused), place, (), ()))])
 
 
-def _data(file: str, program: str, sources: list[str], made: Exported) -> str:
-    """The data of a program as JSON, under the names of its export.  What cannot be read ends the command."""
+def _data(file: str, program: str, sources: list[str], made: Exported) -> dict[str, str]:
+    """The data of a program as JSON, under the names of its export, and the labels of the sets whose elements they
+    tell, by set and code: each by the ending of its file.  What cannot be read ends the command."""
     import numpy as np
     import torch
 
@@ -112,4 +113,7 @@ def _data(file: str, program: str, sources: list[str], made: Exported) -> str:
         stop(told.message, 1)
     given = prepared.train.batch(torch.zeros(1, dtype=torch.int64))[1]
     values = {name: np.asarray(value).tolist() for name, value in given.items()}
-    return json.dumps(made.data(values, {name: one.size for name, one in prepared.known.items()})) + "\n"
+    found = {".json": made.data(values, {name: one.size for name, one in prepared.known.items()})}
+    if labels := {name: one.labels for name, one in prepared.known.items() if one.labels is not None}:
+        found[".labels.json"] = labels
+    return {ending: json.dumps(content, ensure_ascii=False) + "\n" for ending, content in found.items()}

@@ -35,6 +35,9 @@ def test_data_are_written_beside_the_output(folder: Path) -> None:
         data = json.loads((folder / output).with_suffix(".json").read_text())
         assert (data["n_house"], data["n_county"]) == (58, 9) == (len(data["floor"]), len(data["log_uranium"]))
         assert set(data["county"]) <= set(range(9)) and data["county"][0] == 0
+        labels = json.loads((folder / output).with_suffix(".labels.json").read_text())
+        first = (folder / "radon.csv").read_text().split("\n")[1].split(",")[0]
+        assert len(labels["County"]) == 9 and labels["County"][data["county"][0]] == first
 
 
 @pytest.mark.parametrize(

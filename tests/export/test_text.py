@@ -88,7 +88,7 @@ REFUSED = [
     ("data y : Row\nsample mu <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(mu, 1.0) [weight=y]", "y", 7,
      "`y`: the option `weight` is not exported"),
     ("data y : Row\nsample mu <- Horseshoe(1.0)\nobserve y[i : Row] <- Normal(mu, 1.0)", "Horseshoe(1.0)", 6,
-     "has no counterpart of Horseshoe(scale)"),
+     "Horseshoe(scale) is not exported to"),
     ("data y : Row\nsample mu <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(mish(mu), 1.0)", "mish(mu)", 7,
      "`mish` cannot be said in"),
     ("data y : Row\nsample mu <- HalfNormal(1.0)\nobserve y[i : Row] <- Gamma(mu, 1.0) [right_censored=y]", "y", 7,

@@ -86,7 +86,7 @@ class Densities:
         key = f"{draw.family}({', '.join(sorted(given))})"
         template = self.dialect.families.get(key)
         if template is None:
-            raise Refused(draw.origin, f"`{site.name}`: {self.dialect.target} has no counterpart of {key}")
+            raise Refused(draw.origin, f"`{site.name}`: {key} is not exported to {self.dialect.target}")
         return template
 
     @staticmethod

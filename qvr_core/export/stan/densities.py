@@ -88,7 +88,7 @@ class Densities:
         key = f"{draw.family}({', '.join(sorted(given))})"
         found = FAMILIES.get(key)
         if found is None:
-            raise Refused(draw.origin, f"`{site.name}`: Stan has no counterpart of {key}")
+            raise Refused(draw.origin, f"`{site.name}`: {key} is not exported to Stan")
         return key, *found
 
     def _arguments(self, draw: m.FamilyDraw, site: m.Site, at: Places) -> dict[str, str]:
