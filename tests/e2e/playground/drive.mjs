@@ -221,9 +221,15 @@ try {
   });
 
   const hoverSays = async (page, words) => {
-    const { left, top, height } = await s.placeOf("f >> g");
-    await page.mouse.move(left + 3, top + height / 2);
-    await page.locator(".monaco-hover-content").getByText(words).waitFor();
+    const shown = page.locator(".monaco-hover-content").getByText(words);
+    for (let tries = 0; !(await shown.isVisible()); tries++) {
+      holds(tries < 40, `a hover says ${words}`);
+      // a page that was just loaded asks again only when the mouse moves
+      const { left, top, height } = await s.placeOf("f >> g");
+      await page.mouse.move(10, 400);
+      await page.mouse.move(left + 3, top + height / 2);
+      await shown.waitFor({ timeout: 3_000 }).catch(() => {});
+    }
     await page.mouse.move(10, 400);
   };
   const visit = async (from) => {
