@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
 from qvr_core.export.arrays.blocks import Block, block_of
@@ -19,7 +20,7 @@ from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.spaces import Constrained, Dim
 
 
-class Steps:
+class Steps(ABC):
     """Writes a program's steps as lines of Python.  A target says how it samples, observes, keeps a let and adds a
     density; `indent` is where its body stands."""
 
@@ -43,41 +44,41 @@ class Steps:
 
     # ------------------------------------------------------------ what a target says
 
+    @abstractmethod
     def latent(self, site: m.Site, draw: m.FamilyDraw, shape: tuple[Dim, ...]) -> None:
         """A latent with the density of its family."""
-        raise NotImplementedError
 
+    @abstractmethod
     def free(self, site: m.Site, name: str, shape: str) -> None:
         """A latent without a density: `name` of `shape`, on the support of the site."""
-        raise NotImplementedError
 
+    @abstractmethod
     def observed(self, site: m.Site, draw: m.FamilyDraw, value: str) -> None:
         """Data with the density of their family."""
-        raise NotImplementedError
 
+    @abstractmethod
     def add(self, name: str, density: str) -> None:
         """A log density of its own."""
-        raise NotImplementedError
 
     def keep(self, name: str, value: str, *, derived: bool) -> None:
         """A let."""
         self.write(f"{self.names[name]} = {value}")
 
+    @abstractmethod
     def recursion(self, step: m.LetModel, indexed: m.IndexedValue, starts: Sequence[Sequence[m.Expr]]) -> None:
         """A let that reads its own past, over one index."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forward(self, block: Block, terms: str) -> str:
         """log p of what a chain explains: writes the forward algorithm, gives the name of its last state."""
-        raise NotImplementedError
 
     def predicted(self, site: m.Site, draw: m.FamilyDraw) -> None:
         """A draw made after the fit."""
         self.write(f"# predict {site.name}: drawn after the fit, no part of the density")
 
+    @abstractmethod
     def completed(self, site: m.Site, name: str) -> None:
         """Data whose missing cells are a latent."""
-        raise NotImplementedError
 
     # ------------------------------------------------------------ writing
 
