@@ -1,4 +1,4 @@
-"""`qvr export`: a program in the language of NumPyro, PyMC or torch, and its data as a file for it."""
+"""`qvr export`: a program in the language of Stan, NumPyro, PyMC or torch, and its data as a file for it."""
 
 from __future__ import annotations
 
