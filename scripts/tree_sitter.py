@@ -21,9 +21,9 @@ from lark import Lark, Token, Tree
 
 from qvr_core.semantics.language.options import FLAGS
 from qvr_core.syntax.cutter import BLOCKS, MISPLACED
+from qvr_core.syntax.grammar import GRAMMAR
 from qvr_core.syntax.layout import ITEM_WORDS, NEVER_CHAINED, STATEMENT_WORDS, STEP_WORDS, UNRESERVED
 from qvr_core.syntax.lexer import COMBINATORS, CONTEXTUAL, METHODS, SPACES, keyword_kinds
-from qvr_core.syntax.tables import GRAMMAR
 from scripts.vocabulary import VOCABULARY, between
 
 FOLDER = Path(__file__).resolve().parents[1] / "tree-sitter-qvr"

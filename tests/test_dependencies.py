@@ -13,8 +13,6 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("qvr_core", "qvr_lsp")
 PARTS = {"pydantic_core": "pydantic"}
 """Modules that another distribution documents as its own."""
-DEVELOPMENT = {"qvr_core/syntax/tables.py": {"lark"}}
-"""Files that run in a development checkout only, and what they need there."""
 # HDF5 is chosen by a string: `engine="h5netcdf"`, which in turn looks for h5py.
 BY_NAME = {"h5netcdf", "h5py"}
 
@@ -40,7 +38,7 @@ def used() -> dict[str, set[str]]:
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             place = path.relative_to(ROOT).as_posix()
-            for name in set(imports(path)) - DEVELOPMENT.get(place, set()):
+            for name in set(imports(path)):
                 if name not in sys.stdlib_module_names and name not in PACKAGES:
                     found.setdefault(PARTS.get(name, name), set()).add(place)
     return found

@@ -5,10 +5,10 @@ A function gets the kept children of its rule (tokens, nodes, spliced lists) and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from qvr_core.syntax import step_builder, tree
-from qvr_core.syntax.lalr import Action, Token
 from qvr_core.syntax.pieces import (
     Arguments,
     Bounds,
@@ -23,6 +23,7 @@ from qvr_core.syntax.pieces import (
     string_value,
     token_span,
 )
+from qvr_core.syntax.tokens import Token
 from qvr_core.syntax.tree import Name, Span
 
 # ---------------------------------------------------------------- statements
@@ -277,6 +278,8 @@ def arrow_arg(children: list[Any], start: int, end: int) -> tree.ArrowArg:
     key = name(children[0]) if len(children) > 1 else None
     return tree.ArrowArg(key, children[-1], Span(start, end))
 
+
+Action = Callable[[list[Any], int, int], Any]
 
 ACTIONS: dict[str, Action] = {
     function.__name__: function

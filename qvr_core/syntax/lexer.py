@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from qvr_core.syntax.lalr import Token
+from qvr_core.syntax.grammar import grammar
 from qvr_core.syntax.problems import problem
-from qvr_core.syntax.tables import table
+from qvr_core.syntax.tokens import Token
 from qvr_core.syntax.tree import Span, SyntaxProblem
 
 SPACES = ("Real", "Simplex", "Ordered", "CholeskyFactor", "Covariance", "Correlation")
@@ -58,7 +58,7 @@ _MASTER = re.compile(
 @cache
 def _kinds() -> tuple[dict[str, str], dict[str, str]]:
     """Terminals of words that are always special, and of operators."""
-    literals = table().literals
+    literals = grammar().literals
     words = {text: kind for text, kind in literals.items() if text.isalpha() and text not in CONTEXTUAL}
     words |= dict.fromkeys(SPACES, "SPACE") | {"_": "UNDERSCORE"}
     operators = {text: kind for text, kind in literals.items() if not text.isalpha()}
@@ -140,9 +140,9 @@ def _mark_deduction(tokens: list[Token]) -> None:
     """In a deduction only the first word of a line is special, and `from` after `lexicon`."""
     first = tokens[0]
     if first.text in DEDUCTION_ITEMS:
-        tokens[0] = first._replace(kind=first.text.upper())
+        tokens[0] = first.read_as(first.text.upper())
         if first.text == "lexicon" and tokens[1].text == "from":
-            tokens[1] = tokens[1]._replace(kind="FROM")
+            tokens[1] = tokens[1].read_as("FROM")
 
 
 # What a value, or an object expression, may end with: only behind one can `for`, `if` and `from` be more than names.
@@ -153,7 +153,7 @@ def _mark(tokens: list[Token], start: str) -> None:
     """Give a token the terminal that its surroundings ask for."""
     first = tokens[0]
     if first.kind == "NAME" and tokens[1].kind not in OPENING.get(start, {}).get(first.text, (tokens[1].kind,)):
-        tokens[0] = first._replace(kind=first.text.upper())
+        tokens[0] = first.read_as(first.text.upper())
     opening = tokens[0].kind
     joint = "EQUAL" if opening in ("LET", "SCORE") else "DRAW"
     compared: list[int] = []
@@ -174,31 +174,31 @@ def _mark(tokens: list[Token], start: str) -> None:
                     else:
                         special = begun = start == "step" and joined and not begun and not brackets.open
                     if special:
-                        tokens[i] = token._replace(kind=text.upper())
+                        tokens[i] = token.read_as(text.upper())
             elif text == "factor" and tokens[i + 1].kind == "NAME" and tokens[i + 2].kind == "COLON":
-                tokens[i] = token._replace(kind="FACTOR")
+                tokens[i] = token.read_as("FACTOR")
                 factors += 1
             elif text == "in" and factors:
-                tokens[i] = token._replace(kind="IN")
+                tokens[i] = token.read_as("IN")
                 factors -= 1
             elif text == "as" and (i == 2 if opening == "COMPOSITION" else i > 1 and opening in ("IMPORT", "FROM")):
-                tokens[i] = token._replace(kind="AS")
+                tokens[i] = token.read_as("AS")
             elif text == "import" and i == 2 and opening == "FROM":
-                tokens[i] = token._replace(kind="IMPORT")
+                tokens[i] = token.read_as("IMPORT")
         elif kind == "LSQB":
             if _holds_bounds(tokens, i):
-                tokens[i] = token._replace(kind="BOUNDS")
+                tokens[i] = token.read_as("BOUNDS")
             elif begun and brackets is not None and joint == "DRAW":
                 brackets.follow(i)
                 if not brackets.open and _holds_options(tokens, i, brackets.closed):
-                    tokens[i] = token._replace(kind="OPTIONS")
+                    tokens[i] = token.read_as("OPTIONS")
         elif kind == "EQUAL":
             joined = joined or joint == "EQUAL"
         elif kind == "DRAW":
             if joined and start == "step" and joint == "EQUAL":
                 compared.append(i)
             elif not joined and _draws_expression(tokens, i + 1):
-                tokens[i] = token._replace(kind="DRAW_EXPR")
+                tokens[i] = token.read_as("DRAW_EXPR")
             joined = True
     if compared:
         _split_comparisons(tokens, compared)

@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from qvr_core.syntax import tree
-from qvr_core.syntax.lalr import Token
+from qvr_core.syntax.tokens import Token
 from qvr_core.syntax.tree import Name, Span
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from qvr_core.syntax import tree
-from qvr_core.syntax.lalr import Token
 from qvr_core.syntax.pieces import (
     Arguments,
     Ascription,
@@ -21,6 +20,7 @@ from qvr_core.syntax.pieces import (
     string_value,
     token_span,
 )
+from qvr_core.syntax.tokens import Token
 from qvr_core.syntax.tree import Name, Span
 
 # ---------------------------------------------------------------- steps

@@ -11,13 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 from qvr_core.syntax import tree
-from qvr_core.syntax.builder import ACTIONS
-from qvr_core.syntax.lalr import Failure, Token, reductions, run
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds, tokenize
 from qvr_core.syntax.mistakes.openers import KEYWORDS, near_word, opener
 from qvr_core.syntax.mistakes.recovery import balanced, explained
+from qvr_core.syntax.parser import Failure, accepted, parse
 from qvr_core.syntax.problems import problem
-from qvr_core.syntax.tables import table
+from qvr_core.syntax.tokens import Token
 from qvr_core.syntax.tree import Name, Span, SyntaxProblem, Unit
 from qvr_core.syntax.walk import children
 
@@ -50,7 +49,7 @@ def parse_unit(start: str, text: str) -> Unit[Any]:
     if not sure:
         node = None
     if failure is not None and not any(p.severity == "error" for p in problems):
-        found, node = explained(text, tokens, failure, start)
+        found, node = explained(text, failure)
         problems.append(found)
     if len(tokens) > DEEPEST and _depth(node) > DEEPEST:
         problems.append(problem("too-deep", "this is nested too deeply; name parts of it", node.span))
@@ -70,18 +69,18 @@ def _parse(tokens: list[Token], start: str, problems: list[SyntaxProblem]) -> tu
     clashes: list[SyntaxProblem] = []
     keywords = keyword_kinds()
     while True:
-        result = run(table(), ACTIONS, tokens, start)
+        result = parse(tokens, start)
         if not isinstance(result, Failure):
             problems += clashes
             return result, None
         token = tokens[result.position]
-        if token.text not in keywords or reductions(table(), result.states, "NAME") is None:
+        if token.text not in keywords or "NAME" not in accepted(result.reader()):
             if clashes:
                 problems.append(clashes[0])
             return None, result
         message = f"`{token.text}` is a reserved word and cannot be used as a name"
         clashes.append(problem("reserved-name", message, Span(token.start, token.end)))
-        tokens[result.position] = token._replace(kind="NAME")
+        tokens[result.position] = token.read_as("NAME")
 
 
 def _with_known_kinds(

@@ -6,9 +6,7 @@ import random
 from functools import cache
 from typing import Any
 
-from lark import Lark
-
-from qvr_core.syntax.tables import GRAMMAR, STARTS
+from qvr_core.syntax.grammar import compiled_grammar
 
 WORDS = ("a", "b", "f", "g", "h2", "theta", "x_1", "Token", "Hidden", "K", "probs")
 TEXTS = {
@@ -28,7 +26,7 @@ TEXTS = {
 
 @cache
 def _rules() -> tuple[dict[str, list[list[Any]]], dict[str, str]]:
-    compiled = Lark(GRAMMAR.read_text(encoding="utf-8"), parser="lalr", start=list(STARTS), maybe_placeholders=False)
+    compiled = compiled_grammar()
     rules: dict[str, list[list[Any]]] = {}
     for rule in compiled.rules:
         rules.setdefault(rule.origin.name, []).append(rule.expansion)

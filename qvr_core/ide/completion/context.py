@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.view import statement_before
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.syntax.lalr import Token, acceptable, advance
 from qvr_core.syntax.lexer import CLOSERS, OPENERS, tokenize
+from qvr_core.syntax.parser import accepted, read
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor
-from qvr_core.syntax.tables import table
+from qvr_core.syntax.tokens import Token
 from qvr_core.syntax.tree import Placed, Span, Statement
 
 if TYPE_CHECKING:
@@ -161,15 +161,8 @@ def before_prefix(place: Context) -> Context:
 
 
 def _accepted(start: str, tokens: tuple[Token, ...]) -> frozenset[str] | None:
-    grammar = table()
-    if start not in grammar.starts:
-        return None
-    states: list[int] | None = [grammar.starts[start]]
-    for token in tokens:
-        states = advance(grammar, states, token.kind)
-        if states is None:
-            return None
-    return acceptable(grammar, states)
+    reader = read(tokens, start)
+    return None if reader is None else accepted(reader)
 
 
 MOST_OPEN = 100

@@ -16,8 +16,8 @@ from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.spaces import Finite, factors_of
 from qvr_core.semantics.types.walk import all_steps
-from qvr_core.syntax.lalr import Token
 from qvr_core.syntax.lexer import tokenize
+from qvr_core.syntax.tokens import Token
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

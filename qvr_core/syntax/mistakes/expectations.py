@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from lark.parsers.lalr_interactive_parser import InteractiveParser
 
-from qvr_core.syntax.lalr import Token, acceptable, reductions
-from qvr_core.syntax.tables import Table
+from qvr_core.syntax.grammar import grammar
+from qvr_core.syntax.parser import beginnings, part_before
+from qvr_core.syntax.tokens import Token
 
 OBJECT = "an object such as `FinSet 3`, `Real 64` or a declared name"
 
@@ -95,21 +96,20 @@ JOINTS = ("ARROW", "DRAW", "EQUAL", "TURNSTILE", "COLON", "IN", "FROM")
 CLOSERS = ("COMMA", "RPAR", "RSQB", "RBRACE")
 
 
-def literal_of(table: Table, kind: str) -> str:
+def literal_of(kind: str) -> str:
     """The fixed text of a terminal, '' where it has none."""
-    return next((text for text, name in table.literals.items() if name == kind), "")
+    return next((text for text, name in grammar().literals.items() if name == kind), "")
 
 
-def wanted(table: Table, states: Sequence[int]) -> tuple[str, tuple[str, ...]]:
+def wanted(reader: InteractiveParser, expected: frozenset[str]) -> tuple[str, tuple[str, ...]]:
     """What was expected, in words ('': nothing in particular), and the fixed terminals that it names."""
-    expected = acceptable(table, states)
-    beginnings = table.gotos[states[-1]]
+    rules = beginnings(reader)
     for rule, words in BEGINNINGS.items():
-        if rule in beginnings:
+        if rule in rules:
             return words, ()
     named = _signs(expected)
     if named:
-        shown = [f"`{literal_of(table, kind)}`" for kind in named]
+        shown = [f"`{literal_of(kind)}`" for kind in named]
         return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown), named
     if "$END" in expected:
         return "", ()
@@ -136,10 +136,9 @@ def _signs(expected: frozenset[str]) -> tuple[str, ...]:
     return ()
 
 
-def after(table: Table, states: Sequence[int], kind: str | None, previous: Token | None) -> str:
+def after(reader: InteractiveParser, kind: str | None, previous: Token | None) -> str:
     """The phrase that says behind what something was expected: ' after the domain'; '' at the start."""
     if previous is None:
         return ""
-    stack = (reductions(table, states, kind) if kind else None) or list(states)
-    part = PARTS.get(table.symbols[stack[-1]])
+    part = PARTS.get(part_before(reader, kind))
     return f" after {part}" if part else f" after `{previous.text}`"

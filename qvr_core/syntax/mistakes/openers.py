@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from qvr_core.syntax.lalr import Token
+from qvr_core.syntax.grammar import grammar
 from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS
 from qvr_core.syntax.problems import problem
-from qvr_core.syntax.tables import table
+from qvr_core.syntax.tokens import Token
 from qvr_core.syntax.tree import Span, SyntaxProblem
 
 KEYWORDS = {"statement": STATEMENT_WORDS, "step": STEP_WORDS, "deduction_item": ITEM_WORDS}
@@ -29,7 +29,7 @@ def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
     span = Span(first.start, first.end)
     meant = near_word(first.text, KEYWORDS[start])
     if meant and meant != first.text and _could_open(meant, tokens):
-        tokens[0] = first._replace(kind=table().literals[meant], text=meant)
+        tokens[0] = first.read_as(grammar().literals[meant], meant)
         fix = (f"Replace it with `{meant}`", ((span, meant),))
         message = f"`{first.text}` is no {NOUNS[start]}; did you mean `{meant}`?"
         return problem("unknown-statement", message, span, fix), meant
@@ -41,12 +41,12 @@ def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
     meant = _left_out(tokens, start) if first.kind in ("NAME", "LPAR") else ""
     if meant:
         at = first.start
-        tokens.insert(0, Token(table().literals[meant], meant, at, at))
+        tokens.insert(0, Token(grammar().literals[meant], meant, at, at))
         edits = [(Span(at, at), f"{meant} ")]
         tilde = next((i for i, token in enumerate(tokens) if start == "step" and token.kind == "TILDE"), None)
         if tilde is not None:
             edits.append((Span(tokens[tilde].start, tokens[tilde].end), "<-"))
-            tokens[tilde] = tokens[tilde]._replace(kind="DRAW", text="<-")
+            tokens[tilde] = tokens[tilde].read_as("DRAW", "<-")
         title = f"Write `{meant}` before it" if tilde is None else f"Write `{meant} {first.text} <- …`"
         fix = (title, tuple(edits))
         message = f"a {NOUNS[start]} starts with a word that says what it does; is `{meant}` left out?"

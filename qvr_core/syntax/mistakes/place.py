@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from qvr_core.syntax.lalr import Token
 from qvr_core.syntax.lexer import CLOSERS, OPENERS
+from qvr_core.syntax.tokens import Token
 from qvr_core.syntax.tree import Span
 
 

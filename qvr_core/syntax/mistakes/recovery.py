@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from qvr_core.syntax.builder import ACTIONS
-from qvr_core.syntax.lalr import Failure, Token, acceptable, run
+from qvr_core.syntax.grammar import grammar
 from qvr_core.syntax.lexer import CLOSERS, OPENERS, tokenize
 from qvr_core.syntax.mistakes.expectations import JOINTS, after, literal_of, wanted
 from qvr_core.syntax.mistakes.place import Place
 from qvr_core.syntax.mistakes.slips import slip_at
+from qvr_core.syntax.parser import Failure, accepted, parse
 from qvr_core.syntax.problems import problem
-from qvr_core.syntax.tables import table
+from qvr_core.syntax.tokens import Token
 from qvr_core.syntax.tree import Span, SyntaxProblem
 
 _CLOSING = {kind: text for text, kind in CLOSERS.items()}
@@ -111,12 +111,12 @@ def _unmatched(token: Token, opener: Token | None) -> SyntaxProblem:
     return problem("unmatched-bracket", f"`{token.text}` cannot close `{opener.text}`", span, fix)
 
 
-def explained(text: str, tokens: list[Token], failure: Failure, start: str) -> tuple[SyntaxProblem, Any]:
+def explained(text: str, failure: Failure) -> tuple[SyntaxProblem, Any]:
     """The problem at the offending token, and the node that the one small repair gives, if there is one."""
-    grammar = table()
-    at = failure.position
+    tokens, at, start = list(failure.tokens), failure.position, failure.start
     token = tokens[at]
-    expected = acceptable(grammar, failure.states)
+    reader = failure.reader()
+    expected = accepted(reader)
     slip = slip_at(Place(tokens, at, expected, start))
     if slip is not None:
         fix = (slip.title, slip.edits) if slip.title else None
@@ -124,11 +124,11 @@ def explained(text: str, tokens: list[Token], failure: Failure, start: str) -> t
         node = _edited(text, slip.read_as or slip.edits, start) if tokens[0].kind != "RETURN" else None
         return problem("syntax-error", slip.message, slip.span, fix), node
     previous = tokens[at - 1] if at else None
-    what, signs = wanted(grammar, failure.states)
-    place = after(grammar, failure.states, signs[-1] if signs else None, previous)
+    what, signs = wanted(reader, expected)
+    place = after(reader, signs[-1] if signs else None, previous)
     at_end = token.kind == "$END"
     span = Span(previous.start, previous.end) if at_end and previous else Span(token.start, token.end)
-    fix, node = _repaired(tokens, failure, signs, start)
+    fix, node = _repaired(tokens, at, expected, signs, start)
     if what:
         found = "" if at_end else f", not {_shown(token)}"
         return problem("syntax-error", f"expected {what}{place}{found}", span, fix), node
@@ -164,27 +164,24 @@ def _put_back(token: Token, edits: tuple[tuple[Span, str], ...]) -> Token:
         return position - shift
 
     begin = place(token.start)
-    return token._replace(start=begin, end=max(place(token.end - 1) + 1, begin))
+    return token.placed(begin, max(place(token.end - 1) + 1, begin))
 
 
 def _repaired(
-    tokens: list[Token], failure: Failure, signs: tuple[str, ...], start: str
+    tokens: list[Token], at: int, expected: frozenset[str], signs: tuple[str, ...], start: str
 ) -> tuple[tuple[str, tuple[tuple[Span, str], ...]] | None, Any]:
     """The one repair of one token that makes sense of the unit: a sign put in its place or before it, or it removed."""
-    grammar = table()
-    at = failure.position
+    literals = grammar().literals
     token = tokens[at]
     span = Span(token.start, token.end)
-    found = _replacements(tokens, at, failure, start) if _is_sign(token) else []
-    near = [r for r in found if r[0].startswith(token.text)] or [r for r in found if grammar.literals[r[0]] in signs]
-    near = sorted(near or found, key=lambda r: grammar.literals[r[0]] not in JOINTS)
-    if len(near) == 1 or (near and grammar.literals[near[0][0]] in JOINTS):
+    found = _replacements(tokens, at, expected, start) if _is_sign(token) else []
+    near = [r for r in found if r[0].startswith(token.text)] or [r for r in found if literals[r[0]] in signs]
+    near = sorted(near or found, key=lambda r: literals[r[0]] not in JOINTS)
+    if len(near) == 1 or (near and literals[near[0][0]] in JOINTS):
         literal, node = near[0]
         return (f"Replace it with `{literal}`", ((span, literal),)), node
     inserted = [
-        (literal_of(grammar, kind), node)
-        for kind in signs
-        if at and (node := _with(tokens, at, at, kind, start)) is not None
+        (literal_of(kind), node) for kind in signs if at and (node := _with(tokens, at, at, kind, start)) is not None
     ]
     if len(inserted) == 1:
         literal, node = inserted[0]
@@ -201,13 +198,12 @@ def _is_sign(token: Token) -> bool:
     return not token.text[:1].isalnum() and token.kind not in ("$END", "STRING", "UNDERSCORE", "COMMA")
 
 
-def _replacements(tokens: list[Token], at: int, failure: Failure, start: str) -> list[tuple[str, Any]]:
+def _replacements(tokens: list[Token], at: int, expected: frozenset[str], start: str) -> list[tuple[str, Any]]:
     """The signs that make sense of the unit in place of the token at `at`, each with the node it gives."""
-    grammar = table()
     return [
         (literal, node)
-        for kind in sorted(acceptable(grammar, failure.states))
-        if (literal := literal_of(grammar, kind)) and not literal.isalpha() and kind != "COMMA"
+        for kind in sorted(expected)
+        if (literal := literal_of(kind)) and not literal.isalpha() and kind != "COMMA"
         if (node := _with(tokens, at, at + 1, kind, start)) is not None
     ]
 
@@ -216,12 +212,12 @@ def _with(tokens: list[Token], first: int, last: int, kind: str, start: str) -> 
     """The node of the unit with the tokens `first` … `last` replaced by one of that kind; None where there is none."""
     place = tokens[first].start
     end = tokens[last].start if last == first else tokens[last - 1].end
-    token = Token(kind, literal_of(table(), kind), place, end)
+    token = Token(kind, literal_of(kind), place, end)
     return _quietly([*tokens[:first], token, *tokens[last:]], start)
 
 
 def _quietly(tokens: list[Token], start: str) -> Any:
-    result = run(table(), ACTIONS, tokens, start)
+    result = parse(tokens, start)
     return None if isinstance(result, Failure) else result
 
 

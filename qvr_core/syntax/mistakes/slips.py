@@ -6,11 +6,11 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from itertools import pairwise
 
-from qvr_core.syntax.lalr import Token
+from qvr_core.syntax.grammar import grammar
 from qvr_core.syntax.lexer import CLOSERS, COMBINATORS, OPENERS, SPACES
 from qvr_core.syntax.mistakes.index_slips import INDEX_SLIPS
 from qvr_core.syntax.mistakes.place import Place, Slip, around, closing, span_of
-from qvr_core.syntax.tables import table
+from qvr_core.syntax.tokens import Token
 from qvr_core.syntax.tree import Span
 
 
@@ -208,7 +208,7 @@ def _missing_sign(p: Place) -> Slip | None:
     sign = next((sign for sign in ("TILDE", "AS", "COMMA") if sign in p.expected), None)
     if sign is None:
         return None
-    text = next(text for text, kind in table().literals.items() if kind == sign)
+    text = next(text for text, kind in grammar().literals.items() if kind == sign)
     at = Span(p.before.end, p.before.end)
     message = f"expected `{text}` after `{p.before.text}`, not `{p.token.text}`"
     return Slip(message, span_of(p.token), f"Insert `{text}`", ((at, "," if sign == "COMMA" else f" {text}"),))
