@@ -15,6 +15,7 @@ const python = process.env.PYTHON ?? (existsSync(own) ? own : "python3");
 const WITHOUT = [
   "qvr/", "qvr_core/cli/", "qvr_core/runtime/", "qvr_core/inference/",
   ...["figures", "fit", "prepare", "python", "worker"].map((room) => `qvr_core/runs/${room}/`),
+  "lark/__pyinstaller/", "lark/grammars/", "lark/tools/",
 ]; // prettier-ignore
 
 /** Parts of Python's library that no page can use, or that only programmers of Python do. */
@@ -35,9 +36,9 @@ function fetchWheels({ python: version, abi_version: abi }) {
     rmSync(join(wheels, name));
   }
   pip("wheel", "--no-deps", "--wheel-dir", wheels, root);
-  if (!named("graphviz-").length || !named("pydantic_core-").some((name) => name.endsWith(`_${abi}_wasm32.whl`))) {
+  if (!["graphviz-", "lark-"].every((start) => named(start).length) || !named("pydantic_core-").some((name) => name.endsWith(`_${abi}_wasm32.whl`))) {
     pip(
-      "download", "graphviz", "pydantic", "--constraint", join(root, "constraints.txt"), "--only-binary=:all:",
+      "download", "graphviz", "lark", "pydantic", "--constraint", join(root, "constraints.txt"), "--only-binary=:all:",
       "--implementation", "cp", "--python-version", version.split(".").slice(0, 2).join("."),
       "--platform", `pyemscripten_${abi}_wasm32`, "--dest", wheels,
     ); // prettier-ignore
@@ -62,7 +63,7 @@ export async function pack(target) {
   const packed = (sources, name, without, level) =>
     call(runtime.toPy(sources), `/target/${name}`, runtime.toPy(without), level);
   packed(["/pyodide/python_stdlib.zip"], "python.zip", UNUSED, 2);
-  packed(found("qvr_lsp-", "graphviz-"), "server.zip", WITHOUT, 0);
+  packed(found("qvr_lsp-", "graphviz-", "lark-"), "server.zip", WITHOUT, 0);
   packed(found(...parts), "pydantic.zip", ["pydantic/v1/"], 0);
   return { info, version };
 }

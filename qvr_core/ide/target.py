@@ -120,7 +120,8 @@ def _words(statement: Statement, placed: Placed[Any], offset: int) -> Iterator[S
     first = placed.unit.keyword
     if offset <= len(first) and first in KEYWORDS and placed.unit.text.startswith(first):
         yield Keyword(first, Span(0, len(first)), placed, statement)
-    for kind, text, start, end in tokenize(placed.unit.text, start_symbol(statement, placed))[0]:
+    for token in tokenize(placed.unit.text, start_symbol(statement, placed))[0]:
+        kind, text, start, end = token.kind, token.text, token.start, token.end
         span = Span(start, end)
         if not _holds(span, offset) or kind == "$END":
             continue
