@@ -17,6 +17,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
@@ -79,17 +80,28 @@ class Case:
     """The files below the same heading, with their texts."""
 
     @property
+    def wrong(self) -> bool:
+        """Whether an error is marked; `problems` sees that all are, in the pages that are asked for them."""
+        return any(mark.level == "error" for mark in self.marks)
+
+    @property
     def file(self) -> str:
         """What its file is called."""
         return next((flag.removeprefix("file=") for flag in self.flags if flag.startswith("file=")), "main.qvr")
 
     def snapshot(self) -> Snapshot:
         """Its analysis, beside the files that it may import."""
-        return analyse(self.source, None, self.file, Workspace(BesideLibrary(dict(self.files))))
+        return analysed(self.source, self.file, self.files)
 
     @property
     def name(self) -> str:
         return f"{self.path.stem}:{self.number}:{self.heading}"
+
+
+@cache
+def analysed(text: str, file: str, files: tuple[tuple[str, str], ...]) -> Snapshot:
+    """What several tests ask about the same block is analysed once a process."""
+    return analyse(text, None, file, Workspace(BesideLibrary(dict(files))))
 
 
 def read_cases(path: Path) -> Iterator[Case]:

@@ -208,9 +208,13 @@ def _without_body(name: str, blocks: Sequence[Block]) -> bool:
 
 
 def _too_early(free: FreeName, later: Binding, inner: bool, steps: Sequence[Placed[Item]], scope: Scope) -> None:
-    where = "only inside `marginalize`" if inner else "only further down"
     related = (Related(f"`{free.name}` is bound here", later.origin),)
-    fixes = () if inner else _move_up(free, later, steps)
+    if inner:
+        where, fixes = "only inside `marginalize`", ()
+    elif free.origin.unit == later.origin.unit:
+        where, fixes = "only by this step", ()
+    else:
+        where, fixes = "only further down", _move_up(free, later, steps)
     scope.report(USED_BEFORE_BOUND, f"`{free.name}` is bound {where}", free.origin, related, fixes)
 
 
