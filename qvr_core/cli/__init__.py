@@ -66,6 +66,7 @@ def root(
 
 def main() -> None:
     """Entry point of the console script `qvr`.  What cannot be read, written or loaded is said in one sentence."""
+    _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A terminal of another encoding shows `?` for what it does not know.
@@ -82,6 +83,18 @@ def main() -> None:
         _end(f"this needs {lacking(package)}; what fits and draws need is installed by: {remedy()}")
     except OSError as error:
         _end(f"{error.filename or 'the output'}: {error.strerror or error}")
+
+
+def _open_standard_streams() -> None:
+    """What the caller has closed (`>&-`) leads nowhere: the exit status is all that is asked for.  Left closed, its
+    number would go to the next file that is opened, and what is printed into that."""
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def _end(message: str) -> NoReturn:

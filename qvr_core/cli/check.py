@@ -181,8 +181,6 @@ def _behind(asked: Asked) -> Iterator[Path]:
 def _data_findings(file: str, program: str | None, data: list[str], columns: str | None) -> list[Finding]:
     """What does not fit between files and the program that is to read them."""
     from qvr_core.cli.report import Finding
-    from qvr_core.data.frames import of_columns
-    from qvr_core.data.tables import read_columns
     from qvr_core.runs.record.data_checks import check_data
     from qvr_core.runs.record.settings import UsageProblem, main_program, resolve
     from qvr_core.runs.record.settings_file import find_settings
@@ -203,9 +201,7 @@ def _data_findings(file: str, program: str | None, data: list[str], columns: str
         for key in ("data", "tables")
     }
     config = resolved.config.placed(folders["tables"])
-    found = check_data(
-        snapshot, name, config, folders["data"], lambda path, kind: of_columns(read_columns(path, kind), 0)
-    )
+    found = check_data(snapshot, name, config, folders["data"], _other)
     located = (finding.located(snapshot) for finding in found)
     return [Finding(file, text, diagnostic) for diagnostic in located if diagnostic is not None]
 
@@ -237,11 +233,12 @@ def _named_findings(file: str, program: str | None) -> Iterator[Finding]:
 
 
 def _other(path: str, kind: str) -> Source | None:
-    """Reads what is neither csv nor json."""
+    """Reads what is neither csv nor json, as far as the machine's memory holds it."""
     from qvr_core.data.frames import of_columns
+    from qvr_core.data.limits import available
     from qvr_core.data.tables import read_columns
 
-    return of_columns(read_columns(path, kind), 0)
+    return of_columns(read_columns(path, kind, available()), 0)
 
 
 def _fits(file: str, run_id: str) -> bool:

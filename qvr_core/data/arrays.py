@@ -52,7 +52,23 @@ class Arrays(Mapping[str, NDArray[Any]]):
                 self._room -= self._read[name].nbytes
         return self._read[name]
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape that an array's header tells, which must take the bytes that the archive declares; none of its
+        numbers is unpacked.  Raises `DataProblem`."""
+        member = self._members[name]
+        with _told(self.path), zipfile.ZipFile(self.path) as archive, archive.open(member) as file:
+            return self._header(name, member.file_size, file)[0]
+
     def _array(self, name: str, declared: int, file: IO[bytes]) -> NDArray[Any]:
+        shape, fortran, dtype = self._header(name, declared, file)
+        size = prod(shape) * dtype.itemsize
+        check_room(self.path, size, self._room, column=name, remedy="Leave rows out")
+        flat = np.frombuffer(file.read(size), dtype)
+        array = flat.reshape(shape, order="F" if fortran else "C")
+        # Other processors write numbers the other way round; torch knows the machine's own way only.
+        return array.astype(dtype.newbyteorder("="))
+
+    def _header(self, name: str, declared: int, file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         shape, fortran, dtype = _header(file)
         if dtype.hasobject:
             raise DataProblem(
@@ -65,11 +81,7 @@ class Arrays(Mapping[str, NDArray[Any]]):
         if size != declared - file.tell():
             message = f"its shape {shape} takes {size:,} bytes, and the archive has {declared - file.tell():,} of it"
             raise DataProblem(message, path=self.path, column=name, remedy=WRITE)
-        check_room(self.path, size, self._room, column=name, remedy="Leave rows out")
-        flat = np.frombuffer(file.read(size), dtype)
-        array = flat.reshape(shape, order="F" if fortran else "C")
-        # Other processors write numbers the other way round; torch knows the machine's own way only.
-        return array.astype(dtype.newbyteorder("="))
+        return shape, fortran, dtype
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -129,6 +129,8 @@ def tensor_of(columns: Columns, need: Need, names: Mapping[str, str]) -> Tensor:
 def _array(columns: Columns, column: str, need: Need) -> NDArray[Any]:
     """A column as numbers, missing values and text reported."""
     found = columns.find(column, need.name)
+    if not len(found) if isinstance(found, pl.Series) else found.size == 0:
+        raise _misfit(columns, column, need, "there are no values", None, "It needs one row at least")
     if isinstance(found, pl.Series):
         return _series(columns, column, need, found)
     if found.dtype.kind not in "biuf":

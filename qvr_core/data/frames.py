@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
+from qvr_core.data.arrays import Arrays as Members
 from qvr_core.data.needs import Need
 from qvr_core.data.tables import Columns
 from qvr_core.data.typed.labels import word
@@ -63,13 +65,15 @@ def of_columns(columns: Columns, first: int) -> Source:
     """A file that was read."""
     if columns.table:
         return Table(columns.path, Lists(columns.columns), columns.rows or 0)
-    return Arrays(columns.path, _Members(columns.columns), first)
+    if isinstance(columns.columns, Members):
+        return Arrays(columns.path, _Unpacked(columns.columns), first)
+    return Arrays(columns.path, {name: array_of(value, name) for name, value in columns.columns.items()}, first)
 
 
-class _Members(Mapping[str, Array]):
-    """The arrays of an archive, unpacked when asked for."""
+class _Unpacked(Mapping[str, Array]):
+    """The arrays of an archive: their shapes when asked for, their numbers when these are looked at."""
 
-    def __init__(self, members: Mapping[str, Any]) -> None:
+    def __init__(self, members: Members) -> None:
         self._members = members
 
     def __iter__(self) -> Iterator[str]:
@@ -82,7 +86,29 @@ class _Members(Mapping[str, Array]):
         return name in self._members
 
     def __getitem__(self, name: str) -> Array:
-        return array_of(self._members[name], name)
+        return Array(self._members.shape(name), _Numbers(self._members, name))
+
+
+class _Numbers(Sequence[Any]):
+    """The numbers of an archive's array, the last index fastest, unpacked when the first is looked at."""
+
+    def __init__(self, members: Members, name: str) -> None:
+        self._members, self._name = members, name
+        self._made: Sequence[Any] | None = None
+
+    def _all(self) -> Sequence[Any]:
+        if self._made is None:
+            self._made = array_of(self._members[self._name], self._name).flat
+        return self._made
+
+    def __len__(self) -> int:
+        return prod(self._members.shape(self._name))
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._all()[at]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._all())
 
 
 def array_of(value: Any, name: str) -> Array:
@@ -102,6 +128,8 @@ def array_of(value: Any, name: str) -> Array:
     if isinstance(value, list | tuple | str | int | float | bool):
         return nested_array(value, GIVEN, name)
     array = np.asarray(value)
+    if array.dtype.kind in "SMm":  # dates and bytes, as a table would hold them
+        array = np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array.astype(str)
     return Array(tuple(array.shape), array.reshape(-1).tolist())
 
 

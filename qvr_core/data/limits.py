@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 
 from qvr_core.data.problems import DataProblem
 
@@ -36,6 +37,24 @@ def check_room(path: str, needed: int, room: int | None, *, column: str | None =
     if room is not None and needed > room:
         message = f"reading it takes about {in_bytes(needed)}, and {in_bytes(max(room, 0))} of the memory are left"
         raise DataProblem(message, path=path, column=column, remedy=f"{remedy}, or raise memory_limit")
+
+
+def available() -> int | None:
+    """Bytes that this process may still take: the machine's, or its cgroup's where that is less.  None: unknown."""
+    found: list[int] = []
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                found.append(int(line.split()[1]) * 1024)
+    except OSError:
+        pass
+    try:
+        most = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        if most != "max":
+            found.append(int(most) - int(Path("/sys/fs/cgroup/memory.current").read_text()))
+    except (OSError, ValueError):
+        pass
+    return min(found) if found else None
 
 
 def check_line(line: bytes | str, path: str, row: int | None, what: str = "line") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
 
@@ -36,6 +37,9 @@ FOREIGN = (":=", "=>", "**", "→", "←", "≤", "≥", "≠", "×", "−", "�
 LOOKALIKES: dict[str, str] = dict(
     zip(FOREIGN, ("=", "->", "^", "->", "<-", "<=", ">=", "!=", "*", "-", "-", "@"), strict=True)
 )
+
+# Of a whole number: with so many it still is a finite float, and Python reads it.
+MOST_DIGITS = 308
 
 _MASTER = re.compile(
     r"""
@@ -96,7 +100,12 @@ def tokenize(text: str, start: str) -> tuple[list[Token], list[SyntaxProblem]]:
             case "operator":
                 tokens.append(Token(operators[found], found, position, end))
             case "number":
-                tokens.append(Token("INT" if found.isdigit() else "FLOAT", found, position, end))
+                kind = "INT" if found.isdigit() else "FLOAT"
+                if message := _beyond_numbers(kind, found):
+                    problems.append(problem("invalid-number", message, Span(position, end)))
+                    # as large as numbers can be, so that nothing else is wrong with it either
+                    found = found[:MOST_DIGITS] if kind == "INT" else "1e308"
+                tokens.append(Token(kind, found, position, end))
             case "string":
                 tokens.append(Token("STRING", found, position, end))
             case "comment":
@@ -134,6 +143,14 @@ def tokenize(text: str, start: str) -> tuple[list[Token], list[SyntaxProblem]]:
     else:
         _mark(tokens, start)
     return tokens, problems
+
+
+def _beyond_numbers(kind: str, text: str) -> str:
+    """What is wrong with a number that no computation could hold; nothing where one can."""
+    if kind == "INT":
+        many = f"this number has {len(text):,} digits, and none may have more than {MOST_DIGITS}"
+        return many if len(text) > MOST_DIGITS else ""
+    return "this number is too large: the largest is about 1.8e308" if math.isinf(float(text)) else ""
 
 
 def _mark_deduction(tokens: list[Token]) -> None:

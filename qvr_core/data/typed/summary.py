@@ -79,7 +79,7 @@ def _labels(cells: Sequence[Any]) -> str:
 
 
 def _range(cells: Sequence[Any]) -> str:
-    numbers = [float(cell) for cell in cells if isfinite(cell)]
+    numbers = [float(cell) for cell in cells if isinstance(cell, int | float) and isfinite(cell)]
     if not numbers:
         return ""
     mean = sum(numbers) / len(numbers)

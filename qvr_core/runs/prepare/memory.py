@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 
-from qvr_core.data.limits import in_bytes
+from qvr_core.data.limits import available, in_bytes
 from qvr_core.data.synthetic import SELECTED
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.record.config import RunConfig
@@ -166,21 +165,3 @@ def check_fits(needed: Estimate, limit: int | None) -> int | None:
             "Raise memory_limit if you know better",
         ),
     )
-
-
-def available() -> int | None:
-    """Bytes that this process may still take: the machine's, or its cgroup's where that is less.  None: unknown."""
-    found: list[int] = []
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                found.append(int(line.split()[1]) * 1024)
-    except OSError:
-        pass
-    try:
-        most = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        if most != "max":
-            found.append(int(most) - int(Path("/sys/fs/cgroup/memory.current").read_text()))
-    except (OSError, ValueError):
-        pass
-    return min(found) if found else None

@@ -126,24 +126,32 @@ def check_data(
     snapshot: Snapshot, program: str, config: RunConfig, base: Path, other: Read | None = None
 ) -> list[DataFinding]:
     """What does not fit between a program and the files that its settings name; `base` is where their paths start."""
-    return looked_at(snapshot, program, config, base, other).findings
+    return _findings(snapshot, program, config, base, other)[0]
 
 
 def looked_at(snapshot: Snapshot, program: str, config: RunConfig, base: Path, other: Read | None = None) -> DataCheck:
-    """As `check_data`, with what the files hold of each name."""
+    """As `check_data`, with what the files hold of each name: all of it is read for that."""
+    told, needs, sources = _findings(snapshot, program, config, base, other)
+    return DataCheck(told, {} if needs is None or sources is None else summaries(needs.all, sources))
+
+
+def _findings(
+    snapshot: Snapshot, program: str, config: RunConfig, base: Path, other: Read | None
+) -> tuple[list[DataFinding], Needs | None, Sources | None]:
+    """What does not fit; with what the program needs and the files, where there are some that can be read."""
     model = snapshot.model.programs.get(program)
     if model is None or model.template or not files_of(config, base):
-        return DataCheck()
+        return [], None, None
     needs = needs_of(model)
     try:
         sources = read_sources(config, base, other)
     except DataProblem as problem:
-        return DataCheck([DataFinding(problem, model.origin)])
+        return [DataFinding(problem, model.origin)], needs, None
     if sources is None:
-        return DataCheck()
+        return [], needs, None
     told = [_finding(problem, needs, model.origin) for problem in data_problems(needs, sources)]
     told += [_finding(note, needs, model.origin, DATA_UNUSED) for note in data_notes(needs.all, sources)]
-    return DataCheck(told, summaries(needs.all, sources))
+    return told, needs, sources
 
 
 def read_sources(config: RunConfig, base: Path, other: Read | None = None) -> Sources | None:

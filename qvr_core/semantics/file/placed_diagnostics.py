@@ -87,6 +87,9 @@ class Places:
             return None
 
 
+MOST_LETTERS = 2_000
+"""Of a message: it may quote what stands in the text, which may be of any length."""
+
 Anchor = tuple[int, Statement, int, str | None]
 """A statement that a diagnostic names places in, with the line it stood at; the name by which it was found, if any."""
 
@@ -222,8 +225,10 @@ def _located_problem(uid: int, problem: SyntaxProblem, places: Places) -> Locate
         title, edits = problem.fix
         below = "\n" + " " * layout.range(uid, Span(0, 0)).start.column
         placed = (TextEdit(layout.range(uid, span), text.replace("\n", below)) for span, text in edits)
-        fixes = (LocatedFix(title, tuple(placed), True),)
-    return LocatedDiagnostic(syntax_code(problem), problem.message, layout.range(uid, problem.span), (), fixes)
+        fixes = (LocatedFix(_bounded(title), tuple(placed), True),)
+    return LocatedDiagnostic(
+        syntax_code(problem), _bounded(problem.message), layout.range(uid, problem.span), (), fixes
+    )
 
 
 def _locate(item: Diagnostic, places: Places) -> Known | None:
@@ -239,10 +244,18 @@ def _locate(item: Diagnostic, places: Places) -> Known | None:
         return None
     related = [found for one in item.related if (found := _located_related(one, places)) is not None]
     fixes = [found for fix in item.fixes if (found := _located_fix(fix, places)) is not None]
-    placed = LocatedDiagnostic(item.code, message, where, tuple(related), tuple(fixes))
+    placed = LocatedDiagnostic(item.code, _bounded(message), where, tuple(related), tuple(fixes))
     lines = any(edit.where == "line" for fix in item.fixes for edit in fix.edits)
     anchors = _anchors(item, places)
     return Known(item, anchors, lines, _order(placed), placed, _alone(anchors))
+
+
+def _bounded(text: str) -> str:
+    """The beginning and the end of what is too long to be read."""
+    if len(text) <= MOST_LETTERS:
+        return text
+    half = MOST_LETTERS // 2
+    return f"{text[:half]} … ({len(text) - 2 * half:,} characters) … {text[-half:]}"
 
 
 def _alone(anchors: tuple[Anchor, ...]) -> tuple[int, Statement, int] | None:
@@ -252,12 +265,12 @@ def _alone(anchors: tuple[Anchor, ...]) -> tuple[int, Statement, int] | None:
 def _located_related(item: Related, places: Places) -> LocatedRelated | None:
     where = places.find(item.place)
     if where is not None:
-        return LocatedRelated(item.message, where)
+        return LocatedRelated(_bounded(item.message), where)
     there = None if places.others is None else places.others.find(item.place)
     if there is None or places.others is None:
         return None
     location, where = there
-    return LocatedRelated(item.message, where, location, places.others.lines(location, where))
+    return LocatedRelated(_bounded(item.message), where, location, places.others.lines(location, where))
 
 
 def _located_fix(fix: Fix, places: Places) -> LocatedFix | None:
@@ -267,7 +280,7 @@ def _located_fix(fix: Fix, places: Places) -> LocatedFix | None:
         if found is None:
             return None
         edits.append(found)
-    return LocatedFix(fix.title, tuple(edits), fix.preferred)
+    return LocatedFix(_bounded(fix.title), tuple(edits), fix.preferred)
 
 
 def _located_edit(edit: Edit, places: Places) -> TextEdit | None:
