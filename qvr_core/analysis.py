@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from qvr_core.semantics.file.checker import FileChecker
@@ -23,7 +24,10 @@ from qvr_core.semantics.modules.links import Changes, Links
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import location_of, shown
 from qvr_core.semantics.modules.table import Library, NoLibrary
+from qvr_core.semantics.modules.unlinked import Unlinked
+from qvr_core.semantics.types.catalogue import INTERNAL_ERROR
 from qvr_core.semantics.types.diagnostics import Place
+from qvr_core.semantics.types.failures import failure
 from qvr_core.semantics.types.model import (
     Composition,
     Deduction,
@@ -34,8 +38,9 @@ from qvr_core.semantics.types.model import (
     Program,
     Replicated,
 )
+from qvr_core.syntax.failures import report
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.statements import Document, units_of
+from qvr_core.syntax.statements import Document, Layout, units_of
 from qvr_core.syntax.tree import ImportDecl, Placed, Statement, SyntaxProblem
 
 CHARACTERS = 10
@@ -56,17 +61,35 @@ class Analyzer:
     ) -> None:
         """`known` are the open sets whose elements the data have told.  Imports start from the folder of `location`,
         and what they name is looked for in the `library`."""
-        self.document = Document(text)
         self.location = location
         self.library: Library = library or NoLibrary()
-        self.links = Links(self.document, location, self.library)
-        self._checker = self.links.checker = FileChecker(self.links, known, self.links)
-        self._syntax: dict[int, tuple[tuple[int, SyntaxProblem], ...]] = {}
-        self._snapshot: Snapshot | None = None
-        self._remembered: Remembered = {}
+        self._known = known
         self._module: tuple[Snapshot, Module] | None = None
-        uids = tuple(statement.uid for statement in self.document.statements)
-        deque(self._taking((), uids, ()), maxlen=0)
+        deque(self._starting(text), maxlen=0)
+
+    def _starting(self, text: str) -> Iterator[int]:
+        """Analyse a whole text, in steps; where that fails, all of it that can be analysed."""
+        try:
+            yield from self._reading_all(Document(text), Links)
+            return
+        except Exception as error:
+            unlinked = partial(Unlinked, error=error)
+        try:
+            yield from self._reading_all(Document(text), unlinked)
+        except Exception:
+            self._open(Document.unread(text), unlinked)
+
+    def _reading_all(self, document: Document, links: Callable[[Layout, str, Library], Links]) -> Iterator[int]:
+        self._open(document, links)
+        yield from self._taking((), tuple(statement.uid for statement in document.statements), ())
+
+    def _open(self, document: Document, links: Callable[[Layout, str, Library], Links]) -> None:
+        self.document = document
+        self.links = links(document, self.location, self.library)
+        self._checker = self.links.checker = FileChecker(self.links, self._known, self.links)
+        self._syntax: dict[int, tuple[tuple[int, SyntaxProblem], ...]] = {}
+        self._remembered: Remembered = {}
+        self._snapshot: Snapshot | None = None
 
     @property
     def text(self) -> str:
@@ -83,7 +106,7 @@ class Analyzer:
 
     def refresh(self) -> bool:
         """Take over that a file to which the imports lead has changed; False where there are no imports."""
-        if not self.links.table.imports:
+        if not self.links.table.imports and not isinstance(self.links, Unlinked):
             return False
         deque(self.refreshing(), maxlen=0)
         return True
@@ -92,7 +115,13 @@ class Analyzer:
         """The same in steps, as `editing` makes them."""
         yield self._reading(each.decl for each in self.links.table.imports)
         self._snapshot = None
-        yield from self._settling(self.links.refresh())
+        if self._torn:
+            yield from self._starting(self.text)
+            return
+        try:
+            yield from self._settling(self.links.refresh())
+        except Exception:
+            yield from self._starting(self.text)
 
     def _reading(self, imports: Iterable[ImportDecl]) -> int:
         """How much is to be read for some imports, in lines of code."""
@@ -106,7 +135,19 @@ class Analyzer:
     def editing(self, start: Cursor, end: Cursor, new_text: str) -> Iterator[int]:
         """The same in steps, each with the number of lines of code that were checked: there are few or many, and the
         caller may go on elsewhere.  Nothing may be asked between the steps."""
-        yield from self._taking(*self.document.edit(start, end, new_text))
+        if self._torn:
+            self.document.source.edit(start, end, new_text)
+            yield from self._starting(self.text)
+            return
+        try:
+            yield from self._taking(*self.document.edit(start, end, new_text))
+        except Exception:
+            yield from self._starting(self.text)
+
+    @property
+    def _torn(self) -> bool:
+        """Whether something failed on the way here: what is kept under edits may be of two texts then."""
+        return isinstance(self.links, Unlinked) or bool(self._checker.failures)
 
     def _taking(self, removed: tuple[int, ...], added: tuple[int, ...], changed: tuple[int, ...]) -> Iterator[int]:
         for uid in removed:
@@ -164,7 +205,10 @@ class Snapshot:
         """Where the statements of other files stand."""
         self._places = Places(self.layout, self.owners, self.elsewhere)
         self._remembered = remembered
-        self._found = tuple(checker.diagnostics())
+        try:
+            self._found = tuple(checker.diagnostics())
+        except Exception as error:
+            self._found = (failure(error),)
         self.known = checker.known
         """The open sets whose elements the data have told."""
         self._syntax = tuple(item for problems in syntax.values() for item in problems)
@@ -255,7 +299,10 @@ class Snapshot:
     def diagnostics(self) -> tuple[LocatedDiagnostic, ...]:
         """Everything that is wrong with the text, in its order."""
         if self._located is None:
-            self._located = located(self._found, self._syntax, self._places, self._remembered)
+            try:
+                self._located = located(self._found, self._syntax, self._places, self._remembered)
+            except Exception as error:
+                self._located = (LocatedDiagnostic(INTERNAL_ERROR, report(error), START, (), ()),)
         return self._located
 
 

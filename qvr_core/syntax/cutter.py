@@ -44,8 +44,8 @@ DEEPEST = 40
 class Extent:
     """The logical lines of one statement.
 
-    The code of the statement ends before line `end`; what the cut depends on ends before line `reach`: the first line
-    that does not belong to it, and what was looked at to find out whether a program's body is not indented.
+    Its code ends before line `end`; what the cut depends on ends before line `reach`: the first line that does not
+    belong to it, and what was looked at to find out whether a body is not indented.  `failure` stopped the cut.
     """
 
     kind: str
@@ -56,6 +56,7 @@ class Extent:
     stray: bool = False
     aligned: bool = True
     """Whether nothing is wrong with the layout; known once the tree of the block has been built."""
+    failure: Exception | None = None
 
     @property
     def span(self) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from qvr_core.syntax.cutter import Block, Extent, block_tree, extent, unit_text
 from qvr_core.syntax.doc_comments import comment_run
-from qvr_core.syntax.layout import next_code
+from qvr_core.syntax.failures import failed_unit
+from qvr_core.syntax.layout import Logical, next_code, shape
 from qvr_core.syntax.placing import (
     SERIAL_BITS,
     UidPool,
@@ -157,6 +159,17 @@ class Document(Layout):
     __slots__ = ("_far", "_index_shared", "_places_shared", "_records", "_serial", "source")
 
     def __init__(self, text: str = "") -> None:
+        self._hold(text)
+        self._recut(0, 0, 0, 0)
+
+    @classmethod
+    def unread(cls, text: str) -> Document:
+        """A document of which no statement is known, for a text that cannot be cut."""
+        made = cls.__new__(cls)
+        made._hold(text)
+        return made
+
+    def _hold(self, text: str) -> None:
         self.source = SourceText(text)
         self.lines = self.source.lines
         self.statements = []
@@ -169,7 +182,6 @@ class Document(Layout):
         self._places = {}
         self._far: set[int] = set()
         self._serial = 0
-        self._recut(0, 0, 0, 0)
 
     @property
     def text(self) -> str:
@@ -226,7 +238,7 @@ class Document(Layout):
                     break
             if line >= len(lines):
                 break
-            found = extent(lines, line)
+            found = _extent(lines, line)
             cut.append((line, found, doc))
             line = above = found.end
         return self._splice(begin, stop, cut, delta)
@@ -312,11 +324,30 @@ class Document(Layout):
         finished: list[_Record] = []
         for (_, found, doc), text, kept in zip(cut, texts, result, strict=True):
             if kept is None:
-                tree = block_tree(self.lines, found)
-                queue = by_header.get(unit_text(self.lines, tree))
-                kept = self._built(tree, found, text, doc, queue.popleft() if queue else edited)
+                kept = self._record(found, text, doc, by_header, edited)
             finished.append(kept)
         return finished
+
+    def _record(
+        self,
+        found: Extent,
+        text: tuple[str, ...],
+        doc: str,
+        by_header: dict[str, deque[_Record]],
+        edited: _Record | None,
+    ) -> _Record:
+        """The record of one statement; where reading it fails, one that says so."""
+        try:
+            if found.failure is not None:
+                raise found.failure
+            tree = block_tree(self.lines, found)
+            queue = by_header.get(unit_text(self.lines, tree))
+            return self._built(tree, found, text, doc, queue.popleft() if queue else edited)
+        except Exception as error:
+            self._serial += 1
+            uid, unit = self._serial << SERIAL_BITS, failed_unit("\n".join(text), error)
+            found.aligned = False
+            return _Record(Statement(Placed(uid, 0, 0, unit, ()), doc, ()), text, found, 1)
 
     def _built(self, tree: Block, found: Extent, text: tuple[str, ...], doc: str, old: _Record | None) -> _Record:
         """Parse the units of a block and give each its uid: that of an old unit of the same text, or a new one."""
@@ -340,13 +371,27 @@ class Document(Layout):
         statement = record.statement
         if not record.extent.aligned:
             return None
-        k = same_structure(self.lines, record.extent, top, line, old)
-        if k is None:
-            return None
         pool = UidPool(statement.uid, record.counter, ())
-        record.statement = replace_line(self.lines, statement, record.extent, k, top, pool)
+        try:
+            k = same_structure(self.lines, record.extent, top, line, old)
+            if k is None:
+                return None
+            record.statement = replace_line(self.lines, statement, record.extent, k, top, pool)
+        except Exception:
+            return None  # cutting the statement anew says what is wrong, and where
         record.counter = pool.counter
         row = line - top
         record.lines = (*record.lines[:row], self.lines[line], *record.lines[row + 1 :])
         self.statements[i] = record.statement
         return ChangeSet((), (), () if record.statement is statement else (statement.uid,))
+
+
+def _extent(lines: Sequence[str], i: int) -> Extent:
+    """The statement that starts with the code line `i`; where finding its end fails, all up to the next line with a
+    letter in its first column."""
+    try:
+        return extent(lines, i)
+    except Exception as error:
+        starts = (at for at in range(i + 1, len(lines)) if lines[at][:1].isalpha() or lines[at][:1] == "_")
+        end = next(starts, len(lines))
+        return Extent("statement", [Logical(i, end - 1, shape(""))], end, end, failure=error)

@@ -1,6 +1,6 @@
 """One unit of text -> a `Unit`: a tree node, or located problems in words.
 
-`parse_unit` is cached by text: the same line is parsed once, wherever it stands and however often it moves.
+`parsed_unit` is cached by text: the same line is parsed once, wherever it stands and however often it moves.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from qvr_core.syntax import tree
+from qvr_core.syntax.failures import failed_unit
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds, tokenize
 from qvr_core.syntax.mistakes.openers import KEYWORDS, near_word, opener
 from qvr_core.syntax.mistakes.recovery import balanced, explained
@@ -26,9 +27,17 @@ KINDS = ("FinSet", "Real", "Nat", "Object", "Mor")
 DEEPEST = 100
 
 
-@lru_cache(maxsize=8192)
 def parse_unit(start: str, text: str) -> Unit[Any]:
     """Parse a unit from a start symbol of the grammar.  Never raises, whatever the text."""
+    try:
+        return parsed_unit(start, text)
+    except Exception as error:
+        return failed_unit(text, error)
+
+
+@lru_cache(maxsize=8192)
+def parsed_unit(start: str, text: str) -> Unit[Any]:
+    """The same, but for a failure of ours, which is not remembered."""
     tokens, problems = tokenize(text, start)
     first = tokens[0]
     keyword = first.text if first.kind != "STRING" else ""

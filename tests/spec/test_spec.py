@@ -6,7 +6,7 @@ import pytest
 
 from qvr_core.runs.record.data_checks import DATA_FILE, DATA_UNUSED
 from qvr_core.runs.record.fitted import UNRELIABLE
-from qvr_core.semantics.types.catalogue import CATALOGUE
+from qvr_core.semantics.types.catalogue import CATALOGUE, INTERNAL_ERROR
 from tests.spec.cases import Case, problems, read_cases
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +44,7 @@ def test_every_code_has_a_case() -> None:
 
 def test_the_index_of_the_pages_lists_every_code() -> None:
     index = (PAGES / "README.md").read_text(encoding="utf-8")
-    codes = (*CATALOGUE.values(), DATA_FILE, DATA_UNUSED, UNRELIABLE)
+    codes = (*CATALOGUE.values(), DATA_FILE, DATA_UNUSED, INTERNAL_ERROR, UNRELIABLE)
     missing = [
         code.name
         for code in codes

@@ -15,7 +15,7 @@ from qvr_core.syntax.placing import statement_uid, units_of
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.statements import Document, Layout
 from qvr_core.syntax.tree import Placed
-from qvr_core.syntax.units import parse_unit
+from qvr_core.syntax.units import parsed_unit
 from tests.patience import calls
 from tests.syntax.parsing import parse_text
 from tests.syntax.samples import PIECES, RNN, SAMPLES, STRIPPED
@@ -204,7 +204,7 @@ def test_threads_may_parse_at_once() -> None:
     texts = [text.replace("a", f"a{n}") for n in range(8) for text in SAMPLES.values()]
     with ThreadPoolExecutor(8) as pool:
         pictures = list(pool.map(lambda text: picture(Document(text)), texts))
-    parse_unit.cache_clear()
+    parsed_unit.cache_clear()
     assert pictures == [picture(Document(text)) for text in texts]
 
 

@@ -6,14 +6,15 @@ solved in regions of tied unknowns; a solved hole is an ordinary size for every 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 from qvr_core.semantics.file import file_rules
 from qvr_core.semantics.file.algebras import Algebras
-from qvr_core.semantics.file.blame import File, explain
 from qvr_core.semantics.file.circles import Circles
+from qvr_core.semantics.file.contradictions import Contradictions
 from qvr_core.semantics.file.copies import Copies
 from qvr_core.semantics.file.declarations import Checked, check_statement, declared_names, signature
 from qvr_core.semantics.file.imported import Imports, NoImports, Statements, Within
@@ -23,21 +24,16 @@ from qvr_core.semantics.file.references import NO_REFERENCES, References, Statem
 from qvr_core.semantics.programs.programs import check_program
 from qvr_core.semantics.scope.holes import Holes
 from qvr_core.semantics.scope.overlays import Tracked
-from qvr_core.semantics.scope.scope import (
-    Argument,
-    DamagedEntry,
-    Entry,
-    Equation,
-    FamilyEntry,
-    ObjectEntry,
-    Scope,
-    words_of,
-)
-from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Place, Related, Severity
+from qvr_core.semantics.scope.scope import Argument, DamagedEntry, Entry, FamilyEntry, Scope
+from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place, Severity
 from qvr_core.semantics.types.dimensions import System, is_rigid
+from qvr_core.semantics.types.failures import NOWHERE, failure
 from qvr_core.semantics.types.model import Program
-from qvr_core.syntax.statements import statement_uid
-from qvr_core.syntax.tree import Statement
+from qvr_core.syntax.failures import failed_unit
+from qvr_core.syntax.statements import statement_uid, units_of
+from qvr_core.syntax.tree import Span, Statement
+
+T = TypeVar("T")
 
 MOST_ROUNDS = 12
 """Rounds of solving and checking again; two are the rule."""
@@ -74,15 +70,15 @@ class FileChecker:
         self.rules = file_rules.FileRules(self)
         self.algebras = Algebras(self)
         self.copies = Copies(layout)
-        self.wrong: set[Key] = set()
+        self.contradictions = Contradictions(self)
+        self.failures: list[Diagnostic] = []
+        """Rules that failed themselves: what is kept under edits may be torn then, and only a fresh check is right."""
         self.flagged: set[int] = set()
         self._state: State | None = None
         self._checking: tuple[str, ...] = ()
         """Names that the statement being checked declares itself: it cannot be said what they are."""
         self._providers = Tracked[str, int]()  # the statement that gave each entry
         self._size_owners: dict[str, int] = {}
-        self._replicas: dict[str, set[Key]] = {}
-        self._explained: tuple[tuple[Key, ...], list[Diagnostic]] | None = None
 
     # ---------------------------------------------------------------- what checks ask (`scope.Globals`)
 
@@ -118,7 +114,7 @@ class FileChecker:
         removed, added, changed = tuple(removed), tuple(added), tuple(changed)
         self._state = None
         touched: set[str] = set()
-        bounded = self.copies.update((*removed, *changed), (*added, *changed))
+        bounded = self._guarded(set[int](), partial(self.copies.update, (*removed, *changed), (*added, *changed)))
         changed += tuple(sorted(bounded - {*removed, *added, *changed}))
         fresh = {*added, *changed}
         mentioned = {uid: self.records[uid].references for uid in (*removed, *changed) if uid in self.records}
@@ -128,23 +124,35 @@ class FileChecker:
         for uid in removed:
             self._mentions.pop(uid, None)
         for uid in (*added, *changed):
-            touched |= self._register(self.layout.statement_of(uid))
+            touched |= self._register(uid)
         for uid in {*mentioned, *fresh}:
             touched |= self._mention(uid, mentioned.get(uid, NO_REFERENCES))
         dirty = {uid for uid in fresh if uid in self.records}
         dirty.update(uid for name in moved for uid in self.readers.get(name, ()))
         touched |= self.rules.duplicated
         dirty |= self._choose_owners(touched)
-        dirty |= self.circles.update(fresh, touched)
+        dirty |= self._guarded(set[int](), partial(self.circles.update, fresh, touched))
         dirty |= self._damage_circles()
-        dirty |= self.algebras.update()
+        dirty |= self._guarded(set[int](), self.algebras.update)
         for _ in range(MOST_ROUNDS):
             yield from self._evaluate(dirty)
-            moved = self.holes.solve(self._position)
+            moved = self._guarded(set[str](), partial(self.holes.solve, self.position))
             dirty = {uid for variable in moved for uid in self.holes.owners.get(variable, ())}
             if not dirty:
                 break
-        self.rules.update(touched)
+        self._guarded(None, partial(self.rules.update, touched))
+
+    def _guarded(self, nothing: T, rule: Callable[[], T], place: Place = NOWHERE) -> T:
+        """What a rule gives; where it fails, `nothing`, and a diagnostic that says so."""
+        try:
+            return rule()
+        except Exception as error:
+            self.failures.append(failure(error, place))
+            return nothing
+
+    def _place(self, uid: int) -> Origin:
+        """The first line of a statement."""
+        return Origin(uid, Span(0, len(self.layout.statement_of(uid).header.unit.text)))
 
     def _forget(self, uid: int) -> set[str]:
         record = self.records.drop(uid)
@@ -162,14 +170,22 @@ class FileChecker:
         self.rules.forget(uid)
         return {*record.names}
 
-    def _register(self, statement: Statement) -> set[str]:
-        uid = statement.uid
-        names = declared_names(statement, copied=uid not in self.copies.beyond)
+    def _register(self, uid: int) -> set[str]:
+        statement = self.layout.statement_of(uid)
         mentions = self._mentions.setdefault(uid, StatementReferences())
-        record = Record(statement, tuple(dict.fromkeys(names)), mentions.update(statement))
+        try:
+            names = declared_names(statement, copied=uid not in self.copies.beyond)
+            references = mentions.update(statement)
+        except Exception as error:
+            self.failures.append(failure(error, self._place(uid)))
+            header = statement.header
+            unit = failed_unit("\n".join(placed.unit.text for placed in units_of(statement)), error)
+            statement = replace(statement, header=replace(header, unit=unit, children=()))
+            names, references = tuple(name.text for name in unit.declares), NO_REFERENCES
+        record = Record(statement, tuple(dict.fromkeys(names)), references)
         self.records[uid] = record
         if not self.imports.is_foreign(uid):
-            self.rules.register(statement)
+            self._guarded(None, partial(self.rules.register, statement), self._place(uid))
         for name in record.names:
             self.owners.setdefault(name, []).append(uid)
         return {*record.names}
@@ -216,9 +232,20 @@ class FileChecker:
         while dirty and budget > 0:
             for uid in in_order(next(iter(dirty)), dirty, self.records, self.owners):
                 dirty.discard(uid)
-                dirty |= self._check(uid) - {uid}
+                dirty |= self._checked(uid) - {uid}
                 budget -= 1
                 yield DECLARATION + len(self.records[uid].statement.header.children)
+
+    def _checked(self, uid: int) -> set[int]:
+        """The same as `_check`; where it fails, what the statement declares fits everywhere."""
+        dirty = self._guarded(None, partial(self._check, uid), self._place(uid))
+        if dirty is not None:
+            return dirty
+        self._checking = ()
+        names = [name for name in self.records[uid].names if self.owners[name][0] == uid]
+        for name in names:
+            self.entries[name], self._providers[name] = DamagedEntry(name), uid
+        return {reader for name in names for reader in self.readers.get(name, ())}
 
     def _check(self, uid: int) -> set[int]:
         """Check one statement; the statements that must follow."""
@@ -268,17 +295,15 @@ class FileChecker:
         checked = record.checked
         for index, equation in enumerate(checked.equations):
             self.holes.drop((uid, index))
-            if equation.replica is not None:
-                self._replicas.get(equation.replica[0], set()).discard((uid, index))
+            self.contradictions.drop((uid, index), equation.replica)
         for variable in (*checked.size_values, *checked.holes):
             if self._size_owners.get(variable) == uid:
                 del self._size_owners[variable], self.system.known[variable]
         for variable in checked.holes:
             self.holes.disown(variable, uid)
-        for key in record.wrong:
-            self.wrong.discard(key)
+        self.contradictions.forget(record.wrong)
         if checked.equations or record.wrong or checked.size_values:
-            self._explained = None
+            self.contradictions.look_again()
         record.wrong = ()
 
     def _assert(self, uid: int, record: Record) -> None:
@@ -299,16 +324,15 @@ class FileChecker:
         for index, equation in enumerate(checked.equations):
             key = (uid, index)
             rows = self.holes.put(key, equation.pairs)
-            if equation.replica is not None:
-                self._replicas.setdefault(equation.replica[0], set()).add(key)
+            self.contradictions.fans_out(key, equation.replica)
             if is_rigid(rows):
                 self.holes.drop(key)
             elif equation.wrong:
                 wrong.append(key)
         record.wrong = tuple(wrong)
-        self.wrong.update(wrong)
+        self.contradictions.put(wrong)
         if checked.equations or checked.size_values:
-            self._explained = None
+            self.contradictions.look_again()
 
     # ---------------------------------------------------------------- findings
 
@@ -324,13 +348,20 @@ class FileChecker:
         """Everything that is wrong with the meaning of the file."""
         for uid in self.flagged:
             yield from self.records[uid].checked.diagnostics
-        yield from self.imports.diagnostics()
-        yield from self.circles.diagnostics()
-        yield from self.rules.diagnostics(self.flagged)
+        for found in (
+            self.imports.diagnostics,
+            self.circles.diagnostics,
+            partial(self.rules.diagnostics, self.flagged),
+            self._open_holes,
+            self.contradictions.diagnostics,
+        ):
+            yield from self._guarded((), lambda found=found: tuple(found()))
+        yield from self.failures
+
+    def _open_holes(self) -> Iterator[Diagnostic]:
         if not self.rules.broken:  # a line that cannot be read may be what fixes a size
             asked = self.size_place, self._hole_text, self._doubtful, partial(is_open, file=self)
-            yield from self.holes.diagnostics(self._position, *asked)
-        yield from self._contradictions()
+            yield from self.holes.diagnostics(self.position, *asked)
 
     def _doubtful(self) -> set[int]:
         """Statements with an error, and all that they speak of: a size there may be open because of the error."""
@@ -349,45 +380,7 @@ class FileChecker:
         errors = (item for item in checked.diagnostics if item.code.severity is Severity.ERROR)
         return bool(checked.unknown_names) or any(errors)
 
-    def _contradictions(self) -> list[Diagnostic]:
-        violated = self.wrong | self.holes.failed.keys()
-        if not violated:
-            return []
-        ordered = tuple(sorted(violated, key=self._position))
-        if self._explained is None or self._explained[0] != ordered:
-            self._explained = (ordered, explain(ordered, self._file()))
-        return self._explained[1]
-
-    def _file(self) -> File:
-        impossible: dict[Key, tuple[str, Fraction]] = {
-            key: (name, value)
-            for key, (name, value) in self.holes.failed.items()
-            if name is not None and value is not None
-        }
-        return File(
-            self.system,
-            self._equation,
-            self._position,
-            self.size_place,
-            self._objects_in,
-            impossible,
-            self._replicas,
-            self._copies,
-            self._is_foreign,
-        )
-
-    def _is_foreign(self, name: str) -> bool:
-        """Whether another file declares a name: nothing here can change it."""
-        return any(map(self.imports.is_foreign, self.owners.get(name, ())[:1]))
-
-    def _copies(self, family: str) -> int:
-        entry = self.entries.get(family)
-        return len(entry.copies) if isinstance(entry, FamilyEntry) else 1
-
-    def _equation(self, key: Key) -> Equation:
-        return self.records[key[0]].checked.equations[key[1]]
-
-    def _position(self, key: Key) -> tuple[int, int]:
+    def position(self, key: Key) -> tuple[int, int]:
         return self.layout.start_line(key[0]), key[1]
 
     def size_place(self, variable: str) -> Place | None:
@@ -406,11 +399,3 @@ class FileChecker:
         """How a hole is written; '' for an unknown that the text does not write."""
         owners = self.holes.owners.get(variable, ())
         return next((self.records[uid].checked.holes.get(variable, "") for uid in owners), "")
-
-    def _objects_in(self, equation: Equation) -> list[Related]:
-        names = dict.fromkeys((*words_of(equation.given.written), *words_of(equation.wanted.written)))
-        return [
-            Related(f"`{name}` is declared here", DeclarationSite(name))
-            for name in names
-            if isinstance(self.entries.get(name), ObjectEntry)
-        ]

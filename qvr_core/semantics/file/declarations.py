@@ -35,6 +35,7 @@ from qvr_core.semantics.scope.scope import (
 )
 from qvr_core.semantics.types.codes import RESERVED_NAME
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
+from qvr_core.semantics.types.failures import failure
 from qvr_core.semantics.types.model import (
     Arrow,
     Composition,
@@ -60,6 +61,7 @@ from qvr_core.syntax.tree import (
     DefHeader,
     ExportDecl,
     FamilyHeader,
+    Header,
     LetDecl,
     MorphismDecl,
     Name,
@@ -112,6 +114,22 @@ def check_statement(statement: Statement, file: Globals, algebra: str, beyond: i
         return Checked({name: DamagedEntry(name) for name in declared_names(statement)}, algebra=algebra)
     first = statement.header.unit.declares[0].text if statement.header.unit.declares else ""
     scope = Scope(file, statement.uid, first, algebra, first_owner=first)
+    try:
+        return _check(statement, node, scope, beyond)
+    except Exception as error:
+        found = (*scope.diagnostics, failure(error, _failed_at(statement, scope)))
+        damaged_entries = {name: DamagedEntry(name) for name in declared_names(statement)}
+        return Checked(damaged_entries, diagnostics=found, unknown_names=tuple(scope.unknown_names), algebra=algebra)
+
+
+def _failed_at(statement: Statement, scope: Scope) -> Origin:
+    """The line that was being checked."""
+    units = {placed.uid: placed.unit for placed in units_of(statement)}
+    uid = scope.unit if scope.unit in units else statement.uid
+    return Origin(uid, Span(0, len(units[uid].text)))
+
+
+def _check(statement: Statement, node: Header, scope: Scope, beyond: int | None) -> Checked:
     entries: dict[str, Entry] = {}
     nodes: dict[str, Node] = {}
     export: Export | None = None
@@ -158,7 +176,7 @@ def check_statement(statement: Statement, file: Globals, algebra: str, beyond: i
         scope.size_places,
         scope.size_values,
         scope.holes,
-        algebra,
+        scope.algebra,
     )
 
 

@@ -7,8 +7,10 @@ from operator import itemgetter
 from typing import Protocol
 
 from qvr_core.semantics.file.declaration_sites import site_span
-from qvr_core.semantics.types.catalogue import syntax_code
+from qvr_core.semantics.types.catalogue import INTERNAL_ERROR, syntax_code
 from qvr_core.semantics.types.diagnostics import Code, Diagnostic, Edit, Fix, Origin, Place, Related, Severity
+from qvr_core.semantics.types.failures import failure
+from qvr_core.syntax.failures import report
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.statements import Layout, statement_uid
@@ -86,12 +88,19 @@ class Places:
         except KeyError:
             return None
 
+    def imported(self, place: Place) -> Range | None:
+        """The import that leads to a place in another file; None where it is in none, or that file has errors."""
+        origin = None if self.others is None else self.others.import_of(place)
+        return None if origin is None else self.find(origin)
+
 
 MOST_LETTERS = 2_000
 """Of a message: it may quote what stands in the text, which may be of any length."""
 
 Anchor = tuple[int, Statement, int, str | None]
 """A statement that a diagnostic names places in, with the line it stood at; the name by which it was found, if any."""
+
+_START = Range(Cursor(0, 0), Cursor(0, 0))
 
 Order = tuple[int, int, int, int, int, str, str]
 
@@ -121,7 +130,7 @@ def located(
     remembered: Remembered,
 ) -> tuple[LocatedDiagnostic, ...]:
     """All diagnostics of a text in its order.  What has only moved is moved along."""
-    problems = [_located_problem(uid, problem, places) for uid, problem in syntax]
+    problems = [_problem_placed(uid, problem, places) for uid, problem in syntax]
     result = [(_order(problem), problem) for problem in problems]
     stands, at_hand = places.layout.stands, remembered.get
     for item in found:
@@ -133,7 +142,10 @@ def located(
             continue
         shift = None if known is None else _shift(known, places)
         if known is None or shift != 0:
-            known = _locate(item, places) if known is None or shift is None else _moved(known, shift)
+            try:
+                known = _locate(item, places) if known is None or shift is None else _moved(known, shift)
+            except Exception as error:
+                known = _locate(failure(error), places)
             if known is None:
                 continue
             if len(remembered) > 20_000:
@@ -218,6 +230,13 @@ def _moved(known: Known, lines: int) -> Known:
 # ---------------------------------------------------------------- one diagnostic
 
 
+def _problem_placed(uid: int, problem: SyntaxProblem, places: Places) -> LocatedDiagnostic:
+    try:
+        return _located_problem(uid, problem, places)
+    except Exception as error:
+        return LocatedDiagnostic(INTERNAL_ERROR, report(error), _START, (), ())
+
+
 def _located_problem(uid: int, problem: SyntaxProblem, places: Places) -> LocatedDiagnostic:
     layout = places.layout
     fixes: tuple[LocatedFix, ...] = ()
@@ -234,11 +253,12 @@ def _located_problem(uid: int, problem: SyntaxProblem, places: Places) -> Locate
 def _locate(item: Diagnostic, places: Places) -> Known | None:
     message = item.message
     where = places.find(item.place)
+    if where is None and item.code is INTERNAL_ERROR:
+        where = places.imported(item.place) or _START
     if where is None:
         # what is right at home goes wrong here
         error = places.others is not None and item.code.severity is Severity.ERROR
-        origin = places.others.import_of(item.place) if error and places.others is not None else None
-        where = None if origin is None else places.find(origin)
+        where = places.imported(item.place) if error else None
         message = f"what is imported does not fit here: {message}"
     if where is None:
         return None

@@ -6,6 +6,7 @@ A step is checked again only where its own text or something that it reads has c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from weakref import WeakKeyDictionary
@@ -71,6 +72,15 @@ _MOST_STEPS = 20_000
 
 def check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Argument] | None = None) -> Program:
     """The typed program; `arguments` fill in its typed parameters (symbols stand for them otherwise)."""
+    try:
+        return _check_program(statement, scope, arguments)
+    except Exception:
+        with suppress(TypeError):
+            _memories.pop(scope.globals, None)  # a pass may have stopped half-way
+        raise
+
+
+def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, Argument] | None) -> Program:
     header = statement.header.unit.node
     assert isinstance(header, ProgramHeader)
     template, parameters = check_template(header, scope, arguments)

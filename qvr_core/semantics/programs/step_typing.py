@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from qvr_core.semantics.programs.data_steps import check_data
 from qvr_core.semantics.programs.marginals import check_marginalize, damaged_binding
 from qvr_core.semantics.programs.step_results import (
@@ -18,6 +21,8 @@ from qvr_core.semantics.scope.bounds import MOST_OPERATIONS, too_many_operations
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.predictions import follow_predictions
 from qvr_core.semantics.scope.scope import Scope
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.failures import failure
 from qvr_core.semantics.types.model import ONE_STAGE
 from qvr_core.syntax.tree import (
     DataStep,
@@ -116,7 +121,27 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
         file, placed.uid, scope.owner, scope.algebra, scope.local, scope.local_sizes, first_owner=scope.first_owner
     )
     ctx = StepContext(own, bindings, placed.unit.text, input_names=names)
-    node = placed.unit.node
+    try:
+        return _result(placed, bindings, file, ctx)
+    except Exception as error:
+        # what it did read decides whether it is checked again
+        units = {one.uid: one.unit for one in _with_lines_below(placed)}
+        at = own.unit if own.unit in units else placed.uid
+        failed = Scope(file, placed.uid, scope.owner, scope.algebra)
+        failed.diagnostics.append(failure(error, Origin(at, Span(0, len(units[at].text)))))
+        damaged = StepContext(failed, bindings, placed.unit.text, reads=ctx.reads, input_names=names)
+        result = _result(replace(placed, unit=replace(placed.unit, node=None)), bindings, file, damaged)
+        return replace(result, units=unit_identities(placed))
+
+
+def _with_lines_below(placed: Placed[Item]) -> Iterator[Placed[Item]]:
+    yield placed
+    for child in placed.children:
+        yield from _with_lines_below(child)
+
+
+def _result(placed: Placed[Item], bindings: dict[str, Binding], file: RecordingGlobals, ctx: StepContext) -> StepResult:
+    own, node = ctx.scope, placed.unit.node
     model = None
     binds: list[tuple[str, Binding]] = []
     nested: tuple[tuple[str, Binding], ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from qvr_core.semantics.types import codes, program_codes
 from qvr_core.semantics.types.diagnostics import Code, Severity
+from qvr_core.syntax import failures
 from qvr_core.syntax.problems import PROBLEMS
 from qvr_core.syntax.tree import SyntaxProblem
 
@@ -25,9 +26,12 @@ def _all() -> dict[str, Code]:
 
 
 CATALOGUE: Mapping[str, Code] = _all()
-"""Every code by name, in alphabetical order."""
+"""Every code that a text can bring about, by name, in alphabetical order."""
+
+INTERNAL_ERROR = Code(failures.INTERNAL_ERROR.code, Severity.ERROR, failures.INTERNAL_ERROR.summary)
+"""And that of an analysis that failed."""
 
 
 def syntax_code(problem: SyntaxProblem) -> Code:
     """The code of a problem that the syntax layer found."""
-    return CATALOGUE[problem.code]
+    return INTERNAL_ERROR if problem.code == INTERNAL_ERROR.name else CATALOGUE[problem.code]
