@@ -266,12 +266,14 @@ def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: Ar
     return Apply(type=kind, origin=origin, arrow=arrow, args=tuple(args))
 
 
-def refuse_data(arrow: Arrow, name: Name, ctx: StepContext) -> None:
-    """Report an arrow that reads data: a call or a draw has none to give it."""
+def refuse_data(arrow: Arrow, name: Name, ctx: StepContext) -> bool:
+    """Report an arrow that reads data: a call or a draw has none to give it.  True where one has been told of."""
     names = data_of(arrow, ctx.scope)
     # a template whose data do not fit has been told of
-    if not names or (isinstance(arrow, Instance) and ctx.scope.mistaken):
-        return
+    if isinstance(arrow, Instance) and ctx.scope.mistaken:
+        return True
+    if not names:
+        return False
     words = ", ".join(f"`{each}`" for each in names)
     entry = ctx.scope.lookup(name.text)
     remedy = "make it an input"
@@ -281,6 +283,7 @@ def refuse_data(arrow: Arrow, name: Name, ctx: StepContext) -> None:
         remedy = f"with a typed parameter, `program {name.text}(S : FinSet)`, its steps and data become this program's"
     message = f"`{name.text}` reads the data {words}, which only a program that runs by itself is given; {remedy}"
     ctx.scope.report(UNBOUND_ARGUMENT, message, name.span, [declared(name.text)])
+    return True
 
 
 def fitted(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], name: str, ctx: StepContext) -> Arrow:

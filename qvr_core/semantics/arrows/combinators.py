@@ -9,6 +9,7 @@ from qvr_core.semantics.arrows.compose import check_compose
 from qvr_core.semantics.arrows.fans import check_fan, check_tensor
 from qvr_core.semantics.arrows.postfix import check_postfix
 from qvr_core.semantics.arrows.templates import instantiate
+from qvr_core.semantics.arrows.uncounted import refuse_terms
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.scope import UNKNOWN, ArrowEntry, DamagedEntry, Scope, TemplateEntry
@@ -30,18 +31,27 @@ def check_arrow_expr(expr: ArrowExpr, scope: Scope, given: Named | None = None) 
     match expr:
         case ArrowRef(name=name):
             if name.text in _BARE_CALLS:
-                return CALLS[name.text](Call(name, (), expr.span, given, scope, check_arrow_expr))
+                return CALLS[name.text](Call(name, (), expr.span, given, scope, _part))
             return arrow_of(name, scope)
         case ComposeExpr():
-            return check_compose(expr, scope, given, check_arrow_expr)
+            return check_compose(expr, scope, given, _part)
         case TensorExpr():
-            return check_tensor(expr, scope, check_arrow_expr)
+            return check_tensor(expr, scope, _part)
         case ArrowCall():
             return _call(expr, scope, given)
         case PostfixExpr():
-            return check_postfix(expr, check_arrow_expr(expr.base, scope, given), scope)
+            return check_postfix(expr, _part(expr.base, scope, given), scope)
         case _:
             return damaged(scope.origin(expr.span))
+
+
+def _part(expr: ArrowExpr, scope: Scope, given: Named | None = None) -> Arrow:
+    """An arrow that is a part of another one."""
+    arrow = check_arrow_expr(expr, scope, given)
+    inner = plain(expr)
+    if isinstance(inner, ArrowRef | ArrowCall):
+        refuse_terms(arrow, inner.name if isinstance(inner, ArrowRef) else inner.func, scope)
+    return arrow
 
 
 _BARE_CALLS = ("last", "mean_over_time", "identity")
@@ -49,7 +59,9 @@ _BARE_CALLS = ("last", "mean_over_time", "identity")
 
 def _call(expr: ArrowCall, scope: Scope, given: Named | None) -> Arrow:
     name = expr.func
-    call = Call(name, expr.args, expr.span, given, scope, check_arrow_expr)
+    # `residual` refuses all that is sampled, and so whatever scores
+    check = check_arrow_expr if name.text == "residual" else _part
+    call = Call(name, expr.args, expr.span, given, scope, check)
     if name.text == "fan":
         return check_fan(call)
     if name.text == "from_data":

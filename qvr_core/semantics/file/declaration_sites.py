@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from qvr_core.semantics.types.diagnostics import DeclarationSite
+from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.tree import (
     CoproductExpr,
     DeductionHeader,
@@ -20,8 +21,22 @@ from qvr_core.syntax.tree import (
     Size,
     SpaceExpr,
     Span,
+    Statement,
     Unit,
 )
+
+
+def placed_site(statement: Statement, site: DeclarationSite) -> tuple[int, Span] | None:
+    """The unit and the span in it of a part of a declaration, `step:NAME` the step that binds a name."""
+    placed = statement.header
+    part, _, name = site.part.partition(":")
+    if part == "step":
+        for inner in units_of(statement):
+            found = next((one for one in inner.unit.declares if one.text == name), None)
+            if found is not None and inner is not placed:
+                return inner.uid, found.span
+    span = site_span(placed.unit, site)
+    return None if span is None else (placed.uid, span)
 
 
 def site_span(unit: Unit[Any], site: DeclarationSite) -> Span | None:

@@ -11,6 +11,7 @@ from qvr_core.semantics.arithmetic.functions import check_function
 from qvr_core.semantics.arrows.combinators import check_arrow_expr, damaged
 from qvr_core.semantics.arrows.morphisms import check_morphism
 from qvr_core.semantics.arrows.objects import alias_of, declared_space, written
+from qvr_core.semantics.arrows.uncounted import terms_in, terms_of
 from qvr_core.semantics.arrows.weight_priors import renamed, weights_of
 from qvr_core.semantics.file.copies import copies_of, replicas, replicate_number
 from qvr_core.semantics.language.builtins import BUILTINS
@@ -292,6 +293,7 @@ def arrow_entry(name: str, kind: str, arrow: Arrow, scope: Scope, role: str = ""
         stages=stages_of(arrow, scope),
         weights=weights_of(arrow, scope),
         data=data_of(arrow, scope),
+        terms=terms_of(arrow, scope),
     )
 
 
@@ -355,6 +357,7 @@ def _program(statement: Statement, scope: Scope, entries: dict[str, Entry], node
         extent=program.extent,
         stages=program.stages,
         data=tuple(item.name for item in program.data),
+        terms=terms_in(program),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Protocol
 
-from qvr_core.semantics.file.declaration_sites import site_span
+from qvr_core.semantics.file.declaration_sites import placed_site
 from qvr_core.semantics.types.catalogue import INTERNAL_ERROR, syntax_code
 from qvr_core.semantics.types.diagnostics import Code, Diagnostic, Edit, Fix, Origin, Place, Related, Severity
 from qvr_core.semantics.types.failures import failure
@@ -82,9 +82,8 @@ class Places:
         try:
             if isinstance(place, Origin):
                 return self.layout.range(place.unit, place.span)
-            header = self.layout.statement_of(self.owners[place.name]).header
-            span = site_span(header.unit, place)
-            return None if span is None else self.layout.range(header.uid, span)
+            found = placed_site(self.layout.statement_of(self.owners[place.name]), place)
+            return None if found is None else self.layout.range(*found)
         except KeyError:
             return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from qvr_core.semantics.file.declaration_sites import site_span
+from qvr_core.semantics.file.declaration_sites import placed_site
 from qvr_core.semantics.modules.linked import LOW, Linked
 from qvr_core.semantics.modules.links import Links
 from qvr_core.semantics.types.diagnostics import Origin, Place
@@ -50,9 +50,8 @@ class Elsewhere:
         one = None if uid is None else self._linked.get(uid)
         if one is None:
             return None
-        header = one.statement.header
-        span = site_span(header.unit, place)
-        return None if span is None else self._range(Origin(header.uid, span))
+        found = placed_site(one.statement, place)
+        return None if found is None else self._range(Origin(*found))
 
     def lines(self, location: str, where: Range) -> tuple[str, str]:
         """The lines of a file in which a stretch starts and ends."""

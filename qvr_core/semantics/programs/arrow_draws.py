@@ -14,6 +14,7 @@ from qvr_core.semantics.arithmetic.function_calls import fitted, reads_all, refu
 from qvr_core.semantics.arithmetic.mixture_draws import is_mixture
 from qvr_core.semantics.arrows.combinators import arrow_of, check_arrow_expr, damaged
 from qvr_core.semantics.arrows.heads import foreign_message
+from qvr_core.semantics.arrows.uncounted import refuse_terms
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family_spelling import Foreign, converted, foreign_family
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, StepContext
@@ -50,7 +51,9 @@ class TypedArrow:
 def check_arrow_draw(draw: Draw, site: str, ctx: StepContext, front: Sequence[Axis] = ()) -> TypedArrow:
     """What a site draws from an arrow, once for each element of the axes `front` and of those of its arguments."""
     arrow, trees = _arrow(draw, site, ctx)
-    refuse_data(arrow, draw.name, ctx)
+    told = refuse_data(arrow, draw.name, ctx)
+    if draw.expression is None and not told:
+        refuse_terms(arrow, draw.name, ctx.scope)
     ctx.scope.stages += stages_of(arrow, ctx.scope)
     origin = ctx.scope.origin(draw.span)
     if not trees:

@@ -94,6 +94,8 @@ class ArrowEntry:
     """The weights with a prior that it applies."""
     data: tuple[str, ...] = ()
     """The data that programs in it read, which only a program that runs by itself is given."""
+    terms: tuple[str, ...] = ()
+    """The `score` and `observe` steps of a program, which count only where it runs by itself: `score k`, …"""
     own: Arrow | None = None
     """The arrow itself, where a template's call makes one and no declaration has it."""
 

@@ -30,7 +30,8 @@ class DeclarationSite:
     """A place named by what is declared there, looked up when the diagnostic is shown.
 
     Places in *another* declaration are always given so: that declaration may be edited without its users being
-    checked again.  `part` is 'name', 'space', 'size', 'domain', 'codomain' or 'option:<key>'.
+    checked again.  `part` is 'name', 'space', 'size', 'domain', 'codomain', 'option:<key>' or
+    'step:<name>'.
     """
 
     name: str

@@ -65,6 +65,9 @@ EFFECT_MISMATCH = Code("effect-mismatch", _ERROR, "The body has an effect that t
 UNUSED_EFFECT = Code("unused-effect", _HINT, "A declared effect that the body does not have.")
 PROGRAM_OPTION = Code("program-option", _ERROR, "Programs have no such option, or it cannot have this value.")
 TOO_FEW_POSITIONS = Code("too-few-positions", _ERROR, "A sequence may be longer than its learned positions.")
+UNCOUNTED_STEP = Code(
+    "uncounted-step", _ERROR, "A program is used as an arrow, and its `score` or `observe` would not count there."
+)
 WEIGHT_PRIOR = Code("weight-prior", _ERROR, "Weights with a prior stand where they cannot be drawn.")
 TEMPLATE_ARGUMENTS = Code("template-arguments", _ERROR, "A template is called with the wrong typed arguments.")
 
