@@ -24,7 +24,7 @@ from benchmarks.goals import Table
 from benchmarks.models import SCHOOLS
 from qvr_core.dsl import load, loads
 from qvr_core.inference import ELBO, MCMC, SVI, AutoPriorGuide, NUTSKernel
-from qvr_core.inference.mcmc.warnings import statistic
+from qvr_core.inference.diagnostics import convergence
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -295,7 +295,7 @@ def smallest_ess(samples: Any) -> float:
     import numpy as np
 
     each = [np.asarray(value, dtype=np.float64) for value in samples.values()]
-    return float(min(statistic("ess", "bulk", value.reshape(*value.shape[:2], -1)).min() for value in each))
+    return float(min(convergence.ess_bulk(value.reshape(*value.shape[:2], -1)).min() for value in each))
 
 
 def nuts(table: Table, quick: bool) -> None:

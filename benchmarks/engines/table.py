@@ -18,7 +18,7 @@ from benchmarks.engines import ours
 from benchmarks.engines.client import STAN_PROGRAMS, Engine, Missing, Sample, numpyro, stan
 from benchmarks.models import MODELS
 from qvr_core.dsl import loads
-from qvr_core.inference.mcmc.warnings import statistic
+from qvr_core.inference.diagnostics import convergence
 
 CHAINS = 4
 FUSED = ("logistic", "ordinal", "crossed")
@@ -42,7 +42,7 @@ def smallest_ess(draws: Mapping[str, Any]) -> float:
     for value in draws.values():
         flat = np.asarray(value, dtype=np.float64).reshape(*value.shape[:2], -1)
         if (varying := flat[:, :, np.ptp(flat, (0, 1)) > 1e-12]).shape[2]:
-            found.append(float(statistic("ess", "bulk", varying).min()))
+            found.append(float(convergence.ess_bulk(varying).min()))
     return min(found)
 
 

@@ -108,6 +108,8 @@ export interface PosteriorRow {
   q95: number | null;
   r_hat?: number | null;
   ess?: number | null;
+  /** R-hat is more than chains that have mixed would show. */
+  unmixed?: boolean;
 }
 
 /** Some draws of one chain: at which draw, which of them diverged (positions in these lists), and each number's values. */

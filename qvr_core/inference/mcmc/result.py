@@ -1,4 +1,4 @@
-"""What a Markov chain run gives, and how well it mixed (by arviz-stats)."""
+"""What a Markov chain run gives, and how well it mixed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from torch import Tensor
 
 from qvr_core.html import html_table
 from qvr_core.inference.axes import Axes, axes_of, element_names
+from qvr_core.inference.diagnostics.convergence import Mixing, mcse_mean, mcse_sd, mixing
+from qvr_core.inference.diagnostics.intervals import highest_density
+from qvr_core.inference.diagnostics.pareto import leave_one_out
+from qvr_core.inference.diagnostics.verdicts import Verdict, energy_of, pareto_of
 from qvr_core.inference.inference_data import PRIOR_DRAWS, Fit, Groups, inference_data
-from qvr_core.inference.mcmc.warnings import DIAGNOSED, divergence_warnings, mixing_warnings, statistic
+from qvr_core.inference.mcmc.warnings import DIAGNOSED, divergence_warnings, energy_warnings, mixed, mixing_warnings
 from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.values.errors import InputProblem
 
@@ -55,7 +59,35 @@ class MCMCResult:
     def warnings_of(self, diagnosed: int = DIAGNOSED) -> list[str]:
         """The same; R-hat and effective sample sizes of about so many numbers."""
         diverged = divergence_warnings(self.diverging, self.advice)
-        return [*self.remarks, *diverged, *mixing_warnings(self.samples, diagnosed, self._axes())]
+        mixing = mixing_warnings(self.samples, diagnosed, self._axes())
+        return [*self.remarks, *diverged, *energy_warnings(self.energy), *mixing]
+
+    @cached_property
+    def checks(self) -> tuple[Verdict, ...]:
+        """What `qvr check-fit` says of the same draws, by the same limits: whether each check passed, its figure, the
+        number that is worst off.  Where the model is known, Pareto k of its observations, too (`log_likelihood`)."""
+        count, every = int(self.diverging.sum()), self.diverging.numel()
+        text = f"{count:,} of {every:,} transitions diverged" if count else f"none in {every:,} transitions"
+        found = [Verdict("divergences", not count, text, count / every)]
+        energy = None if self.energy is None else energy_of(self.energy.double().cpu().numpy())
+        found += [] if energy is None else [energy]
+        found += mixed(self.samples, axes=self._axes()).verdicts
+        if self.given is not None and (pareto := self._pareto()) is not None:
+            found.append(pareto)
+        return tuple(found)
+
+    def _pareto(self) -> Verdict | None:
+        """Pareto k of the observed elements that count."""
+        names, columns, axes = list[str](), list[NDArray[np.float64]](), self._axes()
+        for name, value in self.log_likelihood.items():
+            flat = value.flatten(0, 1).reshape(self.diverging.numel(), -1).double().cpu().numpy()
+            called = element_names(name, tuple(value.shape[2:]), axes.get(name, ()))
+            there = np.flatnonzero(~np.isnan(flat).all(0))
+            names += [called[at] for at in there.tolist()]
+            columns.append(flat[:, there])
+        if not names:
+            return None
+        return pareto_of(names, leave_one_out(np.concatenate(columns, 1))[1], self.diverging.numel())
 
     def _axes(self) -> Axes:
         """What the elements of each site are called, where the model is known."""
@@ -64,27 +96,28 @@ class MCMCResult:
     @cached_property
     def r_hat(self) -> dict[str, Tensor]:
         """Rank-normalised split R-hat (Vehtari et al. 2021) by site, of the site's shape; NaN below 4 draws."""
-        return self._each("rhat", "rank")
+        return self._shaped({name: one.r_hat for name, one in self.mixing.items()})
 
     @cached_property
     def ess(self) -> dict[str, Tensor]:
         """Bulk effective sample size by site, over all chains."""
-        return self._each("ess", "bulk")
+        return self._shaped({name: one.bulk for name, one in self.mixing.items()})
 
     @cached_property
     def ess_tail(self) -> dict[str, Tensor]:
         """Effective sample size of the 5 % and 95 % quantiles by site."""
-        return self._each("ess", "tail")
+        return self._shaped({name: one.tail for name, one in self.mixing.items()})
 
-    def _each(self, which: str, method: str) -> dict[str, Tensor]:
-        found: dict[str, Tensor] = {}
-        for name, draws in self.samples.items():
-            if draws.shape[1] < 4:
-                found[name] = torch.full(draws.shape[2:], float("nan"))
-                continue
-            flat = draws.reshape(*draws.shape[:2], -1).double().numpy()
-            found[name] = torch.as_tensor(statistic(which, method, flat)).reshape(draws.shape[2:])
-        return found
+    @cached_property
+    def mixing(self) -> dict[str, Mixing]:
+        """By site the statistics of its elements, in a row."""
+        return {
+            name: mixing(draws.reshape(*draws.shape[:2], -1).double().cpu().numpy())
+            for name, draws in self.samples.items()
+        }
+
+    def _shaped(self, found: dict[str, NDArray[np.float64]]) -> dict[str, Tensor]:
+        return {name: torch.as_tensor(one).reshape(self.samples[name].shape[2:]) for name, one in found.items()}
 
     @cached_property
     def log_likelihood(self) -> dict[str, Tensor]:
@@ -154,7 +187,6 @@ class MCMCResult:
         """A polars.DataFrame with a row a number: its name, mean, sd, 94 % interval of highest density, Monte Carlo
         standard errors of mean and sd, effective sample sizes and R-hat.  Elements that do not exist have none."""
         import polars
-        from arviz_stats.base.array import array_stats
 
         rows: dict[str, list[Any]] = {"name": []}
         axes = self._axes()
@@ -163,12 +195,10 @@ class MCMCResult:
             flat = value.reshape(*value.shape[:2], -1).double().numpy()
             there = np.flatnonzero(~np.isnan(flat).all((0, 1)))
             with np.errstate(all="ignore"):
-                low, high = np.moveaxis(
-                    np.asarray(array_stats.hdi(flat.reshape(-1, flat.shape[2]), 0.94, axis=0)), -1, 0
-                )
+                low, high = highest_density(flat.reshape(-1, flat.shape[2]), 0.94)
                 columns = {
                     "mean": flat.mean((0, 1)), "sd": flat.std((0, 1), ddof=1), "hdi_3%": low, "hdi_97%": high,
-                    "mcse_mean": statistic("mcse", "mean", flat), "mcse_sd": _mcse_sd(flat),
+                    "mcse_mean": mcse_mean(flat), "mcse_sd": mcse_sd(flat),
                     "ess_bulk": self.ess[name].flatten(), "ess_tail": self.ess_tail[name].flatten(),
                     "r_hat": self.r_hat[name].flatten(),
                 }  # fmt: skip
@@ -194,13 +224,3 @@ class MCMCResult:
     def joined(self) -> dict[str, Tensor]:
         """Draws of all chains in a row: {site: (chains · draws, …)}, as `Predictive` takes them."""
         return {name: draws.flatten(0, 1) for name, draws in self.samples.items()}
-
-
-def _mcse_sd(draws: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Monte Carlo standard error of the sd of each element of (chains, draws, elements), by the delta method.
-
-    arviz-stats 0.8 counts with the effective sample size of the draws; what is averaged are their squares.
-    """
-    squares = (draws - draws.mean((0, 1))) ** 2
-    variance = squares.mean((0, 1))
-    return np.sqrt(((squares**2).mean((0, 1)) - variance**2) / statistic("ess", "sd", draws) / variance / 4)

@@ -1,9 +1,9 @@
-"""Whether chains have mixed: R-hat and effective sample sizes in words, of the number that is worst off."""
+"""What looks wrong about chains, in sentences with advice; the thresholds are those of `inference.diagnostics`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 import numpy as np
@@ -11,20 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from qvr_core.inference.axes import Axes, each_element
+from qvr_core.inference.diagnostics.thresholds import LOW_ENERGY
+from qvr_core.inference.diagnostics.verdicts import Mixed, Verdict, energy_of, mixing_of
 
 DIAGNOSED = 4_000_000
 """Numbers that are looked at, some two seconds' worth: of larger results evenly spread elements."""
-SHORT, SHORTEST = 100, 20
-"""Draws of a chain below which R-hat is noisy, and below which it says nothing."""
-
-
-def statistic(name: str, method: str, draws: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A statistic of arviz-stats ('rhat', 'ess', 'mcse') for each element of draws (chains, draws, elements)."""
-    from arviz_stats.base.array import array_stats
-
-    options = {"prob": (0.05, 0.95)} if method == "tail" else {}
-    with np.errstate(all="ignore"):
-        return np.asarray(getattr(array_stats, name)(draws, chain_axis=0, draw_axis=1, method=method, **options))
 
 
 def divergence_warnings(diverging: Tensor, advice: str) -> list[str]:
@@ -33,44 +24,67 @@ def divergence_warnings(diverging: Tensor, advice: str) -> list[str]:
     return [f"{count} of {diverging.numel()} transitions diverged: {advice}"] if count else []
 
 
+def energy_warnings(energy: Tensor | None) -> list[str]:
+    """At most one sentence: the energies (chains, draws) move too little from one transition to the next."""
+    found = None if energy is None else energy_of(energy.double().cpu().numpy())
+    if found is None or found.passed:
+        return []
+    advice = "the tails are heavier than the chains can follow: take more warm-up, or write scales `[noncentred]`"
+    return [f"E-BFMI is low: {found.text} (below {LOW_ENERGY:g}); {advice}"]
+
+
+def mixed(samples: Mapping[str, Tensor], diagnosed: int = DIAGNOSED, axes: Axes | None = None) -> Mixed:
+    """How the chains of `samples`, (chains, draws, …) by site, mix; `axes` say what elements are called."""
+    total = sum(value.numel() for value in samples.values())
+    if not total:
+        return Mixed(())
+    names, columns = list[str](), list[NDArray[np.float64]]()
+    stride = math.ceil(total / diagnosed)
+    for name, value in samples.items():
+        shape = tuple(value.shape[2:])
+        columns.append(value.reshape(*value.shape[:2], -1)[:, :, ::stride].double().cpu().numpy())
+        labels = [axis.labels for axis in (axes or {}).get(name, ())]
+        names += islice(each_element(name, shape, labels), 0, None, stride)
+    draws = np.concatenate(columns, 2)
+    there = np.flatnonzero(~np.isnan(draws).all((0, 1)))  # an element that does not exist has no draws
+    return mixing_of([names[at] for at in there.tolist()], draws[:, :, there])
+
+
 def mixing_warnings(samples: Mapping[str, Tensor], diagnosed: int = DIAGNOSED, axes: Axes | None = None) -> list[str]:
-    """At most one sentence: chains that disagree, else too few effective draws; `axes` say what elements are called."""
+    """At most one sentence: chains that disagree, else too few effective draws, else rough means."""
     if not samples:
         return []
     chains, draws = next(iter(samples.values())).shape[:2]
-    if draws < SHORTEST:
-        return []
-    total = sum(value.numel() for value in samples.values())
-    stride = math.ceil(total / diagnosed)
-    names, r_hats, sizes = list[str](), list[float](), list[float]()
-    for name, value in samples.items():
-        shape = tuple(value.shape[2:])
-        flat = value.reshape(chains, draws, -1)[:, :, ::stride].double().cpu().numpy()
-        labels = [axis.labels for axis in (axes or {}).get(name, ())]
-        names += islice(each_element(name, shape, labels), 0, None, stride)
-        r_hats += statistic("rhat", "rank", flat).tolist()
-        sizes += statistic("ess", "bulk", flat).tolist()
-    most = 1.05 if draws >= SHORT else 1.2
-    r_hat, ess = np.array(r_hats), np.array(sizes)
-    # what does not move has neither
-    apart = np.nan_to_num(r_hat, nan=1.0, posinf=math.inf)
-    if (bad := int((apart > most).sum())) > 0:
-        worst = int(apart.argmax())
-        return [
-            f"the chains have not mixed: R-hat of `{names[worst]}` is {apart[worst]:.2f} (above {most:g}), its "
-            f"effective sample size {ess[worst]:.0f} of {chains * draws:,} draws{_others(bad)}; the posterior is not "
-            "to be trusted yet: take more warm-up and more draws"
-        ]
-    least = chains * min(100.0, draws / 4)
-    few = np.nan_to_num(ess, nan=math.inf)
-    if draws >= SHORT and (bad := int((few < least).sum())) > 0:
-        worst = int(few.argmin())
-        return [
-            f"few effective draws: the effective sample size of `{names[worst]}` is {few[worst]:.0f} of "
-            f"{chains * draws:,} draws, less than {least:.0f}{_others(bad)}; take more draws, or more warm-up"
-        ]
-    return []
+    found = mixed(samples, diagnosed, axes)
+    failed = {one.name: one for one in found.verdicts if not one.passed}
+    return list(islice(_sentences(failed, found, chains, draws), 1))
 
 
-def _others(bad: int) -> str:
-    return f", and {bad - 1:,} more are like it" if bad > 1 else ""
+def _sentences(failed: Mapping[str, Verdict], found: Mixed, chains: int, draws: int) -> Iterator[str]:
+    """What is wrong, the worst first."""
+    sizes = {one.name: one for one in found.verdicts if one.name.endswith("ESS")}
+    if (one := failed.get("mixing")) is not None:
+        yield f"{one.text}: take more draws"
+    if (one := failed.get("chains")) is not None:
+        yield f"{one.text}; the posterior is not to be trusted: take more warm-up, or another seed"
+    apart, more = failed.get("R-hat"), f"take more draws (num_samples = {found.draws})"
+    if apart is not None and chains > 1:
+        yield (
+            f"the chains have not mixed: R-hat of `{apart.worst}` is {apart.value:.2f} (above {apart.limit:.3g})"
+            f"{_others(apart)}, of {chains * draws:,} draws; the posterior is not to be trusted yet: take more warm-up "
+            "and more draws"
+        )
+    few = min((one for one in sizes.values() if not one.passed), key=lambda one: one.value or 0.0, default=None)
+    if few is not None:
+        yield (
+            f"few effective draws: the {few.name} of `{few.worst}` is {few.value:.0f} of {chains * draws:,} draws, "
+            f"less than {few.limit:.0f}{_others(few)}; {more}, or more warm-up"
+        )
+    if (one := failed.get("MCSE")) is not None:
+        yield f"rough means: their Monte Carlo standard error is {one.text}; {more}"
+    if apart is not None and chains < 2:
+        yield f"{apart.text}: take num_chains = 4"
+
+
+def _others(one: Verdict) -> str:
+    return f", and {one.others:,} more are like it" if one.others else ""

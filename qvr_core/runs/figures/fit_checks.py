@@ -1,14 +1,13 @@
 """Whether the draws of a fit are to be trusted, one check at a time, each with what to do and where in the program.
 
-Betancourt (2016) for E-BFMI; Vehtari et al. (2021) for R-hat and effective sample sizes; Yao et al. (2018) for the
-Pareto k of a guide.
+Yao et al. (2018) for the Pareto k of a guide; the others are `inference.diagnostics`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.analysis import Snapshot
+from qvr_core.inference.diagnostics.pareto import pareto_k
+from qvr_core.inference.diagnostics.thresholds import good_k
+from qvr_core.inference.diagnostics.verdicts import Verdict, energy_of, few_for_pareto, mixing_of, pareto_of
 from qvr_core.inference.mcmc.centred_sites import advice, hard_site
-from qvr_core.inference.mcmc.warnings import DIAGNOSED, SHORTEST, statistic
-from qvr_core.runs.figures.loo import Loo, called, good_k, loo_of
+from qvr_core.inference.mcmc.warnings import DIAGNOSED
+from qvr_core.runs.figures.loo import Loo, called, loo_of
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.prepare.runnable import chosen
@@ -32,15 +34,7 @@ from qvr_core.semantics.types.model import Program, SampleModel
 from qvr_core.semantics.types.walk import sites
 from qvr_core.syntax.source import split_lines
 
-LOW_ENERGY = 0.3
-LARGE_R_HAT = 1.01
-PER_CHAIN = 100
-"""Effective draws that each chain should give."""
-COARSE = 0.1
-"""Monte Carlo standard errors above this part of the posterior's sd are told."""
 HIGHEST_ACCEPT = 0.99
-MOST_STILL = 0.5
-"""The part of a chain's transitions that may leave it where it is."""
 MOST_SCORED = 2_000
 """Observed elements whose Pareto k is looked at by the way, at the end of a run."""
 
@@ -99,7 +93,7 @@ def fit_checks(tree: Any, config: RunConfig, source: Source, *, hurry: bool = Fa
         found = list(_guide(tree, config))
     scored = sum(int(np.prod(v.shape[2:])) for v in tree["log_likelihood"].data_vars.values()) if _has(tree) else 0
     if scored and not (hurry and scored > MOST_SCORED):
-        found += _pareto(tree, source)
+        found += _pareto(tree, config, source)
     return tuple(map(source.placed, found))
 
 
@@ -129,84 +123,50 @@ def _trajectories(tree: Any, config: RunConfig, source: Source) -> Iterator[Chec
         f", {how}" if how else ""
     )
     yield _check("tree depth", not full, text, full / every, remedy, site, {"max_tree_depth": most + 2})
-    if "energy" not in stats.data_vars or depth.shape[1] < SHORTEST:
-        return
-    energy = stats["energy"].to_numpy()
-    each = np.square(np.diff(energy, axis=1)).mean(1) / energy.var(1)
-    least = float(each.min())
-    remedy = "the tails are heavier than the chains can follow: take more warm-up" + (f", or {how}" if how else "")
-    text = f"least {least:.2f}, of chain {int(each.argmin())}"
-    yield _check("E-BFMI", least >= LOW_ENERGY, text, least, remedy, site, {"warmup": 2 * config.warmup})
+    energy = energy_of(stats["energy"].to_numpy()) if "energy" in stats.data_vars else None
+    if energy is not None:
+        remedy = "the tails are heavier than the chains can follow: take more warm-up" + (f", or {how}" if how else "")
+        yield _check(energy.name, energy.passed, energy.text, energy.value, remedy, site, {"warmup": 2 * config.warmup})
 
 
 def _mixing(tree: Any, config: RunConfig) -> Iterator[Check]:
     """R-hat, effective sample sizes, Monte Carlo errors, of the number that is worst off."""
     names, draws = _numbers(tree["posterior"])
-    if draws.shape[1] < SHORTEST:
-        yield _check(
-            "mixing", False, f"{draws.shape[1]} draws a chain are too few to tell", None, "take more draws", None
-        )
+    if not names:
         return
-    chains, length = draws.shape[:2]
-    yield from _still(draws, config)
-    wanted = PER_CHAIN * chains
-    sizes = {kind: np.nan_to_num(statistic("ess", kind, draws), nan=math.inf) for kind in ("bulk", "tail")}
-    with np.errstate(all="ignore"):
-        ratio = np.nan_to_num(statistic("mcse", "mean", draws) / draws.std((0, 1)), nan=0.0)
-        r_hat = np.nan_to_num(statistic("rhat", "rank", draws), nan=1.0, posinf=math.inf)
-    needs = [length * wanted / max(float(size.min()), 1.0) for size in sizes.values() if size.min() < wanted]
-    needs += [length * (min(float(ratio.max()), 1.0) / COARSE) ** 2] if ratio.max() > COARSE else []
-    samples = max((math.ceil(need / 100) * 100 for need in needs), default=config.samples)
+    found = mixing_of(names, draws)
+    samples = max(found.draws or 0, config.samples)
     more, change = f"take more draws (samples = {samples})", {"samples": samples}
-    if chains > 1 and r_hat.max() > LARGE_R_HAT:
+    if found.apart:
         # one run is to mend all of it
         change = {"warmup": 2 * config.warmup, "samples": max(2 * config.samples, samples)}
         more = "take more warm-up and more draws (warmup = {warmup}, samples = {samples})".format(**change)
-    if chains > 1:
-        worst, bad = int(r_hat.argmax()), int((r_hat > LARGE_R_HAT).sum())
-        text = f"largest {r_hat[worst]:.3f}, of {names[worst]}" + (f"; {bad:,} above {LARGE_R_HAT}" if bad else "")
-        advice = f"{more}; if it stays, {_of_modes(names[worst], r_hat, names)}"
-        yield _check("R-hat", not bad, text, float(r_hat[worst]), advice, names[worst], change)
-    else:
-        text = "one chain cannot disagree with another"
-        yield _check("R-hat", False, text, None, "take chains = 4", None, {"chains": 4})
-    for kind, size in sizes.items():
-        worst, few = int(size.argmin()), int((size < wanted).sum())
-        least = (
-            "all are constant"
-            if math.isinf(size[worst])
-            else f"least {size[worst]:,.0f} of {chains * length:,}, of {names[worst]}"
-        )
-        text = least + (f"; {few:,} below {wanted}" if few else "")
-        yield _check(f"{kind} ESS", not few, text, float(size[worst]), more, names[worst], change)
-    worst = int(ratio.argmax())
-    text = f"largest {ratio[worst]:.1%} of the sd, of {names[worst]}"
-    yield _check("MCSE", bool(ratio[worst] <= COARSE), text, float(ratio[worst]), more, names[worst], change)
+    for one in found.verdicts:
+        match one.name:
+            case "mixing":
+                yield _told(one, "take more draws")
+            case "chains":
+                yield _told(one, _UNSTUCK.format(2 * config.warmup), {"warmup": 2 * config.warmup})
+            case "R-hat" if draws.shape[0] < 2:
+                yield _told(one, "take chains = 4", {"chains": 4})
+            case "R-hat":
+                yield _told(one, f"{more}; if it stays, {_of_modes(one.worst or '', found.apart)}", change)
+            case _:
+                yield _told(one, more, change)
 
 
-def _of_modes(worst: str, r_hat: NDArray[np.float64], names: list[str]) -> str:
+_UNSTUCK = (
+    "take more warm-up (warmup = {}) or another seed; if it stays, the density has a cliff or an infinite peak: look "
+    "at priors that reach 0, and at scales that the data allow to be 0"
+)
+
+
+def _of_modes(worst: str, apart: Sequence[str]) -> str:
     """What may be behind chains that disagree: several numbers of one site may have swapped their parts."""
     site = worst.partition("[")[0]
-    alike = sum(name.partition("[")[0] == site and r_hat[at] > LARGE_R_HAT for at, name in enumerate(names))
-    if "[" in worst and alike > 1:
+    if "[" in worst and sum(name.partition("[")[0] == site for name in apart) > 1:
         return "the posterior may have several modes: look for labels that can be swapped"
     return f"chains see different parts of the posterior: look at the prior of `{site}`, and at what it trades off with"
-
-
-def _still(draws: NDArray[np.float64], config: RunConfig) -> Iterator[Check]:
-    """Chains that stay where they are: draws (chains, draws, numbers)."""
-    still = (draws[:, 1:] == draws[:, :-1]).all(2)
-    share, worst = still.mean(1), int(still.sum(1).argmax())
-    stuck = [str(chain) for chain in np.flatnonzero(share > MOST_STILL)]
-    if not stuck or not draws.shape[2]:
-        return
-    count = f"{int(still[worst].sum()):,} of {still.shape[1]:,} transitions"
-    text = f"chain {', '.join(stuck)} stands still: {count} moved nothing"
-    remedy = (
-        f"take more warm-up (warmup = {2 * config.warmup}) or another seed; if it stays, the density has a cliff or an "
-        "infinite peak: look at priors that reach 0, and at scales that the data allow to be 0"
-    )
-    yield _check("chains", False, text, float(share.max()), remedy, None, {"warmup": 2 * config.warmup})
 
 
 def _guide(tree: Any, config: RunConfig) -> Iterator[Check]:
@@ -214,7 +174,7 @@ def _guide(tree: Any, config: RunConfig) -> Iterator[Check]:
     if "sample_stats" not in tree.children or "log_weight" not in tree["sample_stats"].data_vars:
         return
     weights = tree["sample_stats"]["log_weight"].to_numpy().astype(np.float64).ravel()
-    k = _shape(weights)
+    k = pareto_k(weights)
     limit = good_k(len(weights))
     other = "" if config.guide == "multivariate_normal" else ", or guide = multivariate_normal"
     remedy = f"the posterior is wider than the guide, or of another shape: take more steps{other}, or sample by NUTS"
@@ -223,37 +183,25 @@ def _guide(tree: Any, config: RunConfig) -> Iterator[Check]:
     yield _check("guide", k <= limit, text, k, remedy, None, settings)
 
 
-def _shape(weights: NDArray[np.float64]) -> float:
-    """Pareto k of log weights: −∞ where all are the same, ∞ where one is not finite, or too few differ for a tail."""
-    from arviz_stats.base.array import array_stats
-
-    if not np.isfinite(weights).all():
-        return math.inf
-    try:
-        # it takes log likelihoods, which are divided by
-        smoothed: Any = array_stats.psislw(-weights)
-    except ValueError:
-        return -math.inf if np.ptp(weights) == 0 else math.inf
-    return float(np.asarray(smoothed[1]))
-
-
-def _pareto(tree: Any, source: Source) -> list[Check]:
+def _pareto(tree: Any, config: RunConfig, source: Source) -> list[Check]:
     """Whether leave-one-out cross-validation can be trusted."""
     found = loo_of(tree)
     if found is None or not len(found.k):
         return []
-    bad, largest = found.bad, int(found.k.argmax())
-    if not len(bad):
-        text = f"all {len(found.k):,} observations are at most {found.good:.2f}, the largest {found.k[largest]:.2f}"
-        return [_check("Pareto k", True, text, float(found.k[largest]), None, None)]
-    shown = ", ".join(f"{found.names[at]} ({found.k[at]:.2f})" for at in bad[:3]) + (", …" if len(bad) > 3 else "")
-    text = f"{len(bad):,} of {len(found.k):,} observations are above {found.good:.2f}: {shown}"
+    one = pareto_of(found.names, found.k, found.draws)
+    if one.passed:
+        return [_told(one, None)]
+    if few_for_pareto(found.k, found.draws):
+        samples = math.ceil(found.enough / tree["posterior"].sizes.get("chain", 1) / 10) * 10
+        settings = {"samples": samples} if config.algorithm == "nuts" else {}
+        remedy = f"{found.draws:,} draws are too few to tell: take {found.enough:,} or more"
+        return [_told(one, f"{remedy} (samples = {samples})" if settings else remedy, settings)]
     why = _of_rows(tree, found, source)
     remedy = (
         f"each moves the posterior so much that its leave-one-out figure is rough: {why}; compare programs by their "
         "differences with care"
     )
-    return [_check("Pareto k", False, text, float(found.k[largest]), remedy, found.names[largest])]
+    return [_told(one, remedy)]
 
 
 def _of_rows(tree: Any, found: Loo, source: Source) -> str:
@@ -287,6 +235,10 @@ def _of_its_own(tree: Any, observed: str, source: Source) -> str | None:
     latents = {site.name for site in sites(source.program.steps, SampleModel)}
     posterior = tree["posterior"].data_vars
     return next((str(n) for n, v in posterior.items() if n in latents and axes and axes <= set(v.dims[2:])), None)
+
+
+def _told(one: Verdict, remedy: str | None, settings: dict[str, Any] | None = None) -> Check:
+    return _check(one.name, one.passed, one.text, one.value, remedy, one.worst, settings)
 
 
 def _check(

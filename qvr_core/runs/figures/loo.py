@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.inference.mcmc.warnings import statistic
+from qvr_core.inference.diagnostics.convergence import ess_mean
+from qvr_core.inference.diagnostics.pareto import leave_one_out
+from qvr_core.inference.diagnostics.thresholds import PARETO_K, fewest_for_pareto, good_k
 
 Array = NDArray[np.float64]
 
@@ -25,8 +27,24 @@ class Loo:
     elpd: Array
     k: Array
     parameters: Array
-    good: float
-    """The largest k at which so many draws can be trusted."""
+    draws: int
+
+    @property
+    def good(self) -> float:
+        """The largest k at which so many draws can be trusted."""
+        return good_k(self.draws)
+
+    @property
+    def enough(self) -> int:
+        """Draws of which the largest k can be trusted, where any number is; at least as many as it takes to tell."""
+        largest = float(np.nan_to_num(self.k, nan=-math.inf).max())
+        least = fewest_for_pareto()
+        return max(least, math.ceil(10 ** (1 / (1 - largest)))) if largest <= PARETO_K else least
+
+    @property
+    def joint(self) -> bool:
+        """Whether all data are one observation, which leaves none where it is left out."""
+        return len(self.elpd) == 1
 
     @property
     def total(self) -> float:
@@ -50,11 +68,6 @@ def spread_of_sum(each: Array) -> float:
     return math.sqrt(len(each) * float(each.var()))
 
 
-def good_k(draws: int) -> float:
-    """min(1 − 1 / log₁₀ S, 0.7) for S draws."""
-    return min(1 - 1 / math.log10(draws), 0.7) if draws > 10 else 0.0
-
-
 def loo_of(tree: Any) -> Loo | None:
     """Of the groups `log_likelihood` and `posterior` of a stored fit; None where it holds no likelihood."""
     if "log_likelihood" not in tree.children:
@@ -67,38 +80,12 @@ def loo_of(tree: Any) -> Loo | None:
         flat = values.to_numpy().astype(np.float64)
         flat = flat.reshape(*flat.shape[:2], -1)
         draws = flat.shape[0] * flat.shape[1]
-        parts.append(_scores(flat, efficiency))
+        parts.append(leave_one_out(flat.reshape(draws, -1), efficiency))
         names += called(str(name), values)
     if not any(len(part[0]) for part in parts) or not any(np.isfinite(part[1]).any() for part in parts):
         return None
     elpd, k, p = (np.concatenate([part[at] for part in parts]) for at in range(3))
-    return Loo(tuple(names), elpd, k, p, good_k(draws))
-
-
-def _scores(flat: Array, efficiency: float) -> tuple[Array, Array, Array]:
-    """elpd, Pareto k and effective parameters of the elements of a log likelihood (chains, draws, elements).
-
-    Where the draws do not differ, the first is what they all say, and there is no k (−∞).
-    """
-    from arviz_stats.base.array import array_stats
-
-    elpd, k, p = flat[0, 0].copy(), np.full(flat.shape[2], -np.inf), np.zeros(flat.shape[2])
-    for at in np.flatnonzero(flat.min((0, 1)) != flat.max((0, 1))):
-        try:
-            with np.errstate(all="ignore"):
-                found: Any = array_stats.loo(flat[:, :, at], chain_axis=0, draw_axis=1, r_eff=efficiency)
-            elpd[at], k[at], p[at] = (float(np.asarray(one)) for one in found)
-        except ValueError:
-            # too few different draws for a tail: plain importance sampling, which nobody should trust
-            draws = -flat[:, :, at].ravel()
-            elpd[at], k[at] = -_log_mean_exp(draws), np.inf
-            p[at] = _log_mean_exp(-draws) - elpd[at]
-    return elpd, k, p
-
-
-def _log_mean_exp(values: Array) -> float:
-    high = float(values.max())
-    return high + math.log(float(np.exp(values - high).mean()))
+    return Loo(tuple(names), elpd, k, p, draws)
 
 
 def _efficiency(posterior: Any) -> float:
@@ -107,7 +94,7 @@ def _efficiency(posterior: Any) -> float:
         return 1.0
     flat = [value.to_numpy().reshape(*value.shape[:2], -1) for value in posterior.data_vars.values()]
     every = np.concatenate(flat, 2)[:, :, :: max(1, sum(one.shape[2] for one in flat) // 200)]
-    sizes = statistic("ess", "mean", every.astype(np.float64))
+    sizes = ess_mean(every.astype(np.float64))
     return float(np.nanmean(sizes)) / (every.shape[0] * every.shape[1])
 
 

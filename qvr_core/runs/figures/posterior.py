@@ -14,6 +14,7 @@ import numpy as np
 from torch import Tensor
 
 from qvr_core.inference.axes import Axes, each_element
+from qvr_core.inference.diagnostics.verdicts import r_hat_is_large
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.runs.record.files import sync_folder
 from qvr_core.runs.record.protocol import PosteriorRow
@@ -61,14 +62,20 @@ def chain_table(
     seen = list(accumulate(value.numel() for value in small.values()))
     diagnosed = {n: v for (n, v), count in zip(small.items(), seen, strict=True) if count <= HURRIED or not hurry}
     tabled = replace(result, samples=diagnosed)
-    r_hat = {name: value.reshape(-1) for name, value in tabled.r_hat.items()}
-    ess = {name: value.reshape(-1) for name, value in tabled.ess.items()}
+    numbers = sum(len(one.r_hat) for one in tabled.mixing.values())
+    large = {
+        name: r_hat_is_large(result.diverging.shape, one.r_hat, one.inefficiency, numbers)
+        for name, one in tabled.mixing.items()
+    }
     for name, value in small.items():
         for i, row in enumerate(_rows({name: value.flatten(0, 1)}, axes)):
             if row is None:
                 continue
-            found = {"r_hat": float(r_hat[name][i]), "ess": float(ess[name][i])} if name in diagnosed else {}
-            yield row.model_copy(update=found)
+            if name in diagnosed:
+                one = tabled.mixing[name]
+                mixed = {"r_hat": float(one.r_hat[i]), "ess": float(one.bulk[i]), "unmixed": bool(large[name][i])}
+                row = row.model_copy(update=mixed)
+            yield row
 
 
 def left_out(result: MCMCResult, sites: Collection[str]) -> list[str]:

@@ -44,6 +44,9 @@ def ranking(runs: Sequence[RunDirectory]) -> Ranking:
         read = _read(run)
         if read is None:
             return Ranking(note=f"no predictive accuracy: run {run.run_id} stored no pointwise log likelihood")
+        if read[0].joint:
+            why = "observes all its data as one, so that no observation can be left out"
+            return Ranking(note=f"no predictive accuracy: run {run.run_id} {why}")
         found[run.run_id] = read
     first, *others = found.items()
     for name, (_, observed) in others:

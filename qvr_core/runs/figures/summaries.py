@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.inference.mcmc.warnings import SHORTEST, statistic
+from qvr_core.inference.diagnostics.convergence import mixing
+from qvr_core.inference.diagnostics.thresholds import FEWEST_DRAWS
+from qvr_core.inference.diagnostics.verdicts import r_hat_is_large
 from qvr_core.runs.figures.loo import called
 from qvr_core.runs.record.protocol import Message
 from qvr_core.runs.record.store import RunDirectory
@@ -57,10 +59,11 @@ def summary_of(tree: Any) -> Summary:
     prior = tree["prior"].data_vars if "prior" in tree.children else {}
     chained = "sample_stats" in tree.children and "diverging" in tree["sample_stats"].data_vars
     room = MOST_IN_ALL
+    numbers = sum(int(np.prod(value.shape[2:])) for value in posterior.data_vars.values())
     sites: list[SiteSummary] = []
     for name, value in posterior.data_vars.items():
         before = prior[name].to_numpy() if name in prior and prior[name].shape[2:] == value.shape[2:] else None
-        sites.append(_site(str(name), value, before, min(room, MOST_OF_SITE), chained=chained))
+        sites.append(_site(str(name), value, before, min(room, MOST_OF_SITE), numbers, chained=chained))
         room -= len(sites[-1].elements)
     chains, draws = posterior.sizes.get("chain", 0), posterior.sizes.get("draw", 0)
     drawn = _worth_drawing(sites)
@@ -166,7 +169,7 @@ def _band(drawn: Draws, edges: Draws) -> Band:
     )
 
 
-def _site(name: str, value: Any, prior: Any, room: int, *, chained: bool) -> SiteSummary:
+def _site(name: str, value: Any, prior: Any, room: int, numbers: int, *, chained: bool) -> SiteSummary:
     every = _flat(value.to_numpy())
     there = np.flatnonzero(~np.isnan(every).all((0, 1)))  # an element that does not exist has no draws
     flat, size = every[:, :, there], len(there)
@@ -176,11 +179,12 @@ def _site(name: str, value: Any, prior: Any, room: int, *, chained: bool) -> Sit
     names = [called_all[at] for at in there.tolist()]
     means, spreads = flat.mean((0, 1)), flat.std((0, 1), ddof=1 if flat[:, :, 0].size > 1 else 0)
     looked = np.unique(np.r_[: min(room, size), : size : -(-size // LOOKED_AT)])
-    r_hat, ess = np.full(size, np.nan), np.full(size, np.nan)
-    if chained and flat.shape[1] >= SHORTEST:
-        ess[looked] = statistic("ess", "bulk", flat[:, :, looked])
-        if flat.shape[0] > 1:
-            r_hat[looked] = statistic("rhat", "rank", flat[:, :, looked])
+    r_hat, ess, unmixed = np.full(size, np.nan), np.full(size, np.nan), np.zeros(size, dtype=bool)
+    if chained and flat.shape[1] >= FEWEST_DRAWS:
+        mixed = mixing(flat[:, :, looked])
+        ess[looked] = mixed.bulk
+        r_hat[looked] = mixed.r_hat
+        unmixed[looked] = r_hat_is_large(flat.shape, mixed.r_hat, mixed.inefficiency, numbers)
     before = None if prior is None else _flat(prior).reshape(-1, every.shape[2])[:, there]
     elements = tuple(
         Element(
@@ -192,6 +196,7 @@ def _site(name: str, value: Any, prior: Any, room: int, *, chained: bool) -> Sit
             q95=_number(high),
             r_hat=_number(r_hat[at]),
             ess=_number(ess[at]),
+            unmixed=bool(unmixed[at]) if np.isfinite(r_hat[at]) else None,
             density=density_of(flat[:, :, at].ravel(), None if before is None else before[:, at]),
             ranks=ranks_of(flat[:, :, at]) if chained and flat.shape[0] > 1 else (),
         )

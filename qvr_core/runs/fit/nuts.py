@@ -105,7 +105,7 @@ class Watched:
 
 
 def _load_writers() -> None:
-    for name in ("xarray", "h5netcdf", "arviz_stats"):
+    for name in ("xarray", "h5netcdf"):
         importlib.import_module(name)
 
 

@@ -239,6 +239,8 @@ class PosteriorRow(Frozen):
     q95: float | None = None
     r_hat: float | None = None
     ess: float | None = None
+    unmixed: bool | None = None
+    """Whether R-hat is more than chains that have mixed would show; None without chains."""
 
 
 class Losses(Frozen):

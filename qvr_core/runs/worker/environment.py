@@ -13,7 +13,7 @@ from qvr_core import __version__
 from qvr_core.runs.record.files import digest
 from qvr_core.runs.record.protocol import Job
 
-PACKAGES = ("torch", "numpy", "polars", "safetensors", "pydantic", "arviz-stats", "xarray")
+PACKAGES = ("torch", "numpy", "polars", "safetensors", "pydantic", "xarray")
 
 
 def environment(job: Job) -> dict[str, Any]:

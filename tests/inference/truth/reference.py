@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.engines.client import Engine, stan
-from qvr_core.inference.mcmc.warnings import statistic
+from qvr_core.inference.diagnostics import convergence
 from tests.inference.truth.data import MAKE, checksum, data_of, for_stan
 
 HERE = Path(__file__).resolve().parent
@@ -35,9 +35,9 @@ def summary(engine: Engine, name: str) -> dict[str, Any]:
             key: {
                 "mean": rounded(value.mean((0, 1))),
                 "sd": rounded(value.std((0, 1), ddof=1)),
-                "mcse_mean": rounded(statistic("mcse", "mean", value)),
-                "mcse_sd": rounded(statistic("mcse", "sd", value)),
-                "r_hat": float(f"{statistic('rhat', 'rank', value).max():.4f}"),
+                "mcse_mean": rounded(convergence.mcse_mean(value)),
+                "mcse_sd": rounded(convergence.mcse_sd(value)),
+                "r_hat": float(f"{convergence.r_hat(value).max():.4f}"),
             }
             for key, value in flat.items()
         },

@@ -2,8 +2,6 @@
 import type { PosteriorRow } from "../../src/protocol";
 import { el } from "../dom";
 
-/** Above this, chains have not mixed (Vehtari et al. 2021). */
-const R_HAT_LIMIT = 1.01;
 const MANY = 200;
 
 export function posteriorTable(rows: readonly PosteriorRow[]): HTMLElement[] {
@@ -13,12 +11,11 @@ export function posteriorTable(rows: readonly PosteriorRow[]): HTMLElement[] {
   const chains = rows.some((row) => row.r_hat !== undefined && row.r_hat !== null);
   const heads = ["", "mean", "sd", "5 %", "median", "95 %", ...(chains ? ["R-hat", "ESS"] : [])];
   const body = rows.slice(0, MANY).map((row) => {
-    const bad = (row.r_hat ?? 1) > R_HAT_LIMIT;
     const cells = [row.mean, row.sd, row.q05, row.median, row.q95].map(figure);
     const mixing = chains ? [figure(row.r_hat), row.ess === undefined || row.ess === null ? "–" : row.ess.toFixed(0)] : [];
     return el(
       "tr",
-      { class: bad ? "bad" : "" },
+      { class: row.unmixed ? "bad" : "" },
       el("th", { scope: "row" }, row.name),
       ...[...cells, ...mixing].map((text) => el("td", {}, text)),
     );

@@ -33,7 +33,7 @@ export function posteriorView(summary: Summary, choose: Choose, called = OF_A_RU
   const ends = all.flatMap((one) => [one.q05, one.q95]).filter((end): end is number => typeof end === "number");
   const at = scale(Math.min(...ends, 0), Math.max(...ends, 0), 6, 174);
   const rows = all.map((one) =>
-    el("tr", { class: (one.r_hat ?? 1) > 1.01 ? "bad" : "" }, el("th", { scope: "row" }, name(one.name, choose)), el("td", {}, density(one)), el("td", {}, interval(one, at)), el("td", { class: "words" }, words(one))),
+    el("tr", { class: one.unmixed ? "bad" : "" }, el("th", { scope: "row" }, name(one.name, choose)), el("td", {}, density(one)), el("td", {}, interval(one, at)), el("td", { class: "words" }, words(one))),
   );
   const heads = ["", called.density, "90 % interval, mean", ""].map((head) => el("th", { scope: "col" }, head));
   return [el("table", { class: "densities" }, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows)), ...more(summary, all.length, called.rest)];
