@@ -114,9 +114,7 @@ def _each_block(draws: Array, of: Callable[[Array], tuple[Array, ...]]) -> Itera
     with np.errstate(all="ignore"):
         for start in range(0, max(count, 1), size):
             rows = np.ascontiguousarray(np.moveaxis(draws[:, :, start : start + size], 2, 0), dtype=np.float64)
-            wrong = np.isnan(rows).any((1, 2))
-            if length < FEWEST:
-                wrong[:] = True
+            wrong = np.isnan(rows).any((1, 2)) | (length < FEWEST)
             results = of(np.zeros((len(rows), chains, FEWEST)) if length < FEWEST else rows)
             yield tuple(np.where(wrong, np.nan, one) for one in results)
 

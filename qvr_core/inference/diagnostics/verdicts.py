@@ -74,7 +74,7 @@ def mixing_of(names: Sequence[str], draws: Array) -> Mixed:
         spread = draws.std((0, 1), ddof=1) / draws.std((0, 1))
         ratio = np.where(moving, np.nan_to_num(spread / np.sqrt(found.mean), nan=0.0), 0.0)
     wanted = EFFECTIVE_PER_CHAIN * chains
-    apart = tuple(names[at] for at in np.flatnonzero(r_hat > limit)) if chains > 1 else ()
+    apart = tuple(names[at] for at in np.flatnonzero(r_hat > limit).tolist()) if chains > 1 else ()
     needs = [length * wanted / max(float(size.min()), 1.0) for size in sizes.values() if size.min() < wanted]
     needs += [length * (min(float(ratio.max()), 1.0) / COARSE) ** 2] if ratio.max() > COARSE else []
     told = [*_still(draws), _r_hat(names, r_hat, limit, chains)]
