@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from scipy import stats
-from torch import Tensor
 
-from qvr_core.analysis import analyse
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, HMCKernel, NUTSKernel, Predictive, bayesian_lift_parameters
 from qvr_core.inference.density.recorded import traced
-from qvr_core.inference.diagnostics.thresholds import good_k
-from qvr_core.inference.mcmc import MCMCResult, Progress, joined
+from qvr_core.inference.mcmc import MCMCResult, Progress
 from qvr_core.inference.mcmc.adaptation import DualAveraging, window_ends
 from qvr_core.inference.mcmc.mass import DenseMass, DiagonalMass
 from qvr_core.inference.mcmc.potential import potential_of
-from qvr_core.runs.figures.fit_checks import Source, fit_checks
-from qvr_core.runs.record.config import RunConfig
 from qvr_core.runtime.values.errors import DiscreteLatent, InputProblem, NonFinite
 from tests.inference import posteriors
 
@@ -198,76 +192,6 @@ def test_a_chain_that_stands_still_is_reported() -> None:
     kernel = NUTSKernel(step_size=1e-9, max_tree_depth=1, adapt_step_size=False)
     result = MCMC(kernel, 0, 10, seed=0).run(location(), None, DATA)
     assert any("has moved only" in warning for warning in result.warnings)
-
-
-def drawn(samples: dict[str, Tensor], diverging: int = 0) -> MCMCResult:
-    """A result of given draws, of which so many diverged."""
-    chains, draws = next(iter(samples.values())).shape[:2]
-    each = torch.zeros(chains, draws)
-    bad = torch.arange(chains * draws).reshape(chains, draws) < diverging
-    return MCMCResult(samples, each.mean(1), bad.sum(1), torch.ones(chains), each, each, bad, each, each)
-
-
-def test_chains_that_disagree_and_draws_that_hang_together_are_reported_once() -> None:
-    torch.manual_seed(0)
-    good = torch.randn(4, 200)
-    assert drawn({"mu": good, "still": torch.ones(4, 200)}).warnings == []
-    apart = torch.randn(4, 200, 2, 3)
-    apart[1, :, 1, 2] += 3
-    apart[1, :, 0, 1] += 1
-    (warning,) = drawn({"mu": good, "net.weight": apart}).warnings
-    assert warning.startswith("the chains have not mixed: R-hat of `net.weight[1, 2]` is 1.") and "800 draws" in warning
-    assert "and 1 more are like it" in warning and "more warm-up" in warning
-    walk = torch.zeros(4, 200)
-    for at in range(1, 200):
-        walk[:, at] = 0.9 * walk[:, at - 1] + torch.randn(4)
-    (warning,) = drawn({"mu": good, "slow": walk}).warnings
-    assert "of `slow`" in warning and "more draws" in warning
-
-
-def test_a10_few_draws_are_told_as_few_draws() -> None:
-    """Never as chains that have not mixed; those of one chain, as what one chain cannot tell."""
-    torch.manual_seed(0)
-    for draws, chains, words in [
-        (3, 1, "3 draws a chain are too few to tell"),
-        (10, 2, "10 draws a chain are too few to tell"),
-        (50, 2, "few effective draws"),
-        (90, 1, "few effective draws"),
-        (90, 4, "few effective draws"),
-        (400, 1, "one chain cannot disagree with another"),
-    ]:
-        (warning,) = drawn({"z": torch.randn(chains, draws, 10)}).warnings
-        assert warning.startswith(words) and "take" in warning
-
-
-@pytest.mark.parametrize("shift", [0.0, 0.4])
-def test_a3_python_and_check_fit_give_one_verdict(shift: float) -> None:
-    """R-hat of some 1.015, of which Python was silent: the same checks pass and fail in both."""
-    generator = torch.Generator().manual_seed(1)
-    draws = torch.randn(4, 1000, generator=generator)
-    draws[0] += shift
-    result = replace(drawn({"mu": draws}), energy=torch.randn(4, 1000, generator=generator).cumsum(1))
-    told = {one.name: (one.passed, one.text) for one in fit_checks(
-        result.to_arviz(), RunConfig(algorithm="nuts"), Source(None, analyse(""), "")
-    )}  # fmt: skip
-    own = {one.name: (one.passed, one.text) for one in result.checks}
-    assert {name: told[name] for name in own} == own and {"R-hat", "tail ESS", "MCSE", "E-BFMI"} <= set(own)
-    assert own["R-hat"][0] is (shift == 0.0) and not own["E-BFMI"][0]
-    assert any("R-hat of `mu`" in warning for warning in result.warnings) is (shift > 0)
-    assert any("E-BFMI is low" in warning for warning in result.warnings)
-
-
-def test_a3_python_tells_pareto_k() -> None:
-    result = MCMC(NUTSKernel(), 100, 100, 2, seed=0).run(location(), None, DATA)
-    (one,) = [check for check in result.checks if check.name == "Pareto k"]
-    assert one.value is not None and one.limit == good_k(200) and one.passed is (one.value <= one.limit)
-    assert "8 observations are" in one.text
-
-
-def test_divergences_of_all_chains_are_one_line() -> None:
-    one, other = drawn({"mu": torch.zeros(1, 50)}, 3), drawn({"mu": torch.zeros(1, 50)}, 2)
-    told = [text for text in joined([one, other]).warnings if "diverged" in text]
-    assert told == ["5 of 100 transitions diverged: raise target_accept"]
 
 
 def test_windows_double_and_leave_a_final_buffer() -> None:
