@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from threading import RLock
@@ -11,6 +10,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from qvr_core.analysis import Analyzer
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import STD, WrongPath, location_of
+from qvr_core.semantics.modules.reach import Reach
 from qvr_core.semantics.modules.table import Library
 from qvr_core.syntax.source import split_lines
 from qvr_core.syntax.statements import Document
@@ -23,6 +23,15 @@ T = TypeVar("T")
 ENOUGH = 100_000
 """Characters that are too many to be read while somebody waits: nobody counts on."""
 
+
+MOST_FILES = 1_000
+"""That an import may lead to, by those of the files that it names."""
+
+MOST_CHECKS = 50_000
+"""Of the files that an import leads to, each with those that it leads to in turn."""
+
+MOST_LETTERS = 100_000_000
+"""In all files that are read for imports."""
 
 LONGEST_WAIT = 120
 """Seconds for what another thread reads."""
@@ -103,15 +112,45 @@ class Workspace:
         self._open: dict[str, Module] = {}
         self._read: dict[str, Closed] = {}
         self._texts: dict[str, str | None] = {}
+        self._letters = 0
+        """Of the texts."""
+        self._beyond: set[str] = set()
+        """Files that are not read, since the others are large enough."""
         self._imports: dict[str, tuple[object, tuple[tuple[str, str], ...]]] = {}
+        self._reach = Reach(self._follow)
 
+    @alone
     def refusal(self, location: str, importer: str, written: str) -> str | None:
-        return None if location in self._open else self._reader.refusal(location, importer, written)
+        if (why := self._refused(location, importer, written)) is not None:
+            return why
+        files = self._reach.files(location)
+        if location in self._beyond:
+            return f"{written} is not read: the files that are imported have {self._letters:,} characters without it"
+        if self._reach.leads(location, importer):
+            return None  # a ring, which is told as one
+        if files > MOST_FILES:
+            return (
+                f"{written} leads to {files:,} files by its imports, and no import may lead to more than {MOST_FILES:,}"
+            )
+        if (checks := self._reach.checks(location)) > MOST_CHECKS:
+            return (
+                f"{written} leads to {files:,} files, each of which is checked with those that it leads to: "
+                f"{checks:,} checks, and no import may take more than {MOST_CHECKS:,}"
+            )
+        return None
+
+    def _refused(self, location: str, importer: str, written: str) -> str | None:
+        """Why a file may not be read, whatever it imports."""
+        if location in self._open:
+            return None
+        return self._reader.refusal(location, importer, written)
 
     def near(self, location: str, written: str) -> str | None:
         return self._reader.near(location, written)
 
     def find(self, location: str, importer: str, written: str) -> Module | str:
+        for held in self._before(location):
+            held.made(self)
         while True:
             with self.lock:
                 held = self._open.get(location) or self._closed(location)
@@ -125,6 +164,24 @@ class Workspace:
                 if self._read.get(location) is held:
                     return module
 
+    @alone
+    def _before(self, location: str) -> list[Closed]:
+        """The closed files that a file leads to and that are not current, each behind those that it imports: so that
+        however long a chain of imports is, none is analysed inside another."""
+        order: list[Closed] = []
+        entered: set[str] = set()
+        pending: list[tuple[str, bool]] = [(location, False)]
+        while pending:
+            each, done = pending.pop()
+            if done:
+                held = self._closed(each) if each != location else None
+                order += [held] if held is not None else []
+            elif each not in entered and self._now(each) is None:
+                entered.add(each)
+                pending.append((each, True))
+                pending += ((other, False) for other in reversed(self._reach.imported(each)))
+        return order
+
     def _closed(self, location: str) -> Closed | None:
         """A file that is not open; None where there is none."""
         held, text = self._read.get(location), self._text(location)
@@ -134,22 +191,13 @@ class Workspace:
 
     @alone
     def cycle(self, location: str, importer: str) -> Sequence[str] | None:
-        before: dict[str, str] = {}
-        pending = deque([location])
-        while pending:
-            each = pending.popleft()
-            for other, written in self._imported(each):
-                if self.refusal(other, each, written) is not None:
-                    continue
-                if other == importer:
-                    ring = [each]
-                    while ring[-1] != location:
-                        ring.append(before[ring[-1]])
-                    return ring[::-1]
-                if other not in before and other != location:
-                    before[other] = each
-                    pending.append(other)
-        return None
+        return self._reach.way(location, importer)
+
+    def _follow(self, location: str) -> Sequence[str]:
+        """The files that one imports, as far as they may be followed."""
+        imported = self._imported(location)
+        allowed = (other for other, written in imported if self._refused(other, location, written) is None)
+        return tuple(dict.fromkeys(allowed))
 
     @alone
     def holds(self, modules: Mapping[str, Module]) -> bool:
@@ -181,8 +229,13 @@ class Workspace:
     @alone
     def put(self, module: Module) -> None:
         """A document is open, and this is what it is now; none stands in the place of a file of the library."""
-        if not module.location.startswith(STD):
-            self._open[module.location] = module
+        location = module.location
+        if location.startswith(STD):
+            return
+        fresh, before = location not in self._open, self._imported(location)
+        self._open[location] = module
+        if fresh or self._imported(location) != before:
+            self._reach.clear()
 
     @alone
     def remove(self, location: str) -> None:
@@ -194,8 +247,10 @@ class Workspace:
     def forget(self, location: str) -> None:
         """A file has changed on disk, appeared or gone."""
         self._read.pop(location, None)
-        self._texts.pop(location, None)
+        self._letters -= len(self._texts.pop(location, None) or "")
         self._imports.pop(location, None)
+        self._beyond.clear()
+        self._reach.clear()
 
     @alone
     def reaching(self, location: str) -> list[str]:
@@ -231,8 +286,12 @@ class Workspace:
     # ---------------------------------------------------------------- texts
 
     def _text(self, location: str) -> str | None:
+        if location not in self._texts and self._letters > MOST_LETTERS:
+            self._beyond.add(location)
+            return None
         if location not in self._texts:
             self._texts[location] = self._reader.text(location)
+            self._letters += len(self._texts[location] or "")
         return self._texts[location]
 
     def _imported(self, location: str) -> tuple[tuple[str, str], ...]:
