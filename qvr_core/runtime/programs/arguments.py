@@ -5,7 +5,8 @@ An argument is (rows?, *batch, *parameter).  Batch axes broadcast from the right
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import torch
@@ -128,6 +129,13 @@ class Arguments:
             sizes = ", ".join(f"{name} {tuple(shape)}" for name, shape in zip(cells, shapes, strict=True))
             raise self.where.misfit("arguments that fit together", sizes) from error
         return Aligned(self.family, cells, any(cell.rows for cell, _ in cells.values()), batch)
+
+    def only(self, names: Collection[str]) -> Arguments:
+        """Some of them alone."""
+        made = copy(self)
+        made.items = [item for item in self.items if item.name in names]
+        made.literal = False
+        return made
 
     def check(self, aligned: Aligned) -> None:
         """Raises `NonFinite` for an argument that is not finite, or outside what its family takes."""

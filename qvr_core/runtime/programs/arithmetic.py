@@ -282,7 +282,8 @@ def _arrange(base: Evaluate, order: tuple[int | None, ...]) -> Evaluate:
     stays = moved == sorted(moved)
 
     def run(frame: Frame) -> Cell:
-        cell = as_one(base(frame))
+        cell = base(frame)
+        cell = Cell(cell.value.whole(), cell.rows) if isinstance(cell.value, indexed.Growing) else as_one(cell)
         rows, value = int(cell.rows), cell.value
         if not stays:
             if cell.rank < len(moved):

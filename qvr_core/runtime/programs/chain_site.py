@@ -14,11 +14,12 @@ import torch
 from torch import Tensor
 
 from qvr_core.runtime.families import RuntimeFamily
-from qvr_core.runtime.families.bijectors import constrain
+from qvr_core.runtime.families.bijectors import Support, constrain
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arguments import Arguments
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
+from qvr_core.runtime.programs.chains.bounds import Bounds
 from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite, Terms
@@ -110,6 +111,11 @@ class ChainSite(FamilySite):
         self.lag = chain.indices[chain.at].lag
         self.starts = [StartDraw.of(draw, site, self.where, parts) for draw in draws_of(chain.start)]
         self.first = [compile_expr(value, parts) for value in values_of(chain.start)]
+        families = [start.family for start in self.starts]
+        self.bounds = Bounds.of(self.family, families, self.arguments, self.name)
+        facts = [family.facts for family in families]
+        improper = self.info.improper or any(one.improper for one in facts)
+        self.info = replace(self.info, improper=improper, drawn=self.info.drawn and all(one.drawn for one in facts))
 
     def run(self, frame: Frame) -> None:
         """Draw or score the chain, bind it, and leave a record."""
@@ -136,11 +142,50 @@ class ChainSite(FamilySite):
 
     def _constrained(self, free: Tensor, frame: Frame) -> tuple[Tensor, Tensor]:
         """The values of unconstrained numbers, and log |∂value/∂free| (B,)."""
-        if not self.first:
+        if not self.first and not self.bounds.apart:
             return constrain(free, self.own_support(frame))
-        unused, rest = self.split(free)
-        value, log_jacobian = constrain(rest, self.own_support(frame))
-        return torch.cat([*self.first_values(frame), value], self.axis + 1), log_jacobian + resting(unused)
+        first, rest = self.split(free)
+        if self.first:
+            begun, log_first = torch.cat(self.first_values(frame), self.axis + 1), resting(first)
+        else:
+            begun, log_first = self._first_constrained(first, frame)
+        if self.bounds.recursive:
+            value, log_rest = self._constrained_in_order(begun, rest, frame)
+        else:
+            value, log_rest = constrain(rest, self.own_support(frame))
+        return torch.cat([begun, value], self.axis + 1), log_first + log_rest
+
+    def _first_constrained(self, first: Tensor, frame: Frame) -> tuple[Tensor, Tensor]:
+        """The first elements, each on the support of what it is drawn from."""
+        logs: list[Tensor] = []
+
+        def value(start: StartDraw, part: Tensor) -> Tensor:
+            made, log_jacobian = constrain(part, start.family.support(self.start_parameters(start, frame)))
+            logs.append(log_jacobian)
+            return made
+
+        return self.by_start(first, value), torch.stack(logs).sum(0)
+
+    def _constrained_in_order(self, begun: Tensor, rest: Tensor, frame: Frame) -> tuple[Tensor, Tensor]:
+        """The later elements, whose bounds are earlier ones."""
+        axis, logs = self.axis + 1, [rest.new_zeros(rest.shape[0])]
+        made = indexed.Growing.of(
+            [Cell(begun.narrow(axis, at, 1), True) for at in range(self.lag)], self.axis, self.index
+        )
+        for element in range(self.lag, self.sizes[self.axis]):
+            frame.bound[self.name] = Cell(made, made.rows)
+            frame.windows[self.index] = (element, 1)
+            value, log_jacobian = constrain(rest.narrow(axis, element - self.lag, 1), self.own_support(frame))
+            made.add(Cell(value, True))
+            logs.append(log_jacobian)
+        frame.windows.pop(self.index, None)
+        return made.window(self.lag, len(made.elements) - self.lag), torch.stack(logs).sum(0)
+
+    def own_support(self, frame: Frame) -> Support:
+        """The support of later elements, or of the one that the frame's window is on."""
+        if self.arguments.literal or not self.bounds.names:
+            return super().own_support(frame)
+        return self.bounds.support(self.arguments, self.event, len(self.sizes), frame)
 
     def given_value(self, frame: Frame) -> Tensor | None:
         """The value that the site has before any of its elements is made, (B, *sizes, …)."""
