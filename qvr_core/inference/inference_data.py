@@ -75,7 +75,7 @@ def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
     groups = Groups()
     given = fit.given
     program = None if given is None else given.program
-    axes = {} if given is None or program is None else axes_of(program, given.observations)
+    axes = {} if given is None or program is None else axes_of(program, given.known)
     groups.add("posterior", {**fit.latents, **fit.lets}, axes)
     groups.add("sample_stats", fit.statistics, {})
     if given is None or program is None:
@@ -96,7 +96,7 @@ def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
     likelihood, labels = scored(fit.likelihood(), seen) if fits else ({}, {})
     groups.add("log_likelihood", likelihood, {**seen, **labels}, size=numbers)
     _prior(groups, given, {**axes, **seen}, prior_draws, fit.seed)
-    constant = {name: value for name, value in given.observations.items() if name not in observed}
+    constant = {name: value for name, value in given.known.items() if name not in observed}
     groups.add("observed_data", observed, seen, ())
     groups.add(
         "constant_data", {n: v for n, v in constant.items() if isinstance(v, Tensor)}, data_axes(program.program), ()
@@ -125,11 +125,20 @@ def prior_data(given: Given, count: int, seed: int) -> Groups:
     """The groups `prior` and `prior_predictive` alone, and the data.  Raises `RuntimeProblem` where a latent has no
     prior to draw from."""
     groups, program = Groups(), given.program
-    axes = {**axes_of(program, given.observations), **site_axes(program.program)}
+    axes = {**axes_of(program, given.known), **site_axes(program.program)}
     latents, drawn = given.prior(count, seed)
     for name, values in (("prior", latents), ("prior_predictive", drawn)):
         groups.add(name, {n: value.unsqueeze(0) for n, value in values.items()}, axes)
     return groups
+
+
+def lacks_prior(given: Given) -> str | None:
+    """Why nothing can be drawn from the prior, where a step says so itself."""
+    for name, info in given.program.site_infos().items():
+        if info.kind == "sample" and info.undrawn and name not in given.known:
+            why = "is improper" if info.improper else "has a family that does not say how to draw"
+            return f"there are no draws from the prior: that of `{name}` {why}"
+    return None
 
 
 def _prior(groups: Groups, given: Given, axes: Axes, count: int, seed: int) -> None:
@@ -140,6 +149,9 @@ def _prior(groups: Groups, given: Given, axes: Axes, count: int, seed: int) -> N
         return
     if observed * count > MOST_NUMBERS:
         groups.notes.append("the prior predictive of so many observations is left out")
+        return
+    if (lacking := lacks_prior(given)) is not None:
+        groups.notes.append(lacking)
         return
     try:
         latents, drawn = given.prior(count, seed)

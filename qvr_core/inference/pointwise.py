@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from qvr_core.runtime.programs.handlers import (
     by_rows,
     condition,
     densities,
+    drawn_anew,
     keep,
     pointwise,
     predicting,
@@ -70,6 +72,8 @@ class _Wanted:
     read: Callable[[Execution], Made]
     by_draw: bool = False
     """Whether the values have no axis of rows."""
+    anew: frozenset[str] = frozenset()
+    """The observed steps that are not told their data."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,11 @@ class Given:
     model: ProgramModule | LiftedModel
     x: object
     observations: Mapping[str, Any]
+
+    @cached_property
+    def known(self) -> Mapping[str, Any]:
+        """The observations, and what the program was loaded with."""
+        return {**self.program.data, **self.observations}
 
     def log_likelihood(self, samples: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """{step: (draws, …)} for latents {site: (draws, …)}, with an axis of rows where the program reads its input.
@@ -176,22 +185,22 @@ class Given:
         Raises `RuntimeProblem` where a latent has no prior to draw from.
         """
         model, lets, observed = self.program, self._lets(), self.observed_data()
-        data = {name: value for name, value in self.observations.items() if name not in observed}
+        data = {name: value for name, value in self.known.items() if name not in observed}
         latent = [name for name, site in model.sites.items() if site.kind == "sample" and name not in data]
         later = [*self.observed_steps, *model.predicted]
-        own = Given(self.model, self.x, data)
         generator = torch.Generator(self._device()).manual_seed(number)
-        asked = (densities(False), keep([*lets, *model.predicted]), predicting, seed(generator))
+        anew = (drawn_anew(observed), keep([*lets, *model.predicted]), predicting)
+        asked = (densities(False), *anew, seed(generator))
 
         def read(run: Execution) -> Made:
             lets_of = {name: value for name, value in self._small(run).items() if name in lets}
             return {**_values(run, latent), **lets_of, **_values(run, later)}
 
-        found = own._each({}, _Wanted(asked, read), count)
+        found = self._each({}, _Wanted(asked, read, anew=frozenset(observed)), count)
         return {n: v for n, v in found.items() if n not in later}, {n: v for n, v in found.items() if n in later}
 
     def _device(self) -> torch.device:
-        return next((value.device for value in self.observations.values() if isinstance(value, Tensor)), CPU)
+        return next((value.device for value in self.known.values() if isinstance(value, Tensor)), CPU)
 
     @torch.no_grad()
     def _each(self, samples: Mapping[str, Tensor], wanted: _Wanted, count: int | None = None) -> dict[str, Tensor]:
@@ -203,7 +212,7 @@ class Given:
         rest = {name: draws for name, draws in samples.items() if name not in names}
         value = model.input(self.x)
         rows = 1 if value is None else parts(value)[0].shape[0]
-        numbers = max(1, sum(value.numel() for value in self.observations.values() if isinstance(value, Tensor)))
+        numbers = max(1, sum(value.numel() for value in self.known.values() if isinstance(value, Tensor)))
         step = 1 if lifted else max(1, min(AT_ONCE // rows, NUMBERS_AT_ONCE // numbers))
         found: dict[str, list[Tensor]] = {}
         for start in range(0, count, step):
@@ -217,7 +226,7 @@ class Given:
     def _part(
         self, model: ProgramModule, value: Any, samples: Mapping[str, Tensor], count: int, rows: int, wanted: _Wanted
     ) -> Made:
-        given = dict(self.observations)
+        given = {name: self.known[name] for name in self.known if name not in wanted.anew}
         if value is not None:
             given = model.repeat_data(given, rows, count)
             value = repeat_rows(value, count)
@@ -243,7 +252,7 @@ class Given:
     def observed_data(self) -> dict[str, Tensor]:
         """The values of observed steps, as they were given."""
         steps = self.observed_steps
-        return {name: torch.as_tensor(value) for name, value in self.observations.items() if name in steps}
+        return {name: torch.as_tensor(value) for name, value in self.known.items() if name in steps}
 
 
 def spread(draws: Tensor, rows: int) -> Tensor:

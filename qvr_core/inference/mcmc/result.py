@@ -91,7 +91,7 @@ class MCMCResult:
 
     def _axes(self) -> Axes:
         """What the elements of each site are called, where the model is known."""
-        return {} if self.given is None else axes_of(self.given.program, self.given.observations)
+        return {} if self.given is None else axes_of(self.given.program, self.given.known)
 
     @cached_property
     def r_hat(self) -> dict[str, Tensor]:

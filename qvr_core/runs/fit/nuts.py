@@ -13,6 +13,7 @@ import torch
 from qvr_core import inference
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.inference.axes import axes_of
+from qvr_core.inference.inference_data import lacks_prior
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc import Progress as Transition
@@ -134,8 +135,8 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
     finally:
         # whatever ends the run here, it has begun
         emit(begun)
-    if choice.note is not None:
-        emit(Message(level="info", text=choice.note))
+    for note in filter(None, (choice.note, lacks_prior(asked.given))):
+        emit(Message(level="info", text=note))
     if config.chains < team.size:
         raise Refused(
             "processes",
@@ -262,7 +263,8 @@ def _stored(
     # who waits for an end does not wait for the likelihood of every draw
     groups = (replace(result, given=None) if hurry else result).groups()
     for note in groups.notes:
-        emit(Message(level="info", text=note))
+        if result.given is None or note != lacks_prior(result.given):  # that was said before the chains began
+            emit(Message(level="info", text=note))
     tree = groups.tree()
     try:
         write_netcdf(directory.posterior, tree)

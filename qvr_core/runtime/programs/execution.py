@@ -180,6 +180,7 @@ class Request:
     scales: Mapping[str, float] = field(default_factory=dict)
     predicting: bool = False
     redraw: bool = False
+    anew: frozenset[str] = frozenset()
     argument_of: str = ""
     states: bool = False
 

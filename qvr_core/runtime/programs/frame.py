@@ -81,7 +81,7 @@ class Frame:
             cell = None if above is None else repeat_rows(above, self.repeated)
         else:
             value = self.request.observations.get(name)
-            if value is None:
+            if value is None and name not in self.request.anew:
                 value = self.data.get(name)
             # a cell says itself whether it has rows
             cell = value if value is None or isinstance(value, Cell) else self._cell(name, value)

@@ -92,6 +92,15 @@ def redraw(request: Request) -> None:
     request.redraw = True
 
 
+def drawn_anew(names: Collection[str]) -> Handler:
+    """Draw these observed steps, whatever data the program was loaded with."""
+
+    def handle(request: Request) -> None:
+        request.anew = frozenset(names)
+
+    return handle
+
+
 def states(request: Request) -> None:
     """Leave the posterior of hidden states in their records: the probability of each, and a path drawn from it."""
     request.states = True
