@@ -39,8 +39,14 @@ def check_comprehension(expr: Comprehension, ctx: StepContext, check: Check) -> 
         )
         fixes = respelt(expr.function, near, ctx.scope)
         ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.function.span, fixes=fixes)
+    before = ctx.conditions, ctx.reducing
     with running(expr.binders, {}, ctx) as indices:
-        return _reduced(expr, indices, ctx, check)
+        ctx.conditions = before[0] if expr.condition is None else (*before[0], expr.condition)
+        ctx.reducing = before[1].union(one.name for one in indices)
+        try:
+            return _reduced(expr, indices, ctx, check)
+        finally:
+            ctx.conditions, ctx.reducing = before
 
 
 def _reduced(expr: Comprehension, indices: Sequence[Running], ctx: StepContext, check: Check) -> Expr:

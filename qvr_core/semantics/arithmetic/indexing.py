@@ -8,6 +8,7 @@ from dataclasses import replace
 from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, with_axes
 from qvr_core.semantics.arithmetic.data_uses import check_uses
+from qvr_core.semantics.arithmetic.elements import neighbours
 from qvr_core.semantics.arithmetic.elements.index_fixes import declared_over, lookups
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.arithmetic.indices import Shift, elements_of, index_value, length, mentions, shift_of
@@ -30,11 +31,12 @@ class Place:
     shift: Shift | None
     picked: Expr | None
     tree: Arith
+    near: neighbours.Neighbour | None = None
 
 
 def gather(expr: Gather, base: Expr, label: Mapping[int, Expr], ctx: StepContext, check: Check) -> Expr:
     """`base[…]` in a step whose indices run; `label` holds the indices that are labels."""
-    places = [_place(tree, label.get(at), expr, ctx, check) for at, tree in enumerate(expr.indices)]
+    places = [_place(tree, label.get(at), expr, base, ctx, check) for at, tree in enumerate(expr.indices)]
     base = _inferred(base, places, ctx)
     shape = None if isinstance(base.type.space, Seq) else axes(base.type)
     if shape is None:
@@ -49,7 +51,7 @@ def gather(expr: Gather, base: Expr, label: Mapping[int, Expr], ctx: StepContext
 
 def hidden_state(expr: Gather, hidden: Hidden, ctx: StepContext, check: Check) -> Expr:
     """`z[g, t]` of a chain that is summed out: all values of the state, along their own axis; notes the place."""
-    places = [_place(tree, None, expr, ctx, check) for tree in expr.indices]
+    places = [_place(tree, None, expr, None, ctx, check) for tree in expr.indices]
     sets = [(None, None) if one.space is None else (one.space.size, one.space.nominal) for one in hidden.indices]
     origin = ctx.scope.origin(expr.span)
     if len(places) != len(sets):
@@ -108,9 +110,11 @@ def _place_text(places: Sequence[Place]) -> str:
     return ", ".join(place.shift.index if place.shift is not None else to_text(place.tree) for place in places)
 
 
-def _place(tree: Arith, label: Expr | None, expr: Gather, ctx: StepContext, check: Check) -> Place:
+def _place(tree: Arith, label: Expr | None, expr: Gather, base: Expr | None, ctx: StepContext, check: Check) -> Place:
     if label is not None:
         return Place(None, label, tree)
+    if (near := neighbours.neighbour(tree, base, ctx)) is not None:
+        return Place(None, check(tree, ctx), tree, near)
     shift = shift_of(tree, {name: _size(one) for name, one in ctx.indices.items()}, ctx)
     alone = shift is not None and not any(
         shift.index in mentions(other, ctx.indices) for other in expr.indices if other is not tree
@@ -214,9 +218,9 @@ def _of_unknown(expr: Gather, base: Expr, places: Sequence[Place], ctx: StepCont
 
 
 def _too_many(expr: Gather, base: Expr, rank: int, ctx: StepContext) -> Expr:
-    name = words(expr.base, "the value")
-    many = f"{rank} {'axis' if rank == 1 else 'axes'}, but {len(expr.indices)} indices"
-    message = f"{name} has {many}" if rank else f"{name} is a single number and cannot be indexed"
+    name, axis = words(expr.base, "the value"), "axis" if rank == 1 else "axes"
+    many = f"{name} has {rank} {axis}, but {len(expr.indices)} indices"
+    message = many if rank else f"{name} is a single number and cannot be indexed"
     ctx.scope.report(INDEX_MISMATCH, message, expr.indices[rank].span if rank else expr.span)
     return replace(base, type=ValueType(Unknown(), rows=base.type.rows))
 
@@ -263,6 +267,8 @@ def _fits(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
     if one.space.nominal == name if named else _same_size(size, one.space.size):
         one.uses.fits = True
         return True
+    if neighbours.beside_a_neighbour(expr, one, size, ctx):
+        return True
     one.uses.wanted.append(name)
     if len(one.uses.wanted) > 1:
         return False
@@ -294,6 +300,8 @@ def _picks(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
     index = place.picked
     assert index is not None
     base = words(expr.base, "the value")
+    if place.near is not None:
+        return neighbours.stays_inside(place.near, size, place.tree, base, ctx)
     if isinstance(index, Constant) and isinstance(index.value, int):
         if isinstance(size, int) and not -size <= index.value < size:
             message = f"{base} has {int(size)} elements, so the last index is {int(size) - 1}"
@@ -350,7 +358,8 @@ def _taken(expr: Gather, base: Expr, shape: Sequence[Axis], places: dict[int, Pl
         )
         found[at] = (length(one), one.axis)
     result = replace(result, type=_relabelled(kind, found, plates, max(places, default=-1)))
-    picked = {at: place.picked for at, place in places.items() if place.picked is not None}
+    picks = {at: (place.picked, place.near) for at, place in places.items() if place.picked is not None}
+    picked = {at: neighbours.kept_inside(index, near, found[at][0], ctx) for at, (index, near) in picks.items()}
     return _picked(result, found, picked, expr, ctx) if picked else result
 
 

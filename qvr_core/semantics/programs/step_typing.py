@@ -142,6 +142,7 @@ def _with_lines_below(placed: Placed[Item]) -> Iterator[Placed[Item]]:
 
 def _result(placed: Placed[Item], bindings: dict[str, Binding], file: RecordingGlobals, ctx: StepContext) -> StepResult:
     own, node = ctx.scope, placed.unit.node
+    ctx.tree = node
     model = None
     binds: list[tuple[str, Binding]] = []
     nested: tuple[tuple[str, Binding], ...] = ()

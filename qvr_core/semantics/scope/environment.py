@@ -12,7 +12,7 @@ from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model import Arrow, DataName, Expr, StepModel, ValueType
 from qvr_core.semantics.types.spaces import Finite, Named
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Arith, ArithArg, ArithCall, Lambda, Name, Span
+from qvr_core.syntax.tree import Arith, ArithArg, ArithCall, Item, Lambda, Name, Span
 
 
 @immutable
@@ -144,6 +144,12 @@ class StepContext:
     """The indices in force."""
     table: frozenset[str] = frozenset()
     """The sets that the step is ascribed: values over some of them go together."""
+    tree: Item | None = None
+    """The step that is being typed, as it is written."""
+    reducing: frozenset[str] = frozenset()
+    """The indices over which a reduction runs."""
+    conditions: tuple[Arith, ...] = ()
+    """What an `if` asks of the elements that are looked at."""
     looks_back: bool = False
     """True where the step may read earlier elements: it says what the first ones are, or they are given."""
     hidden: dict[str, Hidden] = field(default_factory=dict[str, Hidden])

@@ -47,6 +47,7 @@ FUNCTION_ARGUMENTS = Code("function-arguments", _ERROR, "A function is called wi
 SAMPLED_IN_LET = Code("sampled-in-let", _ERROR, "Arithmetic calls a sampled arrow or a family.")
 NOT_A_VALUE = Code("not-a-value", _ERROR, "The name stands for something that is no value.")
 FUTURE_SHIFT = Code("future-shift", _ERROR, "An element reads one that comes later.")
+OUT_OF_RANGE = Code("out-of-range", _ERROR, "A neighbour is read that is not there at an end of the set.")
 MISSING_FROM = Code("missing-from", _ERROR, "A step reads earlier elements, and nothing says what the first ones are.")
 SHIFT_ACROSS_GROUPS = Code(
     "shift-across-groups", _WARNING, "An earlier row is read, and the rows of several groups stand in one table."
