@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+
 from qvr_core.runtime.families import RuntimeFamily
 from qvr_core.runtime.families.bijectors import Support
 from qvr_core.runtime.programs.arguments import Arguments
@@ -41,7 +43,9 @@ class Bounds:
         values = {
             name: lead(cell.value, rank + own) if cell.rows else cell.value for name, (cell, own) in cells.cells.items()
         }
-        return self.family.support(tuple([values.get(one.name) for one in self.family.facts.parameters]))
+        # of the others only the places count
+        others = {one.name: torch.as_tensor(one.default or 0.0) for one in self.family.facts.parameters}
+        return self.family.support(tuple({**others, **values}.values()))
 
 
 def _bounding(family: RuntimeFamily) -> tuple[str, ...]:
