@@ -269,9 +269,9 @@ class LoopBuffers:
         return 2 * sum(bool(self.function_of(part)) for part in parts) > len(parts)
 
     def _share_place(self, op: BinaryOp) -> None:
-        """What is only there to be added to stands where the sum will."""
+        """What is only there to be added to stands where the sum will; the next state is there to be read."""
         users = self.users(op.out)
-        user = users[0] if len(users) == 1 else None
+        user = users[0] if len(users) == 1 and op.out not in self.loop.tape.returns else None
         if isinstance(user, MulAddOp) and user.base == op.out and op.out not in (user.left, user.right):
             self.value[op.out] = self._fill(user.out)
 

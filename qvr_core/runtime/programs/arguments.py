@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -21,7 +22,9 @@ from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.indices import IndexCheck
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.language.family import Parameter
+from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.model import Constant, Data, Expr, FamilyDraw, Site
 
 
@@ -46,12 +49,18 @@ class Argument:
         self.rank = parameter.rank
         self.expr = expr
         self.indexed = expr.type.indexed
+        own = axes(expr.type) or []
+        self.number = bool(own) and all(name is not None and indexed(name) for _, name in own)
+        """Whether it is one number at each place of the step's indices."""
         self.evaluate = compile_expr(expr, parts)
 
     def cell(self, frame: Frame, event: tuple[int, ...] | None) -> Cell:
         """The value; a number where a vector is wanted stands for a vector of that number."""
         cell = as_one(self.evaluate(frame))
-        if self.rank == 1 and cell.rank == 0 and event:
+        if not cell.value.is_floating_point():
+            # whole numbers: of their logarithm torch would make single precision
+            cell = Cell(cell.value.to(precision()), cell.rows)
+        if self.rank == 1 and event and (cell.rank == 0 or self.number):
             return Cell(cell.value.unsqueeze(-1).expand(*cell.value.shape, event[-1]), cell.rows)
         return cell
 
@@ -122,6 +131,11 @@ class Arguments:
                 except IndexError as error:
                     raise self.where.misfit(f"groups 0 … {size - 1}", str(error)) from error
             cells[item.name] = (cell, item.rank)
+        kinds = {cell.value.dtype for cell, _ in cells.values()}
+        if len(kinds) > 1:
+            # data in double precision beside numbers of the program: a product of matrices takes one format
+            kind = reduce(torch.promote_types, kinds)
+            cells = {name: (Cell(cell.value.to(kind), cell.rows), rank) for name, (cell, rank) in cells.items()}
         shapes = [cell.value.shape[int(cell.rows) : cell.value.ndim - own] for cell, own in cells.values()]
         try:
             batch = joint_shape(shapes)

@@ -286,7 +286,7 @@ class FamilySite:
         not censored."""
         if self.limits is None:
             return self.family.log_prob(value.value, *parameters), False
-        options = self.limits.bounds if drawn else self.limits.options
+        options = self.limits.bounds if drawn or self.name in frame.drawn else self.limits.options
         given = self._bounds(frame, value, groups, options)
         density = self.limits.log_prob(value.value, parameters, {key: cell.value for key, cell in given.items()})
         return density, any(cell.rows for cell in given.values())

@@ -48,6 +48,8 @@ class Frame:
     """The data that `data` steps declare."""
     gaps: dict[str, Filling] = field(default_factory=dict)
     """The missing cells of observed steps."""
+    drawn: set[str] = field(default_factory=set)
+    """The observed steps of summed-out blocks that were drawn in this run: none of their elements is censored."""
     windows: dict[str, tuple[int, int]] = field(default_factory=dict)
     """What an index looks at, the first element and how many, where that is not all that it runs through."""
 
@@ -121,6 +123,7 @@ class Frame:
             repeated=times,
             device=self.device,
             gaps=self.gaps,
+            drawn=self.drawn,
             windows=self.windows,
         )
 

@@ -33,11 +33,27 @@ def _torch_function(name: str) -> Callable[..., Tensor]:
     return found
 
 
+_OF_WHOLE_NUMBERS = frozenset([
+    "abs", "square", "ceil", "floor", "round", "trunc", "neg", "sign", "relu", "add", "sub", "mul", "fmod", "remainder",
+    "floor_divide", "minimum", "maximum", "where", "logical_not", "logical_and", "logical_or", "isnan", "isfinite",
+    "cumsum", "cumprod", "sort", "argsort", "flip",
+])  # fmt: skip
+"""Functions that whole numbers stay whole numbers under.  Of others torch takes whole numbers for single precision, or
+not at all."""
+
+
+def _numbers(name: str, value: Tensor) -> Tensor:
+    """What a function is computed of: in the precision of the run, but where whole numbers give whole ones."""
+    return value if value.is_floating_point() or name in _OF_WHOLE_NUMBERS else value.to(precision())
+
+
 def _pointwise(name: str) -> Function:
     function = _torch_function(name)
 
     def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         tensors, rows = align(args)
+        if not any(tensor.is_floating_point() for tensor in tensors):
+            tensors = [_numbers(name, tensor) for tensor in tensors]
         return Cell(function(*tensors), rows)
 
     return apply
@@ -77,7 +93,7 @@ def _reduction(name: str) -> Function:
         if cell.rank == 0:
             return cell if name in _SCALAR_IDENTITY else Cell(function(cell.value.unsqueeze(-1), dim=-1), cell.rows)
         value = cell.value
-        if name in ("mean", "std", "var", "logsumexp") and not value.is_floating_point():
+        if name in ("mean", "std", "var", "logsumexp", "norm") and not value.is_floating_point():
             value = value.to(precision())
         keep = "keepdim" in keywords and bool(keywords["keepdim"].value)
         result = function(value, dim=_axis(cell, args[1:], keywords), keepdim=keep)
@@ -93,7 +109,7 @@ def _along(name: str) -> Function:
 
     def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         cell = as_one(args[0])
-        result = function(cell.value, dim=_axis(cell, args[1:], keywords))
+        result = function(_numbers(name, cell.value), dim=_axis(cell, args[1:], keywords))
         return Cell(result.values if name in _VALUES else result, cell.rows)
 
     return apply
@@ -111,7 +127,8 @@ def _activation(name: str) -> Function:
     def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         first = as_one(args[0])
         options = [float(cell.value) for cell in args[1:]]
-        return Cell(function(first.value, *options, **{k: float(c.value) for k, c in keywords.items()}), first.rows)
+        named = {k: float(c.value) for k, c in keywords.items()}
+        return Cell(function(_numbers(name, first.value), *options, **named), first.rows)
 
     return apply
 
@@ -125,7 +142,7 @@ def _clamp(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
 def _layer_norm(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
     cell = as_one(args[0])
     eps = float(keywords["eps"].value) if "eps" in keywords else 1e-5
-    return Cell(nnf.layer_norm(cell.value, cell.value.shape[-1:], eps=eps), cell.rows)
+    return Cell(nnf.layer_norm(_numbers("layer_norm", cell.value), cell.value.shape[-1:], eps=eps), cell.rows)
 
 
 # ---------------------------------------------------------------- shapes and linear algebra

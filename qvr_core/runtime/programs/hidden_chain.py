@@ -93,6 +93,7 @@ class HiddenChain:
             drawn = self._path(frame)
             for reader in self.observes:
                 if frame.supplied(reader.name) is None:
+                    frame.drawn.add(reader.name)
                     frame.given[reader.name] = Cell(reader.drawn(drawn, frame, self.sizes), True)
         log_prob = None
         if frame.request.wanted is not False:

@@ -71,7 +71,7 @@ def _along(elements: Sequence[Tensor], axis: int) -> Tensor:
     dtype = elements[0].dtype
     for element in elements[1:]:
         dtype = torch.promote_types(dtype, element.dtype)
-    shape = torch.broadcast_shapes(*(element.select(axis, 0).shape for element in elements))
+    shape = torch.broadcast_shapes(*((*element.shape[:axis], *element.shape[axis + 1 :]) for element in elements))
     wide = [element.to(dtype).expand(*shape[:axis], element.shape[axis], *shape[axis:]) for element in elements]
     return torch.cat(wide, axis)
 

@@ -101,15 +101,10 @@ def _grow(frame: Frame, name: str, cell: Cell) -> None:
 
 @dataclass
 class Interleaved:
-    """A group of steps, and the order in which the program's steps run where it is drawn.
-
-    `observed` are what it observes; `before` and `after` are the places of the other steps.
-    """
+    """A group of steps by their places in the program; `observed` are what it observes."""
 
     observed: tuple[str, ...]
     members: tuple[int, ...]
-    before: tuple[int, ...]
-    after: tuple[int, ...]
     lets: dict[int, GrowingLet] = field(default_factory=dict[int, GrowingLet])
     sites: dict[int, ChainSite] = field(default_factory=dict[int, ChainSite])
     length: int = 0
@@ -145,33 +140,55 @@ def _given(site: ChainSite, frame: Frame) -> bool:
     return value is not None
 
 
-def in_order(steps: Sequence[Step], groups: Sequence[Interleaved], frame: Frame) -> Sequence[Step]:
-    """The steps of a program as they run: a group that is drawn runs as one."""
-    group = next((group for group in groups if group.wanted(frame)), None)
-    if group is None:
-        return steps
-    return [*(steps[at] for at in group.before), group, *(steps[at] for at in group.after)]
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a program, with the names that each of its steps binds and reads."""
+
+    groups: Sequence[Interleaved]
+    bound: Sequence[frozenset[str]]
+    read: Sequence[frozenset[str]]
+
+    def in_order(self, steps: Sequence[Step], frame: Frame) -> Sequence[Step]:
+        """The steps of a program as they run: a group that is drawn runs as one."""
+        drawn = {group.members: group for group in self.groups if group.wanted(frame)}
+        if not drawn:
+            return steps
+        places = [(at,) for at in range(len(steps))]
+        for members in drawn:
+            places = self._together(places, members)
+        return [drawn[each] if each in drawn else steps[each[0]] for each in places]
+
+    def _together(self, places: Sequence[tuple[int, ...]], members: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """The order with a group in one place: what stands between its steps goes before it, or behind it where it
+        reads what the group makes."""
+        first, last = places.index(members[:1]), places.index(members[-1:])
+        names = set[str]().union(*(self.bound[at] for at in members))
+        before, after = list(places[:first]), list[tuple[int, ...]]()
+        for number, each in enumerate(places[first:], first):
+            if each[0] in members:
+                continue
+            if number > last or any(self.read[at] & names for at in each):
+                after.append(each)
+                names.update(*(self.bound[at] for at in each))
+            else:
+                before.append(each)
+        return [*before, members, *after]
 
 
-def interleaved(program: Program, steps: Sequence[object], parts: Parts) -> list[Interleaved]:
+def interleaved(program: Program, steps: Sequence[object], parts: Parts) -> Groups:
     """The groups of a program that can be drawn; `steps` are those at run time."""
-    return [_made(group, program, steps, parts) for group in groups(program) if group.axes is not None]
+    found = [_made(group, program, steps, parts) for group in groups(program) if group.axes is not None]
+    if not found:
+        return Groups((), (), ())
+    bound = [frozenset(names_of(step)) for step in program.steps]
+    return Groups(found, bound, [frozenset(one.name for one in reads(step)) for step in program.steps])
 
 
 def _made(group: Group, program: Program, steps: Sequence[object], parts: Parts) -> Interleaved:
     assert group.axes is not None
     typed = program.steps
-    names = {name for at in group.members for name in names_of(typed[at])}
-    after: list[int] = []
-    for at in range(group.members[0], len(typed)):
-        if at in group.members:
-            continue
-        if at > group.members[-1] or any(one.name in names for one in reads(typed[at])):
-            after.append(at)
-            names.update(names_of(typed[at]))
-    others = [at for at in range(len(typed)) if at not in group.members and at not in after]
     observed = tuple(step.site.name for at in group.members if isinstance(step := typed[at], ObserveModel))
-    made = Interleaved(observed, group.members, tuple(others), tuple(after))
+    made = Interleaved(observed, group.members)
     for at, axis in zip(group.members, group.axes, strict=True):
         step, own = typed[at], steps[at]
         index = indices_of(step)[axis]

@@ -77,6 +77,7 @@ class Marginalize:
         records = {site.name: self._latent(site, frame) for site in latents}
         drawn = None
         if not self._supplied(frame):
+            frame.drawn.update(one.name for one in self.observed() if frame.supplied(one.name) is None)
             drawn = self._draw(frame)
         fresh = [site.name for site in latents if records[site.name] is None]
         log_prob = marginal = None

@@ -83,7 +83,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         self.predicted = predicted(program)
         self.steps = make_steps(program.steps, program.name, made, self.predicted)
         self.groups = interleaved(program, self.steps, made)
-        self.ranks = {site.name: len(site.sizes) for group in self.groups for site in group.sites.values()}
+        self.ranks = {site.name: len(site.sizes) for group in self.groups.groups for site in group.sites.values()}
         self.lengths = None if program.lengths is None else compile_expr(program.lengths, made)
         self.lengths_name = getattr(program.lengths, "name", "")
         self.sites: dict[str, ArrowSite | FamilySite] = {}

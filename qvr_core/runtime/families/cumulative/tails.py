@@ -45,7 +45,8 @@ def from_smaller(lower: Tensor, upper: Tensor) -> Tails:
 def zero_or(tails: Tails, log_weight: Tensor, log_rest: Tensor) -> Tails:
     """Those of what is 0 with probability e^rest, else, with e^weight, a count that has these tails."""
     lower, upper = tails
-    return from_smaller(torch.logaddexp(log_rest.expand_as(lower), log_weight + lower), log_weight + upper)
+    counted = log_weight + lower
+    return from_smaller(torch.logaddexp(log_rest.expand_as(counted), counted), log_weight + upper)
 
 
 def mixed(tails: Tails, log_weights: Tensor) -> Tails:

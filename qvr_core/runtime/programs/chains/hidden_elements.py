@@ -100,7 +100,8 @@ class ObservedElements(Reader):
         if site.limits is None:
             terms = site.family.log_prob(wide, *parameters)
         else:
-            terms = site.limits.log_prob(wide, parameters, self._limits(frame, list(site.limits.options)))
+            options = site.limits.bounds if self.name in frame.drawn else site.limits.options
+            terms = site.limits.log_prob(wide, parameters, self._limits(frame, list(options)))
         shape = (frame.rows, *self.sizes, terms.shape[-2] if terms.ndim > 1 else 1, states)
         terms = terms.expand(shape)
         weight = None if site.weight is None else self._option(site.weight, "a weight", frame)

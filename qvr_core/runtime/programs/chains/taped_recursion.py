@@ -168,6 +168,9 @@ def taped(
         tape = writer.finished()
     except _Unsupported:
         return None
+    if not tape.items:
+        # nothing but the earlier elements is read: what is given says only how many there are
+        tape.items.append(tape.slot(writer.width))
     written = sum(isinstance(part, Builtin | Contract) for value in values for part in walk(value, operands))
     made = loop_of(tape), writer.given, tuple(writer.states)
     return TapedRecursion(names, *made, at, indices[at].lag, writer.dtype, written)

@@ -14,7 +14,7 @@ from qvr_core.runtime.programs.execution import Request
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
-from qvr_core.runtime.programs.interleaved import Interleaved, in_order
+from qvr_core.runtime.programs.interleaved import Groups
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.gaps import Gaps
 from qvr_core.runtime.programs.missing.missing_site import MissingSite
@@ -40,7 +40,7 @@ class MissingCells:
     declared: Mapping[str, DeclaredData]
     program: Program
     steps: list[Step]
-    groups: list[Interleaved]
+    groups: Groups
     sites: dict[str, ArrowSite | FamilySite]
     marginals: dict[str, Marginalize | HiddenChain]
     predicted: tuple[str, ...]
@@ -63,7 +63,7 @@ class MissingCells:
 
     def in_order(self, frame: Frame) -> Sequence[Step]:
         """The steps as they run; cells that are summed out are, where the last step that reads them stands."""
-        steps = in_order(self.steps, self.groups, frame)
+        steps = self.groups.in_order(self.steps, frame)
         for cells in self.summed:
             if cells.active(frame):
                 own = [self.steps[at] for at in cells.places]

@@ -9,7 +9,7 @@ from qvr_core.semantics.arithmetic.elementwise import words
 from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
-from qvr_core.semantics.types.axes import set_of
+from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.model import Constant, Expr
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH
@@ -41,7 +41,8 @@ def _own_sets(family: Family, arguments: Sequence[Argument]) -> Iterator[tuple[i
     wanted = ("vector", "matrix") if family.event else ("vector",)
     for shape in wanted:
         for at, (own, value) in enumerate(arguments):
-            found = axes(value.type) or []
+            # an index says plates, whatever an axis of its own says
+            found = [axis for axis in axes(value.type) or [] if axis[1] is None or not indexed(axis[1])]
             if own.shape != shape or own.apart or own.raw == "components" or len(found) < own.rank:
                 continue
             names = tuple(name for _, name in found[-own.rank :])

@@ -90,6 +90,7 @@ def _shifts(
             binder.name.text: set_size(binder, ctx.scope) for n in inner for binder in n.binders
         }
         sizes |= {one.name: None if one.space is None else _number(one.space.size) for one in indices}
+        chosen = {id(part) for one in inner if one.condition is not None for part in walk_tree(one)}
         gathers = [node for node in nodes if isinstance(node, Gather) and _is(node.base, name)]
         bases = {id(node.base) for node in gathers}
         for node in nodes:
@@ -97,7 +98,7 @@ def _shifts(
                 _report_place(name, node.name.span, ctx)  # pyright: ignore
         for node in gathers:
             found = _own_shift(node, indices, chain, sizes, ctx)
-            if found is None or any(one.condition is not None for one in inner):
+            if found is None or id(node) in chosen:
                 _report_place(name, node.span, ctx)
             else:
                 yield from found
