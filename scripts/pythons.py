@@ -25,7 +25,7 @@ WITH_TORCH = (
     "--deselect=tests/syntax/test_printable.py::test_a_header_of_a_csv_cannot_speak_to_the_terminal",
 )
 """They compare with torch or start a fit, which is no part of the front end."""
-FOR_TESTS = ("pytest", "pytest-asyncio", "pytest-lsp", "pytest-timeout", "hypothesis", "networkx")
+FOR_TESTS = ("pytest", "pytest-asyncio", "pytest-lsp", "pytest-timeout", "hypothesis")
 
 
 def main(versions: list[str]) -> int:

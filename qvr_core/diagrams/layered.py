@@ -6,7 +6,7 @@ hold nothing but what is theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from qvr_core.diagrams.graph import Diagram, Wire, drawn_box, nodes, sheet, wires
@@ -92,42 +92,18 @@ def _laid_out(
 
 def _layers(keys: list[str], edges: Flow) -> list[list[str]]:
     """The blocks by layer: each right of all that lead to it.  An edge that would close a circle does not count."""
-    after: dict[str, list[str]] = {key: [] for key in keys}
-    for source, target, _ in edges:
-        after[source].append(target)
-    order = _sorted(keys, after)
-    rank = {key: i for i, key in enumerate(order)}
-    layer = dict.fromkeys(keys, 0)
-    for key in order:
-        for target in after[key]:
-            if rank[target] > rank[key]:
-                layer[target] = max(layer[target], layer[key] + 1)
-    found: list[list[str]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
-    for key in keys:
-        found[layer[key]].append(key)
+    import networkx as nx
+
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(keys)
+    graph.add_edges_from((source, target) for source, target, _ in edges)
+    # what is entered first is left last: an edge to what is left later closes a circle
+    left = {key: i for i, key in enumerate(nx.dfs_postorder_nodes(graph))}
+    graph.remove_edges_from([(source, target) for source, target in graph.edges if left[target] >= left[source]])
+    place = {key: i for i, key in enumerate(keys)}
+    found = [sorted(layer, key=place.__getitem__) for layer in nx.topological_generations(graph)]
     _untangle(found, edges)
     return found
-
-
-def _sorted(keys: Iterable[str], after: Mapping[str, Collection[str]]) -> list[str]:
-    """Depth first, each behind all that lead to it but for what would close a circle."""
-    done: list[str] = []
-    seen: set[str] = set()
-    for root in keys:
-        if root in seen:
-            continue
-        seen.add(root)
-        pending = [(root, iter(after[root]))]
-        while pending:
-            key, rest = pending[-1]
-            following = next((target for target in rest if target not in seen), None)
-            if following is None:
-                done.append(key)
-                pending.pop()
-            else:
-                seen.add(following)
-                pending.append((following, iter(after[following])))
-    return done[::-1]
 
 
 def _untangle(layers: list[list[str]], edges: Flow) -> None:

@@ -64,7 +64,7 @@ class FileChecker:
         self._mentions: dict[int, StatementReferences] = {}
         self.entries = Tracked[str, Entry]()
         self.system = System()
-        self.system.known.update({f"{name}.0": found.size for name, found in self.known.items()})
+        self.system.know({f"{name}.0": found.size for name, found in self.known.items()})
         self.holes = Holes(self.system)
         self.circles = Circles(self)
         self.rules = file_rules.FileRules(self)
@@ -298,7 +298,8 @@ class FileChecker:
             self.contradictions.drop((uid, index), equation.replica)
         for variable in (*checked.size_values, *checked.holes):
             if self._size_owners.get(variable) == uid:
-                del self._size_owners[variable], self.system.known[variable]
+                del self._size_owners[variable]
+                self.system.forget(variable)
         for variable in checked.holes:
             self.holes.disown(variable, uid)
         self.contradictions.forget(record.wrong)
@@ -311,14 +312,14 @@ class FileChecker:
         checked = record.checked
         counts = all(self.owners.get(name, (uid,))[0] == uid for name in record.names)
         if counts:
-            self.system.known.update(checked.size_values)
+            self.system.know(checked.size_values)
             self._size_owners.update(dict.fromkeys(checked.size_values, uid))
             for variable in checked.holes:
                 value = self.imports.value(variable)
                 if value is None:
                     self.holes.own(variable, uid)
                 else:
-                    self.system.known[variable] = value
+                    self.system.know({variable: value})
                     self._size_owners[variable] = uid
         wrong: list[Key] = []
         for index, equation in enumerate(checked.equations):

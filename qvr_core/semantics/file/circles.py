@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +14,7 @@ from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Or
 from qvr_core.syntax.tree import Statement
 
 if TYPE_CHECKING:
+    import networkx as nx
 
     class Node(Protocol):
         statement: Statement
@@ -29,22 +30,6 @@ if TYPE_CHECKING:
         def records(self) -> Mapping[int, Node]: ...
 
 
-def _reached(start: int, step: Callable[[int], Iterator[int]]) -> set[int]:
-    """Everything that `step` leads to, however often it is taken."""
-    seen: set[int] = set()
-    pending = [start]
-    while pending:
-        for other in step(pending.pop()):
-            if other not in seen:
-                seen.add(other)
-                pending.append(other)
-    return seen
-
-
-FEW = 50
-"""Up to so many edited statements each looks for its own circle; beyond that the whole file is peeled."""
-
-
 class Circles:
     """The statements that stand in circles.  What they declare fits everywhere, so that a circle is one error."""
 
@@ -58,13 +43,34 @@ class Circles:
         candidates = {uid for uid in (*fresh, *self.members) if uid in file.records}
         for name in touched:
             candidates.update(file.owners.get(name, ())[:1])
-        found: set[int] = set()
-        for uid in candidates if len(candidates) <= FEW else self._peeled():
-            if uid not in found:
-                found |= self._circle(uid)
+        found = self._circular(uid for uid in candidates if self._has_users(uid))
         moved = {uid for uid in found ^ self.members if uid in file.records}
         self.members = found
         return moved
+
+    def _has_users(self, uid: int) -> bool:
+        return any(name in self.file.users for name in self.file.records[uid].names)
+
+    def _circular(self, candidates: Iterable[int]) -> set[int]:
+        """The members of all circles that the candidates lead to: any that an edit has closed goes through one."""
+        reached = self._reached(candidates)
+        try:
+            # nearly every file has none, and networkx is loaded where one has
+            TopologicalSorter(reached).prepare()
+        except CycleError:
+            return {uid for circle in _circles(reached) for uid in circle}
+        return set()
+
+    def _reached(self, candidates: Iterable[int]) -> dict[int, Iterable[int]]:
+        """What the candidates lead to: for each statement, those that it refers to."""
+        reached: dict[int, Iterable[int]] = {}
+        pending = list(candidates)
+        while pending:
+            uid = pending.pop()
+            if uid not in reached:
+                reached[uid] = others = tuple(self._successors(uid))
+                pending += others
+        return reached
 
     def _successors(self, uid: int) -> Iterator[int]:
         owners = self.file.owners
@@ -73,65 +79,30 @@ class Circles:
             if declared:
                 yield declared[0]
 
-    def _circle(self, uid: int) -> set[int]:
-        """The strongly connected statements around `uid`; none where it does not reach itself."""
-        if not any(name in self.file.users for name in self.file.records[uid].names):
-            return set()
-        forward = _reached(uid, self._successors)
-        return forward & _reached(uid, self._predecessors) if uid in forward else set()
-
-    def _predecessors(self, uid: int) -> Iterator[int]:
-        owners = self.file.owners
-        for name in self.file.records[uid].names:
-            if owners[name][0] == uid:
-                yield from self.file.users.get(name, ())
-
-    def _peeled(self) -> set[int]:
-        """Statements that are left when those that refer to nothing are taken away again and again."""
-        waiting = {uid: set(self._successors(uid)) for uid in self.file.records}
-        users: dict[int, list[int]] = {}
-        for uid, others in waiting.items():
-            for other in others:
-                users.setdefault(other, []).append(uid)
-        free = deque(uid for uid, others in waiting.items() if not others)
-        while free:
-            uid = free.popleft()
-            del waiting[uid]
-            for user in users.get(uid, ()):
-                others = waiting[user]
-                others.discard(uid)
-                if not others:
-                    free.append(user)
-        return set(waiting)
-
     # ---------------------------------------------------------------- findings
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """One error for each circle, at the first of its declarations."""
-        left = set(self.members)
-        while left:
-            first = min(left, key=self.file.layout.start_line)
-            circle = self._circle(first)
-            left -= circle | {first}
-            if circle:
-                yield self._error(self._path(first))
+        graph: dict[int, Iterable[int]] = {
+            uid: [other for other in self._successors(uid) if other in self.members] for uid in self.members
+        }
+        for circle in _circles(graph) if graph else ():
+            yield self._error(self._path(circle))
 
-    def _path(self, first: int) -> list[int]:
-        """A shortest way from `first` back to itself."""
-        before: dict[int, int] = {}
-        pending = deque([first])
-        while pending:
-            uid = pending.popleft()
-            for other in sorted(self._successors(uid), key=self.file.layout.start_line):
-                if other == first:
-                    path = [uid]
-                    while path[-1] != first:
-                        path.append(before[path[-1]])
-                    return path[::-1]
-                if other not in before:
-                    before[other] = uid
-                    pending.append(other)
-        return [first]
+    def _path(self, circle: nx.DiGraph[int]) -> list[int]:
+        """A shortest way from the first statement of a circle back to itself; of several, the one that is declared
+        first."""
+        import networkx as nx
+
+        line = self.file.layout.start_line
+        first = min(circle, key=line)
+        before: dict[int, int] = dict(
+            nx.bfs_predecessors(circle, first, sort_neighbors=lambda found: iter(sorted(found, key=line)))
+        )
+        path = [next(uid for uid in (first, *before) if circle.has_edge(uid, first))]
+        while path[-1] != first:
+            path.append(before[path[-1]])
+        return path[::-1]
 
     def _error(self, path: list[int]) -> Diagnostic:
         ring = [*path, path[0]]
@@ -150,3 +121,14 @@ class Circles:
     def _places(self, uid: int, name: str) -> Iterator[Origin]:
         for unit, span in mentions(self.file.records[uid].statement, name):
             yield Origin(unit, span)
+
+
+def _circles(graph: dict[int, Iterable[int]]) -> Iterator[nx.DiGraph[int]]:
+    """The circles of a graph, each with its edges."""
+    import networkx as nx
+
+    whole: nx.DiGraph[int] = nx.DiGraph(graph)
+    for part in nx.strongly_connected_components(whole):
+        circle: nx.DiGraph[int] = whole.subgraph(part)
+        if circle.size():
+            yield circle

@@ -25,7 +25,6 @@ class Holes:
         self.failed: dict[Key, tuple[str | None, Fraction | None]] = {}
         """Equations with holes that cannot hold, with the unknown and the value that is no size."""
         self._pending: set[str] = set()
-        self._failed_by: dict[str, set[Key]] = {}
 
     def own(self, variable: str, uid: int) -> None:
         self.owners.setdefault(variable, set()).add(uid)
@@ -62,14 +61,11 @@ class Holes:
             unknowns, keys = self.system.region([self._pending.pop()])
             unknowns = {name for name in unknowns if name not in self.system.known}
             self._pending -= unknowns
-            for name in unknowns:
-                for key in self._failed_by.pop(name, ()):
-                    self.failed.pop(key, None)
+            for key in keys:
+                self.failed.pop(key, None)
             solution = self.system.solve(sorted(keys, key=position))
             for key, name, value in solution.failed:
                 self.failed[key] = (name, value)
-                for unknown in unknowns:
-                    self._failed_by.setdefault(unknown, set()).add(key)
             for name in unknowns:
                 new = solution.values.get(name) if name in self.owners else None
                 if new != self.values.get(name):

@@ -9,21 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from qvr_core.semantics.types.spaces import Linear
 from qvr_core.syntax.immutable import immutable
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Key = tuple[int, int]
+"""An equation: its statement, and its number there."""
 
 
 @immutable
 class Row:
     """`constant + Σ coefficient · variable = 0`; `key` says where it comes from."""
 
-    key: tuple[int, int]
+    key: Key
     constant: int
     terms: tuple[tuple[str, int], ...]
 
 
-def row(key: tuple[int, int], left: Linear, right: Linear) -> Row:
+def row(key: Key, left: Linear, right: Linear) -> Row:
     """The equation `left = right`."""
     terms: dict[str, int] = dict(left.terms)
     for name, count in right.terms:
@@ -37,8 +44,8 @@ class Solution:
     a rational number that is no size, or None for a plain contradiction."""
 
     values: dict[str, int] = field(default_factory=dict[str, int])
-    failed: list[tuple[tuple[int, int], str | None, Fraction | None]] = field(
-        default_factory=list[tuple[tuple[int, int], str | None, Fraction | None]]
+    failed: list[tuple[Key, str | None, Fraction | None]] = field(
+        default_factory=list[tuple[Key, str | None, Fraction | None]]
     )
 
 
@@ -46,7 +53,7 @@ class Solution:
 class _Pivot:
     """`pivot = constant + Σ coefficient · other unknown`, found by the row `key`."""
 
-    key: tuple[int, int]
+    key: Key
     constant: Fraction
     terms: dict[str, Fraction]
 
@@ -115,53 +122,86 @@ class System:
     """All equations of a file, by the variables in them.  Kept current under edits."""
 
     def __init__(self) -> None:
-        self.rows: dict[tuple[int, int], tuple[Row, ...]] = {}
-        self.by_variable: dict[str, set[tuple[int, int]]] = {}
+        self.rows: dict[Key, tuple[Row, ...]] = {}
+        self.by_variable: dict[str, set[Key]] = {}
         self.known: dict[str, int] = {}
-        """Sizes written as numbers."""
+        """Sizes written as numbers, changed by `know` and `forget`."""
+        self._ties: nx.Graph[Key | str] | None = None
+        """Each equation with the unknowns in it: made when two unknowns are in one, and kept current from then on."""
 
-    def put(self, key: tuple[int, int], pairs: Iterable[tuple[Linear, Linear]]) -> tuple[Row, ...]:
+    def put(self, key: Key, pairs: Iterable[tuple[Linear, Linear]]) -> tuple[Row, ...]:
         """Add the equation `key`: one row per pair of widths."""
         rows = tuple(row(key, left, right) for left, right in pairs)
         self.rows[key] = rows
         for item in rows:
             for name, _ in item.terms:
                 self.by_variable.setdefault(name, set()).add(key)
+        if self._ties is not None:
+            self._tie(self._ties, key)
         return rows
 
-    def drop(self, key: tuple[int, int]) -> None:
-        for item in self.rows.pop(key, ()):
+    def drop(self, key: Key) -> None:
+        dropped = self.rows.pop(key, ())
+        gone: list[Key | str] = [key]
+        for item in dropped:
             for name, _ in item.terms:
                 users = self.by_variable.get(name)
                 if users is not None:
                     users.discard(key)
                     if not users:
                         del self.by_variable[name]
+                        gone.append(name)
+        if self._ties is not None:
+            self._ties.remove_nodes_from(gone)
 
-    def variables(self, key: tuple[int, int]) -> set[str]:
+    def know(self, values: Mapping[str, int]) -> None:
+        """These sizes are written as numbers."""
+        self.known.update(values)
+        if self._ties is not None:
+            self._ties.remove_nodes_from(values)
+
+    def forget(self, name: str) -> None:
+        """A size is not written as a number any more."""
+        del self.known[name]
+        if self._ties is not None:
+            self._ties.add_edges_from((name, key) for key in self.by_variable.get(name, ()))
+
+    def variables(self, key: Key) -> set[str]:
         return {name for item in self.rows.get(key, ()) for name, _ in item.terms}
 
-    def region(self, start: Iterable[str]) -> tuple[set[str], set[tuple[int, int]]]:
+    def region(self, start: Iterable[str]) -> tuple[set[str], set[Key]]:
         """The unknowns tied to `start` through equations, and those equations.
 
         Known sizes do not tie: what is on their far side has been decided.
         """
         unknowns: set[str] = set()
-        keys: set[tuple[int, int]] = set()
-        pending = list(start)
-        while pending:
-            name = pending.pop()
-            if name in unknowns:
-                continue
+        keys: set[Key] = set()
+        for name in start:
+            own = self.by_variable.get(name, set[Key]())
+            tied = {other for key in own for other in self.variables(key) if other not in self.known}
             unknowns.add(name)
-            for key in self.by_variable.get(name, ()):
-                if key in keys:
-                    continue
-                keys.add(key)
-                pending.extend(other for other in self.variables(key) if other not in self.known)
+            if not tied <= {name}:
+                for key in own - keys:
+                    for each in self._component(key):
+                        (keys if isinstance(each, tuple) else unknowns).add(each)  # pyright: ignore[reportArgumentType]
+            keys |= own
         return unknowns, keys
 
-    def solve(self, keys: Sequence[tuple[int, int]], freed: str | None = None) -> Solution:
+    def _component(self, key: Key) -> set[Key | str]:
+        """An equation with all equations and unknowns that it is tied to."""
+        import networkx as nx
+
+        if self._ties is None:
+            self._ties = nx.Graph()
+            for each in self.rows:
+                self._tie(self._ties, each)
+        return nx.node_connected_component(self._ties, key)
+
+    def _tie(self, ties: nx.Graph[Key | str], key: Key) -> None:
+        ties.add_node(key)
+        ties.add_edges_from((key, name) for name in self.variables(key) if name not in self.known)
+
+    def solve(self, keys: Sequence[Key], freed: str | None = None) -> Solution:
         """Solve the equations `keys`, in this order, with one declared size freed."""
         known = self.known
         if freed is not None and freed in known:

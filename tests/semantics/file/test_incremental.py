@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import fields
 from enum import Enum
@@ -305,3 +307,52 @@ def test_an_old_snapshot_says_what_it_said() -> None:
     analyzer.edit(Cursor(0, 0), Cursor(8, 0), "")
     assert told(analyzer.snapshot()) != first
     assert told(before) == first
+
+
+def tied_sizes(source: random.Random) -> list[str]:
+    """Lines of a file whose open sizes are tied to each other in groups, which any line may join or part."""
+    count = source.randrange(2, 9)
+    sets = [f"object H{i} : Real {source.choice(['_', '_', '_', str(source.randrange(1, 9))])}" for i in range(count)]
+    names = ["K", *(f"H{i}" for i in range(count))]
+    arrows: list[str] = []
+    for i in range(count + 3):
+        codomain = " * ".join(source.choice(names) for _ in range(source.choice((1, 1, 2))))
+        arrows.append(f"morphism f{i} : {source.choice(names)} -> {codomain} [role=linear]")
+    joined = [f"let c{i} = f{source.randrange(count + 3)} >> f{source.randrange(count + 3)}" for i in range(count)]
+    return ["object K : Real 7", *sets, *arrows, *joined]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sizes_that_are_tied_and_parted_by_edits(seed: int) -> None:
+    source = random.Random(seed)
+    for _ in range(8):
+        lines = tied_sizes(source)
+        analyzer = Analyzer("\n".join(lines))
+        for _ in range(6):
+            at = source.randrange(len(lines))
+            old, lines[at] = lines[at], source.choice(tied_sizes(source))
+            analyzer.edit(Cursor(at, 0), Cursor(at, len(old)), lines[at])
+            found, anew = (
+                {(d.code.name, d.range, d.message) for d in each.diagnostics()}
+                for each in (analyzer.snapshot(), Analyzer("\n".join(lines)).snapshot())
+            )
+            assert found == anew
+
+
+CHAIN = "object A : FinSet 3\nmorphism f : A -> Real _ [role=embed]\nmorphism g : Real 8 -> A [role=kernel]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "loaded"),
+    [
+        ("let h = f >> g\nlet k = h\nexport k\n", False),
+        ("let h = k\nlet k = h\nexport k\n", True),
+        ("object B, C : Real _\nmorphism u : B -> C [role=norm]\nlet h = f >> u\nexport h\n", True),
+    ],
+    ids=["neither", "a circle", "tied sizes"],
+)
+def test_only_circles_and_tied_sizes_load_networkx(text: str, loaded: bool) -> None:
+    """`qvr check` and the first diagnostics of an editor do not wait for it."""
+    code = "import sys; from qvr_core.analysis import analyse; analyse(sys.argv[1]).diagnostics(); "
+    command = [sys.executable, "-c", code + "print('networkx' in sys.modules)", CHAIN + text]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"{loaded}\n"
