@@ -1,4 +1,4 @@
-/** Packs what the server's worker loads: Python's library, the server with what it imports, and pydantic for qvr.toml. */
+/** Packs what the server's worker loads: Python's library, the server with what it imports; apart from it networkx, fetched when it is wanted, and pydantic for qvr.toml. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -36,9 +36,9 @@ function fetchWheels({ python: version, abi_version: abi }) {
     rmSync(join(wheels, name));
   }
   pip("wheel", "--no-deps", "--wheel-dir", wheels, root);
-  if (!["graphviz-", "lark-"].every((start) => named(start).length) || !named("pydantic_core-").some((name) => name.endsWith(`_${abi}_wasm32.whl`))) {
+  if (!["graphviz-", "lark-", "networkx-"].every((start) => named(start).length) || !named("pydantic_core-").some((name) => name.endsWith(`_${abi}_wasm32.whl`))) {
     pip(
-      "download", "graphviz", "lark", "pydantic", "--constraint", join(root, "constraints.txt"), "--only-binary=:all:",
+      "download", "graphviz", "lark", "networkx", "pydantic", "--constraint", join(root, "constraints.txt"), "--only-binary=:all:",
       "--implementation", "cp", "--python-version", version.split(".").slice(0, 2).join("."),
       "--platform", `pyemscripten_${abi}_wasm32`, "--dest", wheels,
     ); // prettier-ignore
@@ -64,6 +64,7 @@ export async function pack(target) {
     call(runtime.toPy(sources), `/target/${name}`, runtime.toPy(without), level);
   packed(["/pyodide/python_stdlib.zip"], "python.zip", UNUSED, 2);
   packed(found("qvr_lsp-", "graphviz-", "lark-"), "server.zip", WITHOUT, 0);
+  packed(found("networkx-"), "networkx.zip", [], 2);
   packed(found(...parts), "pydantic.zip", ["pydantic/v1/"], 0);
   return { info, version };
 }

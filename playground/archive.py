@@ -27,13 +27,15 @@ def entries(path: str):
 
 
 def pack(sources: list[str], target: str, without: list[str], level: int) -> int:
-    """Pack archives as one, but for what begins with one of `without`; how many files it has.  `level` as in `compile`:
-    at 2 asserts and texts for programmers are left out."""
+    """Pack archives as one, but for what begins with one of `without`, and for tests; how many files it has.  `level`
+    as in `compile`: at 2 asserts and texts for programmers are left out."""
     count = 0
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
         for source in sources:
             for name, content in entries(source):
                 if name.startswith(tuple(without)) or ".dist-info/" in name or posixpath.basename(name) == "py.typed":
+                    continue
+                if "/tests/" in name:
                     continue
                 if name.endswith(".py"):
                     name, content = f"{name}c", bytecode(content, name, level)

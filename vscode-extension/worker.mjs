@@ -7,7 +7,7 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 const built = join(here, "..", "playground", "dist", "server");
 const target = join(here, "dist", "web", "server");
 /** The names that src/web/worker.ts reads. */
-const FILES = ["worker.js", "pyodide.asm.mjs", "pyodide.asm.wasm", "python.zip", "server.zip"];
+const FILES = ["worker.js", "pyodide.asm.mjs", "pyodide.asm.wasm", "python.zip", "server.zip", "networkx.zip"];
 
 const missing = FILES.filter((name) => !existsSync(join(built, name)));
 if (missing.length > 0) {

@@ -16,6 +16,8 @@ export interface Wanted {
   loading: (what: string) => void;
   /** Reads a file of the folder. */
   read?: (address: string) => Promise<ArrayBuffer>;
+  /** The same, while Python waits. */
+  readNow?: (address: string) => ArrayBuffer;
   /** What `memoryOf` made of the same files: the server goes on from it. */
   memory?: Promise<ArrayBuffer> | undefined;
 }
@@ -23,6 +25,7 @@ export interface Wanted {
 /** What takes a message of the client, as JSON. */
 export async function start(wanted: Wanted): Promise<(message: string) => void> {
   const python = await booted(wanted, {});
+  bringLater(python, wanted, "networkx");
   const page = python.pyimport("qvr_lsp.page");
   performance.mark("qvr-server");
   return page.connect(wanted.send, wanted.end);
@@ -33,6 +36,16 @@ export async function memoryOf(wanted: Wanted): Promise<Uint8Array<ArrayBuffer>>
   const python = await booted(wanted, { _makeSnapshot: true });
   python.pyimport("qvr_lsp.page").prepare();
   return python.makeMemorySnapshot() as Uint8Array<ArrayBuffer>;
+}
+
+/** Has a library's archive fetched while nobody waits for it, or when Python imports it before it is there. */
+function bringLater(python: PyodideAPI, { base, files, read = fetched, readNow = fetchedNow }: Wanted, name: string): void {
+  const file = `${name}.zip`;
+  let archive = files?.[file];
+  if (!archive) {
+    read(base + file).then((content) => { archive = content; }, () => undefined); // prettier-ignore
+  }
+  python.pyimport("qvr_lsp.archives").fetch_when_imported(name, () => unpack(python, archive ?? readNow(base + file)));
 }
 
 async function booted(wanted: Wanted, more: PyodideConfig): Promise<PyodideAPI> {
@@ -59,14 +72,18 @@ async function booted(wanted: Wanted, more: PyodideConfig): Promise<PyodideAPI> 
   loading("the language server");
   // files are no part of a kept memory
   for (const archive of await archives) {
-    for (const [path, content] of filesIn(archive)) {
-      const target = `${SITE}/${path}`;
-      python.FS.mkdirTree(target.slice(0, target.lastIndexOf("/")));
-      python.FS.writeFile(target, content, { canOwn: true });
-    }
+    unpack(python, archive);
   }
   performance.mark("qvr-unpacked");
   return python;
+}
+
+function unpack(python: PyodideAPI, archive: ArrayBuffer): void {
+  for (const [path, content] of filesIn(archive)) {
+    const target = `${SITE}/${path}`;
+    python.FS.mkdirTree(target.slice(0, target.lastIndexOf("/")));
+    python.FS.writeFile(target, content, { canOwn: true });
+  }
 }
 
 interface Module {
@@ -115,6 +132,18 @@ async function moduleOf(script: ArrayBuffer | undefined): Promise<never> {
   } finally {
     URL.revokeObjectURL(address);
   }
+}
+
+/** Only a worker may wait like this. */
+function fetchedNow(address: string): ArrayBuffer {
+  const request = new XMLHttpRequest();
+  request.open("GET", address, false);
+  request.responseType = "arraybuffer";
+  request.send();
+  if (request.status !== 200) {
+    throw new Error(`${address} could not be loaded (${request.status} ${request.statusText})`);
+  }
+  return request.response as ArrayBuffer;
 }
 
 async function fetched(address: string): Promise<ArrayBuffer> {

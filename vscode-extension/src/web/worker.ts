@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 
 /** What the worker loads (playground/build.mjs); without pydantic, which only runs and their settings need. */
-const FILES = ["pyodide.asm.mjs", "pyodide.asm.wasm", "python.zip", "server.zip"];
+const FILES = ["pyodide.asm.mjs", "pyodide.asm.wasm", "python.zip", "server.zip", "networkx.zip"];
 
 export async function startWorker(folder: vscode.Uri): Promise<Worker> {
   const read = async (name: string): Promise<ArrayBuffer> => {
