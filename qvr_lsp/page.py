@@ -28,7 +28,7 @@ class PageServer(Server):
 def features() -> list[str]:
     """The modules that answer."""
     names = dict.fromkeys(method.handler.partition(":")[0] for method in METHODS.values())
-    return [f"qvr_lsp.features.{name}" for name in names if name]
+    return [*(f"qvr_lsp.features.{name}" for name in names if name), "qvr_core.dependence.library"]
 
 
 async def load_in_turns(names: Iterable[str]) -> None:
@@ -48,7 +48,8 @@ def load(name: str) -> None:
 def prepare() -> None:
     """Load what sessions come to need, for a memory that later visits start from; no session is there yet."""
     for name in features():
-        load(name)
+        if not name.endswith(".library"):  # an archive of its own
+            load(name)
     load_first()
     gc.collect()
 

@@ -188,7 +188,9 @@ class Server:
         if not self._loaded:
             self._loaded = True
             names = sorted({f"qvr_lsp.features.{method.handler.partition(':')[0]}" for method in METHODS.values()})
-            asyncio.get_running_loop().run_in_executor(None, load_modules, [*names, "qvr_lsp.runs.processes"])
+            asyncio.get_running_loop().run_in_executor(
+                None, load_modules, [*names, "qvr_lsp.runs.processes", "qvr_core.dependence.library"]
+            )
 
     def _initialized(self) -> Any:
         from qvr_lsp.features.configuration import register_watchers

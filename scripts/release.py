@@ -29,7 +29,7 @@ NEEDED = {"python": "playground", "vsix": "playground"}
 PAGE = "qvr_lsp/play/page"
 """Where the page travels in the wheel, for `qvr play`, whose server is a process: it needs none in the page."""
 NOT_FOR_PLAY = ("server", "store.js")
-MOST_INSTALLED = 30e6
+MOST_INSTALLED = 40e6
 """Bytes of an environment with the wheel and what it needs, without what Python compiles."""
 EPOCH = "1577836800"
 """The date of the files in the archives, so that the same sources give the same bytes."""

@@ -23,7 +23,7 @@ LAYERS = (
     ("syntax",),
     ("semantics",),
     ("analysis",),
-    ("workspace", "disk", "pages", "examples", "extras", "html"),
+    ("workspace", "disk", "pages", "examples", "extras", "fetched", "html", "dependence"),
     ("ide", "diagrams", "export"),
     ("runtime",),
     ("data",),
@@ -44,7 +44,8 @@ MOST_LINES = 420
 """In one file, each of which holds one idea."""
 RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}
 FRONT_END = (
-    *(f"qvr_core.{name}" for name in ("syntax", "semantics", "analysis", "workspace", "ide", "diagrams", "export")),
+    *(f"qvr_core.{name}" for name in ("syntax", "semantics", "analysis", "workspace", "dependence")),
+    *(f"qvr_core.{name}" for name in ("ide", "diagrams", "export")),
     "qvr_lsp",
 )
 HEAVY = ("torch", "numpy")

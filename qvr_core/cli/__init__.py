@@ -21,8 +21,8 @@ from qvr_core.cli.console import say
 from qvr_core.extras import lacking, remedy
 
 COMMANDS = (
-    *("check", "explain", "format", "diagram", "new", "init", "run", "runs", "check-fit", "calibrate", "sample"),
-    *("export", "play", "schema", "lsp"),
+    *("check", "explain", "format", "diagram", "graph", "new", "init", "run", "runs", "check-fit", "calibrate"),
+    *("sample", "export", "play", "schema", "lsp"),
 )
 
 

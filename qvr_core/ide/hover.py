@@ -56,16 +56,17 @@ if TYPE_CHECKING:
 Known = Mapping[str, Mapping[str, str | Prose]]
 
 
-def hover(snapshot: Snapshot, cursor: Cursor, held: Sequence[Known] = ()) -> Hover | None:
+def hover(snapshot: Snapshot, cursor: Cursor, held: Sequence[Known] = (), blankets: bool = False) -> Hover | None:
     """What stands at the cursor; None where there is nothing to say.  `held` is what files hold and runs have found, by
-    program and name."""
+    program and name.  With `blankets` a site says what shields it, which takes networkx."""
     target = target_at(snapshot, cursor)
     content = _content(snapshot, target) if target is not None else ()
-    if held and content and isinstance(target, Found) and target.symbol.kind in ("data", "site", "binding"):
+    if content and isinstance(target, Found) and target.symbol.kind in ("data", "site", "binding"):
         header = snapshot.statement_at(cursor)
         node = None if header is None else header.header.unit.node
-        program = node.name.text if isinstance(node, ProgramHeader) else ""
-        content = prose(content, *(known.get(program, {}).get(target.symbol.name, "") for known in held))
+        program, name = node.name.text if isinstance(node, ProgramHeader) else "", target.symbol.name
+        shield = _shield(snapshot, program, name) if blankets else ""
+        content = prose(content, shield, *(known.get(program, {}).get(name, "") for known in held))
     return Hover(content, range_of(snapshot, target)) if target is not None and content else None
 
 
@@ -169,6 +170,23 @@ def _bound(snapshot: Snapshot, found: Found) -> Prose:
         if text:
             return text
     return prose(f"`{name}`: {found.symbol.kind}")
+
+
+MOST_STEPS = 300
+"""Steps of a program whose dependences are looked through while somebody waits."""
+
+
+def _shield(snapshot: Snapshot, program: str, name: str) -> str:
+    """The Markov blanket of a site."""
+    model = model_of(snapshot)
+    found = model.programs.get(program)
+    if found is None or sum(1 for _ in all_steps(found.steps)) > MOST_STEPS:
+        return ""
+    from qvr_core.dependence import blanket, dependence_graph, is_site
+
+    graph = dependence_graph(found, model)
+    around = blanket(graph, name) if is_site(graph, name) else ()
+    return f"Markov blanket: {', '.join(f'`{each}`' for each in around)}" if around else ""
 
 
 def _step(step: m.StepModel, name: str) -> Prose:

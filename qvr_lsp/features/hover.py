@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from qvr_core.dependence import at_hand
 from qvr_core.ide.hover import hover as ask
 from qvr_lsp.documents import View
 from qvr_lsp.features.resolving import on_part
@@ -19,7 +20,7 @@ def hover(session: Session, document: View, params: Json) -> Json | None:
     uri = document.uri
     prior = session.priors.about(uri, document.snapshot)
     held = (session.data_checks.about(uri), session.fits.about(uri), prior)
-    answer = ask(document.snapshot, document.cursor(params["position"]), held)
+    answer = ask(document.snapshot, document.cursor(params["position"]), held, at_hand())
     if answer is None:
         return None
     return {

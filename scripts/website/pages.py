@@ -21,6 +21,7 @@ GUIDE = (
     "play",
     "std",
     "diagrams",
+    "dependence",
     "editors",
     "teams",
     "many-machines",

@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Generator, Tensor, nn
 
+from qvr_core.dependence import dependence_graph
 from qvr_core.runtime.arrows.drawn_weights import undrawn, weights_set
 from qvr_core.runtime.arrows.repetition import n_steps as run_n_steps
 from qvr_core.runtime.families.soundness import sound_arguments
@@ -43,6 +44,9 @@ from qvr_core.runtime.values.precision import computing_in, precision
 from qvr_core.semantics.types.deterministic import predicted
 from qvr_core.semantics.types.model import Arrow, Density, Program, Sort
 
+if TYPE_CHECKING:
+    import networkx as nx
+
 
 class _Parts:
     """What a program is made of, collected while its steps are compiled."""
@@ -73,6 +77,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
     def __init__(self, program: Program, builder: ArrowBuilder) -> None:
         super().__init__()
         self.program = program
+        self.file_model = builder.model
         self.name = program.name
         self.domain, self.codomain = program.domain, program.codomain
         self.sampled = program.sort is Sort.SAMPLED
@@ -377,6 +382,11 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
 
     def __repr__(self) -> str:
         return self.described(sum(parameter.numel() for parameter in self.parameters()))
+
+    def graph(self) -> nx.DiGraph[str]:
+        """Who depends on whom: a `networkx.DiGraph` of the program's names (`qvr_core.dependence.dependence_graph` says
+        what its nodes and edges hold)."""
+        return dependence_graph(self.program, self.file_model)
 
     def site_infos(self) -> dict[str, SiteInfo]:
         """What is known of every sample and observe site before anything has run."""

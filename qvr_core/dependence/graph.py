@@ -1,0 +1,236 @@
+"""From the typed model of a program to its dependence graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.axes import set_of
+from qvr_core.semantics.types.chain_starts import written_in
+from qvr_core.semantics.types.spaces import Finite, Space, factors_of
+from qvr_core.semantics.types.walk import arrows_of, children, operands, values, walk
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    Graph = nx.DiGraph[str]
+
+LATENT, OBSERVED, PREDICTED, SUMMED = "latent", "observed", "predicted", "summed"
+LET, PART, SCORE, DATA, INPUT = "let", "part", "score", "data", "input"
+RANDOM = frozenset({LATENT, OBSERVED, PREDICTED, SUMMED})
+DETERMINISTIC = frozenset({LET, PART})
+ALL, FIRST, LATER = "all", "first", "later"
+GIVEN = frozenset({DATA, INPUT, SCORE})
+"""What is known whatever is asked: what comes from outside, and scores, which are observed."""
+
+
+def dependence_graph(program: m.Program, model: m.Model) -> Graph:
+    """The dependence graph of a program of `model`.
+
+    A node is a name, with all of its elements.  Its `kind` is 'latent', 'observed', 'predicted', 'summed' (by
+    `marginalize`), 'let', 'part' (a name of several that one draw binds), 'score', 'data' or 'input'; `plates` are the
+    sets that it runs over, `family` is that of a draw, and `returned` says whether the program returns it.  An edge
+    a → b says that b reads a: its `lags` are how many elements earlier (0: the same element, or all of them), and its
+    `elements` which of b's do, the 'first' of a chain, its 'later' ones, or 'all'.  Earlier elements of a name itself
+    are an edge from it to itself.  Random variables that the file declares, such as weights
+    with a prior, are nodes where the program uses them.
+    """
+    import networkx as nx
+
+    graph: Graph = nx.DiGraph(name=program.name)
+    inputs = program.inputs if program.uses_input else ()
+    for given in inputs:
+        add(graph, given.name or "input", INPUT, _sets([given.space.space]))
+    for data in program.data:
+        add(graph, data.name, DATA, tuple(space.nominal or "" for space in data.over) or _plates_of(data.type))
+    _Reader(graph, model, tuple(given.name or "input" for given in inputs)).take(program.steps)
+    for _, name in program.returns:
+        if graph.has_node(name):
+            graph.nodes[name]["returned"] = True
+    return graph
+
+
+def add(graph: Graph, name: str, kind: str, plates: Iterable[str] = (), family: str = "") -> None:
+    graph.add_node(name, kind=kind, plates=tuple(filter(None, plates)), family=family, returned=False)
+
+
+def is_site(graph: Graph, name: str) -> bool:
+    """Whether a name is drawn."""
+    return graph.has_node(name) and graph.nodes[name]["kind"] in RANDOM
+
+
+def of_kind(graph: nx.DiGraph[Any], kinds: Iterable[str]) -> set[Any]:
+    """The nodes of these kinds."""
+    wanted = frozenset(kinds)
+    return {node for node in graph if graph.nodes[node]["kind"] in wanted}
+
+
+class _Reader:
+    """Takes the steps of one program into its graph."""
+
+    def __init__(self, graph: Graph, model: m.Model, inputs: tuple[str, ...]) -> None:
+        self.graph, self.model, self.inputs = graph, model, inputs
+
+    def take(self, steps: Iterable[m.StepModel]) -> None:
+        steps = tuple(steps)
+        # What is observed may be read above: every name stands before it is read.
+        for step in steps:
+            self._bind(step)
+        for step in steps:
+            self._connect(step)
+
+    def _bind(self, step: m.StepModel) -> None:
+        graph = self.graph
+        match step:
+            case m.SampleModel(site=site):
+                self._site(site, LATENT)
+            case m.ObserveModel(site=site):
+                self._site(site, OBSERVED)
+            case m.PredictModel(site=site):
+                self._site(site, PREDICTED)
+            case m.MarginalizeModel(site=site, body=body):
+                self._site(site, SUMMED)
+                for inner in body:
+                    self._bind(inner)
+            case m.LetModel(names=names, value=value, indexed=indexed):
+                over = _plates_of(value.type) if indexed is None else _sets(each.space for each in indexed.indices)
+                for name in names:
+                    add(graph, name, LET, over)
+            case m.ScoreModel(name=name, indices=indices):
+                add(graph, name, SCORE, _sets(each.space for each in indices))
+
+    def _site(self, site: m.Site, kind: str) -> None:
+        draw = site.draw
+        family = draw.family if isinstance(draw, m.FamilyDraw) else ""
+        add(self.graph, site.name, kind, plates(site), family)
+        for name, _ in site.bound:
+            if name != site.name:
+                add(self.graph, name, PART, plates(site))
+                self._edge(site.name, name, 0)
+
+    def _connect(self, step: m.StepModel) -> None:
+        match step:
+            case m.LetModel(names=names, indexed=m.IndexedValue(values=each, starts=starts)):
+                for k, name in enumerate(names):
+                    first = starts[k] if k < len(starts) else ()
+                    self._read(name, first, FIRST)
+                    self._read(name, (each[k],), LATER if first else ALL)
+                self._declared(step, names)
+            case m.LetModel(names=names):
+                for name in names:
+                    self._read(name, values(step))
+                self._declared(step, names)
+            case m.ScoreModel(name=name):
+                self._read(name, values(step))
+                self._declared(step, (name,))
+            case m.MarginalizeModel(site=site, body=body):
+                self._draw(site)
+                for inner in body:
+                    self._connect(inner)
+                observed = [inner.site.name for inner in body if isinstance(inner, m.ObserveModel)]
+                for name, places in zip(observed, step.reads or (), strict=False):
+                    self._read(name, places)
+                    self._edge(site.name, name, 0)
+            case m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site):
+                self._draw(site)
+
+    def _draw(self, site: m.Site) -> None:
+        step = m.SampleModel(site=site)
+        first = written_in(site.chain.start) if site.chain is not None else ()
+        drawn = site.draw.args if isinstance(site.draw, m.FamilyDraw) and first else ()
+        later = tuple(value for _, value in drawn)
+        self._read(site.name, first, FIRST)
+        self._read(site.name, later, LATER)
+        self._read(site.name, (value for value in values(step) if not _among(value, (*first, *later))))
+        self._declared(step, (site.name,))
+        if isinstance(site.draw, m.ArrowDraw) and site.draw.args is None:
+            for name in self.inputs:
+                self._edge(name, site.name, 0)
+
+    def _read(self, name: str, exprs: Iterable[m.Expr], elements: str = ALL) -> None:
+        for expr in exprs:
+            for source, lag in _reads(expr, frozenset()):
+                self._edge(source, name, lag, elements)
+
+    def _declared(self, step: m.LetModel | m.ScoreModel | m.SampleModel, names: Iterable[str]) -> None:
+        """The random variables of the file that stand in a step's arrows."""
+        for found in self._variables(step, set()):
+            if found not in self.graph:
+                add(self.graph, found, LATENT)
+            for each in names:
+                self._edge(found, each, 0)
+
+    def _variables(self, node: m.StepModel | m.Arrow | m.Program, seen: set[str]) -> Iterator[str]:
+        """Names of arrows with a prior: sites of weights, and latent tensors."""
+        below = arrows_of(node) if not isinstance(node, m.ArrowBase) else (node,)
+        for arrow in below:
+            for part in walk(arrow, children):
+                name = part.name if isinstance(part, m.Ref) else None
+                if name is None or name in seen:
+                    continue
+                seen.add(name)
+                declared = self.model.arrows.get(name)
+                if name in self.graph or getattr(declared, "prior", None) is not None:
+                    yield name
+                elif declared is None and name in self.model.lets:
+                    yield from self._variables(self.model.lets[name].arrow, seen)
+                elif declared is None and name in self.model.programs:
+                    yield from self._variables(self.model.programs[name], seen)
+
+    def _edge(self, source: str, target: str, lag: int, elements: str = ALL) -> None:
+        graph = self.graph
+        if source not in graph or (source == target and lag == 0):
+            return  # the number of elements of a set, a parameter of a template
+        known: dict[str, Any] = graph.edges[source, target] if graph.has_edge(source, target) else {}
+        lags = tuple(sorted({*known.get("lags", ()), lag}))
+        graph.add_edge(
+            source, target, lags=lags, elements=elements if known.get("elements", elements) == elements else ALL
+        )
+
+
+def _among(value: m.Expr, others: Iterable[m.Expr]) -> bool:
+    return any(value is other for other in others)
+
+
+def plates(site: m.Site) -> tuple[str, ...]:
+    """The sets that a site runs over."""
+    if site.indices:
+        return _sets(index.space for index in site.indices)
+    plate = site.ascribed if site.ascription in (m.Ascription.PLATE, m.Ascription.ROW_DRAWS) else None
+    return tuple(each.written for each in (plate, site.iid_over) if each is not None)
+
+
+def _sets(spaces: Iterable[Space]) -> tuple[str, ...]:
+    factors = (factor for space in spaces for factor in factors_of(space))
+    return tuple(factor.nominal or "" for factor in factors if isinstance(factor, Finite))
+
+
+def _plates_of(kind: m.ValueType) -> tuple[str, ...]:
+    return tuple(set_of(name) for name in kind.indexed if name is not None)
+
+
+def _reads(expr: m.Expr, hidden: frozenset[str]) -> Iterator[tuple[str, int]]:
+    """The names that an expression reads, and how many elements earlier; `hidden` are its own variables."""
+    match expr:
+        case m.Bound(name=name) | m.Data(name=name):
+            if name not in hidden:
+                yield name, 0
+        case m.IndexValue(name=name):
+            # all the values of what is summed out, along an axis of its own
+            if "#" in name:
+                yield name.partition("#")[2], 0
+        case m.Window():
+            back, inner = 0, expr
+            while isinstance(inner, m.Window):
+                back, inner = back + inner.shift, inner.base
+            for name, lag in _reads(inner, hidden):
+                yield name, lag + back
+        case m.FactorTable(indices=indices):
+            for part in operands(expr):
+                yield from _reads(part, hidden | {name for name, _ in indices})
+        case m.Function(parameter=parameter, body=body):
+            yield from _reads(body, hidden | {parameter})
+        case _:
+            for part in operands(expr):
+                yield from _reads(part, hidden)
