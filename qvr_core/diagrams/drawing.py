@@ -18,11 +18,15 @@ from qvr_core.semantics.types.subspace import fit
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The loose end of a wire: the node that makes the value, and the value's space.  `site` is the name it got."""
+    """The loose end of a wire: the node that makes the value, and the value's space.  `site` is the name it got.
+
+    `back` is how many elements earlier those are that are read of it.
+    """
 
     node: str
     space: Named
     site: str | None = None
+    back: int = 0
 
 
 Bundle = tuple[End, ...]
@@ -87,8 +91,15 @@ class Drawing:
             label = f"{end.site} : {text}".rstrip(" :") if named else text
             if mismatch and number == 0:
                 label = f"{label}  ✗ {mismatch}"
+            if end.back:
+                label = f"{label}  {end.back} back".strip()
             wire = Wire(
-                label=label, space=end.space.written, width=columns(end.space.space), origin=place, mismatch=mismatch
+                label=label,
+                space=end.space.written,
+                width=columns(end.space.space),
+                kind="state" if end.back else "value",
+                origin=place,
+                mismatch=mismatch,
             )
             if wire not in self.graph.between(end.node, target):
                 connect(self.graph, end.node, target, wire)

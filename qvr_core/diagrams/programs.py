@@ -354,6 +354,10 @@ def read(scope: Scope, expr: m.Expr, hidden: frozenset[str]) -> Iterator[End]:
             yield from expand(drawing, arrow, given, expr.origin)
         case m.Matrix(arrow=arrow):
             yield from expand(drawing, arrow, ())
+        case m.Window(base=base, shift=shift) if shift > 0:
+            # no cycle where each of two steps reads the other, one of them its earlier elements
+            for end in read(scope, base, hidden):
+                yield replace(end, back=shift)
         case m.FactorTable(indices=indices):
             inner = hidden | {name for name, _ in indices}
             for part in operands(expr):

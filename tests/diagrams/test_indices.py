@@ -108,3 +108,24 @@ def test_a_set_is_no_data_and_data_are_grey() -> None:
     assert {node.label for node in nodes(graph) if node.kind == "data"} == {"elk", "hour"}
     assert "class elk,hour data" in to_mermaid(graph)
     assert to_dot(graph).count('fillcolor="#d5d8dd"') == 2
+
+
+def test_a6_what_reads_earlier_elements_of_another_step_closes_no_cycle() -> None:
+    """Two steps that read each other, one of them its earlier elements: that wire is dashed and says how far back."""
+    graph = build(Analyzer(TEXT).snapshot(), "p")
+    found = {(graph.nodes[a].label, graph.nodes[b].label): wire for a, b, wire in wires(graph)}
+    assert (found["z", "v"].kind, found["z", "v"].label) == ("state", "1 back")
+    assert found["v", "z"].kind == "value"
+    text = """\
+object Time : FinSet 30
+program q : Time -> Real 1
+    sample a <- Normal(0.0, 1.0)
+    sample change[t : Time] <- Normal(0.0, 1.0)
+    let level[t : Time] = level[t - 1] + change[t - 1] from a
+    observe y[t : Time] <- Normal(level[t] + change[t], 1.0)
+    return level
+"""
+    graph = build(Analyzer(text).snapshot(), "q")
+    found = {(graph.nodes[a].label, graph.nodes[b].label): wire for a, b, wire in wires(graph)}
+    assert (found["change", "level"].kind, found["change", "level"].label) == ("state", "Real 1  1 back")
+    assert found["change", "y"].kind == "value"

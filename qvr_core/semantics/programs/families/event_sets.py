@@ -41,9 +41,11 @@ def _own_sets(family: Family, arguments: Sequence[Argument]) -> Iterator[tuple[i
     wanted = ("vector", "matrix") if family.event else ("vector",)
     for shape in wanted:
         for at, (own, value) in enumerate(arguments):
+            if own.shape != shape or own.apart or own.raw == "components" or own.fewer:
+                continue  # cut points run over a set of their own
             # an index says plates, whatever an axis of its own says
             found = [axis for axis in axes(value.type) or [] if axis[1] is None or not indexed(axis[1])]
-            if own.shape != shape or own.apart or own.raw == "components" or len(found) < own.rank:
+            if len(found) < own.rank:
                 continue
             names = tuple(name for _, name in found[-own.rank :])
             # of a vector's own matrix, the first axis is the vector's
