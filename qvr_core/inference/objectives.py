@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -10,8 +11,9 @@ import torch
 from torch import Generator, Tensor
 
 from qvr_core.inference.guides.base import Gradient, Guide
+from qvr_core.inference.row_terms import check_parts
 from qvr_core.runtime.programs.execution import Execution
-from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, densities, seed
+from qvr_core.runtime.programs.handlers import Handler, Subsample, by_rows, condition, densities, seed
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import Value, repeat_rows
 from qvr_core.runtime.values.decompositions import trying
@@ -36,6 +38,7 @@ class _Bound:
         self.reduction = reduction
         self.gradient: Gradient = gradient
         self.handlers = tuple(handlers)
+        self._parts_of = weakref.WeakSet[ProgramModule]()
         # The running mean that centres the score of one particle: state, which a checkpoint must keep.
         self.baseline: float | None = None
 
@@ -50,6 +53,7 @@ class _Bound:
         """log p(values | u) − log q, (particles, B), and the log density of draws whose gradient is the score's."""
         value, given = model.input(x), model.taken(observations)
         guide.check_observed(model, given)
+        self._check_parts(model, given)
         rows = 1 if value is None else parts(value)[0].shape[0]
         if value is not None and self.num_particles > 1:
             given = model.repeat_data(given, rows, self.num_particles)
@@ -60,6 +64,15 @@ class _Bound:
         score = sum(scores[1:], scores[0]) if scores else None
         shape = (self.num_particles, rows)
         return log_weights.reshape(shape), None if score is None else score.reshape(shape)
+
+    def _check_parts(self, model: ProgramModule, observations: Mapping[str, Any]) -> None:
+        """Whether a part of the rows can stand for all, asked once of a model."""
+        asked = [one for one in self.handlers if isinstance(one, Subsample) and not one.checked]
+        if not asked or model in self._parts_of:
+            return
+        for one in asked:
+            check_parts(one, model, observations)
+        self._parts_of.add(model)
 
     def _reduce(self, loss: Tensor, model: ProgramModule) -> Tensor:
         """Per row, or over rows; the priors of tensors are one term of the whole."""

@@ -135,7 +135,10 @@ class SviFit:
                 raise Refused("objective", f"{self.config.objective} needs all rows in each step: leave batch_size out")
             # a part of the rows is what is meant here
             warnings.filterwarnings("ignore", category=OtherLength)
-            whole = train.scaled if isinstance(train, Parts) else subsample(train.rows, scaled_terms(self.prepared))
+            if isinstance(train, Parts):
+                whole = train.scaled
+            else:
+                whole = subsample(train.rows, scaled_terms(self.prepared), checked=True)
             return inference.ELBO(particles, handlers=(whole,))
         return inference.ELBO(particles) if self.config.objective == "elbo" else inference.IWAEBound(particles)
 

@@ -16,9 +16,10 @@ from torch import Tensor
 
 from qvr_core.data.binding import Whole
 from qvr_core.data.needs import Need, Needs
+from qvr_core.inference.row_terms import adding_up
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
-from qvr_core.runs.prepare.row_terms import adding_up
+from qvr_core.runs.prepare.row_terms import refusing
 from qvr_core.runs.prepare.runnable import built
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runtime.programs.handlers import Handler, scale
@@ -85,10 +86,11 @@ def parts_of(prepared: Prepared) -> Parts | None:
     sized = _Sized(job, prepared.known, name, model, prepared.device)
     half = max(1, min(LOOKED_AT, rows // 2))
     spread = (torch.arange(2 * half) * (rows / (2 * half))).long()
-    terms = adding_up(
-        (sized.with_rows(2 * half), part_of(values, places, spread)),
-        [(sized.with_rows(half), part_of(values, places, one)) for one in (spread[::2], spread[1::2])],
-    )
+    with refusing():
+        terms = adding_up(
+            (sized.with_rows(2 * half), part_of(values, places, spread)),
+            [(sized.with_rows(half), part_of(values, places, one)) for one in (spread[::2], spread[1::2])],
+        )
     return Parts(rows, size, sized.with_rows(size), values, places, terms)
 
 

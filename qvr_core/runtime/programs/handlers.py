@@ -7,6 +7,7 @@ takes a request is a handler: a guide's proposal is one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Generator, Tensor
@@ -142,11 +143,22 @@ def scale(factors: Mapping[str, float]) -> Handler:
     return handle
 
 
-def subsample(count: int, sites: Collection[str]) -> Handler:
-    """The observations are a part of `count` rows, and each term of `sites` stands for all (Hoffman et al. 2013)."""
+@dataclass(frozen=True)
+class Subsample:
+    """What `subsample` asks for, as objectives see it; `checked` where these sites are known to be the right ones."""
 
-    def handle(request: Request) -> None:
+    count: int
+    sites: Collection[str]
+    checked: bool = False
+
+    def __call__(self, request: Request) -> None:
         part = len(next(iter(request.observations.values())))  # pyright: ignore[reportArgumentType]
-        scale(dict.fromkeys(sites, count / part))(request)
+        scale(dict.fromkeys(self.sites, self.count / part))(request)
 
-    return handle
+
+def subsample(count: int, sites: Collection[str], *, checked: bool = False) -> Subsample:
+    """The observations are a part of `count` rows, and each term of `sites` stands for all (Hoffman et al. 2013).
+
+    An objective looks once whether these are the terms that add up over the rows, unless that is `checked`.
+    """
+    return Subsample(count, sites, checked)
