@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 from qvr_core.runtime.families.bounded import beta_draw
 from qvr_core.runtime.families.counts import (
     bernoulli_draw,
+    poisson_counts,
     poisson_draw,
     poisson_log_prob,
     poisson_tails,
@@ -91,7 +92,7 @@ BETA_BINOMIAL = RuntimeFamily(
 
 def negative_binomial_draw(shape: Shape, generator: Generator | None, total: Tensor, logits: Tensor) -> Tensor:
     rate = standard_gamma(total.detach().to(logits.dtype).expand(shape), generator)
-    return torch.poisson(rate * logits.detach().clamp(max=80.0).exp(), generator=generator)
+    return poisson_counts(rate * logits.detach().clamp(max=80.0).exp(), generator)
 
 
 def negative_binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
@@ -127,7 +128,7 @@ NEGATIVE_BINOMIAL = RuntimeFamily(
 
 
 def _gated(closed: Tensor, value: Tensor) -> Tensor:
-    return (1.0 - closed) * value
+    return torch.where(closed > 0, 0.0, value)
 
 
 def _zero_inflated(value: Tensor, gate_logits: Tensor, density: Tensor) -> Tensor:

@@ -110,7 +110,13 @@ GEOMETRIC = RuntimeFamily(
 
 
 def poisson_draw(shape: Shape, generator: Generator | None, rate: Tensor) -> Tensor:
-    return torch.poisson(rate.detach().expand(shape), generator=generator)
+    return poisson_counts(rate.detach().expand(shape), generator)
+
+
+def poisson_counts(rate: Tensor, generator: Generator | None) -> Tensor:
+    """A draw for each rate; 2⁶³ where torch, which counts in 64 bits, would begin again at −2⁶³."""
+    most = 2.0**62
+    return torch.where(rate > most, 2.0**63, torch.poisson(rate.clamp(max=most), generator=generator))
 
 
 def poisson_log_prob(value: Tensor, rate: Tensor) -> Tensor:

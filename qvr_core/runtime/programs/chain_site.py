@@ -29,6 +29,7 @@ from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
+from qvr_core.runtime.values.whole_numbers import drawn_counts
 from qvr_core.semantics.types.chain_starts import draws_of, values_of
 from qvr_core.semantics.types.model import Chain, FamilyDraw, Site
 
@@ -202,7 +203,7 @@ class ChainSite(FamilySite):
 
     def of(self, value: Tensor, frame: Frame, *, observed: bool) -> SiteRecord:
         """The record of a value, (B, *sizes); binds it."""
-        value = value.long() if self.discrete else value
+        value = drawn_counts(value, self.name) if self.discrete else value
         frame.bound[self.name] = Cell(value, True)
         record = self._record(observed, value, {})
         request = frame.request
@@ -317,7 +318,7 @@ class ChainSite(FamilySite):
         noise = self.family.fresh_noise((*shape, *self._noise_event(parameters)), frame.request.generator, parameters)
         later = self.family.value_of(noise, parameters)
         found = torch.cat([first.to(later.dtype), later], axis)
-        return found.long() if self.discrete else found
+        return drawn_counts(found, self.name) if self.discrete else found
 
     def _one(self, frame: Frame) -> tuple[int, ...]:
         """The shape of one element, with its axis."""

@@ -32,6 +32,7 @@ from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.padding import valid_positions
 from qvr_core.runtime.values.precision import precision
+from qvr_core.runtime.values.whole_numbers import drawn_counts
 from qvr_core.semantics.types.model import Ascription, FamilyDraw, Site
 from qvr_core.semantics.types.spaces import Constrained, Seq
 
@@ -164,7 +165,7 @@ class FamilySite:
         else:
             value, noise = self._fresh(frame, noise, batch, parameters, groups)
         if self.discrete:
-            value = value.long()
+            value = drawn_counts(value, self.name)
         record = self._record(False, value, {} if noise is None else {"": noise})
         record.log_jacobian = log_jacobian
         frame.bound[self.name] = Cell(value, True)
@@ -248,7 +249,7 @@ class FamilySite:
         shape = (frame.rows, *wide, *self._noise_event(parameters))
         noise = self.family.fresh_noise(shape, frame.request.generator, parameters)
         value = self.family.value_of(noise, parameters)
-        return value.long() if self.discrete else value
+        return drawn_counts(value, self.name) if self.discrete else value
 
     def _noise_event(self, parameters: tuple[Tensor, ...]) -> tuple[int, ...]:
         shape = self.family.noise_event(parameters, self.event)

@@ -13,6 +13,7 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.indexed import Growing, full
 from qvr_core.runtime.programs.steps import IndexedLet, Step, make_chain
 from qvr_core.runtime.values.cells import Cell
+from qvr_core.runtime.values.whole_numbers import drawn_counts
 from qvr_core.semantics.types.groups import Group, groups, indices_of, names_of, reads
 from qvr_core.semantics.types.model import Chain, LetModel, ObserveModel, Program, SampleModel
 
@@ -83,7 +84,7 @@ class GrowingSite:
     def _add(self, frame: Frame, value: Tensor) -> None:
         made = frame.bound[self.site.name].value
         assert isinstance(made, Growing)
-        made.add(Cell(value.long() if self.site.discrete else value, True))
+        made.add(Cell(drawn_counts(value, self.site.name) if self.site.discrete else value, True))
 
     def _bind(self, frame: Frame, cell: Cell) -> None:
         frame.bound[self.site.name] = cell

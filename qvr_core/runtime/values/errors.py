@@ -73,6 +73,10 @@ class NoDraws(RuntimeProblem, NotImplementedError):
     """A draw was asked for from a family that does not say how to draw."""
 
 
+class CountOverflow(RuntimeProblem, OverflowError):
+    """A count is drawn that is larger than any whole number of 64 bits."""
+
+
 class DiscreteLatent(RuntimeProblem, TypeError):
     """A discrete latent where only continuous ones can move."""
 

@@ -13,7 +13,7 @@ from qvr_core import dsl
 from qvr_core.inference import MCMC, AutoNormalGuide, AutoPriorGuide, NUTSKernel, Predictive, trace
 from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.runtime.families.bijectors import Support, constrain
-from qvr_core.runtime.values.errors import InputProblem, NoDensity
+from qvr_core.runtime.values.errors import CountOverflow, InputProblem, NoDensity
 
 t = torch.tensor
 
@@ -259,3 +259,42 @@ def test_nuts_under_a_flat_prior_finds_the_means():
         y = data["y"][side::2]
         assert means[:, side].mean().item() == pytest.approx(y.mean().item(), abs=0.12)
         assert means[:, side].std().item() == pytest.approx(2.0 / math.sqrt(10), rel=0.12)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        "Poisson(exp(m))",
+        "Poisson(log_rate=m)",
+        "NegativeBinomial(2.0, logits=m)",
+        "NegativeBinomial(mean=exp(m), dispersion=2.0)",
+        "Binomial(exp(m), 0.5)",
+        "BetaBinomial(exp(m), 2.0, 2.0)",
+        "Geometric(logits=-m)",
+        "ZeroInflatedPoisson(0.5, exp(m))",
+        "ZeroInflatedNegativeBinomial(0.5, 2.0, logits=m)",
+        "DiscreteUniform(0, exp(m))",
+    ],
+)
+def test_a4_a_count_beyond_64_bits_is_an_error_at_the_draw(draw: str) -> None:
+    """It was −9223372036854775808 in the table of `qvr sample --prior`."""
+    text = "object Row : FinSet 20\nprogram p : Row -> Row\n    sample m <- Normal(MEAN, 0.001)\n"
+    text += f"    observe y : Row <- {draw}\n    return m\n"
+    torch.manual_seed(0)
+    with pytest.raises(CountOverflow, match="site `y` draws a count of") as caught:
+        Predictive(dsl.loads(text.replace("MEAN", "50.0")).morphism, num_samples=2)(None, {})
+    assert caught.value.site == "y"
+    small = Predictive(dsl.loads(text.replace("MEAN", "3.0")).morphism, num_samples=2)(None, {})["y"]
+    assert small.dtype == torch.int64 and int(small.min()) >= 0
+
+
+def test_a4_of_a_chain_too() -> None:
+    text = """\
+object Time : FinSet 30
+program p : Time -> Time
+    sample a <- Normal(9.0, 0.001)
+    observe y[t : Time] <- Poisson(1.0 + exp(a) * y[t - 1]) from Poisson(5.0)
+    return a
+"""
+    with pytest.raises(CountOverflow):
+        Predictive(dsl.loads(text).morphism, num_samples=2)(None, {})
