@@ -5,6 +5,7 @@ from __future__ import annotations
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.model import Density
 from qvr_core.semantics.types.spaces import (
+    Dim,
     Finite,
     Linear,
     Named,
@@ -46,20 +47,24 @@ def shape_text(space: Space) -> str:
     return f"(B{length}, {'?' if isinstance(size, Linear) else int(size)})"
 
 
-def plate_shape(plate: Named | None, element: Named | None) -> str:
-    """The tensor that the draws of a plate are: '(B, 8)' for scalars, '(B, 20, 3)' for vectors."""
-    axes = ["B"]
+def plate_shape(plate: Named | None, element: Named | None, *, rows: bool = True) -> str:
+    """The tensor that the draws of a plate are: '(B, 8)' for scalars, '(B, 20, 3)' for vectors.
+
+    Without `rows` there is no batch: '(8,)', '(20, 3)', '()'.  A set whose size the data say stands by its name.
+    """
+    if plate is None and element is not None and rows:
+        return shape_text(element.space)
+    axes = ["B"] if rows else []
     for factor in factors_of(plate.space) if plate is not None else ():
         size = factor.size if isinstance(factor, Finite) else width(factor)
-        axes.append("?" if isinstance(size, Linear) else str(int(size)))
-    if element is None:
-        return f"({', '.join(axes)})"
-    if plate is None:
-        return shape_text(element.space)
-    inner = width(element.space)
-    if not isinstance(element.space, Finite) and inner != 1:
-        axes.append("?" if isinstance(inner, Linear) else str(int(inner)))
-    return f"({', '.join(axes)})"
+        axes.append(_size(size, factor.nominal if isinstance(factor, Finite) else None))
+    if element is not None and not isinstance(element.space, Finite) and width(element.space) != 1:
+        axes.append(_size(width(element.space), None))
+    return f"({axes[0]},)" if len(axes) == 1 and not rows else f"({', '.join(axes)})"
+
+
+def _size(size: Dim, name: str | None) -> str:
+    return (name or "?") if isinstance(size, Linear) else str(int(size))
 
 
 def density_text(density: Density) -> str:

@@ -268,8 +268,8 @@ RULES_OF_FAMILIES = {
 PREDICTED = "drawn after the fit"
 
 
-def site_text(site: m.Site, name: str, role: str) -> Prose:
-    """A site: shape, support, what it is to the fit, density."""
+def site_text(site: m.Site, name: str, role: str, *, rows: bool) -> Prose:
+    """A site: shape, support, what it is to the fit, density.  `rows`: its program reads a batch of rows."""
     space = next((space for bound, space in site.bound if bound == name), None)
     if space is not None and isinstance(space.space, Unknown):
         space = None
@@ -282,7 +282,8 @@ def site_text(site: m.Site, name: str, role: str) -> Prose:
             support = ""
     plate = plate_of(site)
     typed = site_type(site, name)
-    shape = f"Shape: `{arrows.plate_shape(plate, space)}`" if space is not None or plate is not None else ""
+    drawn_as = arrows.plate_shape(plate, space, rows=rows)
+    shape = f"Shape: `{drawn_as}`" if (space is not None or plate is not None) and drawn_as != "()" else ""
     return prose(
         Code(f"{name} : {typed}" if typed else name),
         f"{role} · {drawn}" + (f" · {space_text(space)}" if space is not None else ""),
@@ -291,13 +292,14 @@ def site_text(site: m.Site, name: str, role: str) -> Prose:
         chain_note(site),
         support,
         "" if role == PREDICTED else sentence(arrows.density_text(site.density)),
-        "Drawn anew in each row of the batch." if site.row_local and plate is not None else "",
+        "Drawn anew in each row of the batch." if rows and site.row_local and plate is not None else "",
     )
 
 
-def value_text(kind: m.ValueType) -> str:
-    """The type of a value in arithmetic."""
+def value_text(kind: m.ValueType, *, rows: bool) -> str:
+    """The type of a value in arithmetic.  `rows`: its program reads a batch of rows, so a value may differ in them."""
     axes = type_text(kind) if kind.indexed else ""
     parts = [f"`{axes}`" if axes else structure(kind.space) if kind.space is not None else "depends on the data"]
-    parts.append("differs from row to row" if kind.rows else "the same for all rows")
+    if rows:
+        parts.append("differs from row to row" if kind.rows else "the same for all rows")
     return " · ".join(parts)

@@ -166,7 +166,7 @@ def _bound(snapshot: Snapshot, found: Found) -> Prose:
             if item.name == name:
                 return prose(Code(item.written), "Parameter of the template")
     for step in all_steps(program.steps):
-        text = _step(step, name)
+        text = _step(step, name, program.uses_input)
         if text:
             return text
     return prose(f"`{name}`: {found.symbol.kind}")
@@ -189,20 +189,21 @@ def _shield(snapshot: Snapshot, program: str, name: str) -> str:
     return f"Markov blanket: {', '.join(f'`{each}`' for each in around)}" if around else ""
 
 
-def _step(step: m.StepModel, name: str) -> Prose:
+def _step(step: m.StepModel, name: str, rows: bool) -> Prose:
     match step:
         case m.SampleModel(site=site) if name == site.name or name in (bound for bound, _ in site.bound):
-            return site_text(site, name, "latent")
+            return site_text(site, name, "latent", rows=rows)
         case m.ObserveModel(site=site) if name == site.name:
-            return site_text(site, name, "observed")
+            return site_text(site, name, "observed", rows=rows)
         case m.PredictModel(site=site) if name == site.name:
-            return site_text(site, name, PREDICTED)
+            return site_text(site, name, PREDICTED, rows=rows)
         case m.MarginalizeModel(site=site) if name == site.name:
-            return site_text(site, name, "summed out exactly")
+            return site_text(site, name, "summed out exactly", rows=rows)
         case m.LetModel(names=names) if name in names:
             kind = let_type(step, name)
             typed = f" : {type_text(kind)}" if kind.indexed else ""
-            return prose(Code(f"let {name}{typed}"), value_text(replace(kind, indexed=(), sizes=())), order_note(step))
+            shown = value_text(replace(kind, indexed=(), sizes=()), rows=rows)
+            return prose(Code(f"let {name}{typed}"), shown, order_note(step))
         case m.ScoreModel(name=own) if own == name:
             return prose(Code(f"score {name}"), "Added to the log joint density")
         case _:
@@ -215,7 +216,12 @@ def _data(snapshot: Snapshot, found: Found) -> Prose:
     sets = [] if users else [each.name for each in snapshot.model.objects.values() if name in _labels(each)]
     if sets:
         return prose(f"`{name}`: an element of {' and of '.join(f'`{each}`' for each in sets)}")
-    kinds = [value_text(item.type) for program in users for item in program.data if item.name == name]
+    kinds = [
+        value_text(item.type, rows=program.uses_input)
+        for program in users
+        for item in program.data
+        if item.name == name
+    ]
     names = ", ".join(f"`{program.name}`" for program in users)
     declared = (item for program in users for item in program.data if item.name == name and item.declared)
     written = next((data_text(item.type, item.numbers) for item in declared), "")

@@ -113,7 +113,7 @@ def _arithmetic(snapshot: Snapshot, statement: Statement, node: Binary, origin: 
     )
     found = next(typed, None)
     meaning = ARITHMETIC.get(node.operator, "1 where it holds, 0 elsewhere")
-    gives = "" if found is None else f"Gives {value_text(found.type)}."
+    gives = "" if found is None else f"Gives {value_text(found.type, rows=program is not None and program.uses_input)}."
     return prose(Code(f"x {node.operator} y"), f"{meaning}, element by element.", gives)
 
 

@@ -63,11 +63,10 @@ def test_hover(marked: str, words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("step", "shape"),
     [
-        ("sample $0z : School <- Normal(0.0, 1.0)", "(B, 8)"),
-        ("sample $0t : School <- Dirichlet([1.0, 1.0, 1.0])", "(B, 8, 3)"),
-        ("sample $0k : School <- Categorical([0.5, 0.5])", "(B, 8)"),
-        ("observe $0y : School <- Normal(0.0, spread)", "(B, 8)"),
-        ("sample $0m <- Normal(0.0, 1.0)", "(B, 1)"),
+        ("sample $0z : School <- Normal(0.0, 1.0)", "(8,)"),
+        ("sample $0t : School <- Dirichlet([1.0, 1.0, 1.0])", "(8, 3)"),
+        ("sample $0k : School <- Categorical([0.5, 0.5])", "(8,)"),
+        ("observe $0y : School <- Normal(0.0, spread)", "(8,)"),
     ],
 )
 def test_shapes_of_plates(step: str, shape: str) -> None:

@@ -150,6 +150,8 @@ export type RunEvent =
       baselines?: { unigram: number; bigram: number };
       memory?: number;
       resumed_from?: number;
+      /** A loss is that of a row; else that of all data. */
+      per_row?: boolean;
     }
   | {
       event: "progress";

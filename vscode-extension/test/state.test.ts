@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RunEvent } from "../src/protocol";
 import { parseLog } from "../src/runs/history";
-import { canExtend, emptyRun, isOver, summary, take } from "../src/runs/state";
+import { canExtend, emptyRun, isOver, lossName, summary, take } from "../src/runs/state";
 import { ago, drawsOf, duration } from "../src/runs/words";
 
 const started: RunEvent = {
@@ -19,6 +19,11 @@ describe("a run folded from its events", () => {
     expect(run.series.steps).toEqual([1, 2]);
     expect(run.series.loss).toEqual([5.5, 4.9]);
     expect(summary(run)).toBe("2/100 · −ELBO 4.900");
+  });
+
+  it("a5: calls a loss that of all data where it is not one of a row", () => {
+    expect(lossName(fresh())).toBe("−ELBO per row");
+    expect(lossName(take(fresh(), { ...started, per_row: false }))).toBe("−ELBO");
   });
 
   it("never calls a fit finished whose chains disagree", () => {

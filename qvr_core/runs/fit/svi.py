@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from statistics import fmean
@@ -37,7 +38,7 @@ from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.parts_of_rows import Parts, parts_of
 from qvr_core.runs.prepare.prepare import Batch, Prepared
-from qvr_core.runs.prepare.row_terms import scaled_terms
+from qvr_core.runs.prepare.row_terms import part_of_rows
 from qvr_core.runs.record.guide_names import GUIDES
 from qvr_core.runs.record.protocol import (
     Accuracies,
@@ -53,7 +54,6 @@ from qvr_core.runs.record.protocol import (
     Progress,
 )
 from qvr_core.runs.record.store import RunDirectory
-from qvr_core.runtime.programs.handlers import subsample
 from qvr_core.runtime.values.errors import OtherLength
 
 RECENT = 50
@@ -118,6 +118,7 @@ class SviFit:
         self.seconds = 0.0
         self.losses: list[float] = []
         self.reported_held_out = 0
+        self.times = deque[float](maxlen=500)
         self.cancelled = False
         self.late = False
 
@@ -133,12 +134,8 @@ class SviFit:
                 raise Refused("batch", message, site=name)
             if self.config.objective != "elbo":
                 raise Refused("objective", f"{self.config.objective} needs all rows in each step: leave batch_size out")
-            # a part of the rows is what is meant here
-            warnings.filterwarnings("ignore", category=OtherLength)
-            if isinstance(train, Parts):
-                whole = train.scaled
-            else:
-                whole = subsample(train.rows, scaled_terms(self.prepared), checked=True)
+            warnings.filterwarnings("ignore", category=OtherLength)  # a part of the rows is what is meant here
+            whole = train.scaled if isinstance(train, Parts) else part_of_rows(self.prepared)
             return inference.ELBO(particles, handlers=(whole,))
         return inference.ELBO(particles) if self.config.objective == "elbo" else inference.IWAEBound(particles)
 
@@ -279,9 +276,9 @@ class SviFit:
             self.losses.append(value)
             if not math.isfinite(norm):
                 yield from self._not_finite()
-            step_time = time.perf_counter() - began
-            self.seconds += step_time
-            yield self._progress(value, norm, step_time)
+            self.times.append(time.perf_counter() - began)
+            self.seconds += self.times[-1]
+            yield self._progress(value, norm)
             due = self.config.checkpoint_steps is not None and self.step % self.config.checkpoint_steps == 0
             if due or self.stop.checkpoint.is_set() or self.seconds - saved_at >= self.config.checkpoint_seconds:
                 self.stop.checkpoint.clear()
@@ -345,12 +342,12 @@ class SviFit:
             return (), [], (), remark
         return *guide_posterior(self.prepared, guide, store=self.team.leads), remark
 
-    def _progress(self, value: float, norm: float, step_time: float) -> Progress:
+    def _progress(self, value: float, norm: float) -> Progress:
         return Progress(
             step=self.step,
             steps=self.config.steps,
             seconds=self.seconds,
-            step_time=step_time,
+            step_time=fmean(self.times),
             eta=eta(self.seconds, self.step, self.config.steps),
             loss=value,
             smoothed_loss=recent(self.losses),

@@ -10,6 +10,7 @@ import torch
 from qvr_core.inference.row_terms import ROWS, NotASum, row_terms
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
+from qvr_core.runtime.programs.handlers import Handler, subsample
 from qvr_core.runtime.values.errors import InputProblem
 
 
@@ -20,6 +21,11 @@ def scaled_terms(prepared: Prepared) -> frozenset[str]:
     _, observations = prepared.train.batch((torch.arange(count) * (rows / count)).long())
     with refusing():
         return row_terms(prepared.model, observations)
+
+
+def part_of_rows(prepared: Prepared) -> Handler:
+    """Makes each batch of a run's rows stand for all of them."""
+    return subsample(prepared.train.rows, scaled_terms(prepared), checked=True)
 
 
 @contextmanager

@@ -111,6 +111,8 @@ class Started(Frozen):
     memory: int | None = None
     """Bytes that the run is estimated to need."""
     resumed_from: int | None = None
+    per_row: bool = True
+    """Whether a loss is that of a row; else that of all data, as of a statistical program."""
 
     def sizes(self) -> str:
         """How much there is to fit, in words."""
@@ -133,10 +135,11 @@ class Progress(Frozen):
     steps: int
     seconds: float
     step_time: float | None = None
+    """Mean seconds of the steps so far, of an optimiser's last 500."""
     eta: float | None = None
     # SVI
     loss: float | None = None
-    """−ELBO per row of the last step."""
+    """−ELBO of the last step, per row where `Started` says so."""
     smoothed_loss: float | None = None
     """Mean of the last 50 steps, at most the last tenth of those made; no earlier step counts in it."""
     gradient_norm: float | None = None

@@ -171,4 +171,5 @@ def started(prepared: Prepared, steps: int, resumed_from: int | None) -> Started
         baselines=prepared.baselines,
         memory=prepared.memory,
         resumed_from=resumed_from,
+        per_row=not prepared.needs.statistical,
     )

@@ -34,6 +34,8 @@ export interface RunState {
   seconds: number;
   eta: number | null;
   stepTime: number | null;
+  /** A loss is that of a row; else that of all data, as of a statistical program. */
+  perRow: boolean;
   phase: string | null;
   divergences: number | null;
   treeDepth: number | null;
@@ -63,6 +65,7 @@ export function emptyRun(runId: string, uri: string, directory: string, program:
     seconds: 0,
     eta: null,
     stepTime: null,
+    perRow: true,
     phase: null,
     divergences: null,
     treeDepth: null,
@@ -88,6 +91,7 @@ export function take(run: RunState, event: RunEvent): RunState {
       run.device = event.device;
       run.parameters = event.parameters;
       run.steps = event.steps;
+      run.perRow = event.per_row ?? true;
       run.baselines = event.baselines ?? null;
       if (event.resumed_from !== undefined) {
         forget(run, event.resumed_from);
@@ -197,6 +201,11 @@ function percent(share: number): string {
 function accuracyText(one: Accuracy): string {
   const interval = `95 % interval ${percent(one.low)} to ${percent(one.high)}`;
   return `${one.site}: ${percent(one.accuracy)} right (${interval}); always “${one.commonest}”: ${percent(one.baseline)}`;
+}
+
+/** What a loss of the run is, in words. */
+export function lossName(run: RunState): string {
+  return run.perRow ? "−ELBO per row" : "−ELBO";
 }
 
 /** The checks of a run's end that say that its result is not to be trusted. */

@@ -3,7 +3,7 @@ import uplotCss from "uplot/dist/uPlot.min.css";
 import type { FromRun, ToRun } from "../../src/runs/messages";
 import type { Summary } from "../../src/runs/figures";
 import { soFar } from "../../src/runs/drawn";
-import { canExtend, canResume, gravePoints, isOver, summary, take, type RunState } from "../../src/runs/state";
+import { canExtend, canResume, gravePoints, isOver, lossName, summary, take, type RunState } from "../../src/runs/state";
 import { count, duration } from "../../src/runs/words";
 import { el, style } from "../dom";
 import { Chart, type Line } from "./chart";
@@ -249,7 +249,7 @@ function progressLine(shown: RunState): string {
     shown.phase ?? "",
     duration(shown.seconds),
     shown.eta === null ? "" : `${duration(shown.eta)} to go`,
-    shown.stepTime === null ? "" : `${(shown.stepTime * 1000).toFixed(1)} ms a step`,
+    shown.stepTime === null ? "" : `${Number((shown.stepTime * 1000).toPrecision(2))} ms a step`,
   ].filter(Boolean).join(" · ");
 }
 
@@ -266,7 +266,7 @@ function drawChart(shown: RunState): void {
   const lines: Line[] = nuts
     ? [{ label: "acceptance", values: series.acceptance, colour: "--vscode-charts-green", width: 1.6 }]
     : [...(smoothed ? [] : [raw]), { label: "smoothed", values: series.smoothed, colour: "--vscode-charts-purple", width: 2 }];
-  chart.draw(series.steps, lines, logScale && !nuts, nuts ? "acceptance" : "−ELBO per row, nats");
+  chart.draw(series.steps, lines, logScale && !nuts, nuts ? "acceptance" : `${lossName(shown)}, nats`);
 }
 
 function figureTiles(shown: RunState): HTMLElement[] {
@@ -276,7 +276,7 @@ function figureTiles(shown: RunState): HTMLElement[] {
   const last = shown.series.smoothed.at(-1) ?? shown.series.loss.at(-1);
   const heldOut = shown.heldOut.at(-1) ?? (shown.ending?.event === "finished" ? shown.ending.held_out : undefined);
   if (last !== null && last !== undefined && !heldOut) {
-    tile("−ELBO per row", last.toFixed(3), "smoothed; nats");
+    tile(lossName(shown), last.toFixed(3), "smoothed; nats");
   }
   if (heldOut) {
     tile("bits per byte, held out", heldOut.bits_per_byte.toFixed(3), `${heldOut.rows} rows, ${heldOut.draws} draws each`);

@@ -1,0 +1,49 @@
+"""Hovers of programs that use no input: there is no batch of rows, so nothing is said of one (finding A5)."""
+
+from __future__ import annotations
+
+import pytest
+
+from qvr_core.analysis import Analyzer
+from qvr_core.ide.hover import hover
+from qvr_core.syntax.source import Cursor
+
+TEXT = """\
+object Row : FinSet _
+object School : FinSet 8
+object Pair : FinSet 2
+program p : Row -> Row
+    data school : Row -> School
+    data x : Row
+    sample tau <- HalfNormal(1.0)
+    sample u : School <- Normal(0.0, tau)
+    sample v[s : School, k : Pair] <- Normal(0.0, tau)
+    sample w[i : Row] <- Normal(0.0, 1.0)
+    let eta[i : Row] = u[school[i]] + x[i] + v[school[i], 0] + w[i]
+    let c = tau * 2.0
+    observe y[i : Row] <- Normal(eta[i], c)
+    return u
+"""
+
+
+def said(word: str) -> str:
+    lines = TEXT.splitlines()
+    line = next(at for at, text in enumerate(lines) if text.lstrip().startswith(word))
+    column = lines[line].index(word) + len(word) - 1
+    found = hover(Analyzer(TEXT).snapshot(), Cursor(line, column))
+    assert found is not None
+    return str(found.content)
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["data school", "data x", "sample tau", "sample u", "sample v", "sample w", "let eta", "let c", "observe y"],
+)
+def test_a5_nothing_is_said_of_rows_of_a_batch(word: str) -> None:
+    text = said(word)
+    assert "all rows" not in text and "row to row" not in text and "batch" not in text and "(B" not in text
+
+
+def test_a5_a_draw_has_the_shape_of_its_plate_by_number_or_by_name() -> None:
+    assert "`(8,)`" in said("sample u") and "Shape" not in said("sample tau")
+    assert "`(Row,)`" in said("sample w")
