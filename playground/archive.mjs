@@ -11,11 +11,16 @@ const wheels = join(here, ".cache", "wheels");
 const own = join(root, ".venv", "bin", "python");
 const python = process.env.PYTHON ?? (existsSync(own) ? own : "python3");
 
+/** The wheels that the server imports, and those that pydantic does beside them. */
+const SERVER = ["graphviz-", "lark-", "pygls-", "lsprotocol-", "cattrs-", "attrs-", "typing_extensions-"];
+const PYDANTIC = ["pydantic-", "pydantic_core-", "annotated_types-", "typing_inspection-"];
+
 /** What fits and the command line need stays at home. */
 const WITHOUT = [
   "qvr/", "qvr_core/cli/", "qvr_core/runtime/", "qvr_core/inference/",
   ...["figures", "fit", "prepare", "python", "worker"].map((room) => `qvr_core/runs/${room}/`),
   "lark/__pyinstaller/", "lark/grammars/", "lark/tools/",
+  "cattrs/preconf/", "pygls/cli.py", "pygls/client.py", "pygls/lsp/_base_client.py", "pygls/lsp/client.py",
 ]; // prettier-ignore
 
 /** Parts of Python's library that no page can use, or that only programmers of Python do. */
@@ -36,9 +41,9 @@ function fetchWheels({ python: version, abi_version: abi }) {
     rmSync(join(wheels, name));
   }
   pip("wheel", "--no-deps", "--wheel-dir", wheels, root);
-  if (!["graphviz-", "lark-", "networkx-"].every((start) => named(start).length) || !named("pydantic_core-").some((name) => name.endsWith(`_${abi}_wasm32.whl`))) {
+  if (![...SERVER, ...PYDANTIC, "networkx-"].every((start) => named(start).length) || !named("pydantic_core-").some((name) => name.endsWith(`_${abi}_wasm32.whl`))) {
     pip(
-      "download", "graphviz", "lark", "networkx", "pydantic", "--constraint", join(root, "constraints.txt"), "--only-binary=:all:",
+      "download", "graphviz", "lark", "networkx", "pydantic", "pygls", "--constraint", join(root, "constraints.txt"), "--only-binary=:all:",
       "--implementation", "cp", "--python-version", version.split(".").slice(0, 2).join("."),
       "--platform", `pyemscripten_${abi}_wasm32`, "--dest", wheels,
     ); // prettier-ignore
@@ -59,12 +64,11 @@ export async function pack(target) {
   }
   runtime.runPython(readFileSync(join(here, "archive.py"), "utf8"));
   const call = runtime.globals.get("pack");
-  const parts = ["pydantic-", "pydantic_core-", "annotated_types-", "typing_extensions-", "typing_inspection-"];
   const packed = (sources, name, without, level) =>
     call(runtime.toPy(sources), `/target/${name}`, runtime.toPy(without), level);
   packed(["/pyodide/python_stdlib.zip"], "python.zip", UNUSED, 2);
-  packed(found("qvr_lsp-", "graphviz-", "lark-"), "server.zip", WITHOUT, 0);
+  packed(found("qvr_lsp-", ...SERVER), "server.zip", WITHOUT, 0);
   packed(found("networkx-"), "networkx.zip", [], 2);
-  packed(found(...parts), "pydantic.zip", ["pydantic/v1/"], 0);
+  packed(found(...PYDANTIC), "pydantic.zip", ["pydantic/v1/"], 0);
   return { info, version };
 }

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from lsprotocol import types
+
 from qvr_core.pages import page_of
-from qvr_lsp.positions import range_of_lines, to_range
-from qvr_lsp.rpc import Json, encoded
+from qvr_lsp.converter import converter
+from qvr_lsp.serialising import Json, encoded
 from qvr_lsp.uris import uri_of, uri_of_location
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class Conversions:
         located, lines = snapshot.diagnostics(), snapshot.lines
         limit = client.settings.diagnostics_maximum
         found: list[Converted] = []
-        plain = client.encoding == "utf-32" or all(map(str.isascii, lines))
+        plain = client.codec.units == "utf-32" or all(map(str.isascii, lines))
         for source in located[:limit]:
             known = self._known.get(id(source))
             if known is None or known.source is not source or not (plain or known.is_valid_in(lines)):
@@ -63,7 +65,7 @@ class Conversions:
 
 def count_of_rest(client: Client, lines: Sequence[str], left_out: Sequence[LocatedDiagnostic]) -> Json:
     return {
-        "range": to_range(lines, left_out[0].range, client.encoding),
+        "range": client.codec.range_json(lines, left_out[0].range),
         "severity": 3,
         "code": "too-many-problems",
         "source": "qvr",
@@ -80,7 +82,7 @@ def convert_one(client: Client, uri: str, lines: Sequence[str], located: Located
     """One diagnostic as a dict."""
     code = located.code
     result: Json = {
-        "range": to_range(lines, located.range, client.encoding),
+        "range": client.codec.range_json(lines, located.range),
         "severity": code.severity.value,
         "code": code.name,
         "source": "qvr",
@@ -104,13 +106,18 @@ def convert_one(client: Client, uri: str, lines: Sequence[str], located: Located
     return result
 
 
+def diagnostic(client: Client, uri: str, lines: Sequence[str], located: LocatedDiagnostic) -> types.Diagnostic:
+    """One diagnostic as lsprotocol has it."""
+    return converter().structure(convert_one(client, uri, lines, located), types.Diagnostic)
+
+
 def _place(client: Client, uri: str, lines: Sequence[str], related: LocatedRelated) -> Json:
     """Where related information points: into another file, perhaps, whose columns are counted as they are."""
     if not related.location:
-        return {"uri": uri, "range": to_range(lines, related.range, client.encoding)}
+        return {"uri": uri, "range": client.codec.range_json(lines, related.range)}
     return {
         "uri": uri_of_location(related.location),
-        "range": range_of_lines(related.lines, related.range, client.encoding),
+        "range": client.codec.range_of_lines(related.lines, related.range),
     }
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from qvr_core.runs.record.data_checks import DataFinding, Read
     from qvr_lsp.client import Client
     from qvr_lsp.documents import Document, Documents
-    from qvr_lsp.rpc import Json
-    from qvr_lsp.workspace import Workspace
+    from qvr_lsp.serialising import Json
+    from qvr_lsp.workspace import QvrWorkspace
 
 log = logging.getLogger("qvr.data")
 
@@ -32,7 +32,7 @@ PAUSE = 0.3
 class DataChecks:
     """What is wrong with the data of open documents."""
 
-    def __init__(self, client: Client, documents: Documents, workspace: Workspace) -> None:
+    def __init__(self, client: Client, documents: Documents, workspace: QvrWorkspace) -> None:
         self._client = client
         self._documents = documents
         self._workspace = workspace
@@ -77,9 +77,8 @@ class DataChecks:
         if found != self._found.get(document.uri, []):
             self._found[document.uri] = found
             self._documents.republish(document.uri)
-            if self._client.has("workspace.diagnostics.refreshSupport"):
-                # an editor that pulls asks again
-                self._client.spawn(self._client.ask("workspace/diagnostic/refresh", None))
+            # an editor that pulls asks again
+            self._client.refresh("diagnostics")
 
     def reader(self) -> Excerpts:
         """What reads the files that take polars or numpy: a process of the interpreter that runs are started with."""
@@ -113,7 +112,7 @@ class DataChecks:
 
 
 def findings(
-    snapshot: Snapshot, path: Path, workspace: Workspace, other: Read | None = None
+    snapshot: Snapshot, path: Path, workspace: QvrWorkspace, other: Read | None = None
 ) -> tuple[list[DataFinding], dict[str, Mapping[str, str]]]:
     """What does not fit between a file's programs and the data that its settings name, and what the data hold; nothing
     of a file with errors, whose programs are not what they will be."""

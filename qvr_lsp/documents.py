@@ -10,14 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 
 from qvr_core.analysis import Snapshot
-from qvr_core.syntax.source import Cursor, Encoding, Range, split_lines
-from qvr_lsp import positions
+from qvr_core.syntax.source import Cursor, Range, split_lines
 from qvr_lsp.conversions import Conversions
 from qvr_lsp.imports import Imports
-from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
+from qvr_lsp.positions import LineCodec
+from qvr_lsp.serialising import Json
 from qvr_lsp.trials import Trials
 from qvr_lsp.updates import (
     MOST_AT_ONCE,
@@ -55,6 +58,7 @@ LARGE_LINES = 1000
 MOST_FOLLOWED = 1000
 
 Publish = Callable[["Document"], None]
+Changes = Sequence[types.TextDocumentContentChangeEvent]
 
 
 def is_long(line: str) -> bool:
@@ -65,42 +69,49 @@ def is_long(line: str) -> bool:
 class View:
     """A text and its analysis, in the editor's positions."""
 
-    def __init__(self, encoding: Encoding, uri: str, version: int | None) -> None:
+    def __init__(self, codec: LineCodec, uri: str, version: int | None) -> None:
         self.uri = uri
         self.version = version
-        self._encoding: Encoding = encoding
-
-    @property
-    def encoding(self) -> Encoding:
-        return self._encoding
+        self.codec = codec
 
     @property
     def snapshot(self) -> Snapshot:
         raise NotImplementedError
 
     @property
+    def large(self) -> bool:
+        """Whether going through all of the text takes long, and need not be done here."""
+        return False
+
+    @property
     def lines(self) -> Sequence[str]:
         """The text's lines without their ends."""
         return self.snapshot.lines
 
-    def cursor(self, position: Any) -> Cursor:
-        return positions.to_cursor(self.lines, position, self._encoding)
+    def cursor(self, position: types.Position) -> Cursor:
+        return self.codec.cursor(self.lines, position)
 
-    def position(self, cursor: Cursor) -> Json:
-        return positions.to_position(self.lines, cursor, self._encoding)
+    def stretch(self, given: types.Range) -> Range:
+        return self.codec.stretch(self.lines, given)
 
-    def range(self, stretch: Range) -> Json:
-        return positions.to_range(self.lines, stretch, self._encoding)
+    def range(self, stretch: Range) -> types.Range:
+        return self.codec.range(self.lines, stretch)
 
-    def stretch(self, given: Any) -> Range:
-        return positions.from_range(self.lines, given, self._encoding)
+    def place(self, stretch: Range) -> types.Location:
+        return types.Location(self.uri, self.range(stretch))
+
+    def position_json(self, cursor: Cursor) -> Json:
+        return self.codec.position_json(self.lines, cursor)
+
+    def range_json(self, stretch: Range) -> Json:
+        return self.codec.range_json(self.lines, stretch)
 
 
 class Excerpt(View):
     """An analysis that stays what it is: some lines of a text whose first one is under way, or a text at one moment."""
 
-    def __init__(self, encoding: Encoding, document: Document, snapshot: Snapshot) -> None:
-        super().__init__(encoding, document.uri, document.version)
+    def __init__(self, codec: LineCodec, document: Document, snapshot: Snapshot) -> None:
+        super().__init__(codec, document.uri, document.version)
         self._snapshot = snapshot
 
     @property
@@ -114,14 +125,14 @@ class Document(View):
     def __init__(
         self, client: Client, publish: Publish, uri: str, version: int | None, text: str, imports: Imports
     ) -> None:
-        super().__init__(client.encoding, uri, version)
+        super().__init__(client.codec, uri, version)
         self._client = client
         self._publish = publish
         self._imports = imports
         self._analyzer = imports.analyzer(uri)
         self.edits = 0
         """How often it was changed."""
-        self._waiting: list[Any] = []
+        self._waiting: list[types.TextDocumentContentChangeEvent] = []
         self._working: asyncio.Task[None] | None = None
         self._large = False
         self._dirty = False
@@ -138,7 +149,7 @@ class Document(View):
         self.conversions = Conversions()
         self.tokens: tuple[str, list[int]] | None = None
         """The semantic tokens sent last, with their result id."""
-        self._apply([{"text": text}])
+        self._apply([types.TextDocumentContentChangeWholeDocument(text)])
 
     # ------------------------------------------------------------ reading
 
@@ -157,7 +168,7 @@ class Document(View):
 
     def frozen(self) -> Excerpt:
         """The text as it is now, for a thread: later edits do not touch it."""
-        return Excerpt(self._encoding, self, self.snapshot)
+        return Excerpt(self.codec, self, self.snapshot)
 
     async def wait_ready(self) -> None:
         """Until all changes are analysed.  Cancelling the waiter does not stop the analysis."""
@@ -200,11 +211,11 @@ class Document(View):
         if any(first <= number <= last for number in self._long_lines):
             return None
         snapshot = self._excerpts.around(first, last)
-        return Excerpt(self._encoding, self, snapshot) if snapshot is not None else None
+        return Excerpt(self.codec, self, snapshot) if snapshot is not None else None
 
     # ------------------------------------------------------------ writing
 
-    def change(self, version: int | None, changes: list[Any]) -> None:
+    def change(self, version: int | None, changes: Changes) -> None:
         """Apply `contentChanges`, in order."""
         self.version = version
         self.edits += 1
@@ -219,17 +230,17 @@ class Document(View):
         else:
             self._waiting += changes
 
-    def _apply(self, changes: list[Any]) -> None:
+    def _apply(self, changes: Changes) -> None:
         """Apply changes at once where that is little work."""
-        work = apply_changes(self._analyzer, changes, self._encoding)
+        work = apply_changes(self._analyzer, changes, self.codec)
         analyzer = run_at_once(work) if self._found * PER_DIAGNOSTIC <= MOST_AT_ONCE else None
         if analyzer is not None:
             self._analyzer = analyzer
             self._changed()
             return
         self._large = True
-        if len(changes) == 1 and changes[0].get("range") is None:
-            self._text = changes[0]["text"]
+        if len(changes) == 1 and isinstance(changes[0], types.TextDocumentContentChangeWholeDocument):
+            self._text = changes[0].text
         self._working = asyncio.ensure_future(self._finish(work))
 
     async def _finish(self, work: Work) -> None:
@@ -249,7 +260,7 @@ class Document(View):
         self._text, self._excerpts = None, None
         while self._waiting:
             waiting, self._waiting = self._waiting, []
-            work = apply_changes(self._analyzer, waiting, self._encoding)
+            work = apply_changes(self._analyzer, waiting, self.codec)
             self._analyzer = await loop.run_in_executor(None, run_to_end, work)
         snapshot = self._analyzer.snapshot()
         await loop.run_in_executor(None, self.conversions.of, self._client, self.uri, snapshot)
@@ -313,7 +324,7 @@ class Document(View):
     def trials(self) -> Trials:
         """Where edits are tried on the text as it is now; only on a document that is ready."""
         if self._trials is None:
-            self._trials = Trials(self.text, self._encoding, self._analyzer)
+            self._trials = Trials(self.text, self.codec, self._analyzer)
         return self._trials
 
     def close(self) -> None:
@@ -345,10 +356,10 @@ class Documents:
         return self._open.get(uri)
 
     def get(self, uri: str) -> Document:
-        """An open document.  Raises RpcError for another one."""
+        """An open document.  Raises `JsonRpcInvalidParams` for another one."""
         document = self._open.get(uri)
         if document is None:
-            raise RpcError(INVALID_PARAMS, f"{uri} is not open")
+            raise JsonRpcInvalidParams(f"{uri} is not open")
         return document
 
     def asked(self, uri: str) -> Document:
@@ -359,7 +370,7 @@ class Documents:
                 other.tell_importers()
         return document
 
-    def change(self, uri: str, version: int | None, changes: list[Any]) -> None:
+    def change(self, uri: str, version: int | None, changes: Changes) -> None:
         self.get(uri).change(version, changes)
 
     def drop(self, uri: str) -> bool:
@@ -374,8 +385,8 @@ class Documents:
         """The open document at a location."""
         return next((document for document in self._open.values() if document.location == location), None)
 
-    def close(self) -> None:
-        """Forget all of them."""
+    def stop(self) -> None:
+        """The session is over: forget all of them."""
         for uri in list(self._open):
             self.drop(uri)
 

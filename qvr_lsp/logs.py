@@ -7,6 +7,8 @@ import os
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from lsprotocol import types
+
 from qvr_lsp.client import Client
 
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
@@ -50,7 +52,8 @@ class EditorHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         kind = next((number for level, number in MESSAGE_TYPES if record.levelno >= level), 4)
         try:
-            self._client.notify("window/logMessage", {"type": kind, "message": self.format(record)})
+            params = types.LogMessageParams(types.MessageType(kind), self.format(record))
+            self._client.protocol.notify(types.WINDOW_LOG_MESSAGE, params)
         except Exception:
             self.handleError(record)
 

@@ -1,72 +1,57 @@
-"""Work-done progress: tokens that are freed when their work ends."""
+"""Work-done progress: pygls's tokens, freed when their work ends."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import uuid4
 
-from qvr_lsp.rpc import Json, RpcError
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.progress import Progress
 
-if TYPE_CHECKING:
-    from qvr_lsp.client import Client
+
+class FreedProgress(Progress):
+    """pygls keeps the token of all work that was ever done."""
+
+    def end(self, token: types.ProgressToken, value: types.WorkDoneProgressEnd) -> None:
+        super().end(token, value)
+        self.tokens.pop(token, None)
 
 
-class Progress:
+class Bar:
     """One bar in the editor.  Where the editor shows none, every call is silently nothing."""
 
-    def __init__(self, tokens: ProgressTokens, token: str | int | None) -> None:
-        self._tokens = tokens
+    def __init__(self, progress: Progress, token: str | None) -> None:
+        self._progress = progress
         self._token = token
 
     def begin(self, title: str, *, message: str = "", cancellable: bool = False) -> None:
-        value: Json = {"kind": "begin", "title": title, "cancellable": cancellable, "percentage": 0}
-        self._send({**value, "message": message} if message else value)
+        if self._token is not None:
+            value = types.WorkDoneProgressBegin(
+                title=title, cancellable=cancellable, message=message or None, percentage=0
+            )
+            self._progress.begin(self._token, value)
 
     def report(self, message: str, percentage: int | None = None) -> None:
-        value: Json = {"kind": "report", "message": message}
-        self._send(value if percentage is None else {**value, "percentage": max(0, min(100, percentage))})
+        if self._token is not None:
+            bounded = None if percentage is None else max(0, min(100, percentage))
+            self._progress.report(self._token, types.WorkDoneProgressReport(message=message, percentage=bounded))
 
     def end(self, message: str) -> None:
-        self._send({"kind": "end", "message": message})
-        self._tokens.free(self._token)
+        if self._token is not None:
+            self._progress.end(self._token, types.WorkDoneProgressEnd(message=message))
         self._token = None
 
-    def _send(self, value: Json) -> None:
-        if self._token is not None:
-            self._tokens.client.notify("$/progress", {"token": self._token, "value": value})
 
-
-class ProgressTokens:
-    """The tokens in use, and what cancelling each of them stops."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
-        self._stops: dict[str | int, Callable[[], Any]] = {}
-        self._count = 0
-
-    async def create(self, stop: Callable[[], Any]) -> Progress:
-        """A new bar, asked of the editor; `stop` is called when the user cancels it."""
-        if not self.client.has("window.workDoneProgress"):
-            return Progress(self, None)
-        self._count += 1
-        token = f"qvr-{self._count}"
-        try:
-            await self.client.request("window/workDoneProgress/create", {"token": token})
-        except RpcError:
-            return Progress(self, None)
-        self._stops[token] = stop
-        return Progress(self, token)
-
-    def free(self, token: str | int | None) -> None:
-        if token is not None:
-            self._stops.pop(token, None)
-
-    def cancel(self, token: str | int) -> None:
-        """The user pressed cancel; an unknown token has ended in the meantime."""
-        stop = self._stops.get(token)
-        if stop is not None:
-            stop()
-
-    @property
-    def active(self) -> int:
-        return len(self._stops)
+async def new_bar(progress: Progress, shown: bool, stop: Callable[[], Any]) -> Bar:
+    """A new bar, asked of the editor where it has any; `stop` is called when the user cancels it."""
+    token = f"qvr-{uuid4()}"
+    try:
+        if shown:
+            await progress.create_async(token)
+            progress.tokens[token].add_done_callback(lambda cancelled: stop())
+            return Bar(progress, token)
+    except JsonRpcException:
+        pass  # the editor refuses
+    return Bar(progress, None)

@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from lsprotocol import types
 
 from qvr_core.analysis import Analyzer, Snapshot
 from qvr_core.ide.answers import TextEdit
-from qvr_core.syntax.source import Cursor, Encoding, split_lines
+from qvr_core.syntax.source import Cursor, split_lines
+from qvr_lsp.positions import LineCodec
 from qvr_lsp.updates import analyzer_of, apply_changes, background_work, run_to_end
 
 T = TypeVar("T")
@@ -24,11 +27,11 @@ THREAD = ThreadPoolExecutor(1, "qvr-trials")
 class Trials:
     """What edits to one document would give."""
 
-    def __init__(self, text: str, encoding: Encoding, place: Analyzer) -> None:
+    def __init__(self, text: str, codec: LineCodec, place: Analyzer) -> None:
         """`place` analyses the document: imports lead from the trials where they lead from there."""
-        self._encoding: Encoding = encoding
+        self._codec = codec
         self._empty = Analyzer("", None, place.location, place.library)
-        self._changes: list[Any] = [{"text": text}]
+        self._changes: list[types.TextDocumentContentChangeEvent] = [types.TextDocumentContentChangeWholeDocument(text)]
         self._applied = 0
         self._analyzer: Analyzer | None = None
 
@@ -37,7 +40,7 @@ class Trials:
         """How many changes of the document it holds."""
         return len(self._changes)
 
-    def follow(self, changes: Sequence[Any]) -> None:
+    def follow(self, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         """`contentChanges` of the document; they are applied when something is tried next."""
         self._changes += changes
 
@@ -51,7 +54,7 @@ class Trials:
         analyzer = self._analyzer or self._empty
         if self._applied < count:
             changes = self._changes[self._applied : count]
-            analyzer = run_to_end(apply_changes(analyzer, changes, self._encoding))
+            analyzer = run_to_end(apply_changes(analyzer, changes, self._codec))
             self._applied = count
         text = analyzer.text
         snapshot = after(analyzer, edits)

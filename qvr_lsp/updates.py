@@ -12,16 +12,15 @@ import re
 import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+
+from lsprotocol import types
 
 from qvr_core.analysis import Analyzer
 from qvr_core.semantics.modules.paths import location_of
 from qvr_core.semantics.scope.bounds import MOST_COPIES
 from qvr_core.syntax.placing import units_of
-from qvr_core.syntax.source import Encoding
 from qvr_core.syntax.statements import Layout
-from qvr_lsp import positions
-from qvr_lsp.rpc import RpcError
+from qvr_lsp.positions import LineCodec
 
 log = logging.getLogger("qvr.documents")
 
@@ -75,20 +74,20 @@ def statement_work(layout: Layout, first: int, last: int) -> float:
     return work + longest / LINE_CHARACTERS
 
 
-def apply_changes(analyzer: Analyzer, changes: Sequence[Any], encoding: Encoding) -> Work:
+def apply_changes(
+    analyzer: Analyzer, changes: Sequence[types.TextDocumentContentChangeEvent], codec: LineCodec
+) -> Work:
     """Apply `contentChanges` in order.  Gives how much work comes next, or was done; ends with the analyser."""
     for change in changes:
-        text = change["text"]
+        text = change.text
         try:
-            if change.get("range") is None:
+            if not isinstance(change, types.TextDocumentContentChangePartial):
                 yield text_work(text) + reading_work(text, analyzer)
                 analyzer = analyzer_of(text, analyzer)
                 continue
-            start, end = positions.from_range(analyzer.document.lines, change["range"], encoding)
+            start, end = codec.stretch(analyzer.document.lines, change.range)
             yield statement_work(analyzer.document, start.line, end.line) + text_work(text)
             yield from analyzer.editing(start, end, text)
-        except RpcError as error:
-            log.warning("a change is left out: %s", error)
         except Exception:
             # A bug: the analysis of an edit never fails. The text itself is right; start again from it.
             log.exception("an edit could not be analysed")

@@ -31,3 +31,8 @@ def uri_of_location(location: str) -> str:
     """The URI of an imported file (`semantics.modules.paths`)."""
     path = path_at(location)
     return location if path is None else uri_of(path)
+
+
+def is_settings(uri: str) -> bool:
+    """Whether a text is a qvr.toml."""
+    return uri.endswith("/qvr.toml")

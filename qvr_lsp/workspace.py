@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from qvr_core.analysis import Snapshot
+from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.workspace import Workspace
+
 from qvr_core.syntax.source import SourceText
-from qvr_lsp import positions
-from qvr_lsp.rpc import Json
-from qvr_lsp.uris import path_of, uri_of
+from qvr_lsp.positions import LineCodec
+from qvr_lsp.serialising import Json
+from qvr_lsp.uris import is_settings, path_of, uri_of
 
 if TYPE_CHECKING:
-    from qvr_lsp.client import Client
+    from qvr_core.analysis import Snapshot
     from qvr_lsp.documents import Documents
 
 MAX_FILES = 2000
@@ -31,30 +34,81 @@ class SettingsDocument:
         self.source = SourceText(text)
 
 
-class Workspace:
-    """The folders that the editor has opened."""
+class QvrWorkspace(Workspace):
+    """The folders that the editor has opened, and its texts, of which pygls keeps lines that end at form feeds and line
+    separators too: edits behind one would go astray.  Ours are `Documents`, and a `SettingsDocument` for each qvr.toml.
+    """
 
-    def __init__(self, client: Client, documents: Documents, changed: Callable[[SettingsDocument], None]) -> None:
-        """`changed` is called with each open qvr.toml that is to be checked again."""
-        self._client = client
-        self._documents = documents
+    def __init__(
+        self,
+        documents: Callable[[], Documents],
+        changed: Callable[[SettingsDocument], None],
+        root_uri: str | None,
+        folders: Sequence[types.WorkspaceFolder],
+        encoding: types.PositionEncodingKind | str | None,
+    ) -> None:
+        """`documents` are made when the first text is opened; `changed` is called with each open qvr.toml that is to be
+        checked again."""
+        super().__init__(root_uri, types.TextDocumentSyncKind.Incremental, folders, encoding)
+        self._codec = LineCodec(encoding)
+        self._open_documents = documents
         self._changed = changed
-        self._folders: list[Path] = []
         self._settings: dict[str, SettingsDocument] = {}
         self._files: dict[Path, tuple[tuple[int, int], Snapshot]] = {}
 
-    # ------------------------------------------------------------ folders and files
-
-    def open_folders(self, uris: list[str]) -> None:
-        self._folders += [path for uri in uris if (path := path_of(uri)) is not None]
+    @property
+    def documents(self) -> Documents:
+        return self._open_documents()
 
     @property
-    def folders(self) -> list[Path]:
-        return self._folders
+    def position_codec(self) -> LineCodec:
+        """pygls's is slow on long lines, and wrong behind the last one."""
+        return self._codec
 
-    def close_folders(self, uris: list[str]) -> None:
-        gone = {path_of(uri) for uri in uris}
-        self._folders = [path for path in self._folders if path not in gone]
+    # ------------------------------------------------------------ texts
+
+    def put_text_document(self, text_document: types.TextDocumentItem, notebook_uri: str | None = None) -> None:
+        """A text is the editor's from now on."""
+        uri = text_document.uri
+        if is_settings(uri):
+            document = self._settings[uri] = SettingsDocument(uri, text_document.text, text_document.version)
+            self._changed(document)
+        else:
+            self.documents.open(uri, text_document.version, text_document.text)
+
+    def change_text_document(
+        self,
+        identity: types.VersionedTextDocumentIdentifier,
+        changes: Sequence[types.TextDocumentContentChangeEvent],
+    ) -> None:
+        """Changes that make one version."""
+        if not is_settings(identity.uri):
+            self.documents.change(identity.uri, identity.version, changes)
+            return
+        document = self._settings.get(identity.uri)
+        if document is None:
+            raise JsonRpcInvalidParams(f"{identity.uri} is not open")
+        document.version = identity.version
+        for change in changes:
+            if isinstance(change, types.TextDocumentContentChangePartial):
+                stretch = self._codec.stretch(document.source.lines, change.range)
+                document.source.edit(stretch.start, stretch.end, change.text)
+            else:
+                document.source = SourceText(change.text)
+        self._changed(document)
+
+    def remove_text_document(self, doc_uri: str) -> None:
+        if is_settings(doc_uri):
+            self._settings.pop(doc_uri, None)
+        else:
+            self.documents.drop(doc_uri)
+
+    # ------------------------------------------------------------ folders and files
+
+    @property
+    def paths(self) -> list[Path]:
+        """The folders that are on this machine."""
+        return [path for folder in self.folders.values() if (path := path_of(folder.uri)) is not None]
 
     def root_of(self, path: Path) -> Path:
         """The folder that the runs and paths of a file or folder belong to: that of its qvr.toml, else its own."""
@@ -69,7 +123,7 @@ class Workspace:
     def files(self) -> Iterator[Path]:
         """Every .qvr file of the folders, at most `MAX_FILES`."""
         count = 0
-        for folder in self._folders:
+        for folder in self.paths:
             for parent, folders, names in os.walk(folder):
                 folders[:] = sorted(name for name in folders if name not in SKIPPED and not name.startswith("."))
                 for name in sorted(names):
@@ -85,14 +139,14 @@ class Workspace:
             status = path.stat()
             stamp = (status.st_mtime_ns, status.st_size)
             held = self._files.get(path)
-            if held is not None and held[0] == stamp and self._documents.imports.current(held[1]):
+            if held is not None and held[0] == stamp and self.documents.imports.current(held[1]):
                 return held[1]
             if status.st_size > MAX_BYTES:
                 return None
             text = path.read_bytes().decode("utf-8", "replace")
         except OSError:
             return None
-        snapshot = self._documents.imports.analyse(path, text)
+        snapshot = self.documents.imports.analyse(path, text)
         self._files[path] = (stamp, snapshot)
         return snapshot
 
@@ -107,28 +161,10 @@ class Workspace:
 
     def closed_files(self) -> Iterator[Path]:
         """The files that are not open in the editor, whose documents count instead."""
-        opened = {document.uri for document in self._documents}
+        opened = {document.uri for document in self.documents}
         return (path for path in self.files() if uri_of(path) not in opened)
 
     # ------------------------------------------------------------ qvr.toml
-
-    def open_settings(self, uri: str, text: str, version: int | None) -> None:
-        document = self._settings[uri] = SettingsDocument(uri, text, version)
-        self._changed(document)
-
-    def change_settings(self, uri: str, changes: list[Any], version: int | None) -> None:
-        document = self._settings[uri]
-        document.version = version
-        for change in changes:
-            if change.get("range") is None:
-                document.source = SourceText(change["text"])
-            else:
-                stretch = positions.from_range(document.source.lines, change["range"], self._client.encoding)
-                document.source.edit(stretch.start, stretch.end, change["text"])
-        self._changed(document)
-
-    def close_settings(self, uri: str) -> bool:
-        return self._settings.pop(uri, None) is not None
 
     def settings_document(self, uri: str) -> SettingsDocument | None:
         return self._settings.get(uri)

@@ -1,96 +1,24 @@
-"""textDocument/codeLens: run, diagram, parameters and the last result over each exported program."""
+"""textDocument/codeLens."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qvr_core.semantics.programs.parameter_count import parameter_count
-from qvr_core.semantics.types import model as m
-from qvr_core.semantics.types.diagnostics import DeclarationSite
-from qvr_lsp.documents import Document
+from lsprotocol import types
+
 from qvr_lsp.features.resolving import on_document
-from qvr_lsp.rpc import Json
-from qvr_lsp.uris import path_of
+from qvr_lsp.language_server import QvrLanguageServer, server
 
 if TYPE_CHECKING:
-    from qvr_lsp.runs.processes import Run
-    from qvr_lsp.session import Session
+    from qvr_lsp.documents import Document
 
 
+@server.feature(types.TEXT_DOCUMENT_CODE_LENS)
 @on_document
-def code_lens(session: Session, document: Document, params: Json) -> list[Json]:
-    if not session.client.settings.code_lens:
+def code_lens(ls: QvrLanguageServer, document: Document, params: types.CodeLensParams) -> list[types.CodeLens]:
+    """run, diagram, parameters, the last run"""
+    if not ls.settings.code_lens:
         return []
-    model = document.snapshot.model
-    lenses: list[Json] = []
-    for name in runnable_programs(model):
-        found = document.snapshot.find(DeclarationSite(name))
-        if found is None:
-            continue
-        place = document.range(found)
-        target = {"uri": document.uri, "program": name}
-        commands = [
-            ("▶ SVI", "qvr.run", {**target, "algorithm": "svi"}),
-            ("▶ NUTS", "qvr.run", {**target, "algorithm": "nuts"}),
-            ("◫ Diagram", "qvr.diagram", {"uri": document.uri, "name": name}),
-        ]
-        running = session.runs.running(document.uri, name)
-        if running is not None:
-            commands.append(("■ Cancel", "qvr.cancelRun", {"runId": running.job.run_id}))
-        lenses += [
-            {"range": place, "command": {"title": title, "command": command, "arguments": [argument]}}
-            for title, command, argument in commands
-        ]
-        text = status_text(session, document, model, name, running)
-        if text:
-            argument = {"uri": document.uri}
-            lenses.append({"range": place, "command": {"title": text, "command": "qvr.runs", "arguments": [argument]}})
-    return lenses
+    from qvr_lsp.answers.lenses import lenses_of
 
-
-def runnable_programs(model: m.Model) -> list[str]:
-    """The exported programs; without an export, all programs."""
-    exported = [export.name for export in model.exports if export.name in model.programs]
-    names = exported or list(model.programs)
-    return [name for name in names if not model.programs[name].template]
-
-
-def status_text(session: Session, document: Document, model: m.Model, name: str, running: Run | None) -> str:
-    """'132,352 parameters · last run: −ELBO 5.31 (2 min ago)', or the step of the run that is under way."""
-    count = parameter_count(model, model.programs[name])
-    parts = [f"{count:,} parameters"] if count else []
-    path = path_of(document.uri)
-    if running is not None:
-        from qvr_lsp.runs.processes import describe
-
-        parts.append(f"running: {describe(running.last) if running.last is not None else running.status}")
-    elif path is not None:
-        parts += last_run(session, path, name)
-    return " · ".join(parts)
-
-
-def last_run(session: Session, path: Path, name: str) -> list[str]:
-    # a web page has no runs and does without pydantic
-    from qvr_core.runs.record.protocol import Finished
-
-    overview = session.runs.last_overview(session.workspace.root_of(path), path, name)
-    if overview is None:
-        return []
-    loss = f"−ELBO {overview.last_loss:.4g}" if overview.last_loss is not None else overview.status
-    if isinstance(overview.ending, Finished) and overview.ending.held_out is not None:
-        loss = f"{overview.ending.held_out.bits_per_byte:.4g} bits per byte held out"
-    if overview.algorithm == "nuts":
-        loss = overview.status
-    bad = [one.name for one in overview.ending.checks if one.grave] if isinstance(overview.ending, Finished) else []
-    warned = f" · ⚠ not to be trusted: {', '.join(bad)}" if bad else ""
-    return [f"last run: {loss}{warned} ({age_text(overview.created)})"]
-
-
-def age_text(moment: datetime) -> str:
-    seconds = max(0, (datetime.now() - moment).total_seconds())
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit} ago"
-    return "just now"
+    return lenses_of(ls, document)

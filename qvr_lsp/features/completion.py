@@ -1,24 +1,21 @@
-"""textDocument/completion and completionItem/resolve."""
+"""textDocument/completion and completionItem/resolve.  The list of proposals is prepared: it is long."""
 
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from qvr_core.ide.answers import Completion
-from qvr_core.ide.completion.completion import complete
-from qvr_core.ide.completion.imported import path_before
-from qvr_core.ide.completion.offers import partial_answer
-from qvr_core.ide.prose import Prose
-from qvr_lsp.documents import Excerpt, View
-from qvr_lsp.features.data.columns import columns_offered
-from qvr_lsp.features.import_paths import paths_offered
+import attrs
+from lsprotocol import types
+
 from qvr_lsp.features.resolving import on_part
-from qvr_lsp.markup import COMPLETION, markup
-from qvr_lsp.rpc import Json
+from qvr_lsp.language_server import QvrLanguageServer, server
+from qvr_lsp.serialising import Json
 
 if TYPE_CHECKING:
-    from qvr_lsp.session import Session
+    from qvr_core.ide.answers import Completion
+    from qvr_core.ide.prose import Prose
+    from qvr_lsp.documents import View
 
 KINDS = {
     "method": 2,
@@ -51,16 +48,26 @@ _numbers = count()
 _documentation: dict[int, dict[str, Prose]] = {}
 
 
-@on_part
-def completion(session: Session, document: View, params: Json) -> Json:
-    snippets = session.client.settings.snippets and session.client.has(
-        "textDocument.completion.completionItem.snippetSupport"
-    )
-    path = path_before(document.snapshot, document.cursor(params["position"]))
+@server.feature(
+    types.TEXT_DOCUMENT_COMPLETION,
+    types.CompletionOptions(trigger_characters=list('>~[=,(.@:-"/'), resolve_provider=True),
+)
+@on_part(in_settings="settings_file:completion")
+def completion(ls: QvrLanguageServer, document: View, params: types.CompletionParams) -> Json:
+    """what may stand here"""
+    from qvr_core.ide.completion.completion import complete
+    from qvr_core.ide.completion.imported import path_before
+    from qvr_core.ide.completion.offers import partial_answer
+    from qvr_lsp.answers.columns import columns_offered
+    from qvr_lsp.answers.import_paths import paths_offered
+    from qvr_lsp.documents import Excerpt
+
+    cursor = document.cursor(params.position)
+    path = path_before(document.snapshot, cursor)
     if path is not None:
-        return {"isIncomplete": False, "items": paths_offered(session, document, path, params["position"])}
-    found = complete(document.snapshot, document.cursor(params["position"]))
-    found = [*columns_offered(session, document, params["position"]), *found]
+        return {"isIncomplete": False, "items": paths_offered(ls, document, path, params.position)}
+    found = [*columns_offered(ls, document, cursor), *complete(document.snapshot, cursor)]
+    snippets = ls.settings.snippets and ls.has("text_document.completion.completion_item.snippet_support")
     number = next(_numbers)
     _documentation[number] = {made.label: made.documentation for made in found if made.documentation}
     _documentation.pop(number - KEPT, None)
@@ -89,10 +96,15 @@ def item(proposal: Completion, at: tuple[int, int], *, snippets: bool) -> Json:
     return made
 
 
-def resolve(session: Session, params: Json) -> Json:
-    match params.get("data"):
+@server.feature(types.COMPLETION_ITEM_RESOLVE)
+def resolve(ls: QvrLanguageServer, params: types.CompletionItem) -> types.CompletionItem:
+    """the documentation of a proposal"""
+    from qvr_lsp.answers.markup import COMPLETION, markup
+
+    data: Any = params.data
+    match data:
         case [int(number), str(label)]:
             text = _documentation.get(number, {}).get(label)
         case _:
             text = None
-    return {**params, "documentation": markup(session.client, COMPLETION, text)} if text else params
+    return attrs.evolve(params, documentation=markup(ls, COMPLETION, text)) if text else params

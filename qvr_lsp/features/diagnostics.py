@@ -1,60 +1,76 @@
-"""publishDiagnostics, and pulled diagnostics of a document and of the workspace."""
+"""publishDiagnostics, and pulled diagnostics of a document and of the workspace.  They are prepared, each once."""
 
 from __future__ import annotations
 
 import hashlib
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from qvr_core.syntax.source import Range
+from lsprotocol import types
+
 from qvr_lsp.capabilities import pull_only
-from qvr_lsp.conversions import convert
-from qvr_lsp.documents import Document
 from qvr_lsp.features.resolving import on_document, run_in_thread
-from qvr_lsp.positions import from_range, to_range
-from qvr_lsp.rpc import Json, encoded
+from qvr_lsp.language_server import QvrLanguageServer, server
+from qvr_lsp.loading import AFTER_FILE, Loading
+from qvr_lsp.serialising import Encoded, Json, encoded
 from qvr_lsp.uris import uri_of
 
 if TYPE_CHECKING:
-    from qvr_lsp.session import Session
+    from qvr_lsp.documents import Document
+    from qvr_lsp.workspace import SettingsDocument
 
 
-def publish(session: Session, document: Document) -> None:
+@server.shows("document")
+def publish(ls: QvrLanguageServer, document: Document) -> None:
     """Send the diagnostics of a document's current text, unless the editor pulls them."""
-    session.data_checks.follow(document)
-    session.fits.follow(document)
-    if pull_only(session.client.capabilities, session.client.settings):
+    Loading.soon(ls, AFTER_FILE)
+    ls.data_checks.follow(document)
+    ls.fits.follow(document)
+    if pull_only(ls):
         return
-    converted = document.conversions.of(session.client, document.uri, document.snapshot)
-    more = [*session.data_checks.items(document), *session.fits.items(document), *failures(session, document)]
-    shown = [*(item.encoded for item in converted), *map(encoded, more)]
+    converted = document.conversions.of(ls, document.uri, document.snapshot)
+    shown = [*(item.encoded for item in converted), *map(encoded, beside(ls, document))]
     version = f',"version":{document.version}' if document.version is not None else ""
     params = f'{{"uri":{encoded(document.uri)},"diagnostics":[{",".join(shown)}]{version}}}'
-    session.client.notify_encoded("textDocument/publishDiagnostics", params)
+    ls.protocol.notify(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, Encoded(params))
 
 
-def items(session: Session, document: Document) -> list[Json]:
+@server.shows("settings")
+def publish_settings(ls: QvrLanguageServer, document: SettingsDocument) -> None:
+    """The problems of an open qvr.toml."""
+    from qvr_lsp.answers.settings_problems import problems
+
+    found = [problem.diagnostic for problem in problems(ls, document)]
+    ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, found, document.version))
+    ls.data_checks.ask_all()
+
+
+def items(ls: QvrLanguageServer, document: Document) -> list[Json]:
     """The diagnostics of an open document, those of its data and failures of runs included."""
-    session.data_checks.follow(document)
-    session.fits.follow(document)
-    found = document.conversions.of(session.client, document.uri, document.snapshot)
-    more = [*session.data_checks.items(document), *session.fits.items(document), *failures(session, document)]
-    return [*(item.item for item in found), *more]
+    ls.data_checks.follow(document)
+    ls.fits.follow(document)
+    found = document.conversions.of(ls, document.uri, document.snapshot)
+    return [*(item.item for item in found), *beside(ls, document)]
 
 
-def failures(session: Session, document: Document) -> list[Json]:
+def beside(ls: QvrLanguageServer, document: Document) -> list[Json]:
+    """What is wrong beside the text: with its data, its fits, its last run."""
+    return [*ls.data_checks.items(document), *ls.fits.items(document), *failures(ls, document)]
+
+
+def failures(ls: QvrLanguageServer, document: Document) -> list[Json]:
     """The last failed run of a document on its line, as long as the text is the one that failed."""
-    held = session.documents.failures.get(document.uri)
+    held = ls.documents.failures.get(document.uri)
     if held is None or held[1].range is None or held[0] != document.text:
         return []
+    from qvr_lsp.positions import LineCodec, range_from_json
+
     failed = held[1]
     assert failed.range is not None
-    utf16 = failed.range.model_dump()
-    lines = document.lines
-    stretch: Range = from_range(lines, utf16, "utf-16")
+    stretch = LineCodec().stretch(document.lines, range_from_json(failed.range.model_dump()))
     return [
         {
-            "range": to_range(lines, stretch, session.client.encoding),
+            "range": document.range_json(stretch),
             "severity": 1,
             "code": failed.code,
             "source": "qvr run",
@@ -66,13 +82,17 @@ def failures(session: Session, document: Document) -> list[Json]:
 # ---------------------------------------------------------------- pulled
 
 
+@server.feature(
+    types.TEXT_DOCUMENT_DIAGNOSTIC,
+    types.DiagnosticOptions(identifier="qvr", inter_file_dependencies=True, workspace_diagnostics=True),
+)
 @on_document
-def document_diagnostic(session: Session, document: Document, params: Json) -> Json:
-    """textDocument/diagnostic."""
-    return report(items(session, document), params.get("previousResultId"))
+def document_diagnostic(ls: QvrLanguageServer, document: Document, params: types.DocumentDiagnosticParams) -> Json:
+    """the diagnostics of a text"""
+    return report(items(ls, document), params.previous_result_id)
 
 
-def report(found: list[Json], previous: Any) -> Json:
+def report(found: list[Json], previous: str | None) -> Json:
     """A full report, or 'unchanged' where it is what the editor has."""
     identity = hashlib.blake2b(repr(found).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
     if previous == identity:
@@ -80,19 +100,23 @@ def report(found: list[Json], previous: Any) -> Json:
     return {"kind": "full", "resultId": identity, "items": found}
 
 
-async def workspace_diagnostic(session: Session, params: Json) -> Json:
-    """workspace/diagnostic: every file of the folders, the open ones as they stand in the editor."""
-    known = {item["uri"]: item["value"] for item in params.get("previousResultIds") or ()}
+@server.feature(types.WORKSPACE_DIAGNOSTIC)
+async def workspace_diagnostic(ls: QvrLanguageServer, params: types.WorkspaceDiagnosticParams) -> Json:
+    """those of every file of the folders
+
+    The open ones as they stand in the editor."""
+    from qvr_lsp.conversions import convert
+
+    known = {item.uri: item.value for item in params.previous_result_ids}
     reports: list[Json] = []
-    for document in list(session.documents):
+    for document in list(ls.documents):
         await document.wait_ready()
-        result = report(items(session, document), known.get(document.uri))
+        result = report(items(ls, document), known.get(document.uri))
         reports.append({**result, "uri": document.uri, "version": document.version})
-    for path in list(session.workspace.closed_files()):
-        snapshot = await run_in_thread(partial(session.workspace.closed_snapshot, path))
+    for path in list(ls.workspace.closed_files()):
+        snapshot = await run_in_thread(partial(ls.workspace.closed_snapshot, path))
         if snapshot is not None:
             uri = uri_of(path)
-            reports.append(
-                {**report(convert(session.client, uri, snapshot), known.get(uri)), "uri": uri, "version": None}
-            )
+            found = report(convert(ls, uri, snapshot), known.get(uri))
+            reports.append({**found, "uri": uri, "version": None})
     return {"items": reports}

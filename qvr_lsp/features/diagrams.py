@@ -1,117 +1,21 @@
-"""qvr/diagram: the diagram of one let, program or morphism of an open file."""
+"""qvr/diagram."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.diagrams import NoDiagram, NoDot, build, drawable, main_name, to_dot, to_json, to_mermaid, to_png, to_svg
-from qvr_core.ide.outline import drawable_at
-from qvr_core.semantics.types.diagnostics import Severity
-from qvr_lsp.documents import Document, View
-from qvr_lsp.features.resolving import call, on_document, run_in_thread
-from qvr_lsp.positions import range_of_lines
-from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
-from qvr_lsp.uris import uri_of_location
+from qvr_lsp.features.resolving import on_document
+from qvr_lsp.language_server import QvrLanguageServer, server
+from qvr_lsp.messages import DiagramParams
 
 if TYPE_CHECKING:
-    from qvr_core.semantics.types.diagnostics import Origin
-    from qvr_lsp.session import Session
-
-FORMATS = ("graph", "mermaid", "dot", "svg")
+    from qvr_lsp.documents import Document
 
 
+@server.feature("qvr/diagram")
 @on_document
-def diagram(session: Session, document: Document, params: Json) -> Any:
-    """The diagram by name, of what stands at `position`, or of the file's first export."""
-    format_ = params.get("format", "graph")
-    if format_ not in FORMATS:
-        raise RpcError(INVALID_PARAMS, f"unknown format `{format_}`: one of {', '.join(FORMATS)}")
-    # the addresses of open files, as their editor writes them
-    opened = {each.location: each.uri for each in session.documents}
+def diagram(ls: QvrLanguageServer, document: Document, params: DiagramParams) -> Any:
+    """a diagram; see there"""
+    from qvr_lsp.answers.diagrams import diagram_of
 
-    def answer(_: Session, view: View, given: Json) -> tuple[Any, Json]:
-        return graph_answer(view, given, opened)
-
-    view = document.frozen()
-    return answer_in_thread(lambda: call(answer, session, view, params))
-
-
-async def answer_in_thread(make: Callable[[], tuple[Any, Json]]) -> Json:
-    """The answer, made in a thread; SVG by the program `dot`, for which another one only waits."""
-    graph, answer = await run_in_thread(make)
-    if answer["format"] == "graph":
-        return answer
-    if answer["format"] != "svg":
-        return {**answer, "text": answer[answer["format"]]}
-    try:
-        return {**answer, "text": await asyncio.to_thread(to_svg, graph)}
-    except NoDot as error:
-        raise RpcError(REQUEST_FAILED, str(error)) from error
-
-
-def graph_answer(document: View, params: Json, opened: Mapping[str, str]) -> tuple[Any, Json]:
-    """The graph, and what is said of it in every format."""
-    _, graph = graph_of(document, params)
-    snapshot = document.snapshot
-    answer: Json = {
-        **to_json(graph, lambda origin: range_of(document, origin), lambda origin: home_of(document, origin, opened)),
-        "format": params.get("format", "graph"),
-        "version": document.version,
-        "names": drawable(snapshot.model),
-        "stale": any(item.code.severity is Severity.ERROR for item in snapshot.diagnostics()),
-    }
-    return graph, answer
-
-
-async def file_content(graph: Any, format_: str) -> bytes:
-    """A diagram as the content of a file."""
-    match format_:
-        case "mermaid":
-            return to_mermaid(graph).encode()
-        case "dot":
-            return to_dot(graph).encode()
-        case _:
-            try:
-                return (
-                    await asyncio.to_thread(to_png, graph)
-                    if format_ == "png"
-                    else (await asyncio.to_thread(to_svg, graph)).encode()
-                )
-            except NoDot as error:
-                raise RpcError(REQUEST_FAILED, str(error)) from error
-
-
-def graph_of(document: View, params: Json) -> tuple[str, Any]:
-    """The name that is drawn and its graph."""
-    snapshot = document.snapshot
-    name = params.get("name")
-    if name is None and params.get("position") is not None:
-        name = drawable_at(snapshot, document.cursor(params["position"]))
-    try:
-        name = name if name is not None else main_name(snapshot.model)
-        collapse, opened = params.get("collapse", True), tuple(params.get("opened") or ())
-        # who asks for text or a picture cannot open what is folded
-        fold = collapse and params.get("format", "graph") == "graph"
-        graph = build(snapshot.model, name, collapse=collapse, opened=opened, fold=fold)
-    except NoDiagram as error:
-        raise RpcError(REQUEST_FAILED, str(error)) from error
-    return name, graph
-
-
-def range_of(document: View, origin: Origin) -> Json | None:
-    """Where a node stands in the text; None where that is gone."""
-    found = document.snapshot.find(origin)
-    return document.range(found) if found is not None else None
-
-
-def home_of(document: View, origin: Origin, opened: Mapping[str, str]) -> Json | None:
-    """Where a node stands in the text of another file; None where it is of this one."""
-    others = document.snapshot.elsewhere
-    found = None if others is None else others.find(origin)
-    if others is None or found is None:
-        return None
-    location, stretch = found
-    uri = opened.get(location) or uri_of_location(location)
-    return {"uri": uri, "range": range_of_lines(others.lines(location, stretch), stretch, document.encoding)}
+    return diagram_of(ls, document, params)

@@ -1,59 +1,24 @@
-"""textDocument/documentLink: imports, data files named in strings, the pages of diagnostics named in comments."""
+"""textDocument/documentLink."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from qvr_core.pages import page_of
-from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Span
-from qvr_lsp.documents import Document
+from lsprotocol import types
+
 from qvr_lsp.features.resolving import on_document
-from qvr_lsp.rpc import Json
-from qvr_lsp.uris import path_of, uri_of, uri_of_location
+from qvr_lsp.language_server import QvrLanguageServer, server
 
 if TYPE_CHECKING:
-    from qvr_lsp.session import Session
-
-STRING = re.compile(r'\bfrom\s+"([^"\\\n]+)"')
-URL = re.compile(r"https?://[^\s)>\"]+")
-CODE = re.compile(r"\b(?:error|warning|hint)\[([a-z-]+)\]")
-MAX_LINKS = 500
+    from qvr_lsp.documents import Document
 
 
-@on_document
-def document_links(session: Session, document: Document, params: Json) -> list[Json]:
-    path = path_of(document.uri)
-    folder = session.workspace.root_of(path) if path is not None else None
-    links = import_links(document)
-    of_imports = {link["range"]["start"]["line"] for link in links}
-    for number, line in enumerate(document.lines):
-        if '"' not in line and "#" not in line:
-            continue
-        found: list[tuple[tuple[int, int], str | None]] = []
-        if folder is not None and number not in of_imports:
-            found += [(match.span(1), uri_of(folder / match[1])) for match in STRING.finditer(line)]
-        if "#" in line:
-            found += [(match.span(), match[0]) for match in URL.finditer(line)]
-            pages = ((match.span(1), page_of(match[1])) for match in CODE.finditer(line))
-            found += [(span, uri_of(page)) for span, page in pages if page is not None]
-        for (start, end), target in found:
-            if target is not None:
-                stretch = Range(Cursor(number, start), Cursor(number, end))
-                links.append({"range": document.range(stretch), "target": target})
-        if len(links) >= MAX_LINKS:
-            break
-    return links
+@server.feature(types.TEXT_DOCUMENT_DOCUMENT_LINK)
+@on_document(in_settings="settings_file:links")
+def document_links(
+    ls: QvrLanguageServer, document: Document, params: types.DocumentLinkParams
+) -> list[types.DocumentLink]:
+    """imports, data files, addresses, pages of codes"""
+    from qvr_lsp.answers.links import links_of
 
-
-def import_links(document: Document) -> list[Json]:
-    """The paths of imports, each to its file."""
-    snapshot = document.snapshot
-    links: list[Json] = []
-    for each in snapshot.table.imports[:MAX_LINKS]:
-        start, end = each.decl.path.span
-        if each.module is not None and (stretch := snapshot.find(Origin(each.uid, Span(start + 1, end - 1)))):
-            links.append({"range": document.range(stretch), "target": uri_of_location(each.module.location)})
-    return links
+    return links_of(ls, document)

@@ -1,4 +1,4 @@
-"""textDocument/documentSymbol and workspace/symbol."""
+"""textDocument/documentSymbol and workspace/symbol.  Answers are prepared: a large file has thousands."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from qvr_core.ide.answers import DocumentSymbol
-from qvr_core.ide.outline import outline
-from qvr_core.syntax.source import Range
-from qvr_lsp.documents import View
+from lsprotocol import types
+
 from qvr_lsp.features.resolving import in_thread_if_large, on_document, run_in_thread
-from qvr_lsp.positions import to_range
-from qvr_lsp.rpc import Json
-from qvr_lsp.uris import uri_of
+from qvr_lsp.language_server import QvrLanguageServer, server
+from qvr_lsp.serialising import Json
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
-    from qvr_lsp.session import Session
+    from qvr_core.ide.answers import DocumentSymbol
+    from qvr_core.syntax.source import Range
+    from qvr_lsp.documents import View
 
 KINDS = {
     "object": 23,
@@ -37,11 +36,15 @@ KINDS = {
 MAX_SYMBOLS = 500
 
 
+@server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, types.DocumentSymbolOptions(label="QVR"))
 @on_document
 @in_thread_if_large
-def document_symbols(session: Session, document: View, params: Json) -> list[Json]:
-    found, where = outline(document.snapshot), document.range
-    if session.client.has("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"):
+def document_symbols(ls: QvrLanguageServer, document: View, params: types.DocumentSymbolParams) -> list[Json]:
+    """the outline"""
+    from qvr_core.ide.outline import outline
+
+    found, where = outline(document.snapshot), document.range_json
+    if ls.has("text_document.document_symbol.hierarchical_document_symbol_support"):
         return [tree(where, symbol) for symbol in found]
     return [
         {
@@ -71,28 +74,35 @@ def flat(symbols: tuple[DocumentSymbol, ...], container: str = "") -> Iterator[t
         yield from flat(symbol.children, symbol.name)
 
 
-async def workspace_symbols(session: Session, params: Json) -> list[Json]:
-    """Names of all files that hold the query's letters in their order."""
-    query = str(params.get("query", "")).lower()
+@server.feature(types.WORKSPACE_SYMBOL)
+async def workspace_symbols(ls: QvrLanguageServer, params: types.WorkspaceSymbolParams) -> list[Json]:
+    """names of every file of the folders
+
+    Those that hold the query's letters in their order."""
+    from qvr_lsp.uris import uri_of
+
+    query = params.query.lower()
     found: list[Json] = []
-    for document in list(session.documents):
+    for document in list(ls.documents):
         await document.wait_ready()
-        found += await run_in_thread(partial(_matching, session, document.uri, document.snapshot, query))
-    for path in list(session.workspace.closed_files()):
-        snapshot = await run_in_thread(partial(session.workspace.closed_snapshot, path))
+        found += await run_in_thread(partial(_matching, ls, document.uri, document.snapshot, query))
+    for path in list(ls.workspace.closed_files()):
+        snapshot = await run_in_thread(partial(ls.workspace.closed_snapshot, path))
         if snapshot is not None:
-            found += await run_in_thread(partial(_matching, session, uri_of(path), snapshot, query))
+            found += await run_in_thread(partial(_matching, ls, uri_of(path), snapshot, query))
         if len(found) > MAX_SYMBOLS:
             break
     return found[:MAX_SYMBOLS]
 
 
-def _matching(session: Session, uri: str, snapshot: Snapshot, query: str) -> list[Json]:
+def _matching(ls: QvrLanguageServer, uri: str, snapshot: Snapshot, query: str) -> list[Json]:
+    from qvr_core.ide.outline import outline
+
     return [
         {
             "name": symbol.name,
             "kind": KINDS[symbol.kind],
-            "location": {"uri": uri, "range": to_range(snapshot.lines, symbol.name_range, session.client.encoding)},
+            "location": {"uri": uri, "range": ls.codec.range_json(snapshot.lines, symbol.name_range)},
             **({"containerName": container} if container else {}),
         }
         for symbol, container in flat(outline(snapshot))

@@ -2,35 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from qvr_core.ide.edits.formatting import edits, indentation
-from qvr_lsp.documents import Document, View
+from lsprotocol import types
+
 from qvr_lsp.features.resolving import edits_in_thread_if_large, on_document
-from qvr_lsp.rpc import Json
+from qvr_lsp.language_server import QvrLanguageServer, server
 
 if TYPE_CHECKING:
     from qvr_core.ide.answers import TextEdit
-    from qvr_lsp.session import Session
+    from qvr_lsp.documents import Document, View
 
 
-def edits_json(document: View, found: list[TextEdit]) -> list[Json]:
-    return [{"range": document.range(item.range), "newText": item.text} for item in found]
+def text_edits(document: View, found: Iterable[TextEdit]) -> list[types.TextEdit]:
+    return [types.TextEdit(document.range(item.range), item.text) for item in found]
 
 
+@server.feature(types.TEXT_DOCUMENT_FORMATTING)
 @on_document
 @edits_in_thread_if_large
-def whole(session: Session, document: View, params: Json) -> list[Json]:
-    return edits_json(document, edits(document.snapshot))
+def whole(ls: QvrLanguageServer, document: View, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+    """the whole text as it should be laid out"""
+    from qvr_core.ide.edits.formatting import edits
+
+    return text_edits(document, edits(document.snapshot))
 
 
+@server.feature(types.TEXT_DOCUMENT_RANGE_FORMATTING)
 @on_document
-def partial(session: Session, document: Document, params: Json) -> list[Json]:
-    stretch = document.stretch(params["range"])
-    return edits_json(document, edits(document.snapshot, stretch.start.line, stretch.end.line))
+def partial(
+    ls: QvrLanguageServer, document: Document, params: types.DocumentRangeFormattingParams
+) -> list[types.TextEdit]:
+    """some lines"""
+    from qvr_core.ide.edits.formatting import edits
+
+    stretch = document.stretch(params.range)
+    return text_edits(document, edits(document.snapshot, stretch.start.line, stretch.end.line))
 
 
+@server.feature(
+    types.TEXT_DOCUMENT_ON_TYPE_FORMATTING, types.DocumentOnTypeFormattingOptions(first_trigger_character="\n")
+)
 @on_document
-def on_type(session: Session, document: Document, params: Json) -> list[Json]:
-    """After a line end: the indentation that the new line should have."""
-    return edits_json(document, indentation(document.snapshot, document.cursor(params["position"])))
+def on_type(
+    ls: QvrLanguageServer, document: Document, params: types.DocumentOnTypeFormattingParams
+) -> list[types.TextEdit]:
+    """the indentation of a new line"""
+    from qvr_core.ide.edits.formatting import indentation
+
+    return text_edits(document, indentation(document.snapshot, document.cursor(params.position)))

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qvr_core.dependence import at_hand
-from qvr_core.ide.hover import hover as ask
-from qvr_lsp.documents import View
+from lsprotocol import types
+
 from qvr_lsp.features.resolving import on_part
-from qvr_lsp.markup import HOVER, markup
-from qvr_lsp.rpc import Json
+from qvr_lsp.language_server import QvrLanguageServer, server
 
 if TYPE_CHECKING:
-    from qvr_lsp.session import Session
+    from qvr_lsp.documents import View
 
 
-@on_part
-def hover(session: Session, document: View, params: Json) -> Json | None:
+@server.feature(types.TEXT_DOCUMENT_HOVER)
+@on_part(in_settings="settings_file:hover")
+def hover(ls: QvrLanguageServer, document: View, params: types.HoverParams) -> types.Hover | None:
+    """what a name means and its type"""
+    from qvr_core.dependence import at_hand
+    from qvr_core.ide.hover import hover
+    from qvr_lsp.answers.markup import HOVER, markup
+
     uri = document.uri
-    prior = session.priors.about(uri, document.snapshot)
-    held = (session.data_checks.about(uri), session.fits.about(uri), prior)
-    answer = ask(document.snapshot, document.cursor(params["position"]), held, at_hand())
+    prior = ls.priors.about(uri, document.snapshot)
+    held = (ls.data_checks.about(uri), ls.fits.about(uri), prior)
+    answer = hover(document.snapshot, document.cursor(params.position), held, at_hand())
     if answer is None:
         return None
-    return {
-        "contents": markup(session.client, HOVER, answer.content),
-        "range": document.range(answer.range),
-    }
+    return types.Hover(markup(ls, HOVER, answer.content), document.range(answer.range))

@@ -1,17 +1,18 @@
-"""textDocument/inlayHint."""
+"""textDocument/inlayHint.  The answer is prepared: a screen has many hints, and is asked about after each keystroke."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qvr_core.ide.answers import InlayHint
-from qvr_core.ide.inlays import inlays
-from qvr_lsp.documents import View
+from lsprotocol import types
+
 from qvr_lsp.features.resolving import in_thread_if_large, on_part
-from qvr_lsp.rpc import Json
+from qvr_lsp.language_server import QvrLanguageServer, server
+from qvr_lsp.serialising import Json
 
 if TYPE_CHECKING:
-    from qvr_lsp.session import Session
+    from qvr_core.ide.answers import InlayHint
+    from qvr_lsp.documents import View
 
 LSP_KINDS = {"type": 1, "pipeline": 1, "hole": 1, "direction": 2, "parameter": 2}
 SETTINGS = {
@@ -23,21 +24,30 @@ SETTINGS = {
 }
 
 
+@server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
 @on_part
 @in_thread_if_large
-def inlay_hints(session: Session, document: View, params: Json) -> list[Json]:
-    shown = {kind for kind, setting in SETTINGS.items() if getattr(session.client.settings, setting)}
-    stretch = document.stretch(params["range"])
+def inlay_hints(ls: QvrLanguageServer, document: View, params: types.InlayHintParams) -> list[Json]:
+    """types, holes, pipelines, directions, parameter names"""
+    from qvr_core.ide.inlays import inlays
+
+    shown = {kind for kind, setting in SETTINGS.items() if getattr(ls.settings, setting)}
+    stretch = document.stretch(params.range)
     found = inlays(document.snapshot, stretch)
     hints = [hint_json(document, hint) for hint in found if hint.kind in shown]
-    if session.client.settings.inlay_posterior:
-        beside = list(session.fits.beside(document.uri, document.snapshot))
+    if ls.settings.inlay_posterior:
+        beside = list(ls.fits.beside(document.uri, document.snapshot))
         fitted = {one.cursor for one in beside}
         # a posterior's hover has the prior as well
-        prior = session.priors.beside(document.uri, document.snapshot)
+        prior = ls.priors.beside(document.uri, document.snapshot)
         beside += [one for one in prior if one.cursor not in fitted]
         hints += [
-            {"position": document.position(one.cursor), "label": one.text, "paddingLeft": True, "tooltip": one.tooltip}
+            {
+                "position": document.position_json(one.cursor),
+                "label": one.text,
+                "paddingLeft": True,
+                "tooltip": one.tooltip,
+            }
             for one in beside
             if stretch.start <= one.cursor <= stretch.end
         ]
@@ -45,7 +55,7 @@ def inlay_hints(session: Session, document: View, params: Json) -> list[Json]:
 
 
 def hint_json(document: View, hint: InlayHint) -> Json:
-    place = document.position(hint.cursor)
+    place = document.position_json(hint.cursor)
     result: Json = {"position": place, "label": hint.text.strip() if hint.kind != "direction" else hint.text}
     result["kind"] = LSP_KINDS[hint.kind]
     result["paddingLeft"] = hint.text.startswith(" ")
@@ -53,5 +63,5 @@ def hint_json(document: View, hint: InlayHint) -> Json:
     if hint.tooltip:
         result["tooltip"] = hint.tooltip
     if hint.edits:
-        result["textEdits"] = [{"range": document.range(edit.range), "newText": edit.text} for edit in hint.edits]
+        result["textEdits"] = [{"range": document.range_json(edit.range), "newText": edit.text} for edit in hint.edits]
     return result

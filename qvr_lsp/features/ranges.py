@@ -4,41 +4,54 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qvr_core.ide.navigation import linked
-from qvr_core.ide.outline import folds, selections
-from qvr_lsp.documents import Document, View
+from lsprotocol import types
+
 from qvr_lsp.features.resolving import in_thread_if_large, on_document, on_part
-from qvr_lsp.rpc import Json
+from qvr_lsp.language_server import QvrLanguageServer, server
 
 if TYPE_CHECKING:
-    from qvr_lsp.session import Session
+    from qvr_lsp.documents import Document, View
 
 
+@server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
 @on_document
 @in_thread_if_large
-def folding(session: Session, document: View, params: Json) -> list[Json]:
-    limit = session.client.get("textDocument.foldingRange.rangeLimit") or 5000
+def folding(ls: QvrLanguageServer, document: View, params: types.FoldingRangeParams) -> list[types.FoldingRange]:
+    """blocks and comments"""
+    from qvr_core.ide.outline import folds
+
+    limit = ls.get("text_document.folding_range.range_limit") or 5000
     return [
-        {"startLine": first, "endLine": last, **({"kind": kind} if kind else {})}
-        for first, last, kind in folds(document.snapshot)[:limit]
+        types.FoldingRange(first, last, kind=kind or None) for first, last, kind in folds(document.snapshot)[:limit]
     ]
 
 
+@server.feature(types.TEXT_DOCUMENT_SELECTION_RANGE)
 @on_part
-def selection(session: Session, document: View, params: Json) -> list[Json]:
-    return [_chain(document, position) for position in params["positions"]]
+def selection(ls: QvrLanguageServer, document: View, params: types.SelectionRangeParams) -> list[types.SelectionRange]:
+    """ever larger parts around a place"""
+    return [_chain(document, position) for position in params.positions]
 
 
-def _chain(document: View, position: Json) -> Json:
-    found: Json = {}
-    for stretch in reversed(selections(document.snapshot, document.cursor(position))):
-        found = {"range": document.range(stretch), **({"parent": found} if found else {})}
+def _chain(document: View, position: types.Position) -> types.SelectionRange:
+    from qvr_core.ide.outline import selections
+
+    outermost, *inner = reversed(selections(document.snapshot, document.cursor(position)))
+    found = types.SelectionRange(document.range(outermost))
+    for stretch in inner:
+        found = types.SelectionRange(document.range(stretch), parent=found)
     return found
 
 
+@server.feature(types.TEXT_DOCUMENT_LINKED_EDITING_RANGE)
 @on_document
-def linked_editing(session: Session, document: Document, params: Json) -> Json | None:
-    found = linked(document.snapshot, document.cursor(params["position"]))
+def linked_editing(
+    ls: QvrLanguageServer, document: Document, params: types.LinkedEditingRangeParams
+) -> types.LinkedEditingRanges | None:
+    """places that are typed together"""
+    from qvr_core.ide.navigation import linked
+
+    found = linked(document.snapshot, document.cursor(params.position))
     if len(found) < 2:
         return None
-    return {"ranges": [document.range(stretch) for stretch in found], "wordPattern": "[A-Za-z_][A-Za-z0-9_]*"}
+    return types.LinkedEditingRanges([document.range(stretch) for stretch in found], "[A-Za-z_][A-Za-z0-9_]*")

@@ -1,58 +1,65 @@
-"""textDocument/semanticTokens: full, delta, range.
+"""textDocument/semanticTokens: full, delta, range.  The tokens of a large file are made in a thread.
 
-The tokens of a large file are made in a thread, so that other requests are answered meanwhile.
+Answers are prepared: five numbers for each name of a file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from qvr_core.ide.answers import SemanticToken
-from qvr_core.ide.tokens import statement_tokens, tokens
-from qvr_core.syntax.source import column_to_units
-from qvr_lsp.capabilities import TOKEN_MODIFIERS, TOKEN_TYPES
-from qvr_lsp.documents import Document, View
+from lsprotocol import types
+
+from qvr_lsp.capabilities import LEGEND, TOKEN_MODIFIERS, TOKEN_TYPES
 from qvr_lsp.features.resolving import in_thread_if_large, on_document, on_part, run_in_thread
-from qvr_lsp.rpc import Json
+from qvr_lsp.language_server import QvrLanguageServer, server
+from qvr_lsp.serialising import Json
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
-    from qvr_lsp.session import Session
+    from qvr_core.ide.answers import SemanticToken
+    from qvr_core.syntax.source import Encoding
+    from qvr_lsp.documents import Document, View
 
 TYPES = {name: number for number, name in enumerate(TOKEN_TYPES)}
 MODIFIERS = {name: 1 << number for number, name in enumerate(TOKEN_MODIFIERS)}
 
 
+@server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, LEGEND)
 @on_document
-async def full(session: Session, document: Document, params: Json) -> Json:
-    return answer(session, document, await _all(session, document))
+async def full(ls: QvrLanguageServer, document: Document, params: types.SemanticTokensParams) -> Json:
+    """what each word is"""
+    return answer(document, await _all(ls, document))
 
 
-async def _all(session: Session, document: Document) -> list[int]:
-    snapshot = document.snapshot
+async def _all(ls: QvrLanguageServer, document: Document) -> list[int]:
+    snapshot, units = document.snapshot, document.codec.units
     if not document.large:
-        return numbers(session, snapshot)
-    return await run_in_thread(lambda: numbers(session, snapshot))
+        return numbers(snapshot, units)
+    return await run_in_thread(lambda: numbers(snapshot, units))
 
 
-def numbers(session: Session, snapshot: Snapshot) -> list[int]:
+def numbers(snapshot: Snapshot, units: Encoding) -> list[int]:
+    from qvr_core.ide.tokens import statement_tokens
+
     found = [token for statement in snapshot.statements for token in statement_tokens(snapshot, statement)]
-    return encoded(found, snapshot.lines, session.client.encoding)
+    return encoded(found, snapshot.lines, units)
 
 
-def answer(session: Session, document: Document, data: list[int]) -> Json:
+def answer(document: Document, data: list[int]) -> Json:
     number = int(document.tokens[0]) + 1 if document.tokens is not None else 1
     document.tokens = (str(number), data)
     return {"resultId": str(number), "data": data}
 
 
+@server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL_DELTA)
 @on_document
-async def delta(session: Session, document: Document, params: Json) -> Json:
+async def delta(ls: QvrLanguageServer, document: Document, params: types.SemanticTokensDeltaParams) -> Json:
+    """what has changed of that"""
     before = document.tokens
-    data = await _all(session, document)
-    made = answer(session, document, data)
-    if before is None or before[0] != params.get("previousResultId"):
+    data = await _all(ls, document)
+    made = answer(document, data)
+    if before is None or before[0] != params.previous_result_id:
         return made
     return {"resultId": made["resultId"], "edits": difference(before[1], data)}
 
@@ -69,22 +76,28 @@ def difference(old: list[int], new: list[int]) -> list[Json]:
     return [{**edit, "data": inserted} if inserted else edit]
 
 
+@server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE)
 @on_part
 @in_thread_if_large
-def partial(session: Session, document: View, params: Json) -> Json:
+def partial(ls: QvrLanguageServer, document: View, params: types.SemanticTokensRangeParams) -> Json:
+    """the same of some lines"""
+    from qvr_core.ide.tokens import tokens
+
     snapshot = document.snapshot
-    found = tokens(snapshot, document.stretch(params["range"]))
-    return {"data": encoded(found, snapshot.lines, session.client.encoding)}
+    found = tokens(snapshot, document.stretch(params.range))
+    return {"data": encoded(found, snapshot.lines, document.codec.units)}
 
 
-def encoded(found: list[SemanticToken], lines: Sequence[str], encoding: Any) -> list[int]:
+def encoded(found: list[SemanticToken], lines: Sequence[str], units: Encoding) -> list[int]:
     """Tokens as LSP's numbers, each relative to the one before."""
+    from qvr_core.syntax.source import column_to_units
+
     data: list[int] = []
     line = column = 0
     for token in sorted(found, key=lambda token: (token.line, token.column)):
         text = lines[token.line]
-        start = column_to_units(text, token.column, encoding)
-        end = column_to_units(text, token.column + token.length, encoding)
+        start = column_to_units(text, token.column, units)
+        end = column_to_units(text, token.column + token.length, units)
         modifiers = sum(MODIFIERS[name] for name in token.modifiers)
         data += (
             token.line - line,

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qvr_core.ide.completion.signature import signature
-from qvr_lsp.documents import View
+from lsprotocol import types
+
 from qvr_lsp.features.resolving import on_part
-from qvr_lsp.markup import SIGNATURE, markup
-from qvr_lsp.rpc import Json
+from qvr_lsp.language_server import QvrLanguageServer, server
 
 if TYPE_CHECKING:
-    from qvr_lsp.session import Session
+    from qvr_lsp.documents import View
 
 
+@server.feature(
+    types.TEXT_DOCUMENT_SIGNATURE_HELP,
+    types.SignatureHelpOptions(trigger_characters=list("(,["), retrigger_characters=[")"]),
+)
 @on_part
-def signature_help(session: Session, document: View, params: Json) -> Json | None:
-    found = signature(document.snapshot, document.cursor(params["position"]))
+def signature_help(
+    ls: QvrLanguageServer, document: View, params: types.SignatureHelpParams
+) -> types.SignatureHelp | None:
+    """the arguments of the call around"""
+    from qvr_core.ide.completion.signature import signature
+    from qvr_lsp.answers.markup import SIGNATURE, markup
+
+    found = signature(document.snapshot, document.cursor(params.position))
     if found is None:
         return None
     parameters = [
-        {"label": label, "documentation": markup(session.client, SIGNATURE, text)} if text else {"label": label}
+        types.ParameterInformation(label, markup(ls, SIGNATURE, text) if text else None)
         for label, text in found.parameters
     ]
-    made: Json = {"label": found.label, "parameters": parameters, "activeParameter": found.active}
-    if found.documentation:
-        made["documentation"] = markup(session.client, SIGNATURE, found.documentation)
-    return {"signatures": [made], "activeSignature": 0, "activeParameter": found.active}
+    documentation = markup(ls, SIGNATURE, found.documentation) if found.documentation else None
+    made = types.SignatureInformation(found.label, documentation, parameters, active_parameter=found.active)
+    return types.SignatureHelp([made], active_signature=0, active_parameter=found.active)

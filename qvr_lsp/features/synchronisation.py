@@ -1,43 +1,26 @@
-"""didOpen, didChange, didClose, didSave."""
+"""didChange, didClose, didSave, beside what the workspace does."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from lsprotocol import types
 
-from qvr_lsp.rpc import Json
-
-if TYPE_CHECKING:
-    from qvr_lsp.session import Session
+from qvr_lsp.language_server import QvrLanguageServer, server
 
 
-def did_open(session: Session, params: Json) -> None:
-    document = params["textDocument"]
-    if is_settings(document["uri"]):
-        session.workspace.open_settings(document["uri"], document["text"], document.get("version"))
-    else:
-        session.documents.open(document["uri"], document.get("version"), document["text"])
+@server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+def did_change(ls: QvrLanguageServer, params: types.DidChangeTextDocumentParams) -> None:
+    """its edits, applied in order"""
+    ls.text_changed(params.text_document.uri)
 
 
-def did_change(session: Session, params: Json) -> None:
-    document, changes = params["textDocument"], params["contentChanges"]
-    if is_settings(document["uri"]):
-        session.workspace.change_settings(document["uri"], changes, document.get("version"))
-    else:
-        session.documents.change(document["uri"], document.get("version"), changes)
-        session.text_changed(document["uri"])
+@server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+def did_close(ls: QvrLanguageServer, params: types.DidCloseTextDocumentParams) -> None:
+    """its diagnostics go away"""
+    uri = params.text_document.uri
+    ls.text_changed(uri)
+    ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
 
-def did_close(session: Session, params: Json) -> None:
-    uri = params["textDocument"]["uri"]
-    session.text_changed(uri)
-    known = session.workspace.close_settings(uri) if is_settings(uri) else session.documents.drop(uri)
-    if known:
-        session.client.notify("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": []})
-
-
-def did_save(session: Session, params: Json) -> None:
-    """Nothing to do: what counts is the text in the editor."""
-
-
-def is_settings(uri: str) -> bool:
-    return uri.endswith("/qvr.toml")
+@server.feature(types.TEXT_DOCUMENT_DID_SAVE, types.SaveOptions(include_text=False))
+def did_save(ls: QvrLanguageServer, params: types.DidSaveTextDocumentParams) -> None:
+    """nothing: the text in the editor counts"""

@@ -9,8 +9,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from pygls.exceptions import JsonRpcInvalidParams
+
 from qvr_core.runs.record.files import digest, write_bytes
-from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
+from qvr_lsp.messages import ReadParams, SaveParams
+from qvr_lsp.protocol import RequestFailed
+from qvr_lsp.serialising import Json
 from qvr_lsp.uris import uri_of
 from qvr_lsp.workspace import MAX_BYTES, MAX_FILES, SKIPPED
 
@@ -68,63 +72,61 @@ class Folder:
 
     # ------------------------------------------------------------ one file
 
-    def read(self, params: Json) -> Json:
+    def read(self, params: ReadParams) -> Json:
         """`{path}` → `{path, uri, text, stamp}`; a stamp tells one content from another.  `program.qvr` need not be
         there: it has neither then."""
-        path = self._inside(params["path"])
+        path = self._inside(params.path)
         raw = self._bytes(path)
-        if raw is None and params["path"] == NEW:
+        if raw is None and params.path == NEW:
             return {"path": NEW, "uri": uri_of(path)}
         if raw is None:
-            raise RpcError(REQUEST_FAILED, f"{params['path']} cannot be read: there is no such file")
+            raise RequestFailed(f"{params.path} cannot be read: there is no such file")
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
-            raise RpcError(REQUEST_FAILED, f"{params['path']} cannot be read: {NO_TEXT}") from None
-        return {"path": params["path"], "uri": uri_of(path), "text": text, "stamp": digest(raw)}
+            raise RequestFailed(f"{params.path} cannot be read: {NO_TEXT}") from None
+        return {"path": params.path, "uri": uri_of(path), "text": text, "stamp": digest(raw)}
 
-    def save(self, params: Json) -> Json:
+    def save(self, params: SaveParams) -> Json:
         """`{path, text, stamp?, new?}` → `{uri, stamp}`.  With a `stamp`, only over the content that it was given for;
         a `new` file only where there is none."""
-        path = self._inside(params["path"])
-        raw = params["text"].encode("utf-8", "surrogatepass")
+        path = self._inside(params.path)
+        raw = params.text.encode("utf-8", "surrogatepass")
         if len(raw) > MAX_BYTES:
-            raise RpcError(
-                INVALID_PARAMS, f"{params['path']} cannot be saved: {len(raw):,} bytes, {MAX_BYTES:,} at most"
-            )
+            raise JsonRpcInvalidParams(f"{params.path} cannot be saved: {len(raw):,} bytes, {MAX_BYTES:,} at most")
         there = self._bytes(path)
-        if params.get("new") and there is not None:
-            raise RpcError(REQUEST_FAILED, f"{params['path']} is there already")
-        if params.get("stamp") is not None and (there is None or digest(there) != params["stamp"]):
-            raise RpcError(REQUEST_FAILED, f"{params['path']} has changed on the disk since it was opened")
+        if params.new and there is not None:
+            raise RequestFailed(f"{params.path} is there already")
+        if params.stamp is not None and (there is None or digest(there) != params.stamp):
+            raise RequestFailed(f"{params.path} has changed on the disk since it was opened")
         try:
             write_bytes(path, raw)
         except OSError as error:
-            raise RpcError(REQUEST_FAILED, f"{params['path']} cannot be saved: {error.strerror}") from error
+            raise RequestFailed(f"{params.path} cannot be saved: {error.strerror}") from error
         return {"uri": uri_of(path), "stamp": digest(raw)}
 
     def _inside(self, shown: str) -> Path:
-        """The file that a path within the folder names.  Raises RpcError for any other."""
+        """The file that a path within the folder names.  Raises `JsonRpcInvalidParams` for any other."""
         try:
             path = Path(os.path.normpath(self.path / shown))
             real = path.resolve()
         except (OSError, ValueError):
-            raise RpcError(INVALID_PARAMS, "the path is none") from None
+            raise JsonRpcInvalidParams("the path is none") from None
         if not path.is_relative_to(self.path) or not real.is_relative_to(self.path):
-            raise RpcError(INVALID_PARAMS, f"{shown} is not in the folder {self.path.name}")
+            raise JsonRpcInvalidParams(f"{shown} is not in the folder {self.path.name}")
         if path.suffix != PROGRAM and path.name != SETTINGS:
-            raise RpcError(INVALID_PARAMS, f"{shown} is neither a program (.qvr) nor a {SETTINGS}")
+            raise JsonRpcInvalidParams(f"{shown} is neither a program (.qvr) nor a {SETTINGS}")
         if any(part in SKIPPED or part.startswith(".") for part in path.relative_to(self.path).parts):
-            raise RpcError(INVALID_PARAMS, f"{shown} is hidden")
+            raise JsonRpcInvalidParams(f"{shown} is hidden")
         return real
 
     def _bytes(self, path: Path) -> bytes | None:
         """What a file holds; None where there is none."""
         try:
             if path.is_file() and path.stat().st_size > MAX_BYTES:
-                raise RpcError(REQUEST_FAILED, f"{path.name} has more than {MAX_BYTES:,} bytes")
+                raise RequestFailed(f"{path.name} has more than {MAX_BYTES:,} bytes")
             return path.read_bytes()
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise RpcError(REQUEST_FAILED, f"{path.name} cannot be read: {error.strerror}") from error
+            raise RequestFailed(f"{path.name} cannot be read: {error.strerror}") from error

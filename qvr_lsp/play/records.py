@@ -4,36 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
+from pygls.exceptions import JsonRpcInvalidParams
+
+from qvr_lsp.messages import RecordParams
+from qvr_lsp.protocol import RequestFailed
+from qvr_lsp.serialising import Json
 from qvr_lsp.uris import path_of
 
 if TYPE_CHECKING:
-    from qvr_lsp.session import Session
+    from qvr_lsp.language_server import QvrLanguageServer
 
 MOST_EVENTS = 20_000
 """The first and the last ones of a longer log."""
 
 
-def run(session: Session, params: Json) -> Json:
+def run(ls: QvrLanguageServer, params: RecordParams) -> Json:
     """`{runId, uri}` → `{events, summary, config, program}`: of a run of the folder that a file belongs to.  `summary`
     is null where the run left none."""
     from qvr_core.runs.record.files import DamagedFile
     from qvr_core.runs.record.store import NoSuchRun, RunStore
     from qvr_core.runs.record.summary import read_summary
 
-    path = path_of(params["uri"])
+    path = path_of(params.uri)
     if path is None:
-        raise RpcError(INVALID_PARAMS, "`uri` is that of no file")
-    store = RunStore(session.workspace.root_of(path))
-    if params["runId"] not in store.names():
-        raise RpcError(INVALID_PARAMS, f"no run `{params['runId']}` in {store.folder}")
+        raise JsonRpcInvalidParams("`uri` is that of no file")
+    store = RunStore(ls.workspace.root_of(path))
+    if params.run_id not in store.names():
+        raise JsonRpcInvalidParams(f"no run `{params.run_id}` in {store.folder}")
     try:
-        found = store.open(params["runId"])
+        found = store.open(params.run_id)
         job = found.job()
         events = [event.model_dump(mode="json", exclude_none=True) for event in found.events()]
         summary = read_summary(found)
     except (DamagedFile, NoSuchRun, OSError) as error:
-        raise RpcError(REQUEST_FAILED, str(error)) from error
+        raise RequestFailed(str(error)) from error
     if len(events) > MOST_EVENTS:
         events = [*events[: MOST_EVENTS // 2], *events[-MOST_EVENTS // 2 :]]
     return {

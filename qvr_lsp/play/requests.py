@@ -1,61 +1,49 @@
-"""The requests of the page of `qvr play` beside those of every editor, one row each."""
+"""The requests of the page of `qvr play` beside those of every editor."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+
+from pygls.exceptions import JsonRpcInvalidParams
 
 from qvr_core.extras import lacking, remedy
-from qvr_lsp.methods import METHODS
+from qvr_lsp.language_server import QvrLanguageServer
+from qvr_lsp.messages import ExportDiagramArguments, Nothing, ReadParams, RecordParams, SaveParams
 from qvr_lsp.play import records
 from qvr_lsp.play.folder import Folder
-from qvr_lsp.rpc import INVALID_PARAMS, Json, RpcError
-from qvr_lsp.shapes import require
+from qvr_lsp.serialising import Json
 
-if TYPE_CHECKING:
-    from qvr_lsp.session import Session
-
-EXECUTE = "workspace/executeCommand"
 NEEDED = "torch"
 """What no run can do without."""
 
 
-def requests_for(folder: Folder) -> dict[str, Callable[[Session, Any], Any]]:
-    """By method, what answers it for a page that works in a folder."""
-    nothing = (dict, type(None))
-    rows: dict[str, tuple[Any, Callable[[Session, Json], Json]]] = {
-        "play/folder": (nothing, lambda session, params: {**folder.listing(), "lacks": lacks()}),
-        "play/read": ({"path": str}, lambda session, params: folder.read(params)),
-        "play/save": (
-            {"path": str, "text": str, "stamp?": str, "new?": bool},
-            lambda session, params: folder.save(params),
-        ),
-        "play/run": ({"uri": str, "runId": str}, records.run),
-    }
-    return {EXECUTE: execute, **{method: answering(method, *row) for method, row in rows.items()}}
+def register(server: QvrLanguageServer, folder: Folder) -> None:
+    """Register them for a page that works in a folder.  In threads: a disk may be slow."""
 
+    @server.feature("play/folder")
+    async def listing(ls: QvrLanguageServer, params: Nothing | None) -> Json:
+        return {**await asyncio.to_thread(folder.listing), "lacks": lacks()}
 
-def execute(session: Session, params: Any) -> Any:
-    """The commands of every editor, but for the one that writes wherever it is told."""
-    from qvr_lsp.features import commands
+    @server.feature("play/read")
+    async def read(ls: QvrLanguageServer, params: ReadParams) -> Json:
+        return await asyncio.to_thread(folder.read, params)
 
-    require(EXECUTE, METHODS[EXECUTE].shape, params)
-    if params["command"] == "qvr.exportDiagram":
-        raise RpcError(INVALID_PARAMS, "`qvr.exportDiagram` is not for a page: it saves what it has drawn by itself")
-    return commands.execute(session, params)
+    @server.feature("play/save")
+    async def save(ls: QvrLanguageServer, params: SaveParams) -> Json:
+        return await asyncio.to_thread(folder.save, params)
 
+    @server.feature("play/run")
+    async def run(ls: QvrLanguageServer, params: RecordParams) -> Json:
+        return await asyncio.to_thread(records.run, ls, params)
 
-def answering(method: str, shape: Any, answer: Callable[[Session, Json], Json]) -> Callable[[Session, Any], Any]:
-    """In a thread: a disk may be slow."""
+    del server.protocol.fm.commands["qvr.exportDiagram"]
 
-    async def answered(session: Session, params: Any) -> Json:
-        require(method, shape, params)
-        return await asyncio.to_thread(answer, session, params or {})
-
-    return answered
+    @server.command("qvr.exportDiagram")
+    def export_diagram(ls: QvrLanguageServer, given: ExportDiagramArguments) -> None:
+        """The one command that writes wherever it is told."""
+        raise JsonRpcInvalidParams("`qvr.exportDiagram` is not for a page: it saves what it has drawn by itself")
 
 
 def lacks() -> str | None:

@@ -13,22 +13,23 @@ from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urlsplit
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
     from websockets.http11 import Request, Response
 
-    from qvr_lsp.session import Session
+from pygls.exceptions import JsonRpcException
 
-from qvr_lsp.connection import Connection
+from qvr_lsp.language_server import QvrLanguageServer
+from qvr_lsp.messages import ReadParams
 from qvr_lsp.play.folder import Folder
 from qvr_lsp.play.guard import Guard
 from qvr_lsp.play.page import NoPage, files_of, find_page, index_with, type_of
-from qvr_lsp.play.requests import requests_for
-from qvr_lsp.rpc import Json, RpcError
-from qvr_lsp.transports import MAX_MESSAGE, same_token, talk_over_websocket, token_of
+from qvr_lsp.play.requests import register
+from qvr_lsp.serialising import Json
+from qvr_lsp.streams import MAX_MESSAGE, same_token, token_of
 
 HOST, SOCKET = "127.0.0.1", "/lsp"
 TOKEN_WANTED = "This page wants its token: open the address that `qvr play` has printed."
@@ -44,38 +45,7 @@ HEADERS = {
 }
 
 
-class PlayServer(Protocol):
-    """The server of one page, as this module sees it."""
-
-    @property
-    def connection(self) -> Connection: ...
-    @property
-    def session(self) -> Session: ...
-    async def close(self) -> int: ...
-
-
-class ServerType(Protocol):
-    def __call__(
-        self, write: Callable[[bytes], None], end: Callable[[], None], *, more: dict[str, Any]
-    ) -> PlayServer: ...
-
-
-class Paused:
-    """A server whose runs keep a checkpoint when its page goes away."""
-
-    def __init__(self, server: PlayServer) -> None:
-        self._server = server
-
-    @property
-    def connection(self) -> Connection:
-        return self._server.connection
-
-    async def close(self) -> int:
-        await self._server.session.pause()
-        return await self._server.close()
-
-
-async def serve_page(server: ServerType, folder: str, port: int, *, opened: bool) -> int:
+async def serve_page(server: QvrLanguageServer, folder: str, port: int, *, opened: bool) -> int:
     """Serve the page and a folder until Ctrl-C; the exit code."""
     from websockets.asyncio.server import serve
 
@@ -89,11 +59,13 @@ async def serve_page(server: ServerType, folder: str, port: int, *, opened: bool
         return refused(str(error), 1)
     token, ended = secrets.token_urlsafe(24), asyncio.Event()
     worked_in = Folder(place)
-    more = requests_for(worked_in)
+    register(server, worked_in)
     site: Site | None = None
 
     async def connected(websocket: ServerConnection) -> None:
-        await talk_over_websocket(lambda write, end: Paused(server(write, end, more=more)), websocket)
+        session = server.sibling()
+        session.pauses_runs = True
+        await session.converse_over_websocket(websocket)
 
     async def answered(websocket: ServerConnection, request: Request) -> Response | None:
         return await site.answer(request) if site is not None else websocket.respond(503, "Not yet.")
@@ -175,9 +147,9 @@ class Site:
         told: Json = {"socket": f"ws://{request.headers['Host']}{SOCKET}?token={self._token}"}
         try:
             name = asked.get("file", [""])[0] or await asyncio.to_thread(self._folder.first)
-            told |= await asyncio.to_thread(self._folder.read, {"path": name})
+            told |= await asyncio.to_thread(self._folder.read, ReadParams(path=name))
             body = await asyncio.to_thread(index_with, self._page, told)
-        except RpcError as error:
+        except JsonRpcException as error:
             return said(HTTPStatus.NOT_FOUND, error.message)
         except (OSError, NoPage):
             return said(HTTPStatus.NOT_FOUND, "The file of the page is gone.")

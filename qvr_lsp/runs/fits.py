@@ -20,19 +20,16 @@ if TYPE_CHECKING:
     from qvr_core.runs.record.fitted import Beside, Fitted
     from qvr_lsp.client import Client
     from qvr_lsp.documents import Document, Documents
-    from qvr_lsp.rpc import Json
-    from qvr_lsp.workspace import Workspace
+    from qvr_lsp.serialising import Json
+    from qvr_lsp.workspace import QvrWorkspace
 
 log = logging.getLogger("qvr.fits")
-
-SHOWN = ("inlayHint", "codeLens", "diagnostics")
-"""What an editor is to ask for again where fits have changed."""
 
 
 class Fits:
     """What the runs of open documents have found."""
 
-    def __init__(self, client: Client, documents: Documents, workspace: Workspace) -> None:
+    def __init__(self, client: Client, documents: Documents, workspace: QvrWorkspace) -> None:
         self._client = client
         self._documents = documents
         self._workspace = workspace
@@ -93,10 +90,7 @@ class Fits:
 
     def _show(self, uri: str) -> None:
         self._documents.republish(uri)
-        for feature in SHOWN:
-            if self._client.has(f"workspace.{feature}.refreshSupport"):
-                asked = "diagnostic" if feature == "diagnostics" else feature
-                self._client.spawn(self._client.ask(f"workspace/{asked}/refresh", None))
+        self._client.refresh("inlay_hint", "code_lens", "diagnostics")
 
     def run_began(self, uri: str, program: str | None) -> None:
         """What was bad in the run before is of yesterday."""

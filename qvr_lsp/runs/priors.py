@@ -9,7 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qvr_lsp.rpc import CONTENT_MODIFIED, INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
+from pygls.exceptions import JsonRpcContentModified, JsonRpcInvalidParams
+
+from qvr_lsp.protocol import RequestFailed
+from qvr_lsp.serialising import Json
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from qvr_core.runs.record.protocol import Job
     from qvr_lsp.client import Client
     from qvr_lsp.documents import Document, Documents
-    from qvr_lsp.workspace import Workspace
+    from qvr_lsp.workspace import QvrWorkspace
 
 MOST_HELD = 20
 """Documents whose last draws are remembered."""
@@ -29,7 +32,7 @@ MOST_HELD = 20
 class Priors:
     """What was drawn last of each open document, and the one question that is under way for each."""
 
-    def __init__(self, client: Client, documents: Documents, workspace: Workspace) -> None:
+    def __init__(self, client: Client, documents: Documents, workspace: QvrWorkspace) -> None:
         self._client = client
         self._documents = documents
         self._workspace = workspace
@@ -43,7 +46,7 @@ class Priors:
     # ------------------------------------------------------------ drawing
 
     async def draw(self, document: Document, path: Path, program: str, draws: int) -> Json:
-        """Draws for a text as it is.  Raises `RpcError`: ContentModified once it is edited, or asked about again."""
+        """Draws for a text as it is.  Raises `JsonRpcContentModified` once it is edited, or asked about again."""
         uri, snapshot, version = document.uri, document.snapshot, document.version
         job = self._job(path, document.text, snapshot, program)
         self.edited(uri)
@@ -54,11 +57,11 @@ class Priors:
         except asyncio.CancelledError:
             if self._asked.get(uri) is task:
                 raise  # the request itself was cancelled
-            raise RpcError(CONTENT_MODIFIED, "the text was edited, or asked about again, meanwhile") from None
+            raise JsonRpcContentModified("the text was edited, or asked about again, meanwhile") from None
         except TimeoutError:
-            raise RpcError(REQUEST_FAILED, f"the prior of `{program}` takes too long to draw from") from None
+            raise RequestFailed(f"the prior of `{program}` takes too long to draw from") from None
         except (OSError, ValueError) as error:
-            raise RpcError(REQUEST_FAILED, f"the prior of `{program}` could not be drawn from: {error}") from error
+            raise RequestFailed(f"the prior of `{program}` could not be drawn from: {error}") from error
         finally:
             if self._asked.get(uri) is task:
                 del self._asked[uri]
@@ -77,7 +80,7 @@ class Priors:
         try:
             config = RunConfig(**self._workspace.run_table(path, program))
         except ValueError as error:
-            raise RpcError(INVALID_PARAMS, first_problem(error)) from error
+            raise JsonRpcInvalidParams(first_problem(error)) from error
         return Job(
             run_id="",
             directory=str(root / ".qvr" / "unstored"),
@@ -127,8 +130,7 @@ class Priors:
             self._outside[uri] = frozenset(found.outside)
         for old in list(self._held)[:-MOST_HELD]:
             del self._held[old], self._about[old], self._outside[old]
-        if self._client.has("workspace.inlayHint.refreshSupport"):
-            self._client.spawn(self._client.ask("workspace/inlayHint/refresh", None))
+        self._client.refresh("inlay_hint")
 
     def beside(self, uri: str, snapshot: Snapshot) -> Iterator[Beside]:
         """The figures of the prior behind the steps, while the program is the one that they were drawn from."""

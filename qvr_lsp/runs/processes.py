@@ -9,8 +9,11 @@ import asyncio
 import os
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pygls.exceptions import JsonRpcInvalidParams
 
 from qvr_core.runs.client.pool import PooledRun, WorkerPool
 from qvr_core.runs.record.files import DamagedFile
@@ -18,14 +21,15 @@ from qvr_core.runs.record.program import imports_of
 from qvr_core.runs.record.protocol import ENDINGS, Event, Failed, Finished, Job
 from qvr_core.runs.record.protocol import Progress as Step
 from qvr_core.runs.record.store import NoSuchRun, NotResumable, Overview, RunStore, overview
-from qvr_lsp.progress import Progress, ProgressTokens
-from qvr_lsp.rpc import INVALID_PARAMS, REQUEST_FAILED, Json, RpcError
+from qvr_lsp.progress import Bar, new_bar
+from qvr_lsp.protocol import RequestFailed
+from qvr_lsp.serialising import Json
 
 if TYPE_CHECKING:
     from qvr_lsp.client import Client
     from qvr_lsp.documents import Documents
     from qvr_lsp.runs.fits import Fits
-    from qvr_lsp.workspace import Workspace
+    from qvr_lsp.workspace import QvrWorkspace
 
 # Runs that work at the same time, and ended ones that are remembered.
 AT_ONCE = max(2, (os.cpu_count() or 1) // 2)
@@ -42,7 +46,7 @@ class Run:
 
     job: Job
     uri: str
-    progress: Progress
+    progress: Bar
     pooled: PooledRun | None = None
     status: str = "starting"
     last: Step | None = None
@@ -52,13 +56,10 @@ class Run:
 class Runs:
     """The runs of one session, by id."""
 
-    def __init__(
-        self, client: Client, documents: Documents, workspace: Workspace, progress: ProgressTokens, fits: Fits
-    ) -> None:
+    def __init__(self, client: Client, documents: Documents, workspace: QvrWorkspace, fits: Fits) -> None:
         self._client = client
         self._documents = documents
         self._workspace = workspace
-        self._progress = progress
         self._fits = fits
         self._runs: dict[str, Run] = {}
         self._refreshed = 0.0
@@ -66,14 +67,14 @@ class Runs:
         self._overviews: dict[tuple[Path, str], tuple[tuple[int, str, int], Overview | None]] = {}
 
     async def start(self, *, uri: str, path: Path, text: str, program: str | None, options: Json) -> Json:
-        """Start a run of a text as it stands in the editor.  Raises RpcError for options that are none."""
+        """Start a run of a text as it stands in the editor.  Raises `JsonRpcInvalidParams` for wrong options."""
         from qvr_core.runs.record.config import RunConfig
 
         root = self._workspace.root_of(path)
         try:
             config = RunConfig(**{**self._workspace.run_table(path, program), **options})
         except ValueError as error:
-            raise RpcError(INVALID_PARAMS, first_problem(error)) from error
+            raise JsonRpcInvalidParams(first_problem(error)) from error
         store = RunStore(root)
         snapshot = self._documents.imports.analyse(path, text)
         try:
@@ -88,7 +89,7 @@ class Runs:
                 imports=imports_of(snapshot),
             )
         except OSError as error:
-            raise RpcError(REQUEST_FAILED, f"runs cannot be stored in {store.folder}: {error.strerror}") from error
+            raise RequestFailed(f"runs cannot be stored in {store.folder}: {error.strerror}") from error
         return await self._launch(job, uri)
 
     async def resume(self, run_id: str, root: Path, more: int = 0) -> Json:
@@ -100,13 +101,15 @@ class Runs:
                 await previous.pooled.cancel()
             job = store.resume(run_id, parent=os.getpid(), more=more)
         except (NoSuchRun, NotResumable) as error:
-            raise RpcError(INVALID_PARAMS, str(error)) from error
+            raise JsonRpcInvalidParams(str(error)) from error
         except (DamagedFile, OSError) as error:
-            raise RpcError(REQUEST_FAILED, str(error)) from error
+            raise RequestFailed(str(error)) from error
         return await self._launch(job, previous.uri if previous else Path(job.path).as_uri())
 
     async def _launch(self, job: Job, uri: str) -> Json:
-        progress = await self._progress.create(lambda: self._client.spawn(self.cancel(job.run_id)))
+        shown = self._client.has("window.work_done_progress")
+        stop = partial(self._stop, job.run_id)
+        progress = await new_bar(self._client.work_done_progress, shown, stop)
         run = Run(job, uri, progress)
         self._runs[job.run_id] = run
         self._documents.failures.pop(uri, None)
@@ -125,7 +128,7 @@ class Runs:
         worker = await run.pooled.placed()
         if worker is None:
             reason = run.pooled.problem
-            raise RpcError(REQUEST_FAILED, f"cannot start {python}: {reason.strerror if reason else 'cancelled'}")
+            raise RequestFailed(f"cannot start {python}: {reason.strerror if reason else 'cancelled'}")
         if run.status == "starting":
             run.status = "running"
         return {**answer, "pid": worker.pid}
@@ -133,7 +136,7 @@ class Runs:
     def _take(self, run: Run, event: Event) -> None:
         """Forward one event; called in the loop."""
         content = event.model_dump(mode="json", exclude_none=True)
-        self._client.notify(
+        self._client.protocol.notify(
             RUN_EVENT, {"runId": run.job.run_id, "uri": run.uri, "program": run.job.program, "event": content}
         )
         if isinstance(event, Step):
@@ -156,8 +159,7 @@ class Runs:
 
     def _refresh(self) -> None:
         """Code lenses show the last result: ask for them again."""
-        if self._client.has("workspace.codeLens.refreshSupport"):
-            self._client.spawn(self._client.request("workspace/codeLens/refresh", None))
+        self._client.refresh("code_lens")
 
     def _refresh_now_and_then(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -171,11 +173,15 @@ class Runs:
         for run_id in ended[:-HELD]:
             del self._runs[run_id]
 
+    def _stop(self, run_id: str) -> None:
+        """The user cancels its progress."""
+        self._client.spawn(self.cancel(run_id))
+
     async def cancel(self, run_id: str) -> Json:
         """End a run.  Answers when its process is gone, at most 3 s later."""
         run = self._runs.get(run_id)
         if run is None:
-            raise RpcError(INVALID_PARAMS, f"no run `{run_id}` was started by this server")
+            raise JsonRpcInvalidParams(f"no run `{run_id}` was started by this server")
         if run.pooled is not None and run.ending is None:
             run.status = "cancelling"
             await run.pooled.cancel()
@@ -196,7 +202,7 @@ class Runs:
         """Cancel every run, so that each keeps a checkpoint; no other one is started."""
         await self._pool.close()
 
-    def stop_all(self) -> None:
+    def stop(self) -> None:
         """End every worker at once: the session is over."""
         self._pool.kill()
 

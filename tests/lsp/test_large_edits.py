@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from lsprotocol import types
 
 from qvr_core.analysis import Analyzer, Snapshot
-from qvr_lsp.rpc import encoded, encoded_in_chunks
-from qvr_lsp.server import Server
+from qvr_lsp.converter import typed
+from qvr_lsp.features import server
+from qvr_lsp.serialising import encoded, encoded_in_chunks
 from tests.lsp.editor import Editor, ResponseError, at
 
 OTHER = "file:///tmp/large_edits/other.qvr"
@@ -208,15 +210,16 @@ async def test_a_text_whose_diagnostics_fail_is_answered_and_edited(monkeypatch:
     def fails(self: Snapshot) -> tuple[Any, ...]:
         raise ValueError("a bug")
 
-    session = Server(lambda data: None, lambda: None).session
+    session = server.sibling()
+    session.open_workspace(types.InitializeParams(types.ClientCapabilities()), "utf-16")
     with monkeypatch.context() as bug:
         bug.setattr(Snapshot, "diagnostics", fails)
         session.documents.open("file:///tmp/bug.qvr", 1, CHAIN)
         document = session.documents.get("file:///tmp/bug.qvr")
-        document.change(2, [replaced(0, 0, 0, "# a\n")])
+        document.change(2, [typed(replaced(0, 0, 0, "# a\n"), types.TextDocumentContentChangeEvent, "an edit")])
         await document.wait_ready()
     assert document.lines[0] == "# a"
-    document.change(3, [{"text": HEAD}])
+    document.change(3, [types.TextDocumentContentChangeWholeDocument(HEAD)])
     await document.wait_ready()
     assert [found.code.name for found in document.snapshot.diagnostics()] == ["unused"]
 

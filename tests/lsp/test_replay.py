@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lsprotocol import types
 
 from qvr_core.analysis import Analyzer
 from qvr_core.disk import Disk
 from qvr_core.syntax.source import Encoding
 from qvr_core.workspace import Workspace
-from qvr_lsp.client import Client
-from qvr_lsp.connection import Connection
 from qvr_lsp.conversions import convert
+from qvr_lsp.features import server
+from qvr_lsp.language_server import QvrLanguageServer
 from tests.lsp.editor import EXAMPLES, FULL, ROOT, Editor
 
 EDITS = 2000
@@ -84,10 +85,10 @@ def random_edit(text: Text, dice: random.Random, undo: list[tuple[int, int, str]
     return text.edit(start, end, new)
 
 
-def client(encoding: Encoding) -> Client:
-    """An editor that counts columns so."""
-    made = Client(Connection(lambda data: None, lambda method, params: None))
-    made.encoding = encoding
+def client(encoding: Encoding) -> QvrLanguageServer:
+    """The server of an editor that counts columns so."""
+    made = server.sibling()
+    made.open_workspace(types.InitializeParams(types.ClientCapabilities()), encoding)
     return made
 
 

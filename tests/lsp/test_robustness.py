@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 import pytest_asyncio
 
 from benchmarks.server import seq2seq
-from qvr_lsp.methods import ROWS
 from tests.lsp.editor import EXAMPLES, Editor, ResponseError, at
+from tests.lsp.features import params_by_method
 from tests.patience import HANG
 
 URI = "file:///tmp/robust/good.qvr"
@@ -74,7 +75,11 @@ async def test_positions_outside_of_the_text(editor: Editor, position: Any) -> N
             assert error.code == -32803, (method, error)
 
 
-POSITIONED = tuple(method.name for method in ROWS if isinstance(method.shape, dict) and "position" in method.shape)
+POSITIONED = tuple(
+    name
+    for name, kind in params_by_method().items()
+    if (field := attrs.fields_dict(kind).get("position")) is not None and field.default is attrs.NOTHING
+)
 
 
 @pytest.mark.parametrize(

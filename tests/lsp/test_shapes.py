@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
+import attrs
 import pytest
 
-from qvr_lsp.methods import METHODS
+from qvr_lsp.converter import camel
 from tests.lsp.editor import Editor, ResponseError
+from tests.lsp.features import params_by_method
 
 URI = "file:///tmp/shapes/good.qvr"
 TEXT = "object A : Real 3\nmorphism f : A -> A [role=linear]\nlet g = f >> f\n"
 VALUES: list[Any] = [None, 7, -1, 2.5, True, "text", [], [None], {}, {"uri": None}, {"line": "0", "character": {}}]
-REQUESTS = sorted(method for method in METHODS if "/did" not in method and "Progress" not in method)
+PARAMS = params_by_method()
+REQUESTS = sorted(PARAMS)
 INVALID_PARAMS, REQUEST_FAILED, INTERNAL_ERROR = -32602, -32803, -32603
 
 
-def example(shape: Any) -> Any:
-    """Parameters as a method wants them."""
-    match shape:
-        case dict():
-            return {key.removesuffix("?"): example(inner) for key, inner in shape.items()}
-        case list():
-            return [example(shape[0])]
-        case tuple():
-            return example(shape[0])
-        case _:
-            return {str: URI, int: 0, bool: True, list: [], dict: {}}[shape]
+def example(kind: Any, depth: int = 0) -> Any:
+    """Parameters as a method wants them, optional members too; what refers to itself ends somewhere."""
+    arguments = get_args(kind)
+    if attrs.has(kind):
+        members = {camel(field.name): field for field in attrs.fields(kind)}
+        return {name: example(field.type, depth + 1) for name, field in members.items() if depth < 6}
+    if get_origin(kind) in (Union, UnionType):
+        return example(next(each for each in arguments if each is not type(None)), depth)
+    if get_origin(kind) in (list, tuple, Sequence):
+        return [example(arguments[0], depth)]
+    if get_origin(kind) in (dict, Mapping):
+        return {}
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return next(iter(kind)).value
+    return {str: URI, int: 0, bool: True}.get(kind)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -53,7 +62,7 @@ def corrupted(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 @pytest.mark.parametrize("method", REQUESTS)
 async def test_wrong_types_are_the_editors_mistake(editor: Editor, method: str) -> None:
     editor.open(URI, TEXT)
-    good = example(METHODS[method].shape)
+    good = example(PARAMS[method])
     random_order = random.Random(method)
     for path in places(good):
         for value in random_order.sample(VALUES, 5):

@@ -1,44 +1,35 @@
-"""JSON-RPC as features see it: plain dicts, and errors with the protocol's codes."""
+"""Answers as JSON: prepared ones go out as they are, values of lsprotocol's types by their converter."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 Json = dict[str, Any]
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
-SERVER_NOT_INITIALIZED = -32002
-REQUEST_FAILED, CONTENT_MODIFIED, REQUEST_CANCELLED = -32803, -32801, -32800
-
-
-class RpcError(Exception):
-    """An error response that the protocol calls for."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-
-
-class Received(dict[str, Any]):
-    """An object from the peer: a key that is missing where it is wanted is the peer's error, not ours."""
-
-    def __missing__(self, key: str) -> Any:
-        raise RpcError(INVALID_PARAMS, f"`{key}` is missing")
-
 
 class Encoded(str):
-    """An answer that is JSON already."""
+    """What is JSON already."""
 
 
-def encoded(message: Any) -> str:
+def encoded(value: Any) -> str:
     """JSON, escaped to ASCII, so that lone surrogates pass; NaN, unknown to JSON, is null."""
     try:
-        return json.dumps(message, separators=(",", ":"), allow_nan=False)
+        return json.dumps(value, separators=(",", ":"), allow_nan=False, default=unstructured())
     except ValueError:
-        return json.dumps(without_nan(message), separators=(",", ":"))
+        return json.dumps(without_nan(value), separators=(",", ":"), default=unstructured())
+
+
+@cache
+def unstructured() -> Callable[[Any], Any]:
+    """What turns a value of lsprotocol's types into plain JSON: where it stands in a plain list or dict, these need no
+    copy."""
+    from qvr_lsp.converter import converter
+
+    return converter().unstructure
 
 
 def without_nan(value: Any) -> Any:

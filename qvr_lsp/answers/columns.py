@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.offers import BEST
@@ -14,19 +14,18 @@ if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
     from qvr_core.syntax.source import Cursor
     from qvr_lsp.documents import View
-    from qvr_lsp.session import Session
+    from qvr_lsp.language_server import QvrLanguageServer
 
 NAMES = re.compile(r"\s+data\s+(?:\w+\s*,\s*)*(?:[A-Za-z_]\w*)?$")
 """A `data` line whose names are still being written."""
 
 
-def columns_offered(session: Session, document: View, position: Any) -> list[Completion]:
+def columns_offered(ls: QvrLanguageServer, document: View, cursor: Cursor) -> list[Completion]:
     """The columns that no step of the program names yet; [] where the cursor is not behind `data`."""
-    snapshot, cursor = document.snapshot, document.cursor(position)
-    path = path_of(document.uri)
+    snapshot, path = document.snapshot, path_of(document.uri)
     if path is None or NAMES.match(snapshot.lines[cursor.line][: cursor.column]) is None:
         return []
-    held = session.workspace.settings_text(path)
+    held = ls.workspace.settings_text(path)
     name = _program(snapshot, cursor)
     if held is None or name is None:
         return []

@@ -8,14 +8,16 @@ from pathlib import Path
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
 
+from lsprotocol import types
+
 from qvr_core.disk import LIBRARY, path_at
 from qvr_core.semantics.modules.paths import STD, SUFFIX
 from qvr_lsp.documents import View
-from qvr_lsp.rpc import Json
+from qvr_lsp.serialising import Json
 from qvr_lsp.workspace import SKIPPED
 
 if TYPE_CHECKING:
-    from qvr_lsp.session import Session
+    from qvr_lsp.language_server import QvrLanguageServer
 
 MOST_ENTRIES = 2000
 """Of a folder that are looked at."""
@@ -23,18 +25,19 @@ MOST_ENTRIES = 2000
 FILE, FOLDER = 17, 19
 
 
-def paths_offered(session: Session, document: View, path: str, position: Json) -> list[Json]:
+def paths_offered(ls: QvrLanguageServer, document: View, path: str, position: types.Position) -> list[Json]:
     """What may stand behind the last `/` of a path that is being written."""
     before, _, partial = path.rpartition("/")
-    typed = {"line": position["line"], "character": position["character"] - len(partial)}
-    names = names_in(document.snapshot.location, before, trusted=session.client.trusted)
+    typed = {"line": position.line, "character": position.character - len(partial)}
+    end = {"line": position.line, "character": position.character}
+    names = names_in(document.snapshot.location, before, trusted=ls.trusted)
     return [
         {
             "label": name,
             "kind": FOLDER if name.endswith("/") else FILE,
             "sortText": f"{int(name.startswith('../'))}{name}",
             "filterText": name,
-            "textEdit": {"range": {"start": typed, "end": position}, "newText": name},
+            "textEdit": {"range": {"start": typed, "end": end}, "newText": name},
         }
         for name in names
     ]

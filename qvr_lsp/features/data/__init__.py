@@ -1,1 +1,0 @@
-"""What the files say that a program's data are read from."""
