@@ -68,7 +68,8 @@ def calibrate(
         stop(str(problem), 1)
     if as_json:
         rows = [_row(one) for one in ranks]
-        write_out(json.dumps({"replicates": replicates, "numbers": rows}, ensure_ascii=False, indent=1) + "\n")
+        content = {"replicates": replicates, "numbers": rows} | _power(ranks, replicates)
+        write_out(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     else:
         _show(ranks, replicates)
     if not all(one.passed for one in ranks):
@@ -79,6 +80,20 @@ def _first() -> Any:
     import torch
 
     return torch.zeros(1, dtype=torch.int64)
+
+
+def _power(ranks: list[Rank], replicates: int) -> dict[str, Any]:
+    """What these replicates could have seen."""
+    import math
+
+    from qvr_core.inference.calibration_power import OFTEN, seen
+
+    if not ranks:
+        return {}
+    found = seen(replicates, ranks[0].draws, ranks[0].limit)
+    each = {"shift": found.shift, "narrow": found.narrow or None, "wide": found.wide}
+    finite = {name: None if size is None or math.isinf(size) else size for name, size in each.items()}
+    return {"seen": {"probability": OFTEN, **finite}}
 
 
 def _row(one: Rank) -> dict[str, Any]:
@@ -110,6 +125,10 @@ def _show(ranks: list[Rank], replicates: int) -> None:
     out = console()
     out.print(table)
     bad = sum(not one.passed for one in ranks)
-    out.print(
-        f"{bad} of {len(ranks)} numbers are not calibrated" if bad else f"all {len(ranks)} numbers are calibrated"
-    )
+    if bad or not ranks:
+        out.print(f"{bad} of {len(ranks)} numbers are not calibrated")
+        return
+    from qvr_core.inference.calibration_power import in_words, seen
+
+    words = in_words(seen(replicates, ranks[0].draws, ranks[0].limit), replicates)
+    out.print(f"all {len(ranks)} numbers are calibrated, {words}")

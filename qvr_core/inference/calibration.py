@@ -180,11 +180,11 @@ def _ranks(truth: Tensor, samples: Tensor) -> list[tuple[int, Array]]:
 
 def distance(ranks: Array, draws: int) -> float:
     """max |F̂(r) − F(r)| / √(F(r) (1 − F(r)) / N) over the ranks r, with F uniform on 0 … `draws`."""
-    return float(_distances(np.asarray(ranks)[None], draws)[0])
+    return float(distances(np.asarray(ranks)[None], draws)[0])
 
 
-def _distances(ranks: Array, draws: int) -> Array:
-    """The same for each row."""
+def distances(ranks: Array, draws: int) -> Array:
+    """`distance` of each row of ranks."""
     count = ranks.shape[1]
     cells = ranks + np.arange(len(ranks))[:, None] * (draws + 1)
     counts = np.bincount(cells.ravel(), minlength=len(ranks) * (draws + 1)).reshape(len(ranks), -1)
@@ -198,7 +198,7 @@ def _distances(ranks: Array, draws: int) -> Array:
 @lru_cache(maxsize=16)
 def _simulated(count: int, draws: int) -> Array:
     generator = np.random.default_rng(0)
-    parts = [_distances(generator.integers(0, draws + 1, (1000, count)), draws) for _ in range(SIMULATED // 1000)]
+    parts = [distances(generator.integers(0, draws + 1, (1000, count)), draws) for _ in range(SIMULATED // 1000)]
     return np.sort(np.concatenate(parts))
 
 

@@ -15,6 +15,7 @@ from qvr_core.cli import app
 from qvr_core.dsl import loads
 from qvr_core.inference import calibration
 from qvr_core.inference.calibration import ReplicatePotential, distance, envelope
+from qvr_core.inference.calibration_power import seen
 from qvr_core.inference.mcmc.potential import ProgramPotential
 
 NORMAL = """\
@@ -64,6 +65,23 @@ def test_uniform_ranks_pass_as_often_as_was_asked() -> None:
     assert distance(generator.integers(0, 40, 100), 63) > limit
 
 
+@pytest.mark.parametrize("count", [50, 200])
+def test_a10_an_error_of_the_size_that_is_said_is_seen_four_times_in_five(count: int) -> None:
+    limit = envelope(count, 63, 0.005)
+    found = seen(count, 63, limit)
+    generator = np.random.default_rng(7)
+
+    def power(shift: float, scale: float) -> float:
+        truth, draws = generator.normal(size=(300, count)), generator.normal(shift, scale, size=(300, count, 63))
+        seen_in = (distance((d < t[:, None]).sum(1), 63) > limit for t, d in zip(truth, draws, strict=True))
+        return float(np.mean(list(seen_in)))
+
+    assert power(found.shift, 1.0) == pytest.approx(0.8, abs=0.12)
+    assert power(0.0, found.narrow) == pytest.approx(0.8, abs=0.12)
+    assert power(0.0, found.wide) == pytest.approx(0.8, abs=0.12)
+    assert seen(4 * count, 63, limit).shift < 0.7 * found.shift
+
+
 def test_a_right_program_is_calibrated_and_a_wrong_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m.qvr").write_text(NORMAL.replace("FinSet 10", "FinSet 2"))
@@ -74,6 +92,9 @@ def test_a_right_program_is_calibrated_and_a_wrong_one_is_not(tmp_path: Path, mo
     right = qvr("calibrate", "m.qvr")
     assert right.exit_code == 0, right.output
     assert "all 1 numbers are calibrated" in right.output and "uniform" in right.output
+    # A10: what these replicates could have seen
+    words = " ".join(right.output.split())
+    assert "as far as 200 replicates can tell" in words and "would be seen four times in five" in words
     wrong = qvr("calibrate", "m.qvr", "--fit", "narrow.qvr", "--json")
     assert wrong.exit_code == 1, wrong.output
     (found,) = json.loads(wrong.stdout)["numbers"]

@@ -91,9 +91,9 @@ class RunConfig(BaseModel):
 
     # Markov chain Monte Carlo
     warmup: Annotated[int, Field(ge=0)] = Field(
-        default=500, description="Warm-up draws of each chain, which are discarded."
+        default=1_000, description="Warm-up draws of each chain, which are discarded."
     )
-    samples: Count = Field(default=500, description="Kept draws of each chain.")
+    samples: Count = Field(default=1_000, description="Kept draws of each chain.")
     chains: Count = Field(default=4, description="Independent chains.")
     target_accept: Annotated[float, Field(gt=0, lt=1)] = Field(
         default=0.8, description="Acceptance that adaptation aims at."

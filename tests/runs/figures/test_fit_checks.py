@@ -188,3 +188,42 @@ def test_observations_with_a_latent_each_are_not_told_to_take_heavier_tails() ->
     advice = checked(xarray.DataTree.from_dict(tree))["Pareto k"].advice
     assert advice is not None and "each observation has an element of `theta` of its own" in advice
     assert "try a family with heavier tails" not in advice
+
+
+def scored(log_likelihood: NDArray, posterior: NDArray) -> dict[str, Check]:
+    """The checks of draws of a location and of a pointwise log likelihood (chains, draws, rows)."""
+    chains, draws = posterior.shape
+    both = ("chain", "draw")
+    good = {"diverging": np.zeros((chains, draws), dtype=bool), "tree_depth": np.full((chains, draws), 3)}
+    groups = {
+        "/posterior": xarray.Dataset({"mu": (both, posterior)}),
+        "/sample_stats": xarray.Dataset({name: (both, value) for name, value in good.items()}),
+        "/log_likelihood": xarray.Dataset(
+            {"y": ((*both, "Row"), log_likelihood)}, {"Row": np.arange(1, 1 + log_likelihood.shape[2])}
+        ),
+    }
+    return checked(xarray.DataTree.from_dict(groups))
+
+
+def test_a10_few_draws_are_told_as_few_draws_and_not_as_heavy_tails() -> None:
+    """120 draws of a Normal's mean and its forty observations: some Pareto k are above 0.52 by chance."""
+    generator = np.random.default_rng(3)
+    y = generator.normal(size=40)
+    mu = y.mean() + generator.normal(size=(4, 30)) / np.sqrt(40) * 1.3
+    one = scored(-0.5 * (y - mu[..., None]) ** 2 * 2.0, mu)["Pareto k"]
+    assert not one.passed and "what 120 draws allow, 0.52" in one.text
+    assert one.advice is not None and "too few to tell" in one.advice and "heavier tails" not in one.advice
+    assert one.settings["samples"] * 4 >= 2_155
+
+
+def test_a10_one_joint_observation_cannot_be_left_out() -> None:
+    """A Gaussian process or a change point: all data are one term of the density."""
+    generator = np.random.default_rng(3)
+    mu = generator.normal(size=(4, 200))
+    one = scored(-0.5 * (6.0 * mu[..., None]) ** 2, mu)["Pareto k"]
+    assert one.passed and "does not apply" in one.text and "y" in one.text
+
+
+def test_a10_chains_are_long_enough_by_default_for_what_is_asked_of_them() -> None:
+    config = RunConfig(algorithm="nuts")
+    assert (config.warmup, config.samples, config.chains) == (1_000, 1_000, 4)
