@@ -177,8 +177,18 @@ class Analyzer:
 
 
 def _problems(statement: Statement) -> tuple[tuple[int, SyntaxProblem], ...]:
-    below = [(placed.uid, problem) for placed in units_of(statement) for problem in placed.unit.problems]
-    return (*statement.problems, *below)
+    """The problems of a statement: a reserved word that is used as a name is told where it is first."""
+    found = list(statement.problems)
+    taken: set[str] = set()
+    for placed in units_of(statement):
+        for problem in placed.unit.problems:
+            word = placed.unit.text[problem.span.start : problem.span.end]
+            if problem.code == "reserved-name" and word in taken:
+                continue
+            if problem.code == "reserved-name":
+                taken.add(word)
+            found.append((placed.uid, problem))
+    return tuple(found)
 
 
 class Snapshot:

@@ -24,7 +24,7 @@ from qvr_core.syntax.layout import (
     next_code,
 )
 from qvr_core.syntax.layout import shape as shape_of
-from qvr_core.syntax.mistakes.openers import near_word
+from qvr_core.syntax.mistakes.openers import LOOPS, near_word
 from qvr_core.syntax.problems import Replacement, problem
 from qvr_core.syntax.tree import Span, SyntaxProblem
 
@@ -262,7 +262,7 @@ def _opens_block(block: Block) -> bool:
     word = block.line.shape.word
     if block.children or not opener:
         return False
-    if word == opener or (block.start == "step" and word in MISPLACED):
+    if word == opener or (block.start == "step" and word in (*MISPLACED, *LOOPS)):
         return True
     return word not in words and near_word(word, words) == opener
 
@@ -294,7 +294,7 @@ def _check_blocks(lines: Sequence[str], root: Block) -> None:
                 message = "the body of this `marginalize` is missing: indent the steps that use its name below it"
                 fix = _indented_body(lines, child, root.children[index + 1 : index + MOST_INDENTED])
                 child.problems.append(problem("empty-block", message, span, fix))
-        if child.children and word not in MISPLACED:
+        if child.children and word not in (*MISPLACED, *LOOPS):
             _check_blocks(lines, child)
 
 

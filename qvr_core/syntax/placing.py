@@ -10,6 +10,7 @@ from typing import Any
 
 from qvr_core.syntax.cutter import Block, Extent, start_symbol, text_of, unit_text
 from qvr_core.syntax.layout import ITEM_WORDS, Logical, logical_line, shape
+from qvr_core.syntax.mistakes.openers import LOOPS
 from qvr_core.syntax.tree import Placed, Statement, SyntaxProblem, Unit
 from qvr_core.syntax.units import parse_unit
 
@@ -72,7 +73,8 @@ def place_block(
     if block.problems:
         unit, layout = _one_problem(unit, block.problems)
         problems += [(uid, problem) for problem in layout]
-    children = tuple([place_block(lines, child, top, pool, problems) for child in block.children])
+    below = () if block.start == "step" and block.line.shape.word in LOOPS else block.children
+    children = tuple([place_block(lines, child, top, pool, problems) for child in below])
     return Placed(uid, block.line.first - top, block.line.shape.column, unit, children)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from qvr_core.syntax import tree
 from qvr_core.syntax.failures import failed_unit
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds, tokenize
-from qvr_core.syntax.mistakes.openers import KEYWORDS, near_word, opener
+from qvr_core.syntax.mistakes.openers import KEYWORDS, is_foreign_block, near_word, opener
 from qvr_core.syntax.mistakes.recovery import balanced, explained
 from qvr_core.syntax.parser import Failure, accepted, parse
 from qvr_core.syntax.problems import problem
@@ -43,9 +43,12 @@ def parsed_unit(start: str, text: str) -> Unit[Any]:
     keyword = first.text if first.kind != "STRING" else ""
     node: Any = None
     if start in KEYWORDS and (keyword not in KEYWORDS[start] or first.kind == "NAME"):
+        foreign = is_foreign_block(tokens, start)
         found, keyword = opener(tokens, start)
-        if not problems:
-            problems.append(found)
+        if foreign or not problems:
+            problems = [found]
+        if foreign:
+            return Unit(text, None, (found,), first.text, ())
         if not keyword:
             # `foo p …`: whatever `foo` was to do, `p` is what it would have declared.
             second = tokens[1] if len(tokens) > 1 and first.kind == tokens[1].kind == "NAME" else None
@@ -87,7 +90,9 @@ def _parse(tokens: list[Token], start: str, problems: list[SyntaxProblem]) -> tu
             if clashes:
                 problems.append(clashes[0])
             return None, result
-        message = f"`{token.text}` is a reserved word and cannot be used as a name"
+        message = f"`{token.text}` is a reserved word and cannot be used as a name: call it `{token.text}_`"
+        if start == "step":
+            message += f" (a column `{token.text}` is read by it with `--columns {token.text}_={token.text}`)"
         clashes.append(problem("reserved-name", message, Span(token.start, token.end)))
         tokens[result.position] = token.read_as("NAME")
 

@@ -315,8 +315,9 @@ def _picks(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
         message = f"{words(place.tree, 'the index')} is declared as numbers, and {base} takes an index{remedy}"
         ctx.scope.report(INDEX_MISMATCH, message, place.tree.span, (Related("it is declared here", declared.origin),))
         return False
+    told = len(ctx.scope.diagnostics)
     note_elements(index, size, name, ctx)
-    if not isinstance(space, Finite):
+    if not isinstance(space, Finite) or len(ctx.scope.diagnostics) > told:
         return not isinstance(space, Unknown)
     if name is not None and space.nominal is not None and space.nominal != name:
         what = words(place.tree, "the index")
@@ -326,9 +327,8 @@ def _picks(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
         ctx.scope.report(INDEX_MISMATCH, message, place.tree.span, fixes=fixes)
         return False
     if name is None and not _same_size(size, space.size):
-        message = (
-            f"{base} has {_count(size)} elements, {words(place.tree, 'the index')} takes {_count(space.size)} values"
-        )
+        what = words(place.tree, "the index")
+        message = f"{base} has {_count(size)} elements, {what} takes {_count(space.size)} values"
         ctx.scope.report(INDEX_MISMATCH, message, place.tree.span)
         return False
     return True

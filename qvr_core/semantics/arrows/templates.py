@@ -74,6 +74,12 @@ def instance_of(
     if renames is None and others:
         _unknown_parameter(entry, written_in_arithmetic(next(iter(others.values()))), parameters, scope)
         return nothing
+    given = {key for key, _ in pairs}
+    missing = [key for key, one in parameters.items() if one.default is None and key not in given]
+    meant = next((arg for key, arg in others.items() if closest(key, missing) is not None), None)
+    if meant is not None:
+        _unknown_parameter(entry, written_in_arithmetic(meant), parameters, scope)
+        return nothing
     arrow = _instance(entry, header, pairs, name, span, scope, numbers, lambda: spaces(inputs))
     if arrow is None:
         return nothing

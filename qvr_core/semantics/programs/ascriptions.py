@@ -28,6 +28,7 @@ from qvr_core.semantics.types.spaces import (
     factors_of,
     is_finite,
     is_real,
+    is_unknown,
     item_of,
     product,
     width,
@@ -67,7 +68,7 @@ def ascribe(
         if not options.damaged:
             _check_sized(kind, drawn, place, ctx)
         return Ascribed(Ascription.NONE, None, drawn.type, over)
-    if isinstance(space.space, Unknown):
+    if is_unknown(space.space) or any(map(is_unknown, factors_of(space.space))):
         return Ascribed(Ascription.NONE, None, ValueType(Unknown(), rows=drawn.rows), over)
     if isinstance(space.space, Seq) and kind != "observe" and not _long_as_another(drawn):
         name = drawn.family.name

@@ -15,10 +15,23 @@ KEYWORDS = {"statement": STATEMENT_WORDS, "step": STEP_WORDS, "deduction_item": 
 NOUNS = {"statement": "statement", "step": "step", "deduction_item": "line of a deduction"}
 
 
+ELSEWHERE_CALLED = {
+    **dict.fromkeys(("function", "func", "fn", "fun"), "def"),
+    **dict.fromkeys(("distribution", "dist"), "family"),
+    **dict.fromkeys(("model", "sub", "procedure"), "program"),
+    **dict.fromkeys(("space", "type", "set", "domain"), "object"),
+    **dict.fromkeys(("arrow", "layer", "network", "kernel"), "morphism"),
+    **dict.fromkeys(("include", "require", "use"), "import"),
+}
+"""What other languages, and the field, call that which a statement declares here."""
+
+
 def near_word(word: str, words: Sequence[str]) -> str:
-    """The one of `words` that a misspelt word means, '' if it is like none."""
+    """The one of `words` that a misspelt word, or a word of another language, means; '' if it is like none."""
     if word.lower() in words:
         return word.lower()
+    if (meant := ELSEWHERE_CALLED.get(word.lower(), "")) in words:
+        return meant
     near = get_close_matches(word, words, n=1, cutoff=0.7)
     return near[0] if near else ""
 
@@ -27,6 +40,11 @@ def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
     """The problem of a unit that starts with no keyword, and the keyword that was meant ('' if none is near)."""
     first = tokens[0]
     span = Span(first.start, first.end)
+    if is_foreign_block(tokens, start):
+        if first.text in _ELSEWHERE:
+            return problem("unknown-statement", _ELSEWHERE[first.text], span), ""
+        message = "this is a block of Stan: here a `program` has its data, draws and observations, each on a line"
+        return problem("unknown-statement", f"{message} (`data`, `sample`, `observe`)", span), ""
     meant = near_word(first.text, KEYWORDS[start])
     if meant and meant != first.text and _could_open(meant, tokens):
         tokens[0] = first.read_as(grammar().literals[meant], meant)
@@ -55,6 +73,9 @@ def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
     return problem("unknown-statement", f"a {NOUNS[start]} starts with one of {listed}", span), ""
 
 
+LOOPS = ("for", "while", "if")
+"""What opens a block in other languages: none of its lines is looked at."""
+
 _ELSEWHERE = {
     "for": "there are no loops: an index behind a name runs over its set, as in `let v[t : Time] = …`",
     "while": "there are no loops: an index behind a name runs over its set, as in `let v[t : Time] = …`",
@@ -64,6 +85,18 @@ _ELSEWHERE = {
     "from": "`from` goes on with the `let`, `sample`, `observe`, `predict` or `marginalize` above it",
 }
 """Words of other languages, or of another place, that start a line as if they were steps."""
+
+_STAN = frozenset(("functions", "data", "transformed", "parameters", "model", "generated"))
+
+
+def is_foreign_block(tokens: Sequence[Token], start: str) -> bool:
+    """Whether a unit is a block of another language, `parameters { … }`, `for (…) { … }`: its lines mean nothing."""
+    kinds = [token.kind for token in tokens[:3]]
+    if start == "statement" and tokens[0].text in _STAN and "LBRACE" in kinds[1:]:
+        return True
+    loop = start in ("statement", "step") and tokens[0].text in LOOPS
+    return loop and any(token.kind == "LBRACE" for token in tokens)
+
 
 _NEEDS = {
     "data": ("COLON",),
@@ -77,6 +110,8 @@ _NEEDS = {
 def _could_open(word: str, tokens: list[Token]) -> bool:
     """Whether a line may be meant to start with that word."""
     kinds = [token.kind for token in tokens]
+    if tokens[0].text.lower() in ELSEWHERE_CALLED and kinds[1] != ("STRING" if word == "import" else "NAME"):
+        return False
     return word not in _NEEDS or (kinds[1] == "NAME" and any(kind in kinds for kind in _NEEDS[word]))
 
 
