@@ -117,7 +117,8 @@ class Screen:
                     self.err.print("nobody here killed it: the machine may have run out of memory", style="dim")
 
     def _started(self, event: Started) -> None:
-        self.err.print(f"[bold]{event.program}[/bold]  {event.sizes()} on {event.where()}")
+        sizes = event.sizes()
+        self.err.print(f"[bold]{event.program}[/bold]  {f'{sizes} ' if sizes else ''}on {event.where()}")
         if self.job.config.source == "synthetic" and "data" not in self.job.config.model_fields_set:
             advice = "no data was given (--data csv:FILE, or `data` in qvr.toml)"
             self.err.print(f"{advice}: {event.data}", style="bold yellow", markup=False)

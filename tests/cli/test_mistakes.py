@@ -169,7 +169,7 @@ def test_a_run_without_data_says_so(folder: Path) -> None:
     (folder / "qvr.toml").write_text("[run.maens]\nsteps = 3\n")
     done = qvr("run", "svi", "m.qvr", "--steps", "3")
     assert done.exit_code == 0
-    assert "0 parameters, guide 2 on cpu" in done.output
+    assert "2 parameters of the guide on cpu" in done.output and "0 parameters" not in done.output
     assert "did you mean `means`?" in done.output and "no data was given (--data csv:FILE" in done.output
     done = qvr("run", "svi", "m.qvr", "--steps", "3", "--data", "synthetic")
     assert "no data was given" not in done.output

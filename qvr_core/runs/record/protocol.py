@@ -115,9 +115,10 @@ class Started(Frozen):
     """Whether a loss is that of a row; else that of all data, as of a statistical program."""
 
     def sizes(self) -> str:
-        """How much there is to fit, in words."""
-        guide = "" if not self.guide_parameters else f", guide {self.guide_parameters:,}"
-        return f"{self.parameters:,} parameters{guide}"
+        """How many parameters there are to fit, in words: '' where there are none, as of chains that sample latents."""
+        own = f"{self.parameters:,} parameters" if self.parameters else ""
+        guide = f"{self.guide_parameters:,} parameters of the guide" if self.guide_parameters else ""
+        return ", ".join(filter(None, (own, guide)))
 
     def where(self) -> str:
         """What the run runs on, in words."""

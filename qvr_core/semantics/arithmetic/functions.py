@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.elementwise import Check
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.bounds import MOST_OPERATIONS
-from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.scope.environment import FreeName, StepContext
 from qvr_core.semantics.scope.scope import DamagedEntry, FunctionEntry, Scope
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related, Severity
 from qvr_core.semantics.types.model import Builtin, Data, Expr, Function, ValueType
-from qvr_core.semantics.types.program_codes import BOUND_TWICE, FUNCTION_ARGUMENTS, MISSING_RETURN, NOT_A_VALUE
+from qvr_core.semantics.types.program_codes import (
+    BOUND_TWICE,
+    FUNCTION_ARGUMENTS,
+    MISSING_RETURN,
+    NOT_A_VALUE,
+    UNKNOWN_LABEL,
+)
 from qvr_core.semantics.types.spaces import Unknown
+from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree import (
     Arith,
     ArithArg,
     ArithCall,
+    Binary,
     DefDecl,
     DefHeader,
     FunctionParameter,
+    Gather,
     Item,
     LetStep,
     Name,
@@ -28,7 +37,9 @@ from qvr_core.syntax.tree import (
     ReturnStep,
     Span,
     Statement,
+    Variable,
 )
+from qvr_core.syntax.walk import walk
 
 _UNKNOWN = ValueType(Unknown())
 
@@ -48,7 +59,10 @@ def check_function(statement: Statement, scope: Scope, check: Check) -> Function
     values = {p.name.text: _unknown(p.name, scope) for p in node.parameters}
     _body(statement, values, {}, ctx, check)
     scope.unit = statement.uid
+    elements = _elements(statement)
     for free in ctx.free:
+        if free.name in elements:
+            continue  # what it indexes is known at the call
         place = Name(free.name, free.origin.span)
         scope.unit = free.origin.unit
         scope.unknown(place, "variable", values)
@@ -58,6 +72,17 @@ def check_function(statement: Statement, scope: Scope, check: Check) -> Function
         return DamagedEntry(name)
     read = frozenset(word for word in ctx.reads if word not in values)
     return FunctionEntry(name, statement, read)
+
+
+def _elements(statement: Statement) -> set[str]:
+    """The names of a body that stand only where the label of an element may: as an index, or beside `==` and `!=`."""
+    nodes = [node for placed in units_of(statement) for node in walk(placed.unit.node)]
+    places = [index for node in nodes if isinstance(node, Gather) for index in node.indices]
+    sides = (node for node in nodes if isinstance(node, Binary) and node.operator in ("==", "!="))
+    places += (side for node in sides for side in (node.left, node.right))
+    labels = {id(tree) for tree in places if isinstance(tree, Variable)}
+    elsewhere = {node.name.text for node in nodes if isinstance(node, Variable) and id(node) not in labels}
+    return {tree.name.text for tree in places if isinstance(tree, Variable)} - elsewhere
 
 
 def _check_distinct(parameters: Sequence[FunctionParameter], scope: Scope) -> None:
@@ -218,6 +243,7 @@ def _expanded(
     ctx.aliases, ctx.weights, scope.unit = {}, {}, entry.statement.uid
     inner = {**values, **{name: check(default, ctx) for name, default in defaults}}
     value = _body(entry.statement, inner, weights, ctx, check)
+    _check_labels(kept[-1], inner.values(), ctx)
     ctx.aliases, ctx.weights, ctx.bindings, ctx.locals, ctx.reads, ctx.data, ctx.free = kept
     scope.unit = unit
     found = [one for one in scope.diagnostics[told:] if one.code.severity is Severity.ERROR]
@@ -230,3 +256,12 @@ def _expanded(
         scope.report(FUNCTION_ARGUMENTS, message, expr.func.span, related)
         return None
     return value
+
+
+def _check_labels(before: Sequence[FreeName], arguments: Iterable[Expr], ctx: StepContext) -> None:
+    """Names of a body that turned out to be no element of what they index here."""
+    if any(isinstance(one.type.space, Unknown) for one in arguments):
+        return
+    for free in ctx.free[len(before) :]:
+        message = f"`{free.name}` is no element of what it indexes"
+        ctx.scope.report(UNKNOWN_LABEL, message, free.origin)

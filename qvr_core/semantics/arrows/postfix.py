@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.spelling import closest
@@ -36,7 +36,7 @@ from qvr_core.semantics.types.spaces import (
     product,
 )
 from qvr_core.semantics.types.subspace import fit
-from qvr_core.syntax.tree import ArrowRef, Number, ObjectRef, PostfixExpr, String
+from qvr_core.syntax.tree import ArrowRef, Name, Number, ObjectRef, PostfixExpr, String
 
 METHODS = ("dagger", "freeze", "trace", "marginalize")
 
@@ -173,8 +173,7 @@ def _drop(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
     for ref, named in objects:
         index = _factor_index(space, ref.name.text, named.space, dropped)
         if index is None:
-            message = f"`{arrow_text(expr.base)}` gives {show(base.codomain)}, which has no factor `{ref.name.text}`"
-            scope.report(UNKNOWN_FIELD, message, ref.span)
+            _no_factor(expr, ref.name, base.codomain, (), scope)
             return _damaged(expr, scope, Sort.TENSOR)
         dropped.append(index)
     kept = [index for index in range(len(factors_of(space))) if index not in dropped]
@@ -203,6 +202,22 @@ def _factor_index(space: Space, name: str, wanted: Space, taken: Sequence[int]) 
     return None
 
 
+def _no_factor(expr: PostfixExpr, field: Name, codomain: Named, more: Collection[str], scope: Scope) -> None:
+    """A factor that there is not, with those that there are, by the names with which they are taken."""
+    space = item_of(codomain.space)
+    names = space.names if isinstance(space, Product) else ()
+    known = [name for name in names if name]
+    words = codomain.written.removeprefix("Seq ").strip("()").split(" * ")
+    # a factor that has another name than its space
+    spelt = dict(zip(words, names, strict=False)) if len(words) == len(names) else {}
+    near = spelt.get(field.text) or closest(field.text, (*known, *more))
+    message = f"`{arrow_text(expr.base)}` gives {show(codomain)}, which has no factor `{field.text}`"
+    listed = ", ".join(f"`{name}`" for name in known)
+    message += f"; did you mean `{near}`?" if near else f"; it has {listed}" if known else ""
+    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(field.span), near),), True),)
+    scope.report(UNKNOWN_FIELD, message, field.span, fixes=fixes)
+
+
 def _field(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
     field = expr.attribute
     _no_arguments(expr, scope)
@@ -212,12 +227,7 @@ def _field(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
         return _damaged(expr, scope, base.sort)
     names = space.names if isinstance(space, Product) else ()
     if field.text not in names:
-        known = [name for name in names if name]
-        near = closest(field.text, (*known, *METHODS))
-        message = f"`{arrow_text(expr.base)}` gives {show(codomain)}, which has no factor `{field.text}`"
-        message += f"; did you mean `{near}`?" if near else ""
-        fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(field.span), near),), True),)
-        scope.report(UNKNOWN_FIELD, message, field.span, fixes=fixes)
+        _no_factor(expr, field, codomain, METHODS, scope)
         return _damaged(expr, scope, base.sort)
     index = names.index(field.text)
     factor = factors_of(space)[index]
