@@ -14,7 +14,7 @@ from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.model import Arrange, Expr, Index, ValueType
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, DUPLICATE_AXIS
-from qvr_core.semantics.types.spaces import Finite, Seq, Unknown
+from qvr_core.semantics.types.spaces import Dim, Finite, Seq, Unknown
 from qvr_core.syntax.immutable import immutable
 
 
@@ -100,26 +100,27 @@ def _front(plates: Sequence[Axis], named: Sequence[Shape]) -> list[Shape]:
 
 
 def _in_place(shapes: Sequence[Shape]) -> bool:
-    """True where broadcasting from the last axis brings equal names together, and only those."""
+    """True where broadcasting from the last axis brings equal names together, and only those; a nameless axis meets
+    one of its size."""
     places: dict[str, set[int]] = {}
     at: dict[int, str] = {}
+    sizes: dict[int, Dim | None] = {}
     for shape in shapes:
         whole = shape.all
-        for position, (_, name) in enumerate(whole):
+        for position, (size, name) in enumerate(whole):
             place = len(whole) - position
             if name is None:
                 continue
             if at.setdefault(place, name) != name:
                 return False
+            sizes[place] = size
             places.setdefault(name, set()).add(place)
-    taken = {place for found in places.values() for place in found}
-    nameless = {
-        len(shape.all) - position
+    apart = any(
+        name is None and size != 1 and sizes.get(len(shape.all) - position, size) != size
         for shape in shapes
         for position, (size, name) in enumerate(shape.all)
-        if name is None and size != 1
-    }
-    return not nameless & taken and all(_same_places(shapes, name) for name, found in places.items() if len(found) > 1)
+    )
+    return not apart and all(_same_places(shapes, name) for name, found in places.items() if len(found) > 1)
 
 
 def _same_places(shapes: Sequence[Shape], name: str) -> bool:
