@@ -12,7 +12,7 @@ from qvr_core.data.typed.labels import Elements, missing
 from qvr_core.data.typed.layout import Layout, no_column
 from qvr_core.data.typed.sequence_ends import fill_sequences, unread
 from qvr_core.data.typed.sets import Sets
-from qvr_core.data.typed.sources import Sources, Table
+from qvr_core.data.typed.sources import Arrays, Sources, Table
 
 
 def data_problems(needs: Needs, sources: Sources) -> list[DataProblem]:
@@ -68,6 +68,8 @@ def _check_plain(need: Need, sources: Sources) -> None:
     """A name whose shape the data tell: its column must be there, and hold what the program takes."""
     table = sources.named.get(need.name, sources.main)
     column = sources.column(need.name)
+    if isinstance(table, Arrays) and column not in table.arrays:
+        raise no_column(need, column, table)
     if not isinstance(table, Table) or need.width > 1:
         return
     if column not in table.columns:

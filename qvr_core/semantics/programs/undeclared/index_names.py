@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.arithmetic.labels import listed_labels
 from qvr_core.semantics.programs.step_results import Block
 from qvr_core.semantics.scope.environment import Binding, FreeName
 from qvr_core.semantics.scope.scope import ObjectEntry, Scope
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, UNKNOWN_LABEL
-from qvr_core.semantics.types.spaces import Finite
+from qvr_core.semantics.types.spaces import Finite, Unknown
 from qvr_core.syntax.tree import Binder, Gather, Item, ObjectRef, Placed, Variable
 from qvr_core.syntax.walk import walk
+
+NAMELESS = "no set"
+"""Of an axis that runs over none."""
 
 
 def check_index_of_others(
@@ -35,7 +39,11 @@ def check_label_of_others(
 ) -> None:
     """An element of one set where an axis runs over another."""
     over = next((_indexed_by(free, step, names) for step in steps if holds(step, free.origin.unit)), None)
-    if over:
+    if over == NAMELESS:
+        message = f"`{free.name}` is an element of `{owner}`, and no set says which element is meant here"
+        advice = "its elements are numbered from 0, or declare over which set the value runs"
+        scope.report(UNKNOWN_LABEL, f"{message}: {advice}", free.origin)
+    elif over:
         entry = scope.lookup(over)
         own = entry.space.space if isinstance(entry, ObjectEntry) else None
         labels = own.labels if isinstance(own, Finite) else None
@@ -75,8 +83,10 @@ def _indexed_by(free: FreeName, step: Placed[Item], names: Mapping[str, Binding]
             for at, index in enumerate(node.indices):
                 if isinstance(index, Variable) and index.name.span == free.origin.span:
                     binding = names.get(node.base.name.text)
-                    sets = () if binding is None else binding.type.indexed
-                    return (sets[at] or "") if at < len(sets) else ""
+                    if binding is None or isinstance(binding.type.space, Unknown):
+                        return ""
+                    shape = axes(binding.type) or []
+                    return (shape[at][1] or NAMELESS) if at < len(shape) else NAMELESS
     return None
 
 
