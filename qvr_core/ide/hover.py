@@ -33,8 +33,8 @@ from qvr_core.ide.language_words import (
     option_text,
 )
 from qvr_core.ide.operators import arrow_of, operator_text, sign_text
-from qvr_core.ide.prose import Code, Heading, Prose, prose
-from qvr_core.ide.symbols import Found, Symbol
+from qvr_core.ide.prose import Code, Comment, Heading, Prose, prose
+from qvr_core.ide.symbols import Found, Symbol, bindings
 from qvr_core.ide.target import Keyword, Operator, Sign, Target, range_of, target_at
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
@@ -46,8 +46,9 @@ from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.spaces import Finite
 from qvr_core.semantics.types.walk import all_steps, parts, walk
+from qvr_core.syntax.layout import shape
 from qvr_core.syntax.source import Cursor
-from qvr_core.syntax.tree import ProgramHeader, Statement
+from qvr_core.syntax.tree import DataStep, ProgramHeader, Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -227,9 +228,20 @@ def _data(snapshot: Snapshot, found: Found) -> Prose:
     written = next((data_text(item.type, item.numbers) for item in declared), "")
     return prose(
         Code(f"data {name} : {written}" if written else name),
+        Comment(_beside(snapshot, found)),
         f"Data: supplied at run time{f' to {names}' if names else ''}.",
         kinds[0] if kinds else "",
     )
+
+
+def _beside(snapshot: Snapshot, found: Found) -> str:
+    """The comment behind the line that declares data, which documents them."""
+    placed = bindings(found.statement).get(found.symbol.name, (None,))[0]
+    if placed is None or not isinstance(placed.unit.node, DataStep):
+        return ""
+    first = snapshot.layout.locate(placed.uid)[0]
+    line = snapshot.lines[first + placed.unit.text.count("\n")]
+    return line[shape(line).end :].strip().lstrip("#").strip()
 
 
 def _labels(declared: m.ObjectModel) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from qvr_core.syntax.layout import shape
 
 def comment_run(lines: Sequence[str], line: int, above: int) -> str:
     """The comment that documents the statement at `line`: the run of `#` lines directly over it, or the nearest run of
-    `#!` lines, in the statement's column.  No line before `above` is looked at."""
+    `#!` lines, in the statement's column.  No line before `above` is looked at.  A run of `#` lines that opens the text
+    is about the whole of it."""
     i = line - 1
     while i >= above and not lines[i].strip():
         i -= 1
@@ -26,6 +27,8 @@ def comment_run(lines: Sequence[str], line: int, above: int) -> str:
             break
         run.append(text[len(marker) :].removeprefix(" ").rstrip())
         i -= 1
+    if i < 0 and not documented:
+        return ""
     return "\n".join(reversed(run)).strip("\n")
 
 

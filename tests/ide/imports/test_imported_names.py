@@ -21,7 +21,7 @@ from qvr_core.syntax.source import Cursor
 from qvr_core.workspace import Bundle, Workspace
 
 LAYERS = """\
-# What is read.
+#! What is read.
 object Token : FinSet 256
 object Hidden : Real 64
 object Colour : {red, green}
