@@ -45,7 +45,7 @@ targets: setup ## compare exported programs with Stan, NumPyro and PyMC, in envi
 	$(PY) -m scripts.targets
 	$(PY) -m pytest -m targets -n 0 tests/export
 
-slow: setup ## replay random edits of every example in the encodings that `make test` leaves out
+slow: setup ## replay random edits in the encodings that `make test` leaves out, and a thousand random programs
 	$(PY) -m pytest -m slow -n 2 --dist worksteal
 
 lint: setup ## ruff, its formatting, and types

@@ -1,0 +1,47 @@
+"""What a censored or truncated value counts."""
+
+from __future__ import annotations
+
+import math
+
+from tests.generator.families import INF, Family, log
+
+
+def limited(row: Family, parameters: list[float], x: float, limits: dict[str, float]) -> float:
+    """The log density of one value under limits: `right_censored`, `left_censored`, `interval`, `truncate_…`."""
+    assert row.lower is not None and row.upper is not None
+    low, high = limits.get("truncate_lower", -INF), limits.get("truncate_upper", INF)
+    if not low <= x <= high:
+        return -INF
+    if limits.get("right_censored"):
+        mass = log(_between(row, parameters, x, high))
+    elif limits.get("left_censored"):
+        mass = log(_between(row, parameters, low, x))
+    elif "interval" in limits and limits["interval"] != x:
+        mass = log(_mass(row, parameters, x, min(limits["interval"], high)))
+    else:
+        mass = row.log_density(x, *parameters)
+    if low == -INF and high == INF:
+        return mass
+    return mass - log(_between(row, parameters, low, high))
+
+
+def _between(row: Family, parameters: list[float], a: float, b: float) -> float:
+    """P(a ≤ X ≤ b)."""
+    return _mass(row, parameters, math.ceil(a) - 1.0 if row.discrete and math.isfinite(a) else a, b)
+
+
+def _mass(row: Family, parameters: list[float], a: float, b: float) -> float:
+    """P(a < X ≤ b), from the tail where the digits are."""
+    assert row.lower is not None and row.upper is not None
+    below = 0.0 if a == -INF else row.lower(a, *parameters)
+    above = 0.0 if b == INF else row.upper(b, *parameters)
+    if below == 0.0 and above == 0.0:
+        return 1.0
+    if b == INF:
+        return row.upper(a, *parameters)
+    if a == -INF or below == 0.0:
+        return row.lower(b, *parameters)
+    if below > 0.5:
+        return row.upper(a, *parameters) - above
+    return row.lower(b, *parameters) - below

@@ -1,0 +1,59 @@
+"""Finite sets, and tables of numbers over them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Set:
+    """A declared finite set; `open` ones have their size with the data."""
+
+    name: str
+    size: int
+    labels: tuple[str, ...] = ()
+    open: bool = False
+
+    @property
+    def line(self) -> str:
+        """Its declaration."""
+        if self.labels:
+            return f"object {self.name} : {{{', '.join(self.labels)}}}"
+        return f"object {self.name} : FinSet {'_' if self.open else self.size}"
+
+
+def places(axes: Iterable[Set]) -> Iterable[Place]:
+    """Every place of these axes, in order."""
+    return itertools.product(*(range(axis.size) for axis in axes))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A number for each place of a shape: data, latents, what a let computes."""
+
+    shape: Place
+    cells: dict[Place, float]
+
+    @staticmethod
+    def filled(shape: Place, number: Callable[[], float]) -> Table:
+        """A table whose numbers are drawn in order."""
+        return Table(shape, {place: number() for place in itertools.product(*map(range, shape))})
+
+    @staticmethod
+    def of(values: NDArray[np.float64]) -> Table:
+        """The table of an array."""
+        return Table(values.shape, {place: float(values[place]) for place in np.ndindex(*values.shape)})
+
+    def array(self) -> NDArray[np.float64]:
+        """As an array."""
+        numbers = np.zeros(self.shape)
+        for place, number in self.cells.items():
+            numbers[place] = number
+        return numbers
