@@ -256,22 +256,14 @@ class Workspace:
     def reaching(self, location: str) -> list[str]:
         """The files whose imports lead to a location, each behind those that it imports."""
         known = {*self._open, *self._read}
-        users: dict[str, set[str]] = {}
-        for each in known:
-            for other, _ in self._imported(each):
-                users.setdefault(other, set()).add(each)
-        order: list[str] = []
-        entered: set[str] = set()
-        pending: list[tuple[str, bool]] = [(location, False)]
-        while pending:
-            each, done = pending.pop()
-            if done:
-                order.append(each)
-            elif each not in entered:
-                entered.add(each)
-                pending.append((each, True))
-                pending += ((user, False) for user in sorted(users.get(each, ())) if user not in entered)
-        return order[-2::-1]
+        users = [(other, each) for each in known for other, _ in self._imported(each)]
+        if not any(other == location for other, _ in users):
+            return []
+        import networkx as nx
+
+        graph: nx.DiGraph[str] = nx.DiGraph(users)
+        order = nx.dfs_postorder_nodes(graph, location, sort_neighbors=lambda found: iter(sorted(found, reverse=True)))
+        return [each for each in order if each != location][::-1]
 
     @alone
     def follow(self, location: str) -> bool:

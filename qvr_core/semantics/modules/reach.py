@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 
 class Reach:
@@ -56,7 +56,7 @@ class Reach:
         none."""
         if not self.leads(location, target):
             return None
-        if self._nearer[0] != target:
+        if self._nearer[0] != target or location not in self._nearer[1]:
             self._nearer = (target, self._toward(target))
         way = [location]
         while (nearer := self._nearer[1][way[-1]]) != target:
@@ -64,59 +64,33 @@ class Reach:
         return way
 
     def _toward(self, target: str) -> dict[str, str]:
-        """Of each file that leads to `target`, which of its imports is the shortest way there."""
-        users: dict[str, list[str]] = {}
-        for each in self._reached:
-            for other in self.imported(each):
-                users.setdefault(other, []).append(each)
-        nearer: dict[str, str] = {}
-        pending = deque([target])
-        while pending:
-            each = pending.popleft()
-            for user in users.get(each, ()):
-                if user not in nearer and user != target:
-                    nearer[user] = each
-                    pending.append(user)
-        return nearer
+        """Of each file that leads to `target`, which of its imports is the shortest way there, of several the first by
+        name: whichever file was read first."""
+        import networkx as nx
+
+        users: nx.DiGraph[str] = nx.DiGraph((other, each) for each in self._reached for other in self.imported(each))
+        return dict(nx.bfs_predecessors(users, target, sort_neighbors=lambda found: iter(sorted(found))))
 
     def _reachable(self, location: str) -> int:
-        """The files that a location leads to: those of a ring of imports lead to the same ones (Tarjan's strongly
-        connected components, without recursion)."""
-        entered: dict[str, int] = {}
-        lowest: dict[str, int] = {}
-        held: list[str] = []
-        frames: list[tuple[str, Iterator[str]]] = []
-
-        def enter(each: str) -> None:
-            self._numbers.setdefault(each, len(self._numbers))
-            entered[each] = lowest[each] = len(held)
-            held.append(each)
-            frames.append((each, iter(self.imported(each))))
-
+        """The files that a location leads to: those of a ring of imports lead to the same ones."""
         if location not in self._reached:
-            enter(location)
-        while frames:
-            each, others = frames[-1]
-            fresh = None
-            for other in others:
-                if other in self._reached:
-                    continue
-                if other not in entered:
-                    fresh = other
-                    break
-                lowest[each] = min(lowest[each], entered[other])
-            if fresh is not None:
-                enter(fresh)
-                continue
-            frames.pop()
-            if frames:
-                lowest[frames[-1][0]] = min(lowest[frames[-1][0]], lowest[each])
-            if lowest[each] == entered[each]:
-                self._close(held[entered[each] :])
-                del held[entered[each] :]
+            for ring in _rings(self._new(location)):
+                self._close(ring)
         return self._reached[location]
 
-    def _close(self, ring: Sequence[str]) -> None:
+    def _new(self, location: str) -> dict[str, Iterable[str]]:
+        """What each file imports of those that a location leads to and that are not known to do yet."""
+        found: dict[str, Iterable[str]] = {}
+        pending = [location]
+        while pending:
+            each = pending.pop()
+            if each not in found and each not in self._reached:
+                self._numbers.setdefault(each, len(self._numbers))
+                found[each] = others = self.imported(each)
+                pending += reversed(others)
+        return found
+
+    def _close(self, ring: Collection[str]) -> None:
         """The files of a component lead to one another, and to what any of them imports."""
         reached = 0
         for each in ring:
@@ -124,3 +98,15 @@ class Reach:
             for other in self.imported(each):
                 reached |= self._reached.get(other, 0)
         self._reached.update(dict.fromkeys(ring, reached))
+
+
+def _rings(graph: dict[str, Iterable[str]]) -> Iterator[Collection[str]]:
+    """The components of files that lead to one another, each behind those that it leads to."""
+    try:
+        order = [(each,) for each in TopologicalSorter(graph).static_order() if each in graph]
+    except CycleError:
+        import networkx as nx
+
+        yield from nx.strongly_connected_components(nx.DiGraph(graph).subgraph(graph))
+    else:
+        yield from order
