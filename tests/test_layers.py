@@ -25,6 +25,7 @@ LAYERS = (
     ("analysis",),
     ("workspace", "disk", "pages", "examples", "extras", "fetched", "html", "dependence"),
     ("ide", "diagrams", "export"),
+    ("arrays",),
     ("runtime",),
     ("data",),
     ("dsl",),

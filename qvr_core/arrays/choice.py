@@ -1,0 +1,22 @@
+"""Which engine a process computes on: torch where it is there, unless the process says that it will do without."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+
+VARIABLE = "QVR_ARRAYS"
+"""Of the environment, so that processes that this one starts compute on the same engine."""
+
+
+def without_torch() -> None:
+    """This process, and those that it starts, compute without torch; said before anything that computes is loaded."""
+    if "qvr_core.arrays.engine" in sys.modules and torch_wanted():
+        raise RuntimeError("this process computes on torch already")
+    os.environ[VARIABLE] = "own"
+
+
+def torch_wanted() -> bool:
+    """Whether this process computes on torch."""
+    return os.environ.get(VARIABLE) != "own" and importlib.util.find_spec("torch") is not None

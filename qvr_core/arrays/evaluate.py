@@ -1,0 +1,213 @@
+"""The operations of a graph on numpy arrays: constants that are folded, and a whole graph at a position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qvr_core.arrays import special
+from qvr_core.arrays.graph import Array, Kind
+from qvr_core.arrays.shapes import Shape
+
+Numbers = NDArray[Any]
+DTYPES: dict[Kind, Any] = {"real": np.float64, "whole": np.int64, "truth": np.bool_}
+
+
+def read(value: Any) -> tuple[Numbers, Shape, Kind]:
+    """Numbers, ranges, and what numpy reads, as numpy arrays of the three kinds."""
+    data = np.asarray(value)
+    kind: Kind = "truth" if data.dtype.kind == "b" else "whole" if data.dtype.kind in "iu" else "real"
+    return np.asarray(data, DTYPES[kind]), data.shape, kind
+
+
+def evaluated(value: Array, position: Numbers) -> Numbers:
+    """The numbers of a node at a position."""
+    found: dict[int, Numbers] = {}
+    needed: set[int] = set()
+    left = [value]
+    while left:
+        node = left.pop()
+        if node.number not in needed:
+            needed.add(node.number)
+            left.extend(node.args)
+    for number in sorted(needed):
+        node = value.graph.nodes[number]
+        if node.op == "constant":
+            found[number] = node.data
+        elif node.op == "position":
+            found[number] = position
+        else:
+            found[number] = evaluate(node.op, [found[arg.number] for arg in node.args], node.params, node.shape)
+    return found[value.number]
+
+
+def evaluate(op: str, args: Sequence[Any], params: tuple[Any, ...], shape: Shape) -> Any:
+    """One operation on numpy arrays; infinite and undefined results are no error."""
+    with np.errstate(all="ignore"):
+        return _OPERATIONS[op](args, params, shape)
+
+
+def _log_sigmoid(x: Numbers) -> Numbers:
+    return -np.logaddexp(0.0, -x)
+
+
+_UNARY: dict[str, Callable[[Numbers], Numbers]] = {
+    "neg": np.negative, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
+    "square": np.square, "abs": np.abs, "sign": np.sign, "floor": np.floor, "sin": np.sin, "cos": np.cos, "tan": np.tan,
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": special.erf, "erfc": special.erfc,
+    "lgamma": special.lgamma, "sigmoid": lambda x: np.exp(_log_sigmoid(x)), "softplus": lambda x: np.logaddexp(0.0, x),
+    "log_sigmoid": _log_sigmoid, "not": np.logical_not, "real": lambda x: x.astype(np.float64),
+    "whole": lambda x: x.astype(np.int64), "truth": lambda x: x != 0,
+    "digamma": special.digamma, "trigamma": special.trigamma, "log_ndtr": special.log_ndtr, "i0e": special.i0e,
+    "i1e": special.i1e,
+}  # fmt: skip
+
+
+def _pow(x: Numbers, y: Numbers) -> Numbers:
+    return np.power(x.astype(np.float64) if y.dtype.kind == "i" and x.dtype.kind == "i" else x, y)
+
+
+_BINARY: dict[str, Callable[[Numbers, Numbers], Numbers]] = {
+    "add": lambda x, y: np.add(_number(x), _number(y)), "sub": lambda x, y: np.subtract(_number(x), _number(y)),
+    "mul": lambda x, y: np.multiply(_number(x), _number(y)), "div": np.true_divide, "pow": _pow,
+    "maximum": np.maximum, "minimum": np.minimum, "logaddexp": np.logaddexp, "atan2": np.arctan2, "eq": np.equal,
+    "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor,
+}  # fmt: skip
+
+
+def _number(x: Numbers) -> Numbers:
+    return x.astype(np.int64) if x.dtype.kind == "b" else x
+
+
+def _logsumexp(x: Numbers, over: tuple[int, ...]) -> Numbers:
+    largest = x.max(axis=over, keepdims=True)
+    largest = np.where(np.isinf(largest), 0.0, largest)
+    return np.log(np.exp(x - largest).sum(axis=over)) + largest.reshape(
+        [size for axis, size in enumerate(x.shape) if axis not in over]
+    )
+
+
+def _log_softmax(x: Numbers, axis: int) -> Numbers:
+    if x.ndim == 0:
+        return x - x
+    shifted = x - x.max(axis=axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+
+
+def _place(x: Numbers, axis: int, start: int, step: int, size: int) -> Numbers:
+    found = np.zeros((*x.shape[:axis], size, *x.shape[axis + 1 :]))
+    found[(*[slice(None)] * axis, slice(start, start + (x.shape[axis] - 1) * step + 1, step))] = x
+    return found
+
+
+def _index_add(args: Sequence[Numbers], first: int) -> Numbers:
+    base, x, *indices = args
+    found = base.copy()
+    where: Any = (*[slice(None)] * first, *indices)
+    np.add.at(found, where, x)
+    return found
+
+
+def _add_along(base: Numbers, x: Numbers, i: Numbers, axis: int) -> Numbers:
+    found = base.copy()
+    places: list[Any] = list(np.indices(i.shape))
+    places[axis] = i
+    np.add.at(found, tuple(places), x[tuple(slice(0, size) for size in i.shape)])
+    return found
+
+
+def _matrices(x: Numbers, function: Callable[[Numbers], Numbers], shape: Shape) -> Numbers:
+    flat = x.reshape(-1, *x.shape[-2:])
+    return np.array([function(each) for each in flat], dtype=np.float64).reshape(shape)
+
+
+def _cholesky(x: Numbers) -> Numbers:
+    lower = np.tril(x)
+    try:
+        return np.linalg.cholesky(lower + np.tril(x, -1).T)
+    except np.linalg.LinAlgError:
+        return np.full(x.shape, np.nan)
+
+
+def _failed(x: Numbers) -> Numbers:
+    return np.array(0.0 if np.isfinite(_cholesky(x)).all() else 1.0)
+
+
+def _solve(args: Sequence[Numbers], params: tuple[Any, ...]) -> Numbers:
+    factor, right = args
+    upper, left, unit = params
+    factor = np.triu(factor) if upper else np.tril(factor)
+    if unit:
+        size = factor.shape[-1]
+        factor = factor * (1.0 - np.eye(size)) + np.eye(size)
+    if left:
+        return np.linalg.solve(factor, right)
+    return np.swapaxes(np.linalg.solve(np.swapaxes(factor, -1, -2), np.swapaxes(right, -1, -2)), -1, -2)
+
+
+def _inverse(x: Numbers) -> Numbers:
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        return np.full(x.shape, np.nan)
+
+
+def _known(data: Numbers) -> float | None:
+    first = data.flat[0]
+    return float(first) if bool((data == first).all()) else None
+
+
+def _unrepeated(x: Numbers) -> Shape:
+    """The shape without the axes along which a view repeats itself."""
+    return tuple(1 if step == 0 else n for n, step in zip(x.shape, x.strides, strict=True))
+
+
+def _slice(x: Numbers, params: tuple[Any, ...]) -> Numbers:
+    axis, start, step, count = params
+    return x[(*[slice(None)] * axis, slice(start, start + (count - 1) * step + 1 if count else start, step))]
+
+
+_OPERATIONS: dict[str, Callable[[Sequence[Any], tuple[Any, ...], Shape], Any]] = {
+    **{name: (lambda a, p, s, f=f: f(a[0])) for name, f in _UNARY.items()},
+    **{name: (lambda a, p, s, f=f: f(*a)) for name, f in _BINARY.items()},
+    "where": lambda a, p, s: np.where(*a),
+    "reshape": lambda a, p, s: a[0].reshape(s),
+    "permute": lambda a, p, s: a[0].transpose(p[0]),
+    "expand": lambda a, p, s: np.broadcast_to(a[0], s),
+    "slice": lambda a, p, s: _slice(a[0], p),
+    "place": lambda a, p, s: _place(a[0], *p),
+    "flip": lambda a, p, s: np.flip(a[0], p[0]),
+    "index": lambda a, p, s: a[0][(*[slice(None)] * p[0], *a[1:])],
+    "index_add": lambda a, p, s: _index_add(a, p[0]),
+    "take_along": lambda a, p, s: np.take_along_axis(
+        a[0][tuple(slice(0, n if at != p[0] else None) for at, n in enumerate(s))], a[1], p[0]
+    ),
+    "add_along": lambda a, p, s: _add_along(*a, *p),
+    "cat": lambda a, p, s: np.concatenate(a, p[0]),
+    "diagonal": lambda a, p, s: np.diagonal(a[0], axis1=-2, axis2=-1),
+    "diagonal_embed": lambda a, p, s: a[0][..., None] * np.eye(a[0].shape[-1]),
+    "sum": lambda a, p, s: a[0].sum(axis=p[0]),
+    "prod": lambda a, p, s: a[0].prod(axis=p[0]),
+    "amax": lambda a, p, s: a[0].max(axis=p[0]),
+    "amin": lambda a, p, s: a[0].min(axis=p[0]),
+    "logsumexp": lambda a, p, s: _logsumexp(a[0], p[0]),
+    "log_softmax": lambda a, p, s: _log_softmax(a[0], *p),
+    "cumsum": lambda a, p, s: np.cumsum(a[0], p[0]),
+    "cumprod": lambda a, p, s: np.cumprod(a[0], p[0]),
+    "matmul": lambda a, p, s: a[0] @ a[1],
+    "cholesky": lambda a, p, s: _matrices(a[0], _cholesky, s),
+    "cholesky_failed": lambda a, p, s: _matrices(a[0], _failed, s),
+    "solve_triangular": lambda a, p, s: _solve(a, p),
+    "inverse": lambda a, p, s: _matrices(a[0], _inverse, s),
+    "det": lambda a, p, s: np.linalg.det(a[0]),
+    "slogdet": lambda a, p, s: np.linalg.slogdet(a[0])[1],
+    "known": lambda a, p, s: _known(a[0]),
+    "unrepeated": lambda a, p, s: _unrepeated(a[0]),
+    "listed": lambda a, p, s: a[0][tuple(slice(0, n) for n in p)].reshape(-1).tolist(),
+    "bounds": lambda a, p, s: (int(a[0].min()), int(a[0].max())),
+}  # fmt: skip

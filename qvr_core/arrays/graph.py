@@ -1,0 +1,176 @@
+"""A graph of arrays of known shape: what is done to a position, written down as it is done.
+
+An `Array` is one operation on others; equal operations on equal arrays are one node, and what depends on constants
+alone is computed at once.  The operations are a closed list (`OPERATIONS`): `derivatives` has a rule for each,
+`evaluate` computes each on numbers, and `codegen.lowering` makes loops of each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal
+
+from qvr_core.arrays.shapes import Shape
+
+Kind = Literal["real", "whole", "truth"]
+
+UNARY = frozenset((
+    "neg", "exp", "expm1", "log", "log1p", "sqrt", "square", "abs", "sign", "floor", "sin", "cos", "tan", "asin",
+    "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "digamma", "trigamma",
+    "sigmoid", "softplus", "log_sigmoid", "log_ndtr", "i0e", "i1e",
+))  # fmt: skip
+"""Real functions of one number."""
+BINARY = frozenset(("add", "sub", "mul", "div", "pow", "maximum", "minimum", "logaddexp", "atan2"))
+COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+LOGICAL = frozenset(("and", "or", "xor", "not"))
+CASTS: dict[str, Kind] = {"real": "real", "whole": "whole", "truth": "truth"}
+POINTWISE = UNARY | BINARY | COMPARISONS | LOGICAL | frozenset(CASTS) | {"where"}
+REDUCTIONS = frozenset(("sum", "prod", "amax", "amin", "logsumexp"))
+STRUCTURAL = frozenset((
+    "reshape", "permute", "expand", "slice", "place", "flip", "index", "index_add", "take_along", "add_along", "cat",
+    "diagonal", "diagonal_embed", "cumsum", "cumprod", "log_softmax", "matmul",
+))  # fmt: skip
+MATRICES = frozenset(("cholesky", "cholesky_failed", "solve_triangular", "inverse", "det", "slogdet"))
+OPERATIONS = POINTWISE | REDUCTIONS | STRUCTURAL | MATRICES | {"position", "constant"}
+
+
+class Unsupported(Exception):
+    """What an array that depends on the position cannot do; the message ends a sentence."""
+
+
+class Array:
+    """One node: an operation of `OPERATIONS` on arrays, with parameters that are plain values; `data` of a constant."""
+
+    __slots__ = ("args", "data", "graph", "kind", "number", "op", "params", "plain", "shape")
+
+    def __init__(
+        self, graph: Graph, op: str, args: tuple[Array, ...], params: tuple[Any, ...], shape: Shape, kind: Kind
+    ) -> None:
+        self.graph: Graph = graph
+        self.op: str = op
+        self.args: tuple[Array, ...] = args
+        self.params: tuple[Any, ...] = params
+        self.kind: Kind = kind
+        self.shape: Shape = graph.shape_type(shape)
+        self.data: Any = None
+        self.plain = False
+        """Of a constant: whether the program says it, not the data."""
+        self.number = graph.register(self)
+
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return math.prod(self.shape)
+
+    @property
+    def constant(self) -> bool:
+        """Whether it does not depend on the position."""
+        return self.op == "constant"
+
+    def __repr__(self) -> str:
+        return f"{self.op}{self.params or ''}{list(self.shape)}"
+
+
+Evaluate = Callable[[str, Sequence[Any], tuple[Any, ...], Shape], Any]
+"""An operation on numbers: its name, its arguments, its parameters, the shape of what it gives."""
+
+
+class Graph:
+    """The nodes of one recording, in the order in which they were made."""
+
+    kept = True
+    """Whether nodes are kept; those of numbers alone are not."""
+
+    def __init__(
+        self,
+        evaluate: Evaluate,
+        read: Callable[[Any], tuple[Any, Shape, Kind]],
+        shape_type: Callable[[Shape], Shape] = tuple,
+        array_type: type[Array] | None = None,
+    ) -> None:
+        self.nodes: list[Array] = []
+        self.evaluate = evaluate
+        self.read = read
+        self.shape_type, self.array_type = shape_type, array_type or Array
+        """From what a program holds (a tensor, a number) to the numbers that `evaluate` takes."""
+        self._made: dict[Any, Array] = {}
+        self._held: list[Any] = []
+
+    def register(self, node: Array) -> int:
+        """The number of a node that is new."""
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def position(self, size: int) -> Array:
+        """The place at which the density is taken, (size,)."""
+        return self._node("position", (), (), (size,), "real")
+
+    def constant(self, value: Any) -> Array:
+        """Numbers that are known."""
+        if isinstance(value, bool | int | float):
+            key: Any = (type(value), value, math.copysign(1.0, value))
+        else:
+            key = id(value)
+            self._held.append(value)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self._constant(*self.read(value))
+            found.plain = isinstance(value, bool | int | float | range | list)
+        return found
+
+    def _constant(self, data: Any, shape: Shape, kind: Kind) -> Array:
+        node = self.array_type(self, "constant", (), (), shape, kind)
+        node.data = data
+        return node
+
+    def make(self, op: str, args: tuple[Array, ...], params: tuple[Any, ...], shape: Shape, kind: Kind) -> Array:
+        """The node of an operation; a constant where it depends on constants alone."""
+        if all(arg.op == "constant" for arg in args):
+            key = (op, params, *(arg.number for arg in args))
+            found = self._made.get(key)
+            if found is None:
+                data = self.evaluate(op, [arg.data for arg in args], params, shape)
+                found = self._made[key] = self._constant(data, shape, kind)
+                found.plain = all(arg.plain for arg in args)
+            return found
+        return self._node(op, args, params, shape, kind)
+
+    def _node(self, op: str, args: tuple[Array, ...], params: tuple[Any, ...], shape: Shape, kind: Kind) -> Array:
+        key = (op, params, *(arg.number for arg in args))
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self.array_type(self, op, args, params, shape, kind)
+        return found
+
+
+_CURRENT: ContextVar[Graph | None] = ContextVar("graph", default=None)
+
+
+@contextmanager
+def recording_into(graph: Graph) -> Generator[Graph]:
+    """Inside, operations on its arrays are written into `graph`, and values are not looked at."""
+    token = _CURRENT.set(graph)
+    try:
+        yield graph
+    finally:
+        _CURRENT.reset(token)
+
+
+def current() -> Graph | None:
+    """The graph that is being recorded."""
+    return _CURRENT.get()
+
+
+def known(value: Array) -> float | None:
+    """The one number of a constant that the program says; None where they differ, or where data say it."""
+    if value.op != "constant" or value.size == 0 or not value.plain:
+        return None
+    return value.graph.evaluate("known", [value.data], (), ())
