@@ -15,9 +15,8 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any, Self
 
-from torch import Tensor, nn
-
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
+from qvr_core.arrays.engine import Tensor, nn
 from qvr_core.data.needs import needs_of, open_sets
 from qvr_core.disk import Disk, LibraryOnly, location_of_file
 from qvr_core.runtime.build.build import Builder

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.column_names import nearest, renaming
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
@@ -33,7 +32,7 @@ class RowsOf:
         self.fixed = frozenset(fixed)
         self.rows = len(x[0] if isinstance(x, tuple) else x)
 
-    def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
+    def batch(self, rows: Tensor, generator: arrays.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
         """The rows of these numbers."""
         x = tuple(part[rows] for part in self.x) if isinstance(self.x, tuple) else self.x[rows]
         return x, {
@@ -50,7 +49,7 @@ class Whole:
     def __init__(self, observations: Mapping[str, Tensor]) -> None:
         self.observations = dict(observations)
 
-    def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
+    def batch(self, rows: Tensor, generator: arrays.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
         return None, self.observations
 
 
@@ -121,9 +120,9 @@ def tensor_of(columns: Columns, need: Need, names: Mapping[str, str]) -> Tensor:
         array = _array(columns, column, need)
     checked = _checked(columns, column, need, array)
     if checked.dtype.kind == "f":
-        tensor = torch.tensor(checked, dtype=torch.get_default_dtype())
+        tensor = arrays.tensor(checked, dtype=arrays.get_default_dtype())
         return tensor[:, None] if need.role == "input" and need.kind == "real" and tensor.ndim == 1 else tensor
-    return torch.as_tensor(checked.astype(np.int64))
+    return arrays.as_tensor(checked.astype(np.int64))
 
 
 def _array(columns: Columns, column: str, need: Need) -> NDArray[Any]:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import torch
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.arrays import Arrays as Members
 from qvr_core.data.needs import Need
 from qvr_core.data.tables import Columns
@@ -167,10 +166,10 @@ def of_python(data: Any) -> Sources:
     if is_dataset(data):
         return Sources(Arrays(GIVEN, {str(name): array_of(data[name], str(name)) for name in data.data_vars}), {}, {})
     frames = {name: frame_table(value, f"{GIVEN} `{name}`") for name, value in data.items() if is_frame(value)}
-    arrays = {
+    unframed = {
         name: array_of(value, name) for name, value in data.items() if not is_frame(value) and holds_numbers(value)
     }
-    return Sources(Arrays(GIVEN, arrays), frames, {})
+    return Sources(Arrays(GIVEN, unframed), frames, {})
 
 
 def columns_of(data: Any) -> Columns:
@@ -199,7 +198,7 @@ def supplied(needs: Sequence[Need], data: Any) -> tuple[dict[str, KnownSet], Map
     given = [need for need in needs if need.axes is not None and _holds(sources, need)]
     found = known_sets(given, sources)
     # a run casts to its own precision, and chains have the double one
-    typed = typed_tensors(given, sources, dtype=torch.float64)
+    typed = typed_tensors(given, sources, dtype=arrays.float64)
     if is_frame(data) or is_dataset(data):
         table = sources.main
         names = {need.name for need in undeclared(needs)}

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.vocabulary import CLS, MASK, PAD, SEP, SMALLEST, SPECIAL, UNKNOWN, Vocabulary
@@ -172,18 +171,18 @@ class SentencePairs:
     def spread(self, count: int) -> Tensor:
         """At most `count` row numbers, evenly over all; always the same ones."""
         count = min(count, self.rows)
-        return (torch.arange(count) * (self.rows / count)).long()
+        return (arrays.arange(count) * (self.rows / count)).long()
 
     def batch(
-        self, rows: Tensor, generator: torch.Generator | None = None
+        self, rows: Tensor, generator: arrays.Generator | None = None
     ) -> tuple[tuple[Tensor, Tensor], dict[str, Tensor]]:
         """The rows of these numbers: tokens and segments (B, L), and what is observed of them.
 
         L is the longest row of the batch, at most the task's length.  Positions and masked tokens are (B, P), P the
         largest number of selected ones; `mask` (B, P) is false where a row has fewer.
         """
-        chosen = generator if generator is not None else torch.Generator().manual_seed(0)
-        draw = np.random.default_rng(int(torch.randint(1 << 62, (), generator=chosen)))
+        chosen = generator if generator is not None else arrays.Generator().manual_seed(0)
+        draw = np.random.default_rng(int(arrays.randint(1 << 62, (), generator=chosen)))
         first = self.first[rows.numpy()]
         follows = draw.random(len(first)) < TRUE_NEXT
         second = np.where(follows, first + 1, self._elsewhere(first, draw))
@@ -195,14 +194,14 @@ class SentencePairs:
             truth = tokens[row, at]
             tokens[row, at] = np.where(counted, self._disguised(truth, draw), truth)
             observed = {
-                task.masked.name: torch.from_numpy(truth),
-                task.at.name: torch.from_numpy(at),
-                task.mask.name: torch.from_numpy(counted),
+                task.masked.name: arrays.from_numpy(truth),
+                task.at.name: arrays.from_numpy(at),
+                task.mask.name: arrays.from_numpy(counted),
             }
         if task.follows is not None:
-            observed[task.follows.name] = torch.from_numpy(follows.astype(np.int64))
-        observed[task.lengths.name] = torch.from_numpy(lengths)
-        return (torch.from_numpy(tokens), torch.from_numpy(segments)), observed
+            observed[task.follows.name] = arrays.from_numpy(follows.astype(np.int64))
+        observed[task.lengths.name] = arrays.from_numpy(lengths)
+        return (arrays.from_numpy(tokens), arrays.from_numpy(segments)), observed
 
     def _elsewhere(self, first: Ids, draw: np.random.Generator) -> Ids:
         """A sentence of another paragraph for each; such as follow one too, so that b alone tells nothing."""

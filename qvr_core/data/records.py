@@ -14,10 +14,9 @@ from typing import IO, Any
 
 import numpy as np
 import polars as pl
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.binding import check_names, tensor_of
 from qvr_core.data.limits import LINE, LineEnds, check_line, check_nesting
 from qvr_core.data.needs import Needs
@@ -47,7 +46,7 @@ class Records:
             # Rows are drawn at random: reading ahead would fill the cache with what is not wanted.
             os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
 
-    def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
+    def batch(self, rows: Tensor, generator: arrays.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
         """The rows of these numbers."""
         size = self.layout.itemsize
         raw = b"".join([os.pread(self._file, size, row * size) for row in rows.tolist()])
@@ -58,10 +57,10 @@ class Records:
         return x, found
 
     def _tensor(self, name: str, values: NDArray[Any]) -> Tensor:
-        tensor = torch.from_numpy(values[name].copy())
+        tensor = arrays.from_numpy(values[name].copy())
         if name in self.whole:
             return tensor.long()
-        return tensor.to(torch.get_default_dtype()) if tensor.is_floating_point() else tensor
+        return tensor.to(arrays.get_default_dtype()) if tensor.is_floating_point() else tensor
 
     def __del__(self) -> None:
         os.close(self._file)

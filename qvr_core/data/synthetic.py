@@ -6,9 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.binding import RowsOf, Whole
 from qvr_core.data.needs import Need, Needs
 
@@ -31,8 +29,8 @@ def synthetic(
     `draw(x, data)` gives a value for every observed site.  Finite inputs are uniform, real ones standard normal
     (reflected or squashed into their bounds); sequences have `length` positions.
     """
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    with arrays.random.fork_rng():
+        arrays.manual_seed(seed)
         if needs.statistical:
             data = {need.name: _values(need, _plate_rows(needs, need), length) for need in needs.data}
             return Whole(_with_draws(needs, data, draw(None, data)))
@@ -55,17 +53,17 @@ def _with_draws(needs: Needs, data: Mapping[str, Tensor], drawn: Mapping[str, Te
 def _data(needs: Needs, rows: int, length: int) -> dict[str, Tensor]:
     """The data names of a program that reads its rows; those that options mention are lengths, positions, masks."""
     made: dict[str, Tensor] = {}
-    valid = torch.full((rows,), length)
+    valid = arrays.full((rows,), length)
     for need in needs.data:
         if need.purpose == ("lengths", ""):
-            made[need.name] = valid = torch.randint(max(length // 2, 1), length + 1, (rows,))
+            made[need.name] = valid = arrays.randint(max(length // 2, 1), length + 1, (rows,))
     chosen = max(length // SELECTED, 1)
     for need in needs.data:
         match need.purpose:
             case ("at", _):
-                made[need.name] = (torch.rand(rows, chosen) * valid[:, None]).long()
+                made[need.name] = (arrays.rand(rows, chosen) * valid[:, None]).long()
             case ("mask", _):
-                made[need.name] = torch.ones((rows, chosen) if _at(needs, need) else (rows,), dtype=torch.bool)
+                made[need.name] = arrays.ones((rows, chosen) if _at(needs, need) else (rows,), dtype=arrays.bool)
             case ("lengths", _):
                 pass
             case _:
@@ -89,11 +87,11 @@ def _plate_rows(needs: Needs, datum: Need) -> int:
 # What says that a value is censored or truncated, by the option: one element of five is censored on each side, and no
 # bound cuts anything off.
 _LIMITS: Mapping[str, Callable[[int], Tensor]] = {
-    "right_censored": lambda rows: torch.arange(rows) % 5 == 0,
-    "left_censored": lambda rows: torch.arange(rows) % 5 == 1,
-    "interval": lambda rows: torch.full((rows,), math.inf),
-    "truncate_lower": lambda rows: torch.full((rows,), -math.inf),
-    "truncate_upper": lambda rows: torch.full((rows,), math.inf),
+    "right_censored": lambda rows: arrays.arange(rows) % 5 == 0,
+    "left_censored": lambda rows: arrays.arange(rows) % 5 == 1,
+    "interval": lambda rows: arrays.full((rows,), math.inf),
+    "truncate_lower": lambda rows: arrays.full((rows,), -math.inf),
+    "truncate_upper": lambda rows: arrays.full((rows,), math.inf),
 }
 
 
@@ -106,18 +104,18 @@ def _values(need: Need, rows: int, length: int) -> Tensor:
     if need.sequence:
         shape = (*shape, length)
     if need.kind == "finite":
-        return torch.randint(need.size or 2, shape)
+        return arrays.randint(need.size or 2, shape)
     if need.kind == "count":
-        return torch.randint(10 if need.high is None else int(need.high) + 1, shape)
+        return arrays.randint(10 if need.high is None else int(need.high) + 1, shape)
     if need.axes is not None:
         shape = (*shape, *need.element)
     elif need.role == "input" or need.width > 1:
         shape = (*shape, need.width)
     if need.constraint == "Simplex":
-        return torch.randn(shape).softmax(-1)
+        return arrays.randn(shape).softmax(-1)
     if need.constraint:
-        return torch.eye(shape[-1]).expand(shape).clone()
-    noise = torch.randn(shape)
+        return arrays.eye(shape[-1]).expand(shape).clone()
+    noise = arrays.randn(shape)
     match need.low, need.high:
         case None, None:
             return noise.abs() + 0.5 if need.kind == "any" else noise

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.limits import check_regular, check_room
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem, a_folder, no_file, not_readable
@@ -42,7 +41,7 @@ class Corpus:
 
     def gather(self, positions: Tensor) -> Tensor:
         """Token ids at `positions` (any shape), int64."""
-        return torch.from_numpy(self.tokens[positions.numpy()].astype(np.int64))
+        return arrays.from_numpy(self.tokens[positions.numpy()].astype(np.int64))
 
 
 def read_corpus(path: str, unit: str = "byte", room: int | None = None) -> Corpus:
@@ -244,29 +243,29 @@ class TextWindows:
                 remedy="Use a longer text, a smaller `sequence_length` or another `held_out` share",
             )
 
-    def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, dict[str, Tensor]]:
+    def batch(self, rows: Tensor, generator: arrays.Generator | None = None) -> tuple[Tensor, dict[str, Tensor]]:
         """The rows of these numbers (each below `rows`): input and observations."""
         task = self.task
         length = task.length
         span = length + (1 if task.task == "next" else 0)
-        window = self.corpus.gather(self.start + rows[:, None] + torch.arange(span))
+        window = self.corpus.gather(self.start + rows[:, None] + arrays.arange(span))
         if task.task == "next":
             target = window[:, 1:] if task.shifted else window[:, -1]
             return window[:, :-1].contiguous(), {task.site.name: target.contiguous()}
         match task.mask:
             case "middle":
-                at = torch.full((len(rows),), length // 2)
+                at = arrays.full((len(rows),), length // 2)
             case "random":
-                at = torch.randint(length, (len(rows),), generator=generator)
+                at = arrays.randint(length, (len(rows),), generator=generator)
             case position:
-                at = torch.full((len(rows),), int(position))
+                at = arrays.full((len(rows),), int(position))
         target = window.gather(1, at[:, None])[:, 0]
         return window.scatter(1, at[:, None], task.mask_token), {task.site.name: target}
 
     def spread(self, count: int) -> Tensor:
         """At most `count` row numbers, evenly over the stretch; always the same ones."""
         count = min(count, self.rows)
-        return (torch.arange(count) * (self.rows / count)).long()
+        return (arrays.arange(count) * (self.rows / count)).long()
 
     @property
     def tokens_per_row(self) -> int:

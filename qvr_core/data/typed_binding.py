@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.needs import Need
 from qvr_core.data.typed.filling import Filled
 from qvr_core.data.typed.labels import Elements
@@ -29,7 +27,7 @@ def known_sets(
 
 
 def typed_tensors(
-    needs: Sequence[Need], sources: Sources, opened: Sequence[Need] = (), *, dtype: torch.dtype | None = None
+    needs: Sequence[Need], sources: Sources, opened: Sequence[Need] = (), *, dtype: arrays.dtype | None = None
 ) -> dict[str, Tensor]:
     """The numbers of all needs with a declared type, in the run's precision or `dtype`.  Raises `DataProblem`.
 
@@ -40,13 +38,13 @@ def typed_tensors(
     return {need.name: tensor_of(fill_sequences(need, layout, sets), dtype) for need in layout.needs}
 
 
-def tensor_of(filled: Filled, real: torch.dtype | None = None) -> Tensor:
+def tensor_of(filled: Filled, real: arrays.dtype | None = None) -> Tensor:
     """int64 for elements, truth values and counts, `real` (the run's precision) for others, and where values are
     missing: they are NaN."""
     whole = filled.need.kind in ("finite", "count") and not filled.missing
-    dtype = torch.int64 if whole else real or torch.get_default_dtype()
+    dtype = arrays.int64 if whole else real or arrays.get_default_dtype()
     flat = [math.nan if number is None else number for number in filled.flat] if filled.missing else filled.flat
-    return torch.tensor(flat, dtype=dtype).reshape(filled.shape)
+    return arrays.tensor(flat, dtype=dtype).reshape(filled.shape)
 
 
 def undeclared(needs: Sequence[Need]) -> list[Need]:

@@ -14,10 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.axes import axes_of, element_names
 from qvr_core.inference.density.recorded import recorded, with_data
 from qvr_core.inference.machine.density import NotCompiled, machine_density
@@ -68,7 +67,7 @@ class ReplicatePotential(ProgramPotential):
         return value, {**given, **self.replicates} if chains == self.count else given
 
 
-def _real(value: Tensor, dtype: torch.dtype) -> Tensor:
+def _real(value: Tensor, dtype: arrays.dtype) -> Tensor:
     return value.to(dtype) if value.is_floating_point() else value
 
 
@@ -149,7 +148,7 @@ def _compiled(
     """The draws of a chain a replicate, (replicates, draws, …).  Raises `NotCompiled`."""
     names = list(observed)
     data = [tuple(_real(observed[name][at], potential.dtype) for name in names) for at in range(potential.count)]
-    q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
+    q = potential.initial(arrays.Generator().manual_seed(0)).unsqueeze(0)
 
     def density(position: Tensor, *given: Tensor) -> tuple[Tensor, Tensor]:
         return potential.one(dict(zip(names, given, strict=True))).plain_value_and_grad(position)
@@ -168,7 +167,7 @@ def _compiled(
         run.choice = Choice("compiled", made)
         found.append(run.chains_of(one, [seed], None).samples)
         watch(len(found), len(data))
-    return {name: torch.cat([each[name] for each in found]) for name in found[0]}
+    return {name: arrays.cat([each[name] for each in found]) for name in found[0]}
 
 
 def _ranks(truth: Tensor, samples: Tensor) -> list[tuple[int, Array]]:

@@ -10,9 +10,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.families.bijectors import Support, constrain, unconstrained_shape
 from qvr_core.runtime.programs.execution import Execution, SiteInfo
 from qvr_core.runtime.programs.program import ProgramModule
@@ -50,8 +48,8 @@ class Coordinate:
     def noise(self, z: Tensor) -> tuple[Tensor, Tensor | None]:
         """The noise that an arrow takes for a coordinate's value, and log |∂noise/∂z| (B,) for kind 'value'."""
         if self.kind == "uniform":
-            finfo = torch.finfo(z.dtype)
-            return torch.special.ndtr(z).clamp(finfo.tiny, 1.0 - 0.5 * finfo.eps), None
+            finfo = arrays.finfo(z.dtype)
+            return arrays.special.ndtr(z).clamp(finfo.tiny, 1.0 - 0.5 * finfo.eps), None
         if self.kind == "value":
             return constrain(z, self.support)
         return z, None
@@ -104,7 +102,7 @@ def measured(found: Sequence[Coordinate], run: Execution) -> list[Coordinate]:
         value = site.value if coordinate.kind == "family" else site.noise.get(coordinate.path)
         if site.kind == "observe" and coordinate.kind == "family":
             made.append(coordinate)  # missing cells: their number is known
-        elif isinstance(value, Tensor):
+        elif is_tensor(value):
             shape = unconstrained_shape(coordinate.support.kind, tuple(value.shape[1:]))
             made.append(replace(coordinate, shape=shape))
     return made

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from torch import Tensor
-
 from qvr_core import __version__
+from qvr_core.arrays.engine import Tensor
 from qvr_core.inference.axes import Axes, Axis
 
 

@@ -11,8 +11,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor
 from qvr_core.inference.axes import Axes, Axis, axes_of
 from qvr_core.inference.dataset import dataset
 from qvr_core.inference.lifting import LiftedModel

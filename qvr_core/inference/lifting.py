@@ -7,9 +7,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, SupportsFloat
 
-import torch
-from torch import Tensor, nn
-
+from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.inference.coordinates import HALF_LOG_2PI, coordinates
 from qvr_core.runtime.arrows.deterministic import EmbedArrow
 from qvr_core.runtime.programs.execution import SiteNoise
@@ -83,7 +81,7 @@ class LiftedModel:
 
     def log_prior(self, values: Mapping[str, Tensor]) -> Tensor:
         """log p(θ), a scalar."""
-        total = torch.zeros(())
+        total = arrays.zeros(())
         for name, scale in self.scales.items():
             value = values[name]
             total = total - 0.5 * (value / scale).square().sum() - value.numel() * (math.log(scale) + HALF_LOG_2PI)
@@ -144,7 +142,7 @@ def bayesian_lift_parameters(
 def _check_latents(
     model: ProgramModule, x: object, observations: Mapping[str, Any], latents: Mapping[str, tuple[int, ...]]
 ) -> None:
-    with torch.no_grad():
+    with arrays.no_grad():
         run = model.execute(x, condition(observations), densities(False))
     for name, shape in latents.items():
         site = run.sites.get(name)

@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.objectives import weigh
 from qvr_core.runtime.families.soundness import counted, sound_arguments
@@ -40,7 +38,7 @@ def first_non_finite(
     if found is not None:
         return found
     try:
-        with torch.enable_grad(), sound_arguments():
+        with arrays.enable_grad(), sound_arguments():
             run, log_weights = weigh(model, guide, value, observations or {}, rows)
             found = blamed(model.name, run) or _blamed_gradient(model.name, run, log_weights, named)
     except NonFinite as wrong:
@@ -62,11 +60,11 @@ def blamed_data(model: ProgramModule, x: Value | None, observations: Mapping[str
         for part in _tensors(as_tensor(value)):
             if site in endless:
                 part = part[part != math.inf]
-            left_out = torch.isnan(part) if site in gapped and part.is_floating_point() else None
+            left_out = arrays.isnan(part) if site in gapped and part.is_floating_point() else None
             if part.is_floating_point() and not finite(part if left_out is None else part[~left_out]):
-                first = tuple((~torch.isfinite(part)).nonzero()[0].tolist())
+                first = tuple((~arrays.isfinite(part)).nonzero()[0].tolist())
                 where = f", the first in row {first[0]}" if first else ""
-                advice = f"; {missing_advice(site)}" if site in observed and bool(torch.isnan(part).any()) else ""
+                advice = f"; {missing_advice(site)}" if site in observed and bool(arrays.isnan(part).any()) else ""
                 return NonFinite(f"`{model.name}`: {what} {counted(part)}{where}{advice}", site=site)
     return None
 
@@ -99,7 +97,7 @@ def _without_density(name: str, site: SiteRecord) -> str:
         value = value.expand(each.shape[0], *value.shape)
     if value.shape[: each.dim()] != each.shape:
         return ""
-    found = torch.isinf(each).nonzero()
+    found = arrays.isinf(each).nonzero()
     if not len(found):
         return ""
     place = tuple(found[0].tolist())
@@ -118,7 +116,7 @@ def _blamed_gradient(
         term = log_weights if site is None else site.log_prob
         if term is None or not term.requires_grad:
             continue
-        gradients = torch.autograd.grad(
+        gradients = arrays.autograd.grad(
             term.sum(), list(free.values()), retain_graph=True, allow_unused=True, materialize_grads=True
         )
         for name, gradient in zip(free, gradients, strict=True):
@@ -134,7 +132,7 @@ def _blamed_gradient(
 
 def finite(tensor: Tensor) -> bool:
     """True where no element is NaN or infinite."""
-    return bool(torch.isfinite(tensor).all())
+    return bool(arrays.isfinite(tensor).all())
 
 
 def _tensors(value: Any) -> tuple[Tensor, ...]:

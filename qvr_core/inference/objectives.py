@@ -7,9 +7,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.inference.guides.base import Gradient, Guide
 from qvr_core.inference.row_terms import check_parts
 from qvr_core.runtime.programs.execution import Execution
@@ -168,7 +166,7 @@ class IWAEBound(_Bound):
     ) -> Tensor:
         """−log mean weight per row, a scalar with a gradient."""
         log_weights, score = self.log_weights(model, guide, x, observations, generator)
-        loss = math.log(self.num_particles) - torch.logsumexp(log_weights, 0)
+        loss = math.log(self.num_particles) - arrays.logsumexp(log_weights, 0)
         if score is not None:
             # every particle's draw changes the one bound of its row
             surrogate = score.sum(0) * (loss.detach() - loss.detach().mean())

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.runtime.programs.execution import Execution
 from qvr_core.runtime.programs.handlers import (
@@ -38,7 +36,7 @@ AT_ONCE = 2_000
 """Rows of one execution: draws times rows of the input."""
 NUMBERS_AT_ONCE = 20_000_000
 """Numbers observed times draws of one execution."""
-CPU = torch.device("cpu")
+CPU = arrays.device("cpu")
 MOST_KEPT = 10_000
 """A let of more numbers a draw is kept only where the program says so."""
 
@@ -123,8 +121,8 @@ class Given:
         names = self.program.predicted
         if not names:
             return {}
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
+        with arrays.random.fork_rng():
+            arrays.manual_seed(0)
             return self._each(samples, _Wanted((densities(False), keep(names), predicting), lambda run: run.kept))
 
     def hidden_states(
@@ -138,7 +136,7 @@ class Given:
         names = [name for name, one in blocks if one.discrete and math.prod(one.places_of) <= MOST_KEPT]
         if not names or self.program.program.uses_input:
             return {}, {}
-        generator = torch.Generator(self._device()).manual_seed(number)
+        generator = arrays.Generator(self._device()).manual_seed(number)
 
         def read(run: Execution) -> Made:
             found = {name: run.sites[name].states for name in names}
@@ -160,7 +158,7 @@ class Given:
         of that number; of the steps that were observed, or of `steps`: a latent among these is drawn given the others.
         `count` draws where there are no samples.  With an axis of rows where the program reads its input."""
         names = list(self.observed_data() if steps is None else steps)
-        generator = torch.Generator(self._device()).manual_seed(number)
+        generator = arrays.Generator(self._device()).manual_seed(number)
         asked = _Wanted((densities(False), redraw, seed(generator)), lambda run: _values(run, names))
         return self._each(samples, asked, None if samples else count) if names else {}
 
@@ -169,7 +167,7 @@ class Given:
         drawn anew, by a generator of that number.  What an observed step lacks that others read is drawn once for all.
         """
         lets, steps = self._lets(), self.observed_steps
-        generator = torch.Generator(self._device()).manual_seed(number)
+        generator = arrays.Generator(self._device()).manual_seed(number)
         asked = (densities(False), redraw, keep(lets), seed(generator))
 
         def read(run: Execution) -> Made:
@@ -188,7 +186,7 @@ class Given:
         data = {name: value for name, value in self.known.items() if name not in observed}
         latent = [name for name, site in model.sites.items() if site.kind == "sample" and name not in data]
         later = [*self.observed_steps, *model.predicted]
-        generator = torch.Generator(self._device()).manual_seed(number)
+        generator = arrays.Generator(self._device()).manual_seed(number)
         anew = (drawn_anew(observed), keep([*lets, *model.predicted]), predicting)
         asked = (densities(False), *anew, seed(generator))
 
@@ -199,10 +197,10 @@ class Given:
         found = self._each({}, _Wanted(asked, read, anew=frozenset(observed)), count)
         return {n: v for n, v in found.items() if n not in later}, {n: v for n, v in found.items() if n in later}
 
-    def _device(self) -> torch.device:
-        return next((value.device for value in self.known.values() if isinstance(value, Tensor)), CPU)
+    def _device(self) -> arrays.device:
+        return next((value.device for value in self.known.values() if is_tensor(value)), CPU)
 
-    @torch.no_grad()
+    @arrays.no_grad()
     def _each(self, samples: Mapping[str, Tensor], wanted: _Wanted, count: int | None = None) -> dict[str, Tensor]:
         """What is wanted of executions on parts of the draws; of `count` draws where there are no samples."""
         model = self.program
@@ -212,7 +210,7 @@ class Given:
         rest = {name: draws for name, draws in samples.items() if name not in names}
         value = model.input(self.x)
         rows = 1 if value is None else parts(value)[0].shape[0]
-        numbers = max(1, sum(value.numel() for value in self.known.values() if isinstance(value, Tensor)))
+        numbers = max(1, sum(value.numel() for value in self.known.values() if is_tensor(value)))
         step = 1 if lifted else max(1, min(AT_ONCE // rows, NUMBERS_AT_ONCE // numbers))
         found: dict[str, list[Tensor]] = {}
         for start in range(0, count, step):
@@ -221,7 +219,7 @@ class Given:
                 made = self._part(model, value, part, min(step, count - start), rows, wanted)
             for name, numbers in made.items():
                 found.setdefault(name, []).append(numbers)
-        return {name: torch.cat(pieces) for name, pieces in found.items()}
+        return {name: arrays.cat(pieces) for name, pieces in found.items()}
 
     def _part(
         self, model: ProgramModule, value: Any, samples: Mapping[str, Tensor], count: int, rows: int, wanted: _Wanted
@@ -252,7 +250,7 @@ class Given:
     def observed_data(self) -> dict[str, Tensor]:
         """The values of observed steps, as they were given."""
         steps = self.observed_steps
-        return {name: torch.as_tensor(value) for name, value in self.known.items() if name in steps}
+        return {name: arrays.as_tensor(value) for name, value in self.known.items() if name in steps}
 
 
 def spread(draws: Tensor, rows: int) -> Tensor:
@@ -266,4 +264,4 @@ def _values(run: Execution, names: Collection[str]) -> Made:
     """The values of steps, and of lets that were kept."""
     values = {**{name: site.reported for name, site in run.sites.items()}, **run.kept}
     found = {name: values.get(name) for name in names}
-    return {name: value for name, value in found.items() if isinstance(value, Tensor)}
+    return {name: value for name, value in found.items() if is_tensor(value)}

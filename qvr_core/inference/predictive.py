@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.inference.pointwise import Given, spread
@@ -81,7 +79,7 @@ class Predictive:
             raise InputProblem(f"posterior_samples: every latent needs as many draws, but there are {words}")
         return next(iter(counts.values()), 0)
 
-    @torch.no_grad()
+    @arrays.no_grad()
     def __call__(
         self,
         x: object = None,
@@ -216,7 +214,7 @@ class Predictive:
             for name, drawn_value in _values(run).items():
                 if isinstance(drawn_value, Tensor) and (self.return_sites is None or name in self.return_sites):
                     kept.setdefault(name, []).append(drawn_value)
-        return {name: torch.stack(values) for name, values in kept.items()}
+        return {name: arrays.stack(values) for name, values in kept.items()}
 
 
 def drawn_latents(model: ProgramModule, given: Any) -> dict[str, Tensor]:
@@ -231,7 +229,7 @@ def drawn_latents(model: ProgramModule, given: Any) -> dict[str, Tensor]:
         given = {n: given[n] for n in names if n.partition("/")[0] in model.sites or n in parameters}
         if not given:
             raise model.unknown(f"posterior_samples: `{model.name}` has no", names[0] if names else "", [*model.sites])
-    return {name: torch.as_tensor(value) for name, value in model.taken(given).items()}
+    return {name: arrays.as_tensor(value) for name, value in model.taken(given).items()}
 
 
 def _values(run: Execution) -> dict[str, object]:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor
 from qvr_core.inference.pointwise import log_likelihood
 from qvr_core.runtime.programs.execution import SiteRecord
 from qvr_core.runtime.programs.handlers import condition, pointwise, seed

@@ -6,9 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-import torch
-from torch import Generator, Tensor, nn
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays, nn
 from qvr_core.inference.coordinates import Coordinate, coordinates, measured, standard_normal
 from qvr_core.runtime.programs.execution import Execution, Request
 from qvr_core.runtime.programs.handlers import condition, densities, replay, unconstrained
@@ -138,8 +136,8 @@ class CoordinateGuide(Guide):
         purpose = type(self).__name__
         self.blocks = coordinates(model, self.observed, innovations=False, purpose=purpose, missing=missing)
         if x is not None or observations is not None:
-            with torch.no_grad(), torch.random.fork_rng(devices=[]):
-                zeros = {name: torch.zeros(1, *shape) for name, shape in missing.items()}
+            with arrays.no_grad(), arrays.random.fork_rng(devices=[]):
+                zeros = {name: arrays.zeros(1, *shape) for name, shape in missing.items()}
                 run = model.execute(x, condition(observations), unconstrained(zeros), densities(False))
             self.blocks = measured(self.blocks, run)
 
@@ -213,4 +211,4 @@ def default_tensor(model: nn.Module) -> Tensor:
     for parameter in model.parameters():
         if parameter.is_floating_point():
             return parameter.detach()
-    return torch.zeros(())
+    return arrays.zeros(())

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from torch import Generator, Tensor, nn
-
+from qvr_core.arrays.engine import Generator, Tensor, nn
 from qvr_core.inference.coordinates import Coordinate, standard_normal
 from qvr_core.inference.guides.base import CoordinateGuide, default_tensor
 from qvr_core.runtime.programs.program import ProgramModule

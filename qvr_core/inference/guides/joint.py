@@ -6,9 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import torch
-from torch import Generator, Tensor, nn
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays, nn
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, standard_normal
 from qvr_core.inference.guides.base import CoordinateGuide, Gradient, Proposal, default_tensor
 from qvr_core.inference.guides.delta import AutoDeltaGuide
@@ -45,8 +43,8 @@ class JointGuide(CoordinateGuide):
             self.slices[block.key] = slice(self.width, self.width + count)
             self.width += count
             scales.extend([1.0 if block.standard else init_scale] * count)
-        self.start = torch.tensor(scales, dtype=default_tensor(model).dtype)
-        self.loc = nn.Parameter(torch.zeros_like(self.start))
+        self.start = arrays.tensor(scales, dtype=default_tensor(model).dtype)
+        self.loc = nn.Parameter(arrays.zeros_like(self.start))
         self._drawn: Tensor | None = None
 
     def draw_joint(self, rows: int, generator: Generator | None) -> tuple[Tensor, Tensor]:
@@ -80,7 +78,7 @@ class JointGuide(CoordinateGuide):
 
     def vector(self, values: Mapping[str, Tensor]) -> Tensor:
         """Blocks by key as one vector (width,)."""
-        return torch.cat([values[block.key].reshape(-1) for block in self.blocks])
+        return arrays.cat([values[block.key].reshape(-1) for block in self.blocks])
 
 
 class AutoMultivariateNormalGuide(JointGuide):
@@ -97,21 +95,21 @@ class AutoMultivariateNormalGuide(JointGuide):
     ) -> None:
         super().__init__(model, observed_names, x=x, observations=observations, init_scale=init_scale)
         self.log_diagonal = nn.Parameter(self.start.log())
-        self.lower = nn.Parameter(torch.zeros(self.width, self.width, dtype=self.start.dtype))
+        self.lower = nn.Parameter(arrays.zeros(self.width, self.width, dtype=self.start.dtype))
 
     @property
     def scale_tril(self) -> Tensor:
         """Cholesky factor of the covariance, (width, width)."""
-        return self.lower.tril(-1) + torch.diag(self.log_diagonal.exp())
+        return self.lower.tril(-1) + arrays.diag(self.log_diagonal.exp())
 
     def draw_joint(self, rows: int, generator: Generator | None) -> tuple[Tensor, Tensor]:
         tril = self.scale_tril
-        noise = torch.randn(rows, self.width, generator=generator, dtype=tril.dtype, device=tril.device)
+        noise = arrays.randn(rows, self.width, generator=generator, dtype=tril.dtype, device=tril.device)
         z = self.loc + noise @ tril.mT
         log_diagonal = self.log_diagonal
         if self.gradient == "sticking":
             tril, log_diagonal = tril.detach(), log_diagonal.detach()
-            noise = torch.linalg.solve_triangular(tril, (z - self.loc.detach()).mT, upper=False).mT
+            noise = arrays.linalg.solve_triangular(tril, (z - self.loc.detach()).mT, upper=False).mT
         return z, -0.5 * noise.square().sum(-1) - log_diagonal.sum() - HALF_LOG_2PI * self.width
 
 
@@ -131,21 +129,21 @@ class AutoLowRankMultivariateNormalGuide(JointGuide):
         super().__init__(model, observed_names, x=x, observations=observations, init_scale=init_scale)
         self.rank = rank if rank is not None else max(1, round(math.sqrt(self.width)))
         self.log_scale = nn.Parameter((self.start * math.sqrt(0.5)).log())
-        spread = torch.randn(self.width, self.rank, dtype=self.start.dtype) * math.sqrt(0.5 / self.rank)
+        spread = arrays.randn(self.width, self.rank, dtype=self.start.dtype) * math.sqrt(0.5 / self.rank)
         self.factor = nn.Parameter(self.start.unsqueeze(-1) * spread)
 
     def draw_joint(self, rows: int, generator: Generator | None) -> tuple[Tensor, Tensor]:
         scale, factor, loc = self.log_scale.exp(), self.factor, self.loc
-        own = torch.randn(rows, self.width, generator=generator, dtype=loc.dtype, device=loc.device)
-        shared = torch.randn(rows, self.rank, generator=generator, dtype=loc.dtype, device=loc.device)
+        own = arrays.randn(rows, self.width, generator=generator, dtype=loc.dtype, device=loc.device)
+        shared = arrays.randn(rows, self.rank, generator=generator, dtype=loc.dtype, device=loc.device)
         z = loc + scale * own + shared @ factor.mT
         if self.gradient == "sticking":
             scale, factor, loc = scale.detach(), factor.detach(), loc.detach()
         # matrix inversion and determinant lemmas
         weighted = factor / scale.square().unsqueeze(-1)
-        tril = torch.linalg.cholesky(torch.eye(self.rank, dtype=loc.dtype, device=loc.device) + weighted.mT @ factor)
+        tril = arrays.linalg.cholesky(arrays.eye(self.rank, dtype=loc.dtype, device=loc.device) + weighted.mT @ factor)
         difference = z - loc
-        projected = torch.linalg.solve_triangular(tril, (difference @ weighted).mT, upper=False)
+        projected = arrays.linalg.solve_triangular(tril, (difference @ weighted).mT, upper=False)
         mahalanobis = (difference / scale).square().sum(-1) - projected.square().sum(0)
         log_determinant = 2.0 * scale.log().sum() + 2.0 * tril.diagonal().log().sum()
         return z, -0.5 * (mahalanobis + log_determinant) - HALF_LOG_2PI * self.width
@@ -190,17 +188,17 @@ class AutoLaplaceGuide(AutoDeltaGuide):
 
         points = {block.key: self.loc[block.key].detach().expand(normal.shape_of(block)) for block in normal.blocks}
         mode = normal.vector(points)
-        hessian = torch.autograd.functional.hessian(energy, mode)
+        hessian = arrays.autograd.functional.hessian(energy, mode)
         assert isinstance(hessian, Tensor)
         # in float32 the inverse of a precise posterior's curvature can look indefinite
-        precision, failed = torch.linalg.cholesky_ex(hessian.double())
-        if bool(failed) or not bool(torch.isfinite(precision).all()):
+        precision, failed = arrays.linalg.cholesky_ex(hessian.double())
+        if bool(failed) or not bool(arrays.isfinite(precision).all()):
             raise InputProblem("the log joint is not curved downwards here: fit the mode with more SVI steps first")
-        tril = torch.linalg.cholesky(torch.cholesky_inverse(precision))
-        gradient = torch.autograd.functional.jacobian(energy, mode)
+        tril = arrays.linalg.cholesky(arrays.cholesky_inverse(precision))
+        gradient = arrays.autograd.functional.jacobian(energy, mode)
         assert isinstance(gradient, Tensor)
         self.off_mode = float((gradient.double() @ tril).norm())
-        with torch.no_grad():
+        with arrays.no_grad():
             normal.loc.copy_(mode)
             normal.log_diagonal.copy_(tril.diagonal().log())
             normal.lower.copy_(tril.tril(-1))

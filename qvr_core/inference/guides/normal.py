@@ -6,9 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import torch
-from torch import Generator, Tensor, nn
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays, nn
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate
 from qvr_core.inference.guides.base import CoordinateGuide, default_tensor
 from qvr_core.runtime.programs.program import ProgramModule
@@ -62,9 +60,9 @@ class AutoNormalGuide(CoordinateGuide):
         self, block: Coordinate, shape: tuple[int, ...], generator: Generator | None
     ) -> tuple[Tensor, Tensor]:
         loc, log_scale = self.location(block)
-        noise = torch.randn(shape, generator=generator, dtype=loc.dtype, device=loc.device)
+        noise = arrays.randn(shape, generator=generator, dtype=loc.dtype, device=loc.device)
         scale = log_scale.exp()
-        z = torch.addcmul(loc, scale, noise)
+        z = arrays.addcmul(loc, scale, noise)
         if block.standard and self.gradient == "analytic":
             # −KL(N(loc, scale²) ‖ N(0, 1)); elements that share a parameter count once each
             shared = math.prod(shape[1:]) // max(loc.numel(), 1)
@@ -72,7 +70,7 @@ class AutoNormalGuide(CoordinateGuide):
             return z, (-shared * divergence.sum()).expand(shape[0])
         if self.gradient == "sticking":
             loc, log_scale = loc.detach(), log_scale.detach()
-            noise = (z - loc) * torch.exp(-log_scale)
+            noise = (z - loc) * arrays.exp(-log_scale)
         # −log q less ½ log 2π, a constant that log p has too
         terms = 0.5 * noise.square() + log_scale
         if block.standard:

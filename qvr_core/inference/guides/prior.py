@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Generator
-
+from qvr_core.arrays.engine import Generator
 from qvr_core.inference.guides.base import Gradient, Guide, Proposal
 
 

@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import torch
-from torch import Generator, Tensor
 
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.mcmc import pathfinder
 from qvr_core.inference.mcmc.draws import Draws, Keeper, Slice
@@ -136,7 +135,7 @@ class MCMC:
 
     def seeds(self) -> list[int]:
         """A seed for each chain."""
-        base = self.seed if self.seed is not None else int(torch.randint(0, 2**31 - 1, ()))
+        base = self.seed if self.seed is not None else int(arrays.randint(0, 2**31 - 1, ()))
         # not base, base + 1, …: runs of neighbouring seeds must not share chains
         return [int(word) for word in np.random.SeedSequence(base).generate_state(self.num_chains)]
 
@@ -168,7 +167,7 @@ class MCMC:
         if self.starts is None:
             return None
         q = np.stack([self.starts[seed] for seed in seeds])
-        return torch.from_numpy(q).to(potential.dtype).numpy()
+        return arrays.from_numpy(q).to(potential.dtype).numpy()
 
     def chains_of(
         self,
@@ -228,14 +227,14 @@ class MCMC:
 
 def _progress(draw: int, total: int, warmup: bool, part: Slice, at: int) -> Progress:
     names = ("acceptance", "diverging", "depth", "steps")
-    reported = {name: torch.tensor(part.columns[name][:, at]) for name in names}
-    step_size, position = torch.tensor(part.step_size[:, at]), part.columns["q"][:, at]
+    reported = {name: arrays.tensor(part.columns[name][:, at]) for name in names}
+    step_size, position = arrays.tensor(part.step_size[:, at]), part.columns["q"][:, at]
     return Progress(draw, total, warmup, step_size=step_size, position=position, **reported)
 
 
 def _alone(potential: Potential, q: Array) -> tuple[float, Array]:
     """Log density and gradient at one position (D,)."""
-    state = state_at(potential, torch.from_numpy(q).to(potential.dtype).unsqueeze(0).numpy())
+    state = state_at(potential, arrays.from_numpy(q).to(potential.dtype).unsqueeze(0).numpy())
     return float(state.log_density[0]), state.gradient[0].astype(np.float64)
 
 
@@ -255,10 +254,10 @@ def joined(runs: Sequence[MCMCResult]) -> MCMCResult:
         return runs[0]
 
     def together(attribute: str) -> Tensor:
-        return torch.cat([getattr(run, attribute) for run in runs])
+        return arrays.cat([getattr(run, attribute) for run in runs])
 
     return MCMCResult(
-        {name: torch.cat([run.samples[name] for run in runs]) for name in runs[0].samples},
+        {name: arrays.cat([run.samples[name] for run in runs]) for name in runs[0].samples},
         together("acceptance_rates"),
         together("divergence_counts"),
         together("step_sizes"),

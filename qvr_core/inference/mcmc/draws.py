@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.mcmc.hamiltonian import Transition
 from qvr_core.inference.mcmc.mass import Array
 from qvr_core.inference.mcmc.result import MCMCResult
@@ -53,8 +52,8 @@ class ChainsState:
 
     def of(self, rows: Sequence[int]) -> ChainsState:
         """Some of the chains."""
-        arrays = {name: array[list(rows)] for name, array in self.arrays.items()}
-        return ChainsState(self.draw, arrays, self.common, [self.generators[row] for row in rows])
+        own = {name: array[list(rows)] for name, array in self.arrays.items()}
+        return ChainsState(self.draw, own, self.common, [self.generators[row] for row in rows])
 
 
 class Keeper(Protocol):
@@ -97,7 +96,7 @@ class Draws:
 
     def _note(self, q: Array) -> None:
         assert self._report is not None
-        for name, value in self._report(torch.from_numpy(q)).items():
+        for name, value in self._report(arrays.from_numpy(q)).items():
             self._samples.setdefault(name, []).append(value)
 
     def columns(self) -> Columns:
@@ -112,18 +111,18 @@ class Draws:
     ) -> MCMCResult:
         """What the chains give; `reported` names the latents at all positions (N, D) of one chain."""
         columns = self.columns()
-        made = {name: torch.from_numpy(column) for name, column in columns.items()}
+        made = {name: arrays.from_numpy(column) for name, column in columns.items()}
         if self._report is not None:
-            samples = {name: torch.stack(values, 1) for name, values in self._samples.items()}
+            samples = {name: arrays.stack(values, 1) for name, values in self._samples.items()}
         else:
             # chain by chain: no chain's values depend on which others run beside it
             each = [reported(np.ascontiguousarray(of_chain)) for of_chain in columns["q"]]
-            samples = {name: torch.stack([values[name] for values in each]) for name in each[0]}
+            samples = {name: arrays.stack([values[name] for values in each]) for name in each[0]}
         return MCMCResult(
             samples,
             made["acceptance"].mean(1),
             made["diverging"].sum(1),
-            torch.tensor(step_size),
+            arrays.tensor(step_size),
             made["depth"],
             made["steps"].long(),
             made["diverging"],

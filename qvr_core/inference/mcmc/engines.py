@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.density.recorded import Counter
 from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
 from qvr_core.inference.mcmc.adaptation import EARLY_DEPTH, EARLY_DRAWS, is_early, window_ends
@@ -87,7 +86,7 @@ def least_draws(cost: float, kernel: HMCKernel | NUTSKernel) -> int:
 def _compiled(asked: Asked, potential: Potential, *, wanted: bool) -> Choice:
     if not isinstance(potential, ProgramPotential):
         raise NotCompiled("its parameters are those of networks", surprising=False)
-    q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
+    q = potential.initial(arrays.Generator().manual_seed(0)).unsqueeze(0)
     draws, why = asked.num_warmup + asked.num_samples, ASKED_FOR
     if not wanted:
         least = WORTH_COMPILING
@@ -149,7 +148,7 @@ class Compiled:
         elif starts is not None:
             self.first = starts
         else:
-            self.first = start(potential, [torch.Generator().manual_seed(seed) for seed in seeds]).q
+            self.first = start(potential, [arrays.Generator().manual_seed(seed) for seed in seeds]).q
         self.chains: list[Chain] = []
         for q, seed in zip(self.first, seeds, strict=True):
             value, gradient = density(q)
@@ -167,7 +166,7 @@ class Compiled:
     def slices(self) -> Iterator[Slice]:
         """The transitions of all chains that are still to be made, many at a time; fewer where `ended` says that it is
         enough.  Slices end at multiples of `every`, too."""
-        threads = max(1, min(len(self.chains), torch.get_num_threads()))
+        threads = max(1, min(len(self.chains), arrays.get_num_threads()))
         with ThreadPoolExecutor(threads) if threads > 1 else contextlib.nullcontext() as pool:
             run: Callable[..., Any] = map if pool is None else pool.map
             size = 1
@@ -192,8 +191,8 @@ class Compiled:
         """The chains after the last whole transition."""
         states = [chain.state() for chain in self.chains]
         names = [name for name in states[0] if name not in ("draw", "generator")]
-        arrays = {name: np.stack([state[name] for state in states]) for name in names}
-        return ChainsState(self.done, {"first": self.first, **arrays}, {}, [state["generator"] for state in states])
+        stacked = {name: np.stack([state[name] for state in states]) for name in names}
+        return ChainsState(self.done, {"first": self.first, **stacked}, {}, [state["generator"] for state in states])
 
 
 def _slice(positions: Array, reports: Array) -> Slice:
@@ -213,5 +212,5 @@ def reported(potential: Potential, positions: Array) -> dict[str, Tensor]:
     if isinstance(own, ProgramPotential):
         data = max((math.prod(v.shape) for v in own.observations.values() if isinstance(v, Tensor)), default=1)
         at_once = max(1, min(MOST_AT_ONCE, MOST_NUMBERS // max(data, positions.shape[1], 1)))
-    parts = [potential.report(part) for part in torch.from_numpy(positions).split(at_once)]
-    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    parts = [potential.report(part) for part in arrays.from_numpy(positions).split(at_once)]
+    return {name: arrays.cat([part[name] for part in parts]) for name in parts[0]}

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import SupportsFloat
 
 import numpy as np
-import torch
 
+from qvr_core.arrays.engine import arrays
 from qvr_core.inference.mcmc.mass import Array, Generators, Mass
 from qvr_core.inference.mcmc.potential import Potential
 from qvr_core.runtime.values.errors import InputProblem
@@ -73,7 +73,7 @@ def at_least_one(kernel: str, name: str, value: int) -> int:
 
 def state_at(potential: Potential, q: Array) -> State:
     """The state at positions (C, D); a density that is not a number counts as none."""
-    value, gradient = potential.value_and_grad(torch.from_numpy(q))
+    value, gradient = potential.value_and_grad(arrays.from_numpy(q))
     log_density = value.numpy()
     return State(q, np.where(np.isnan(log_density), -np.inf, log_density), gradient.numpy())
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from torch import Generator, Tensor
-
-from qvr_core.inference.density.recorded import Recorded
+from qvr_core.arrays.engine import Generator, Tensor
 from qvr_core.inference.mcmc.potential import LiftedPotential, Potential, ProgramPotential
 from qvr_core.runtime.values.errors import NonFinite
+
+if TYPE_CHECKING:
+    from qvr_core.inference.density.recorded import Recorded
 
 
 class Enough(Exception):

@@ -7,13 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import TORCH, Generator, Tensor, arrays, is_tensor
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates, measured, standard_normal
-from qvr_core.inference.density.recorded import Recorded
 from qvr_core.inference.lifting import LiftedModel, parameters_set
-from qvr_core.inference.machine.kept import key_of, state_of
 from qvr_core.inference.mcmc.centred_sites import advice
 from qvr_core.inference.nonfinite import blamed, blamed_data
 from qvr_core.runtime.families.bijectors import unconstrained_shape
@@ -31,7 +27,7 @@ class Potential(Protocol):
     """What a sampler needs: `width` coordinates, their log density with gradient, and what a position means."""
 
     width: int
-    dtype: torch.dtype
+    dtype: arrays.dtype
     vectorised: bool
     advice: str | None
     """What would make the program easier for a chain, where that can be told."""
@@ -81,20 +77,23 @@ class ProgramPotential:
     ) -> None:
         self.model = model
         self.advice = advice(model.program)
-        self.record = True
+        self.record = TORCH
         """Whether the density is recorded after some evaluations and replayed."""
-        self.recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
+        if TORCH:
+            from qvr_core.inference.density.recorded import Recorded
+
+            self.recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
         self.observations = dict(observations)
         model.note_unobserved(observations)
         self.value = model.input(x)
         self.rows = 1 if self.value is None else parts(self.value)[0].shape[0]
         free = [p for p in model.parameters() if p.is_floating_point()]
         # a program without parameters owes nothing to single precision
-        self.dtype = free[0].dtype if free else torch.float64
+        self.dtype = free[0].dtype if free else arrays.float64
         missing = model.missing_shapes(observations)
         found = coordinates(model, frozenset(observations), innovations=True, purpose="NUTS", missing=missing)
-        with torch.no_grad(), trying():
-            zeros = {name: torch.zeros(self.rows, *shape, dtype=self.dtype) for name, shape in missing.items()}
+        with arrays.no_grad(), trying():
+            zeros = {name: arrays.zeros(self.rows, *shape, dtype=self.dtype) for name, shape in missing.items()}
             undrawn = unconstrained({**self._undrawn(), **zeros})
             run = model.run(self.value, condition(observations), undrawn, densities(False))
         self.blocks = _place(measured(found, run))
@@ -108,7 +107,7 @@ class ProgramPotential:
         """Zeros for the latents that have no prior to draw from: a run shows the shapes of the others."""
         infos = {name: info for name, info in self.model.site_infos().items() if name not in self.observations}
         return {
-            name: torch.zeros(self.rows, *unconstrained_shape(info.support, info.event), dtype=self.dtype)
+            name: arrays.zeros(self.rows, *unconstrained_shape(info.support, info.event), dtype=self.dtype)
             for name, info in infos.items()
             if info.undrawn and info.event is not None
         }
@@ -119,7 +118,7 @@ class ProgramPotential:
             if value is not None and chains > 1:
                 given = self.model.repeat_data(given, self.rows, chains)
                 value = repeat_rows(value, chains)
-            if self.dtype == torch.float64:
+            if self.dtype == arrays.float64:
                 given = {name: _double(v) for name, v in given.items()}
                 value = tuple(map(_double, value)) if isinstance(value, tuple) else _double(value)
             self._expanded[chains] = (value, given)
@@ -133,7 +132,7 @@ class ProgramPotential:
         each = q.reshape(rows, -1)
         noise: dict[str, dict[str, Tensor]] = {}
         free: dict[str, Tensor] = {}
-        total = torch.zeros((), dtype=torch.float64)
+        total = arrays.zeros((), dtype=arrays.float64)
         for block in self.blocks:
             coordinate = block.coordinate
             z = each[:, block.start : block.stop].reshape(rows, *block.shape)
@@ -167,25 +166,31 @@ class ProgramPotential:
                     total = total + site.log_noise
         return run, total
 
+    def log_density_of(self, q: Any) -> Any:
+        """The log density of one chain's position (1, width), by rows, of whatever arrays it is given in."""
+        return self.run(q)[1]
+
     def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
         return self.recorded(q) if self.record else self.plain_value_and_grad(q)
 
     def plain_value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
         """As `value_and_grad`, step by step and with autograd."""
         q = q.detach().requires_grad_()
-        with torch.enable_grad():
+        with arrays.enable_grad():
             _, total = self.run(q)
             each = total.expand(q.shape[0] * self.rows).reshape(q.shape[0], -1).sum(-1)
-            (gradient,) = torch.autograd.grad(each.sum(), q)
+            (gradient,) = arrays.autograd.grad(each.sum(), q)
         return each.detach().double(), gradient
 
     def key(self) -> str | None:
         """The name of this density: of the program, and of all values that it reads; None where that is not known."""
+        from qvr_core.inference.machine.kept import key_of, state_of
+
         if self.model.origin is None:
             return None
         places = [(b.coordinate.site, b.coordinate.path, b.coordinate.kind, b.start, b.stop) for b in self.blocks]
         given = (self.model.data, self.value, self.observations, state_of(self.model))
-        return key_of(self.model.origin, *given, places, str(self.dtype), str(torch.get_default_dtype()))
+        return key_of(self.model.origin, *given, places, str(self.dtype), str(arrays.get_default_dtype()))
 
     def initial(self, generator: Generator) -> Tensor:
         """Noise from its prior; unconstrained values uniform on (−2, 2), as in Stan."""
@@ -193,22 +198,22 @@ class ProgramPotential:
         for block in self.blocks:
             shape = (self.rows, block.stop - block.start)
             if block.coordinate.standard:
-                pieces.append(torch.randn(shape, generator=generator, dtype=self.dtype))
+                pieces.append(arrays.randn(shape, generator=generator, dtype=self.dtype))
             else:
-                pieces.append(4.0 * torch.rand(shape, generator=generator, dtype=self.dtype) - 2.0)
-        return torch.cat(pieces, -1).reshape(-1)
+                pieces.append(4.0 * arrays.rand(shape, generator=generator, dtype=self.dtype) - 2.0)
+        return arrays.cat(pieces, -1).reshape(-1)
 
     def find_initial_position(self, q: Tensor) -> Tensor:
         return q
 
-    @torch.no_grad()
+    @arrays.no_grad()
     def report(self, q: Tensor) -> dict[str, Tensor]:
         run, _ = self.run(q, wanted=False)
         values: dict[str, Tensor] = {}
         for block in self.blocks:
             site = run.sites[block.coordinate.site]
             value = site.imputed if site.kind == "observe" else site.reported
-            if site.kind in ("sample", "observe") and not site.observed and isinstance(value, Tensor):
+            if site.kind in ("sample", "observe") and not site.observed and is_tensor(value):
                 values[site.name] = self._by_chain(value, q.shape[0])
         for block in self.blocks:
             coordinate = block.coordinate
@@ -217,7 +222,7 @@ class ProgramPotential:
                 values[f"{coordinate.site}/{coordinate.path}"] = self._by_chain(noise, q.shape[0])
         return values
 
-    @torch.no_grad()
+    @arrays.no_grad()
     def blame(self, q: Tensor) -> NonFinite | None:
         found = blamed_data(self.model, self.value, self.observations)
         try:
@@ -243,6 +248,8 @@ class LiftedPotential:
         self, lifted: LiftedModel, x: object, observations: Mapping[str, Any], *, compiled: bool = False
     ) -> None:
         self.lifted = lifted
+        from qvr_core.inference.density.recorded import Recorded
+
         self.record = True
         self.recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
         self._one_by_one = False
@@ -259,13 +266,13 @@ class LiftedPotential:
         self.sizes = [math.prod(shape) for shape in self.shapes.values()]
         self.own = sum(self.sizes)
         self.width = self.own + (self.inner.width if self.inner is not None else 0)
-        self.scale = torch.cat(
-            [torch.full((size,), lifted.scales[name]) for name, size in zip(self.shapes, self.sizes, strict=True)]
+        self.scale = arrays.cat(
+            [arrays.full((size,), lifted.scales[name]) for name, size in zip(self.shapes, self.sizes, strict=True)]
         ).to(self.dtype)
 
     def parameters(self, q: Tensor) -> dict[str, Tensor]:
         """The parameters at one position (width,)."""
-        pieces = torch.split(q[: self.own] * self.scale, self.sizes)
+        pieces = arrays.split(q[: self.own] * self.scale, self.sizes)
         return {name: piece.reshape(shape) for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)}
 
     def log_density(self, q: Tensor) -> Tensor:
@@ -289,45 +296,45 @@ class LiftedPotential:
         """As `value_and_grad`, with autograd: all chains at once where the model allows."""
         if q.shape[0] > 1 and not self._one_by_one:
             try:
-                return self._gradient(torch.vmap(self.log_density), q)
+                return self._gradient(arrays.vmap(self.log_density), q)
             except RuntimeError:
                 # what looks at values (a fixed point, say) cannot be batched
                 self._one_by_one = True
         each = [self._gradient(self.log_density, row) for row in q]
-        return torch.stack([value for value, _ in each]), torch.stack([gradient for _, gradient in each])
+        return arrays.stack([value for value, _ in each]), arrays.stack([gradient for _, gradient in each])
 
     @staticmethod
     def _gradient(density: Callable[[Tensor], Tensor], q: Tensor) -> tuple[Tensor, Tensor]:
         here = q.detach().requires_grad_()
-        with torch.enable_grad():
+        with arrays.enable_grad():
             value = density(here)
-            (gradient,) = torch.autograd.grad(value.sum(), here)
+            (gradient,) = arrays.autograd.grad(value.sum(), here)
         return value.detach(), gradient
 
     def initial(self, generator: Generator) -> Tensor:
         """The module's current parameters; noise from its prior."""
-        start = torch.cat([p.detach().reshape(-1) for p in self.lifted.model.parameters()]) / self.scale
+        start = arrays.cat([p.detach().reshape(-1) for p in self.lifted.model.parameters()]) / self.scale
         if self.inner is None:
             return start
-        return torch.cat([start, self.inner.initial(generator)])
+        return arrays.cat([start, self.inner.initial(generator)])
 
-    @torch.no_grad()
+    @arrays.no_grad()
     def find_initial_position(self, q: Tensor) -> Tensor:
         """The densest of eleven points between the parameters as they are and their contraction onto the shell where
         almost all of the prior lies.  Weights well outside it make a recurrent network chaotic, and no step size that
         such a place allows would ever leave it; where the data want large weights the density says so."""
-        inner = torch.ones_like(q)
+        inner = arrays.ones_like(q)
         offset = 0
         for size in self.sizes:
             block = q[offset : offset + size]
             rms = block.square().mean().sqrt()
             inner[offset : offset + size] = (1.0 / rms).clamp(max=1.0)
             offset += size
-        points = [q * (1.0 - t + t * inner) for t in torch.linspace(0.0, 1.0, 11)]
-        densities = torch.stack([self.log_density(point) for point in points]).nan_to_num(-math.inf)
+        points = [q * (1.0 - t + t * inner) for t in arrays.linspace(0.0, 1.0, 11)]
+        densities = arrays.stack([self.log_density(point) for point in points]).nan_to_num(-math.inf)
         return points[int(densities.argmax())]
 
-    @torch.no_grad()
+    @arrays.no_grad()
     def report(self, q: Tensor) -> dict[str, Tensor]:
         found: dict[str, list[Tensor]] = {}
         for row in q:
@@ -338,9 +345,9 @@ class LiftedPotential:
                     here |= {n: v[0] for n, v in self.inner.report(row[self.own :].unsqueeze(0)).items()}
             for name, value in here.items():
                 found.setdefault(name, []).append(value)
-        return {name: torch.stack(values) for name, values in found.items()}
+        return {name: arrays.stack(values) for name, values in found.items()}
 
-    @torch.no_grad()
+    @arrays.no_grad()
     def blame(self, q: Tensor) -> NonFinite | None:
         with parameters_set(self.lifted.model, self.parameters(q), self.lifted.owners):
             return None if self.inner is None else self.inner.blame(q[self.own :])
@@ -362,7 +369,7 @@ def _is_final(model: ProgramModule, coordinate: Coordinate) -> bool:
 
 
 def _double(value: Any) -> Any:
-    return value.double() if isinstance(value, Tensor) and value.is_floating_point() else value
+    return value.double() if is_tensor(value) and value.is_floating_point() else value
 
 
 def potential_of(

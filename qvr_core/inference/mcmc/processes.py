@@ -8,9 +8,7 @@ from dataclasses import fields
 from multiprocessing.connection import Connection
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.mcmc.result import MCMCResult
 from qvr_core.runtime.values.errors import RuntimeProblem
 
@@ -35,7 +33,7 @@ def in_processes(jobs: Sequence[Job]) -> list[MCMCResult]:
 
 
 def _child(job: Job, there: Connection) -> None:
-    torch.set_num_threads(1)
+    arrays.set_num_threads(1)
     try:
         there.send(("done", _plain(job())))
     except Exception as error:
@@ -68,5 +66,5 @@ def _arrays(value: Any) -> Any:
 
 def _tensors(value: Any) -> Any:
     if isinstance(value, tuple) and len(value) == 2 and value[0] == "array":
-        return torch.from_numpy(value[1])
+        return arrays.from_numpy(value[1])
     return {key: _tensors(item) for key, item in value.items()} if isinstance(value, dict) else value

@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.html import html_table
 from qvr_core.inference.axes import Axes, axes_of, element_names
 from qvr_core.inference.diagnostics.convergence import Mixing, mcse_mean, mcse_sd, mixing
@@ -117,7 +116,7 @@ class MCMCResult:
         }
 
     def _shaped(self, found: dict[str, NDArray[np.float64]]) -> dict[str, Tensor]:
-        return {name: torch.as_tensor(one).reshape(self.samples[name].shape[2:]) for name, one in found.items()}
+        return {name: arrays.as_tensor(one).reshape(self.samples[name].shape[2:]) for name, one in found.items()}
 
     @cached_property
     def log_likelihood(self) -> dict[str, Tensor]:

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
-import torch
-from torch import Generator
 
+from qvr_core.arrays.engine import Generator, arrays
 from qvr_core.inference.mcmc.adaptation import DualAveraging, is_early, window_ends
 from qvr_core.inference.mcmc.draws import ChainsState, Slice
 from qvr_core.inference.mcmc.hamiltonian import State, Transition, first_step_size, state_at
@@ -67,7 +66,7 @@ class Stepwise:
         else:
             self.state = start(self.potential, [Generator().manual_seed(seed) for seed in seeds])
         if self.warmup > 0 and starts is None:
-            found = [self.potential.find_initial_position(q).numpy() for q in torch.from_numpy(self.state.q)]
+            found = [self.potential.find_initial_position(q).numpy() for q in arrays.from_numpy(self.state.q)]
             self.state = state_at(self.potential, np.stack(found))
         self.first = self.state.q
         if self.kernel.adapt_step_size and self.warmup > 0:
@@ -112,7 +111,7 @@ class Stepwise:
         return self._whole
 
     def _state(self) -> ChainsState:
-        arrays = {
+        held = {
             "q": self.state.q, "log_density": self.state.log_density, "gradient": self.state.gradient,
             "first": self.first, "step": self.step_size, **self.mass.arrays(), **self.averaging.arrays(),
         }  # fmt: skip
@@ -120,22 +119,22 @@ class Stepwise:
         if self.recorder is not None:
             evaluations, decided_at = self.recorder.state(len(self.generators))
             if decided_at is not None:
-                arrays["recorded_at"] = decided_at.numpy()
+                held["recorded_at"] = decided_at.numpy()
         common = {"seen": self.mass.count, "updates": self.averaging.count, "evaluations": evaluations}
-        return ChainsState(self.done, arrays, common, [dict(g.bit_generator.state) for g in self.generators])
+        return ChainsState(self.done, held, common, [dict(g.bit_generator.state) for g in self.generators])
 
     def _restore(self, begun: ChainsState) -> None:
-        arrays, common = begun.arrays, begun.common
+        held, common = begun.arrays, begun.common
         self.done = begun.draw
-        self.state = State(arrays["q"], arrays["log_density"], arrays["gradient"])
-        self.first, self.step_size = arrays["first"], arrays["step"]
-        self.mass.restore(arrays, common["seen"])
-        self.averaging.restore(arrays, common["updates"])
+        self.state = State(held["q"], held["log_density"], held["gradient"])
+        self.first, self.step_size = held["first"], held["step"]
+        self.mass.restore(held, common["seen"])
+        self.averaging.restore(held, common["updates"])
         for generator, state in zip(self.generators, begun.generators, strict=True):
             generator.bit_generator.state = dict(state)
         if self.recorder is not None:
-            at = arrays.get("recorded_at")
-            decided_at = None if at is None else torch.from_numpy(at)
+            at = held.get("recorded_at")
+            decided_at = None if at is None else arrays.from_numpy(at)
             self.recorder.restore(len(self.generators), common["evaluations"], decided_at)
 
 
@@ -149,7 +148,7 @@ def start(potential: Potential, generators: Sequence[Generator]) -> State:
         if good.all():
             return state
         q = np.stack([q[i] if good[i] else potential.initial(g).numpy() for i, g in enumerate(generators)])
-    problem = potential.blame(torch.from_numpy(q[int(np.argmin(good))]))
+    problem = potential.blame(arrays.from_numpy(q[int(np.argmin(good))]))
     reason = problem or "an observed value lies outside its support, or a scale is zero or negative"
     message = f"no start with a finite log density in {START_ATTEMPTS} attempts: {reason}"
     if problem is None:

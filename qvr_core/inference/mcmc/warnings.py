@@ -8,8 +8,8 @@ from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor
 from qvr_core.inference.axes import Axes, each_element
 from qvr_core.inference.diagnostics.thresholds import LOW_ENERGY
 from qvr_core.inference.diagnostics.verdicts import Mixed, Verdict, energy_of, mixing_of

@@ -6,8 +6,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-import torch
-
+from qvr_core.arrays.engine import arrays
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.record.protocol import Accuracy
@@ -28,15 +27,15 @@ def accuracies(prepared: Prepared, *, rows: int, seed: int) -> tuple[tuple[Accur
     held_out = prepared.held_out
     assert isinstance(held_out, SentencePairs)
     numbers = held_out.spread(rows)
-    generator = torch.Generator().manual_seed(seed)
+    generator = arrays.Generator().manual_seed(seed)
     sites = [need.name for need in prepared.needs.observed]
     right = dict.fromkeys(sites, 0)
     truths: dict[str, list[int]] = {name: [] for name in sites}
     model = prepared.model
     training = model.training
     model.eval()
-    with torch.no_grad(), torch.random.fork_rng():
-        torch.manual_seed(seed)
+    with arrays.no_grad(), arrays.random.fork_rng():
+        arrays.manual_seed(seed)
         for chunk in numbers.split(ROWS_AT_ONCE):
             x, observations = prepared.move(held_out.batch(chunk, generator))
             run = model.execute(x, condition(observations), densities("observed"), tables)

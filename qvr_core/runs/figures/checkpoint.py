@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runs.record.files import DamagedFile, file_digest, read_json, sync_folder, write_json
 
 KEPT = 2
@@ -99,17 +98,17 @@ def _folders(folder: Path) -> list[Path]:
 # ---------------------------------------------------------------- torch objects as flat tensors and JSON
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def optimizer_tensors(optimizer: arrays.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's state as `optimizer.<parameter number>.<key>`; plain numbers become 0-d float64 tensors."""
     flat: dict[str, Tensor] = {}
     for number, entries in optimizer.state_dict()["state"].items():
         for key, value in entries.items():
-            tensor = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
+            tensor = value if isinstance(value, Tensor) else arrays.tensor(value, dtype=arrays.float64)
             flat[f"optimizer.{number}.{key}"] = tensor
     return flat
 
 
-def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], groups: list[Any]) -> None:
+def restore_optimizer(optimizer: arrays.optim.Optimizer, tensors: Mapping[str, Tensor], groups: list[Any]) -> None:
     """Undo `optimizer_tensors`; `groups` are the JSON of its param_groups."""
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in _under("optimizer.", tensors):
@@ -121,12 +120,12 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
     optimizer.load_state_dict({"state": state, "param_groups": merged})
 
 
-def module_tensors(prefix: str, module: torch.nn.Module) -> dict[str, Tensor]:
+def module_tensors(prefix: str, module: arrays.nn.Module) -> dict[str, Tensor]:
     """A module's parameters and buffers under `<prefix>.`."""
     return {f"{prefix}.{name}": tensor for name, tensor in module.state_dict().items()}
 
 
-def restore_module(prefix: str, module: torch.nn.Module, tensors: Mapping[str, Tensor]) -> None:
+def restore_module(prefix: str, module: arrays.nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Undo `module_tensors`."""
     module.load_state_dict(dict(_under(f"{prefix}.", tensors)))
 

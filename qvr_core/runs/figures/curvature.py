@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-
+from qvr_core.arrays.engine import arrays
 from qvr_core.data.records import Records
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.guides.joint import AutoLaplaceGuide
@@ -27,12 +26,12 @@ def approximated(prepared: Prepared, guide: Guide) -> tuple[Guide, str | None]:
             "that all rows share; the run ends with the mode, without a spread (guide = normal has one)"
         )
     rows = min(prepared.train.rows, ROWS)
-    spread = (torch.arange(rows) * (prepared.train.rows / rows)).long()
+    spread = (arrays.arange(rows) * (prepared.train.rows / rows)).long()
     x, observations = prepared.move(prepared.train.batch(spread))
     weight = prepared.train.rows / rows if isinstance(prepared.train, Records) else 1.0
     weighted = scaled_terms(prepared) if weight != 1.0 else ()
     try:
-        with torch.random.fork_rng():
+        with arrays.random.fork_rng():
             normal = guide.laplace_approximation(prepared.model, x, observations, weight=weight, weighted=weighted)
     except InputProblem:
         return guide, (

@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.text import TextWindows
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runtime.programs.handlers import condition, densities
@@ -31,10 +29,10 @@ def held_out_figure(prepared: Prepared, *, rows: int, draws: int, seed: int) -> 
     total = total_bound = 0.0
     training = model.training
     model.eval()
-    with torch.no_grad(), torch.random.fork_rng():
-        torch.manual_seed(seed)
+    with arrays.no_grad(), arrays.random.fork_rng():
+        arrays.manual_seed(seed)
         for chunk in numbers.split(ROWS_AT_ONCE):
-            x, observations = prepared.move(windows.batch(chunk, torch.Generator().manual_seed(seed)))
+            x, observations = prepared.move(windows.batch(chunk, arrays.Generator().manual_seed(seed)))
             log_p = _log_probs(model, site, x, observations, draws).double()
             total += float((math.log(len(log_p)) - log_p.logsumexp(0)).sum())
             total_bound += float(-log_p.mean(0).sum())
@@ -53,4 +51,4 @@ def _log_probs(model: ProgramModule, site: str, x: Any, observations: Mapping[st
         found.append(log_prob)
         if not any(record.noise for record in sites.values()):
             break
-    return torch.stack(found)
+    return arrays.stack(found)

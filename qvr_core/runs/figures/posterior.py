@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor
 from qvr_core.inference.axes import Axes, each_element
 from qvr_core.inference.diagnostics.verdicts import r_hat_is_large
 from qvr_core.inference.mcmc import MCMCResult

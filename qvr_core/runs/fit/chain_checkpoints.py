@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from qvr_core import __version__
+from qvr_core.arrays.engine import arrays
 from qvr_core.inference.mcmc.draws import ChainsState, Columns, Draws
 from qvr_core.inference.mcmc.engines import Engine
 from qvr_core.inference.mcmc.mass import Array
@@ -64,7 +64,7 @@ class Saved:
 
 def versions(engine: str) -> dict[str, str]:
     """What decides how numbers are rounded."""
-    own = {"qvr": __version__, "torch": torch.__version__, "numpy": np.__version__, "machine": platform.machine()}
+    own = {"qvr": __version__, "torch": arrays.__version__, "numpy": np.__version__, "machine": platform.machine()}
     return own | ({"numba": importlib.metadata.version("numba")} if engine == "compiled" else {})
 
 
@@ -101,7 +101,7 @@ def _take(saved: Saved, head: Path) -> None:
     saved.seconds = max(saved.seconds, state["seconds"])
 
 
-def _arrays(tensors: dict[str, torch.Tensor]) -> dict[str, Array]:
+def _arrays(tensors: dict[str, arrays.Tensor]) -> dict[str, Array]:
     return {name: tensor.numpy().copy() for name, tensor in tensors.items()}
 
 
@@ -226,9 +226,9 @@ def together(states: Sequence[ChainsState]) -> ChainsState:
     # those that did not go over to a recorded density at once do so again
     common = first.common if alike else {**first.common, "evaluations": 0}
     names = [name for name in first.arrays if name != "recorded_at" or alike]
-    arrays = {name: np.concatenate([state.arrays[name] for state in states]) for name in names}
-    return ChainsState(first.draw, arrays, common, [generator for state in states for generator in state.generators])
+    joined = {name: np.concatenate([state.arrays[name] for state in states]) for name in names}
+    return ChainsState(first.draw, joined, common, [generator for state in states for generator in state.generators])
 
 
-def _tensors(arrays: Any) -> dict[str, torch.Tensor]:
-    return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+def _tensors(held: Any) -> dict[str, arrays.Tensor]:
+    return {name: arrays.from_numpy(np.ascontiguousarray(array)) for name, array in held.items()}

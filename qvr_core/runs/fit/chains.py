@@ -11,9 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-import torch
-from torch import Generator, distributed
-
+from qvr_core.arrays.engine import Generator, arrays
 from qvr_core.inference.mcmc import MCMC, Enough, MCMCResult, Progress, joined
 from qvr_core.inference.mcmc.interruptible import Interruptible
 from qvr_core.inference.mcmc.potential import Potential, ProgramPotential
@@ -25,12 +23,12 @@ def rows_are_independent(potential: Potential, seeds: Sequence[int]) -> bool:
     """Whether chains have the same density and gradient alone, in pairs and all together, to the last bit."""
     if not isinstance(potential, ProgramPotential):
         return False
-    q = torch.stack([potential.initial(Generator().manual_seed(seed)) for seed in seeds])
+    q = arrays.stack([potential.initial(Generator().manual_seed(seed)) for seed in seeds])
     whole = potential.plain_value_and_grad(q)
     for size in (1, 2):
         parts = [potential.plain_value_and_grad(part) for part in q.split(size)]
         for values, pieces in zip(whole, zip(*parts, strict=True), strict=True):
-            if not torch.equal(values, torch.cat(pieces)):
+            if not arrays.equal(values, arrays.cat(pieces)):
                 return False
     return True
 
@@ -85,7 +83,7 @@ def gathered(found: list[MCMCResult], team: Team) -> list[MCMCResult]:
     if team.size == 1:
         return found
     collected: list[Any] = [None] * team.size
-    distributed.all_gather_object(collected, found)
+    arrays.distributed.all_gather_object(collected, found)
     return [result for part in collected for result in part]
 
 

@@ -11,9 +11,7 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.guides.joint import AutoMultivariateNormalGuide
 from qvr_core.inference.guides.normal import AutoNormalGuide
@@ -43,7 +41,7 @@ def not_converged(
     many = copy.copy(objective)
     many.num_particles = PARTICLES
     found: dict[tuple[str, str], list[Tensor]] = {}
-    with torch.random.fork_rng():
+    with arrays.random.fork_rng():
         for repeat in range(REPEATS):
             guide.zero_grad()
             many(model, guide, *batch(repeat)).backward()
@@ -53,7 +51,7 @@ def not_converged(
     model.zero_grad()
     worst, words = 0.0, None
     for (site, what), pulls in found.items():
-        each = torch.stack(pulls).double()
+        each = arrays.stack(pulls).double()
         sure = each.mean(0).abs() - SURE * each.std(0) / REPEATS**0.5
         distance = float(sure.max()) if sure.numel() else 0.0
         if distance > max(worst, FAR):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor, distributed
+from qvr_core.arrays.engine import Tensor, arrays
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,15 @@ def join(device: str) -> Team:
     """Meet the other processes; a team of one without `torchrun`.  NCCL on GPUs, gloo elsewhere."""
     if not started_by_torchrun():
         return Team()
-    if not distributed.is_initialized():
-        gpus = device.startswith("cuda") and torch.cuda.is_available()
+    if not arrays.distributed.is_initialized():
+        gpus = device.startswith("cuda") and arrays.cuda.is_available()
         if gpus:
             # Before the first message: NCCL sends from the current device.
-            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+            arrays.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % arrays.cuda.device_count())
         else:
             _keep_apart(int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
-        distributed.init_process_group("nccl" if gpus else "gloo")
-    return Team(distributed.get_rank(), distributed.get_world_size())
+        arrays.distributed.init_process_group("nccl" if gpus else "gloo")
+    return Team(arrays.distributed.get_rank(), arrays.distributed.get_world_size())
 
 
 def _keep_apart(place: int, processes: int) -> None:
@@ -61,10 +60,10 @@ def _keep_apart(place: int, processes: int) -> None:
 
 def broken(error: Exception) -> bool:
     """Whether an exception says that another process of the team is gone.  gloo's own have no class."""
-    return isinstance(error, distributed.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
+    return isinstance(error, arrays.distributed.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
 
 
 def leave() -> None:
     """Undo `join`."""
-    if distributed.is_initialized():
-        distributed.destroy_process_group()
+    if arrays.distributed.is_initialized():
+        arrays.distributed.destroy_process_group()

@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import torch
-
 from qvr_core import inference
+from qvr_core.arrays.engine import arrays
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.inference.axes import axes_of
 from qvr_core.inference.inference_data import lacks_prior
@@ -287,9 +286,9 @@ def _stored(
     return rows, fit_checks(tree, prepared.job.config, source_of(prepared), hurry=True)
 
 
-def rows_of(prepared: Prepared) -> torch.Tensor:
+def rows_of(prepared: Prepared) -> arrays.Tensor:
     """The rows that chains see: all of a table, `rows` windows or pairs spread over a text."""
     count = prepared.train.rows
     if prepared.text or isinstance(prepared.train, SentencePairs):
         count = min(count, prepared.job.config.rows)
-    return (torch.arange(count) * (prepared.train.rows / count)).long()
+    return (arrays.arange(count) * (prepared.train.rows / count)).long()

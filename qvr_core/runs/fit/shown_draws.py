@@ -7,9 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.axes import Axes, each_element
 from qvr_core.inference.mcmc import Progress
 from qvr_core.inference.mcmc.mass import Array
@@ -92,7 +90,7 @@ class ShownDraws:
         values: list[Tensor] = []
         for position in waiting.positions:
             # as many rows at a time as the chains have: nothing is laid out for another number of them
-            values.append(self._values(torch.from_numpy(position.copy())))
+            values.append(self._values(arrays.from_numpy(position.copy())))
             if self._clock() - began > LONGEST:
                 break
         names = tuple(label for _, _, label in self._numbers or ())
@@ -109,12 +107,12 @@ class ShownDraws:
         if self._numbers is None:
             self._numbers = list(_worth_showing(latents, self._sites, self._axes))
         columns = [latents[name].reshape(len(position), -1)[:, at] for name, at, _ in self._numbers]
-        return torch.stack([column.double() for column in columns], 1) if columns else torch.zeros(len(position), 0)
+        return arrays.stack([column.double() for column in columns], 1) if columns else arrays.zeros(len(position), 0)
 
 
 def _so_far(waiting: Waiting, values: Sequence[Tensor], row: int) -> ChainSoFar:
     diverging = [place for place, found in enumerate(waiting.diverging[: len(values)]) if bool(found[row])]
-    columns = torch.stack([one[row] for one in values], 1).tolist()
+    columns = arrays.stack([one[row] for one in values], 1).tolist()
     return ChainSoFar(
         chain=waiting.chains[row],
         draws=tuple(waiting.draws[: len(values)]),

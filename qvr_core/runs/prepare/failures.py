@@ -6,9 +6,8 @@ import re
 import traceback
 from typing import Any
 
-import torch
-
 from qvr_core.analysis import Snapshot
+from qvr_core.arrays.engine import arrays
 from qvr_core.data.problems import DataProblem, NoColumn
 from qvr_core.runs.record.guide_names import in_flags
 from qvr_core.runs.record.protocol import Failed, TextRange
@@ -100,7 +99,7 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
             message = in_flags(str(error))
             at = place(error.site, error.origin if isinstance(error, NonFinite) else None)
             return Failed(code=_code(error), message=message, site=error.site, **at)
-        case torch.OutOfMemoryError() | MemoryError():
+        case arrays.OutOfMemoryError() | MemoryError():
             return Failed(
                 code="out-of-memory",
                 message=f"the run needed more memory than there is: {_first_line(error)}",

@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.binding import Whole
 from qvr_core.data.needs import Need, Needs
 from qvr_core.inference.row_terms import adding_up
@@ -51,7 +49,7 @@ class Parts:
         """What makes the terms of a part stand for those of all rows."""
         return scale(dict.fromkeys(self.terms, self.rows / self.size))
 
-    def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
+    def batch(self, rows: Tensor, generator: arrays.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
         """The data with these rows, and all that has none."""
         if len(rows) != self.size:
             message = "parts of declared data are seen by one process"
@@ -85,7 +83,7 @@ def parts_of(prepared: Prepared) -> Parts | None:
     places = _places(needs, name, rows, values)
     sized = _Sized(job, prepared.known, name, model, prepared.device)
     half = max(1, min(LOOKED_AT, rows // 2))
-    spread = (torch.arange(2 * half) * (rows / (2 * half))).long()
+    spread = (arrays.arange(2 * half) * (rows / (2 * half))).long()
     with refusing():
         terms = adding_up(
             (sized.with_rows(2 * half), part_of(values, places, spread)),
@@ -102,7 +100,7 @@ class _Sized:
     known: Mapping[str, KnownSet]
     name: str
     whole: ProgramModule
-    device: torch.device
+    device: arrays.device
 
     def with_rows(self, count: int) -> ProgramModule:
         """Built with so many rows, and the parameters of the whole program."""

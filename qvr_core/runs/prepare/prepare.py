@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import torch
-from torch import Tensor
-
 from qvr_core.analysis import Snapshot
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data import pairs
 from qvr_core.data import text as texts
 from qvr_core.data.binding import bind
@@ -49,7 +47,7 @@ class Rows(Protocol):
 
     rows: int
 
-    def batch(self, rows: Tensor, generator: torch.Generator | None = None) -> Batch:
+    def batch(self, rows: Tensor, generator: arrays.Generator | None = None) -> Batch:
         """The rows of these numbers."""
         ...
 
@@ -73,7 +71,7 @@ class Prepared:
     program: Program
     needs: Needs
     model: ProgramModule
-    device: torch.device
+    device: arrays.device
     train: Rows
     held_out: texts.TextWindows | pairs.SentencePairs | None
     baselines: Baselines | None
@@ -96,13 +94,13 @@ class Prepared:
         return _to(x, self.device), {name: _to(value, self.device) for name, value in observations.items()}
 
 
-def _to(value: Any, device: torch.device) -> Any:
+def _to(value: Any, device: arrays.device) -> Any:
     if isinstance(value, Tensor):
         return value.to(device)
     return tuple(_to(part, device) for part in value) if isinstance(value, tuple) else value
 
 
-def device_of(job: Job) -> torch.device:
+def device_of(job: Job) -> arrays.device:
     """The device that was asked for.  Raises `Refused` where this machine has none."""
     name = job.config.device
     kind = name.partition(":")[0]
@@ -110,17 +108,17 @@ def device_of(job: Job) -> torch.device:
         raise Refused(
             "no-device", f'chains run on the CPU, and device is "{name}"', fixes=('Use device = "cpu"', "Fit it by svi")
         )
-    if kind == "cuda" and not torch.cuda.is_available():
+    if kind == "cuda" and not arrays.cuda.is_available():
         raise Refused("no-device", 'device = "cuda", but torch finds no GPU here', fixes=('Use device = "cpu"',))
-    if kind == "mps" and not torch.backends.mps.is_available():
+    if kind == "mps" and not arrays.backends.mps.is_available():
         raise Refused("no-device", 'device = "mps", but torch finds none here', fixes=('Use device = "cpu"',))
     # Of several processes on a machine each has a GPU of its own.
     number = int(name.partition(":")[2] or os.environ.get("LOCAL_RANK", "0"))
-    device = torch.device("cuda", number) if kind == "cuda" else torch.device(name)
-    if kind == "cuda" and number >= torch.cuda.device_count():
-        raise Refused("no-device", f'device = "cuda:{number}", but there are {torch.cuda.device_count()} GPUs')
+    device = arrays.device("cuda", number) if kind == "cuda" else arrays.device(name)
+    if kind == "cuda" and number >= arrays.cuda.device_count():
+        raise Refused("no-device", f'device = "cuda:{number}", but there are {arrays.cuda.device_count()} GPUs')
     if kind == "cuda":
-        torch.cuda.set_device(device)
+        arrays.cuda.set_device(device)
     return device
 
 
@@ -150,13 +148,13 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     if config.source == "pairs":
         check_files(data_path(job))
     _check_positions(config, program)
-    torch.set_num_threads(config.threads or default_threads(needed))
-    torch.set_default_dtype(torch.float64 if config.precision == "float64" else torch.float32)
-    torch.manual_seed(config.seed)
+    arrays.set_num_threads(config.threads or default_threads(needed))
+    arrays.set_default_dtype(arrays.float64 if config.precision == "float64" else arrays.float32)
+    arrays.manual_seed(config.seed)
     model = built(job, known).to(device)
     if config.algorithm == "nuts" and not any(p.is_floating_point() for p in model.parameters()):
         # chains of such a program move in double precision, and their data are read as they stand
-        torch.set_default_dtype(torch.float64)
+        arrays.set_default_dtype(arrays.float64)
     match config.source:
         case "text":
             data = _text(job, needs, room, both_ways=reads_both_ways(program, snapshot.model))
@@ -246,12 +244,12 @@ def sized(job: Job, known: Mapping[str, KnownSet]) -> Snapshot:
 def _synthetic(job: Job, program: Program, needs: Needs, known: Mapping[str, KnownSet]) -> Source:
     """Rows drawn from the program with parameters of their own, which the fit does not see."""
     config = job.config
-    with torch.random.fork_rng():
-        torch.manual_seed(config.seed + 1)
+    with arrays.random.fork_rng():
+        arrays.manual_seed(config.seed + 1)
         truth = built(job, known)
 
     def draw(x: Any, data: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        with torch.no_grad():
+        with arrays.no_grad():
             run = truth.execute(x, condition(data), densities(False))
         return {need.name: _tensor(run.sites[need.name].value) for need in needs.observed}
 
@@ -268,7 +266,7 @@ def _tensor(value: Any) -> Tensor:
 def default_threads(needed: Estimate) -> int:
     """One thread for a small program: its operations are too short to share, and threads that wait would spin."""
     work = needed.parameters + needed.activations
-    return 1 if work < ONE_THREAD else torch.get_num_threads()
+    return 1 if work < ONE_THREAD else arrays.get_num_threads()
 
 
 def data_path(job: Job) -> str:

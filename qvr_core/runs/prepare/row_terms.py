@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-import torch
-
+from qvr_core.arrays.engine import arrays
 from qvr_core.inference.row_terms import ROWS, NotASum, row_terms
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
@@ -18,7 +17,7 @@ def scaled_terms(prepared: Prepared) -> frozenset[str]:
     """`row_terms` on rows spread over the table of a run."""
     rows = prepared.train.rows
     count = min(rows, ROWS)
-    _, observations = prepared.train.batch((torch.arange(count) * (rows / count)).long())
+    _, observations = prepared.train.batch((arrays.arange(count) * (rows / count)).long())
     with refusing():
         return row_terms(prepared.model, observations)
 

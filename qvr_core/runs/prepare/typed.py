@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from qvr_core.analysis import Snapshot
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.binding import RowsOf, Whole, tensor_of
 from qvr_core.data.frames import of_columns
 from qvr_core.data.json_files import read_json
@@ -140,10 +138,10 @@ def _plain(need: Need, data: TypedData) -> Tensor:
     column = data.sources.column(need.name)
     if isinstance(source, Arrays) and column in source.arrays:
         array = source.arrays[column]
-        return torch.tensor(array.flat, dtype=_dtype(array.flat)).reshape(array.shape)
+        return arrays.tensor(array.flat, dtype=_dtype(array.flat)).reshape(array.shape)
     if isinstance(source, Table) and column in source.columns:
         cells = source.columns[column]
-        return torch.tensor(cells, dtype=_dtype(cells))
+        return arrays.tensor(cells, dtype=_dtype(cells))
     raise DataProblem(
         f"no file holds `{need.name}`",
         path=main.path if main is not None else "the data",
@@ -153,9 +151,9 @@ def _plain(need: Need, data: TypedData) -> Tensor:
     )
 
 
-def _dtype(cells: Sequence[Any]) -> torch.dtype:
+def _dtype(cells: Sequence[Any]) -> arrays.dtype:
     whole = all(isinstance(cell, int) for cell in cells)
-    return torch.int64 if whole else torch.get_default_dtype()
+    return arrays.int64 if whole else arrays.get_default_dtype()
 
 
 def description(data: TypedData, known: Mapping[str, KnownSet], needs: Needs, program: Program) -> str:

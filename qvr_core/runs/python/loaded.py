@@ -10,9 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-
+from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.html import html_table
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
@@ -62,7 +60,7 @@ class LoadedRun:
     def samples(self) -> dict[str, Tensor]:
         """{latent: (chains · draws, …)}, as `Predictive(posterior_samples=…)` takes them; lets follow from them."""
         stored = self.posterior["posterior"].to_dataset().data_vars
-        named = {str(name): torch.from_numpy(draws.to_numpy()).flatten(0, 1) for name, draws in stored.items()}
+        named = {str(name): arrays.from_numpy(draws.to_numpy()).flatten(0, 1) for name, draws in stored.items()}
         return prediction.latents_of(named, Given(self.model, self.x, self.observations))
 
     def draw(self, count: int = 200, *, data: Any = None, seed: int = 0) -> dict[str, Tensor]:
@@ -144,7 +142,7 @@ def load_run(run: str = "last", folder: str | Path | None = None) -> LoadedRun:
         warnings.warn(change, stacklevel=2)
     if job.config.algorithm == "svi":
         fit = restored(found)
-        x, observations = fit.prepared.move(fit.prepared.train.batch(torch.arange(fit.prepared.train.rows)))
+        x, observations = fit.prepared.move(fit.prepared.train.batch(arrays.arange(fit.prepared.train.rows)))
         fit.model.eval()
         return LoadedRun(found, fit.model, fit.guide, x, observations)
     given = asked_of(prepare(job, analysed(job))).given

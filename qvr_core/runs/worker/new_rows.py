@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.typed.labels import missing
 from qvr_core.data.typed.layout import MAIN, Layout
@@ -119,7 +117,7 @@ class NewRows:
             if need.name in absent and need.purpose is not None:
                 option, site = need.purpose
                 axes = None if need.axes is None else tuple(axis.size or rows or 1 for axis in need.axes)
-                found[need.name] = torch.full(axes or plates.get(site) or (rows or 1,), NO_MATTER[option])
+                found[need.name] = arrays.full(axes or plates.get(site) or (rows or 1,), NO_MATTER[option])
         return found
 
 

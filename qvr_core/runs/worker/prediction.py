@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from qvr_core import inference
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.binding import RowsOf, Whole, bind
 from qvr_core.data.frames import of_columns
 from qvr_core.data.needs import Needs, needs_of, open_sets
@@ -66,7 +65,7 @@ def from_prior(job: Job, draws: int, seed: int, *, most: int | None = None) -> D
     if any(True for _ in prepared.model.parameters()):
         message = f"`{prepared.program.name}` has parameters that are fitted, so its prior says nothing of its data"
         raise Refused("no-prior", message, fixes=("Draw from a fit: leave --prior out", "Put priors on its weights"))
-    x, observations = prepared.move(prepared.train.batch(torch.arange(prepared.train.rows)))
+    x, observations = prepared.move(prepared.train.batch(arrays.arange(prepared.train.rows)))
     given = Given(prepared.model, x, observations)
     if most is not None:
         numbers = sum(value.numel() for value in given.observed_data().values())
@@ -90,7 +89,7 @@ def from_posterior(run: RunDirectory, draws: int, seed: int, data: NewData | Non
         axes = {**_axes(given.program, given.observations), **state_axes(given.program.program)}
         return Drawn(values, axes, (*posterior.notes, *moved), given.observed_data(), *_steps(given, values))
     if posterior.double:
-        torch.set_default_dtype(torch.float64)
+        arrays.set_default_dtype(arrays.float64)
     new = _on_new_rows(run.job(), data, posterior)
     given = new.given
     if run.job().config.algorithm == "svi":
@@ -136,7 +135,7 @@ def _from_guide(run: RunDirectory, draws: int, seed: int, data: NewData | None) 
         return Drawn(predictive(fit, draws, seed), _axes(fit.model, {}))
     new = _on_new_rows(run.job(), data, _Posterior({}, {}, False, ()))
     guide, _ = approximated(fit.prepared, fit.guide)
-    torch.manual_seed(seed)
+    arrays.manual_seed(seed)
     fit.model.eval()
     values = inference.Predictive(fit.model, guide, num_samples=draws)(new.given.x, new.given.observations)
     return Drawn(values, _axes(fit.model, {}), new.notes)
@@ -166,14 +165,14 @@ class _Posterior:
             have = dataset.sizes["chain"] * dataset.sizes["draw"]
             rows = np.linspace(0, have - 1, min(draws, have)).round().astype(np.int64)
             stored = {
-                str(name): torch.from_numpy(value.to_numpy().reshape(have, *value.shape[2:])[rows])
+                str(name): arrays.from_numpy(value.to_numpy().reshape(have, *value.shape[2:])[rows])
                 for name, value in dataset.data_vars.items()
             }
             own = _of_the_fit(run)
             over = {dim for name, value in dataset.data_vars.items() if name not in own for dim in value.dims[2:]}
             sets = {str(dim): _known(dataset.coords[dim].to_numpy()) for dim in dataset.dims if dim in over}
         few = (f"the run has {have:,} draws: all of them are used",) if draws > have else ()
-        return cls(stored, sets, any(v.dtype == torch.float64 for v in stored.values()), few)
+        return cls(stored, sets, any(v.dtype == arrays.float64 for v in stored.values()), few)
 
     def samples(self, given: Given) -> dict[str, Tensor]:
         """The draws by the names that a model gives them; lets are left out."""
@@ -213,7 +212,7 @@ def _own(run: RunDirectory) -> Given:
     if job.config.algorithm == "nuts":
         return asked_of(prepare(job, analysed(job))).given
     prepared = restored(run).prepared
-    _, observations = prepared.move(prepared.train.batch(torch.arange(prepared.train.rows)))
+    _, observations = prepared.move(prepared.train.batch(arrays.arange(prepared.train.rows)))
     return Given(prepared.model, None, observations)
 
 

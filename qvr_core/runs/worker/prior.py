@@ -53,7 +53,7 @@ def main() -> None:
 def _load() -> Draw:
     """What draws; or what says which package is missing."""
     try:
-        import torch
+        from qvr_core.arrays.engine import arrays
 
         for name in ("qvr_core.runs.figures.summaries", "qvr_core.runs.worker.prediction", "xarray"):
             importlib.import_module(name)
@@ -63,7 +63,7 @@ def _load() -> Draw:
         problem = f"draws need {lacking((error.name or '').partition('.')[0])}: {remedy()}"
         return lambda asked: _refused(asked, problem)
     # one: the editor and the server have the others
-    torch.set_num_threads(1)
+    arrays.set_num_threads(1)
     return drawn
 
 

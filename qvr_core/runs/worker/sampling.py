@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
 from qvr_core import inference
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.data.text import Corpus, TextTask, TextWindows
 from qvr_core.runs.figures.checkpoint import newest
@@ -83,16 +81,16 @@ def generate(fit: SviFit, prompt: str, count: int, seed: int) -> Iterator[int]:
     corpus, task = corpus_and_task(fit.prepared)
     if task.task != "next":
         raise Refused("not-a-generator", "this program fills in masked tokens: it does not write on")
-    torch.manual_seed(seed)
+    arrays.manual_seed(seed)
     tokens = encode(corpus, prompt)
     if len(tokens) < task.length:
         # What stands before the prompt is taken from the text, so that the program sees a window as it knows them.
-        start = int(torch.randint(len(corpus) - task.length, ()))
-        tokens = corpus.gather(torch.arange(start, start + task.length)).tolist() + tokens
+        start = int(arrays.randint(len(corpus) - task.length, ()))
+        tokens = corpus.gather(arrays.arange(start, start + task.length)).tolist() + tokens
     fit.model.eval()
-    with torch.no_grad():
+    with arrays.no_grad():
         for _ in range(count):
-            window = torch.tensor([tokens[-task.length :]])
+            window = arrays.tensor([tokens[-task.length :]])
             drawn = fit.model.execute(window.to(fit.prepared.device), densities(False)).sites[task.site.name].value
             assert isinstance(drawn, Tensor)
             token = int(drawn.reshape(-1)[-1])
@@ -105,12 +103,12 @@ def fill(fit: SviFit, count: int, draws: int, seed: int) -> Iterator[Filled]:
     corpus, task = corpus_and_task(fit.prepared)
     windows = fit.prepared.held_out or fit.prepared.train
     assert isinstance(windows, TextWindows)
-    generator = torch.Generator().manual_seed(seed)
-    torch.manual_seed(seed)
-    rows = torch.randint(windows.rows, (count,), generator=generator)
+    generator = arrays.Generator().manual_seed(seed)
+    arrays.manual_seed(seed)
+    rows = arrays.randint(windows.rows, (count,), generator=generator)
     x, observations = windows.batch(rows, generator)
     fit.model.eval()
-    with torch.no_grad():
+    with arrays.no_grad():
         drawn = [
             fit.model.execute(x.to(fit.prepared.device), densities(False)).sites[task.site.name].value
             for _ in range(draws)
@@ -141,10 +139,10 @@ def fill_pairs(fit: SviFit, count: int, seed: int) -> Iterator[FilledPair]:
     """Held-out sentence pairs (or training ones, where nothing was held out) with what the program makes of them."""
     pairs = fit.prepared.held_out or fit.prepared.train
     assert isinstance(pairs, SentencePairs)
-    task, generator = pairs.task, torch.Generator().manual_seed(seed)
-    x, observations = pairs.batch(torch.randint(pairs.rows, (count,), generator=generator), generator)
+    task, generator = pairs.task, arrays.Generator().manual_seed(seed)
+    x, observations = pairs.batch(arrays.randint(pairs.rows, (count,), generator=generator), generator)
     fit.model.eval()
-    with torch.no_grad():
+    with arrays.no_grad():
         moved = fit.prepared.move((x, observations))
         sites = fit.model.execute(moved[0], condition(moved[1]), tables).sites
     best = {name: site.log_table.argmax(-1).cpu() for name, site in sites.items() if site.log_table is not None}
@@ -164,10 +162,10 @@ def fill_pairs(fit: SviFit, count: int, seed: int) -> Iterator[FilledPair]:
 def predictive(fit: SviFit, count: int, seed: int) -> dict[str, Tensor]:
     """Posterior predictive draws of every site, (count, …), on the data that the run was fitted to."""
     guide, _ = approximated(fit.prepared, fit.guide)
-    torch.manual_seed(seed)
+    arrays.manual_seed(seed)
     train = fit.prepared.train
     every = fit.prepared.needs.statistical and fit.model.predicted
-    x, observations = fit.prepared.move(train.batch(torch.arange(train.rows if every else min(train.rows, 64))))
+    x, observations = fit.prepared.move(train.batch(arrays.arange(train.rows if every else min(train.rows, 64))))
     observed = {need.name for need in fit.prepared.needs.observed} - read_ahead(fit.model.program)
     data = {name: value for name, value in observations.items() if name not in observed}
     fit.model.eval()

@@ -7,8 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from torch import distributed
-
+from qvr_core.arrays.engine import arrays
 from qvr_core.runs.fit.distributed import join, leave
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.record.protocol import Event, Job
@@ -23,7 +22,7 @@ def run_together(make_job: Callable[[], Job], send: Callable[[Event], None], dev
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     team = join(device)
     shared = [make_job().model_dump_json() if team.leads else ""]
-    distributed.broadcast_object_list(shared)
+    arrays.distributed.broadcast_object_list(shared)
     stop = Stop()
     signal.signal(signal.SIGINT, stop.cancel)
     signal.signal(signal.SIGTERM, stop.cancel)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.arrows.scan import ScanArrow, StartState
-from qvr_core.runtime.loops.engine import run_program
-from qvr_core.runtime.loops.loop import Loop
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Value
 from qvr_core.semantics.types import model
+
+if TYPE_CHECKING:
+    from qvr_core.runtime.loops.loop import Loop
 
 
 class CompiledScan(ScanArrow):
@@ -25,6 +25,8 @@ class CompiledScan(ScanArrow):
         self.loop = loop
 
     def forward(self, x: Value) -> Value:
+        from qvr_core.runtime.loops.engine import run_program
+
         sequence = layout.parts(x)[0]
         if len(layout.parts(x)) != 1 or not sequence.is_floating_point():
             return super().forward(x)
@@ -34,8 +36,8 @@ class CompiledScan(ScanArrow):
         tape = self.loop.tape
         items = reading.split([tape.widths[slot] for slot in tape.items], -1)
         start = self.start_state(sequence.shape[0], sequence)
-        assert isinstance(start, Tensor)
-        run = _uncompiled() if torch.compiler.is_compiling() else run_program
+        assert is_tensor(start)
+        run = _uncompiled() if arrays.compiler.is_compiling() else run_program
         states = run(self.loop, items, start, self.emit_all)
         if not self.emit_all:
             return states
@@ -44,4 +46,6 @@ class CompiledScan(ScanArrow):
 
 def _uncompiled() -> Callable[[Loop, Sequence[Tensor], Tensor, bool], Tensor]:
     """The loop as it is: unrolled over a sequence it would take the compiler minutes, and gain nothing."""
-    return torch.compiler.disable(run_program)  # pyright: ignore[reportReturnType]
+    from qvr_core.runtime.loops.engine import run_program
+
+    return arrays.compiler.disable(run_program)  # pyright: ignore[reportReturnType]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor, nn
+from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.arrows.kernel_networks import EMBED_SPREAD, linear_layer
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Value
@@ -26,10 +24,10 @@ class EmbedArrow(ArrowModule):
     def __init__(self, node: model.Embed) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
-        self.weight = nn.Parameter(torch.empty(parameter_shapes(node)["weight"]).normal_(std=EMBED_SPREAD))
+        self.weight = nn.Parameter(arrays.empty(parameter_shapes(node)["weight"]).normal_(std=EMBED_SPREAD))
 
     def forward(self, x: Value) -> Value:
-        index = x if isinstance(x, Tensor) else layout.flat_index(x, self.domain.space)
+        index = x if is_tensor(x) else layout.flat_index(x, self.domain.space)
         return F.embedding(index, self.weight)
 
     def output_like(self, x: Value) -> Value:
@@ -57,7 +55,7 @@ class LinearArrow(ArrowModule):
         self.bias = nn.Parameter(_initial_bias(shapes["bias"], init, inside)) if node.bias else None
 
     def forward(self, x: Value) -> Value:
-        assert isinstance(x, Tensor)
+        assert is_tensor(x)
         if self.rank is None:
             return F.linear(x, self.weight, self.bias)
         return F.linear(F.linear(x, self.in_factor), self.out_factor, self.bias)
@@ -72,7 +70,7 @@ def _initial_factors(first: Shape, second: Shape, init: str) -> tuple[Tensor, Te
     (rank, inside), out = first, second[0]
     variance = 2.0 / (inside + out) if init == "xavier" else 1.0 / inside
     spread = math.sqrt(math.sqrt(variance / rank))
-    factors = [nn.init.trunc_normal_(torch.empty(shape), std=spread) for shape in (first, second)]
+    factors = [nn.init.trunc_normal_(arrays.empty(shape), std=spread) for shape in (first, second)]
     if init == "zeros":
         # one factor alone: with both at zero neither would have a gradient
         nn.init.zeros_(factors[1])
@@ -80,7 +78,7 @@ def _initial_factors(first: Shape, second: Shape, init: str) -> tuple[Tensor, Te
 
 
 def _initial(shape: Shape, init: str) -> Tensor:
-    weight = torch.empty(shape)
+    weight = arrays.empty(shape)
     if init == "xavier":
         return nn.init.xavier_uniform_(weight)
     if init == "zeros":
@@ -90,7 +88,7 @@ def _initial(shape: Shape, init: str) -> Tensor:
 
 
 def _initial_bias(shape: Shape, init: str, fan_in: int) -> Tensor:
-    bias = torch.zeros(shape)
+    bias = arrays.zeros(shape)
     return bias if init != "default" else bias.uniform_(-1.0 / math.sqrt(fan_in), 1.0 / math.sqrt(fan_in))
 
 
@@ -103,11 +101,11 @@ class NormArrow(ArrowModule):
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         shapes = parameter_shapes(node)
-        self.weight = nn.Parameter(torch.ones(shapes["weight"]))
-        self.bias = nn.Parameter(torch.zeros(shapes["bias"]))
+        self.weight = nn.Parameter(arrays.ones(shapes["weight"]))
+        self.bias = nn.Parameter(arrays.zeros(shapes["bias"]))
 
     def forward(self, x: Value) -> Value:
-        assert isinstance(x, Tensor)
+        assert is_tensor(x)
         return F.layer_norm(x, (x.shape[-1],), self.weight, self.bias)
 
     def output_like(self, x: Value) -> Value:
@@ -129,13 +127,13 @@ class AttentionArrow(ArrowModule):
         self.out_proj = linear_layer(shapes["out_proj.weight"], 1.0)
 
     def forward(self, x: Value) -> Value:
-        assert isinstance(x, Tensor)
+        assert is_tensor(x)
         mask = valid_positions(x.shape[0], x.shape[-2])
         *lead, length, width = x.shape
         q, k, v = self.in_proj(x).view(*lead, length, 3, self.heads, width // self.heads).unbind(-3)
         allowed = mask[..., None, None, :] if mask is not None else None
         if allowed is not None and self.causal:
-            allowed = allowed & torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
+            allowed = allowed & arrays.ones(length, length, dtype=arrays.bool, device=x.device).tril()
         mixed = F.scaled_dot_product_attention(
             q.transpose(-2, -3),
             k.transpose(-2, -3),
@@ -157,10 +155,10 @@ class PositionArrow(ArrowModule):
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         self.name = name
-        self.weight = nn.Parameter(torch.empty(parameter_shapes(node)["weight"]).normal_(std=EMBED_SPREAD))
+        self.weight = nn.Parameter(arrays.empty(parameter_shapes(node)["weight"]).normal_(std=EMBED_SPREAD))
 
     def forward(self, x: Value) -> Value:
-        assert isinstance(x, Tensor)
+        assert is_tensor(x)
         length, limit = x.shape[-2], self.weight.shape[0]
         if length > limit:
             raise SequenceTooLong(
@@ -202,7 +200,7 @@ class LastArrow(ArrowModule):
         lengths = valid_lengths(rows, length)
         if lengths is None:
             return layout.from_parts([part[:, -1] for part in layout.parts(x)])
-        row = torch.arange(rows, device=lengths.device)
+        row = arrays.arange(rows, device=lengths.device)
         return layout.from_parts([part[row, lengths - 1] for part in layout.parts(x)])
 
     def output_like(self, x: Value) -> Value:
@@ -217,12 +215,12 @@ class MeanOverTimeArrow(ArrowModule):
         self.domain, self.codomain = domain, codomain
 
     def forward(self, x: Value) -> Value:
-        assert isinstance(x, Tensor)
+        assert is_tensor(x)
         valid = valid_positions(*x.shape[:2])
         if valid is None:
             return x.mean(1)
         return (x * valid.unsqueeze(-1)).sum(1) / valid.sum(1, keepdim=True)
 
     def output_like(self, x: Value) -> Value:
-        assert isinstance(x, Tensor)
+        assert is_tensor(x)
         return x[:, 0]

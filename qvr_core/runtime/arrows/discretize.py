@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.runtime.values.errors import RuntimeProblem
@@ -55,14 +53,14 @@ class DiscretizeArrow(ArrowModule):
         want_log_prob: bool = True,
     ) -> Drawn:
         value = self.bin_of(x)
-        certain = torch.zeros(value.shape[0], device=value.device) if want_log_prob else None
+        certain = arrays.zeros(value.shape[0], device=value.device) if want_log_prob else None
         return Drawn(value, {self.path: value}, certain, None, certain)
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         same = self.bin_of(x) == layout.parts(y)[0]
-        each = torch.where(same, 0.0, -math.inf)
+        each = arrays.where(same, 0.0, -math.inf)
         return each if each.dim() == 1 else each.flatten(1).sum(1), None
 
     def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
-        chosen = torch.nn.functional.one_hot(self.bin_of(x), self.bins)
-        return torch.where(chosen == 1, 0.0, -math.inf), None
+        chosen = arrays.nn.functional.one_hot(self.bin_of(x), self.bins)
+        return arrays.where(chosen == 1, 0.0, -math.inf), None

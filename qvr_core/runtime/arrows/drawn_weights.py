@@ -7,8 +7,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from torch import Tensor, nn
-
+from qvr_core.arrays.engine import Tensor, nn
 from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.leaves import leaves_of

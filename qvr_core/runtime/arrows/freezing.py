@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Generator, Tensor, nn
-from torch.func import functional_call
-
+from qvr_core.arrays.engine import Generator, Tensor, nn
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.runtime.values.leaves import adopt
 
@@ -34,6 +32,8 @@ class FrozenArrow(ArrowModule):
         adopt(self, [body])
 
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        from torch.func import functional_call
+
         dispatch = self.dispatch[0]
         still = {name: parameter.detach() for name, parameter in dispatch.named_parameters()}
         return functional_call(dispatch, still, (method, *args), kwargs)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.arrows.kernel_networks import Network
 from qvr_core.runtime.families.heads import Head
 from qvr_core.runtime.families.links import Params
@@ -51,7 +49,7 @@ class KernelArrow(ArrowModule):
             return self.head.link(self.net(x))
         lead = layout.lead_shape(x, self.domain.space)
         part = layout.parts(x)[0]
-        like = part if part.is_floating_point() else torch.empty((), device=part.device)
+        like = part if part.is_floating_point() else arrays.empty((), device=part.device)
         return self.head.fixed(self.fixed, lead, like)
 
     def output_like(self, x: Value) -> Value:
@@ -80,7 +78,7 @@ class KernelArrow(ArrowModule):
         if want_log_prob:
             drawn.log_prob = rows_sum(head.log_prob_of_draw(given, value, params))
             drawn.log_noise = rows_sum(head.log_prob_of_noise(given, params))
-        if not head.family.reparameterised and torch.is_grad_enabled():
+        if not head.family.reparameterised and arrays.is_grad_enabled():
             drawn.score_log_prob = rows_sum(head.log_prob_of_noise(given.detach(), params))
         return drawn
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
-
+from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import Value
 from qvr_core.semantics.arrows.parameters import Shape, Shapes
@@ -47,7 +45,7 @@ class Network(nn.Module):
         if self.finite:
             self.table = _table(shapes["table.weight"])
             nn.init.xavier_uniform_(self.table.weight)
-            with torch.no_grad():
+            with arrays.no_grad():
                 self.table.weight[:, zero_rows] = 0.0
             return
         self.lookups = [name.removesuffix(".weight") for name in shapes if name.startswith("lookup_")]
@@ -59,7 +57,7 @@ class Network(nn.Module):
             self.input = linear_layer(shapes["input.weight"], TANH_GAIN)
             self.hidden = linear_layer(shapes["hidden.weight"], TANH_GAIN)
         self.output = linear_layer(shapes["output.weight"], 1.0)
-        with torch.no_grad():
+        with arrays.no_grad():
             self.output.weight[zero_rows] = 0.0
         self.look_up("_parameters")
 
@@ -78,8 +76,8 @@ class Network(nn.Module):
             return self.table(layout.flat_index(x, self.domain))
         hidden = self.features(x)
         if self.tanh:
-            hidden = torch.tanh(self.input(hidden))
-            hidden = torch.tanh(self.hidden(hidden))
+            hidden = arrays.tanh(self.input(hidden))
+            hidden = arrays.tanh(self.hidden(hidden))
         return self.output(hidden)
 
     def item_features(self, item: Value) -> Tensor:
@@ -88,7 +86,7 @@ class Network(nn.Module):
         columns = [
             part if part.is_floating_point() else self.get_submodule(next(lookups))(part) for part in layout.parts(item)
         ]
-        return columns[0] if len(columns) == 1 else torch.cat(columns, dim=-1)
+        return columns[0] if len(columns) == 1 else arrays.cat(columns, dim=-1)
 
     def features(self, x: Value) -> Tensor:
         """The real input of the layers: finite factors looked up, all concatenated."""
@@ -99,4 +97,4 @@ class Network(nn.Module):
             self.get_submodule(next(lookups))(part) if block.finite else part
             for part, block in zip(layout.parts(x), self.blocks, strict=True)
         ]
-        return torch.cat(columns, dim=-1)
+        return arrays.cat(columns, dim=-1)

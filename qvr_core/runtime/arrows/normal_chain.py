@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.arrows.kernel_networks import Network
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
-from qvr_core.runtime.loops.chain import ChainShape, StageShape, run_chain
+from qvr_core.runtime.loops.chain_shapes import ChainShape, StageShape
 from qvr_core.runtime.values.arrow import ArrowModule, Noise
 
 
@@ -54,6 +52,8 @@ def draw_chain(
 
     All lanes have stages of the same shapes.  Given noise is used, the rest is drawn at once.
     """
+    from qvr_core.runtime.loops.chain import run_chain
+
     shape = ChainShape(len(lanes), tuple(stage.shape for stage in lanes[0]))
     rows = inputs[0].shape[0]
     like = lanes[0][0].nets[0].weights()[0]
@@ -64,7 +64,7 @@ def draw_chain(
     stages: list[Tensor] = []
     fresh = None
     if not given:
-        fresh = torch.randn(rows * sum(groups), generator=generator, dtype=like.dtype, device=like.device)
+        fresh = arrays.randn(rows * sum(groups), generator=generator, dtype=like.dtype, device=like.device)
     offset = 0
     for index, stage in enumerate(shape.stages):
         names = [(path, noise) for lane, noise in zip(lanes, noises, strict=True) for path in lane[index].paths]
@@ -75,7 +75,7 @@ def draw_chain(
             made.update(zip((path for path, _ in names), stacked.unbind(0), strict=True))
         else:
             each = [_noise(path, noise, rows, stage.size, like, generator) for path, noise in names]
-            stacked = each[0].unsqueeze(0) if len(each) == 1 else torch.stack(each)
+            stacked = each[0].unsqueeze(0) if len(each) == 1 else arrays.stack(each)
             made.update(zip((path for path, _ in names), each, strict=True))
         stages.append(stacked)
     weights = [
@@ -85,19 +85,19 @@ def draw_chain(
         for net in lane[index].nets
         for weight in net.weights()
     ]
-    x = inputs[0].unsqueeze(0) if len(inputs) == 1 else torch.stack(list(inputs))
+    x = inputs[0].unsqueeze(0) if len(inputs) == 1 else arrays.stack(list(inputs))
     return list(run_chain(shape, x, stages, weights).unbind(0)), made
 
 
 def _noise(path: str, noise: Noise | None, rows: int, size: int, like: Tensor, generator: Generator | None) -> Tensor:
     if noise is not None and path in noise:
         return noise[path]
-    return torch.randn(rows, size, generator=generator, dtype=like.dtype, device=like.device)
+    return arrays.randn(rows, size, generator=generator, dtype=like.dtype, device=like.device)
 
 
 def standard_density(noise: dict[str, Tensor]) -> Tensor | None:
     """log density (B,) of standard normal noise."""
     if not noise:
         return None
-    flat = torch.cat([u.reshape(len(u), -1) for u in noise.values()], dim=1)
+    flat = arrays.cat([u.reshape(len(u), -1) for u in noise.values()], dim=1)
     return -0.5 * flat.square().sum(1) - flat.shape[1] * LOG_SQRT_2PI

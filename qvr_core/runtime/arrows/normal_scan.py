@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays, is_tensor
 from qvr_core.runtime.arrows.combinators import ParallelArrow
 from qvr_core.runtime.arrows.deterministic import EmbedArrow
 from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.arrows.normal_chain import standard_density
 from qvr_core.runtime.arrows.scan import LAST, ScanArrow, StartState
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
-from qvr_core.runtime.loops.cells import NormalKernel, normal_cell
-from qvr_core.runtime.loops.engine import run_loop
-from qvr_core.runtime.loops.run import LoopRun
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, Value
 from qvr_core.runtime.values.drawing import plus, require_innovations
@@ -48,6 +43,8 @@ class NormalScan(ScanArrow):
         self.size = layout.width(self.state)
         self.inside = cell.net.input.in_features - self.size
         # the kernel, the width of an item, all states or the last: scans of equal shape can run side by side
+        from qvr_core.runtime.loops.cells import NormalKernel, normal_cell
+
         kernel = NormalKernel(self.inside + self.size, cell.net.hidden.out_features, self.size, cell.head.scale)
         self.shape = (kernel, self.inside, self.emit_all)
         self.loop = normal_cell(kernel, self.inside)
@@ -205,7 +202,7 @@ def densities_side_by_side(
     given = [(noise or {}).get(scan.kernel[0].path) for scan, noise in zip(scans, innovations, strict=True)]
     if length > 1:
         each = [u.transpose(0, 1) for u in given if u is not None]
-        states = _advance(scans, x, torch.stack(each), length - 1)
+        states = _advance(scans, x, arrays.stack(each), length - 1)
     else:
         states = [scan.start_state(rows, layout.parts(values[0])[0]) for scan in scans]
     for scan, state, y, u in zip(scans, states, values, given, strict=True):
@@ -237,7 +234,7 @@ def _noise(
 
     def fresh(*shape: int) -> Tensor:
         size = scans[0].size
-        return torch.randn((*shape, rows, size), generator=generator, dtype=weight.dtype, device=weight.device)
+        return arrays.randn((*shape, rows, size), generator=generator, dtype=weight.dtype, device=weight.device)
 
     if all(pieces is None for pieces in made):
         return fresh(len(scans), length)
@@ -247,9 +244,9 @@ def _noise(
         if steps is None:
             steps = fresh(length if last is None else length - 1)
         if steps.shape[0] < length:
-            steps = torch.cat([steps, fresh(1) if last is None else last.unsqueeze(0)])
+            steps = arrays.cat([steps, fresh(1) if last is None else last.unsqueeze(0)])
         columns.append(steps)
-    return columns[0].unsqueeze(0) if len(columns) == 1 else torch.stack(columns)
+    return columns[0].unsqueeze(0) if len(columns) == 1 else arrays.stack(columns)
 
 
 def _given_noise(scan: NormalScan, noise: Noise | None, length: int) -> tuple[Tensor | None, Tensor | None] | None:
@@ -285,10 +282,13 @@ def _advance(scans: Sequence[NormalScan], x: Value, noise: Tensor, steps: int) -
     start = None
     if any(scan.start[0] is not None for scan in scans):
         starts = [layout.parts(scan.start_state(rows, noise))[0] for scan in scans]
-        start = starts[0] if single else torch.stack(starts)
+        start = starts[0] if single else arrays.stack(starts)
     if steps < noise.shape[1]:
         noise = noise[:, :steps]
     weights = [weight for scan in scans for weight in scan.kernel[0].net.weights()]
+    from qvr_core.runtime.loops.engine import run_loop
+    from qvr_core.runtime.loops.run import LoopRun
+
     run = LoopRun(scans[0].loop, 0 if single else len(scans), steps, scans[0].emit_all, (index, None))
     result = run_loop(run, start, [source, noise[0] if single else noise, *weights])
     groups = [result] if single else list(result.unbind(0))
@@ -304,7 +304,7 @@ def _items(scans: Sequence[NormalScan], x: Value, steps: int) -> tuple[Tensor, T
     """The items in reading order: features ([G,] L, B, M), or a table and the rows to take ([G,] L, B)."""
     embeddings = [scan.embedding[0] for scan in scans]
     shared = embeddings[0]
-    if shared is not None and isinstance(x, Tensor) and all(e is shared for e in embeddings):
+    if shared is not None and is_tensor(x) and all(e is shared for e in embeddings):
         return shared.weight, _in_reading_order(scans, [x.mT] * len(scans), steps)
     if all(e is shared for e in embeddings):
         each = [scans[0].features(x).transpose(0, 1)] * len(scans)
@@ -315,4 +315,4 @@ def _items(scans: Sequence[NormalScan], x: Value, steps: int) -> tuple[Tensor, T
 
 def _in_reading_order(scans: Sequence[NormalScan], each: Sequence[Tensor], steps: int) -> Tensor:
     read = [(part.flip(0) if scan.backward_ else part)[:steps] for scan, part in zip(scans, each, strict=True)]
-    return read[0] if len(read) == 1 else torch.stack(read)
+    return read[0] if len(read) == 1 else arrays.stack(read)

@@ -6,8 +6,7 @@ from collections.abc import Generator as Yields
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor
 from qvr_core.runtime.arrows.summation import compose
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.runtime.values.leaves import adopt

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Generator, Tensor, nn
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays, nn
 from qvr_core.runtime.arrows.combinators import no_density_words
 from qvr_core.runtime.arrows.lifting import flatten_time
 from qvr_core.runtime.values import layout
@@ -24,7 +22,7 @@ class StartState(nn.Module):
 
     def __init__(self, node: model.Scan) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.zeros(parameter_shapes(node)["weight"]))
+        self.weight = nn.Parameter(arrays.zeros(parameter_shapes(node)["weight"]))
 
 
 class ScanArrow(ArrowModule):
@@ -73,19 +71,19 @@ class ScanArrow(ArrowModule):
         offset = 0
         for block in layout.blocks(self.state):
             if block.finite:
-                made.append(torch.zeros(rows, dtype=torch.int64, device=like.device))
+                made.append(arrays.zeros(rows, dtype=arrays.int64, device=like.device))
             elif start is None:
-                made.append(torch.zeros(rows, block.size, dtype=self._dtype(like), device=like.device))
+                made.append(arrays.zeros(rows, block.size, dtype=self._dtype(like), device=like.device))
             else:
                 made.append(start.weight[offset : offset + block.size].expand(rows, block.size))
                 offset += block.size
         return layout.from_parts(made)
 
-    def _dtype(self, like: Tensor) -> torch.dtype:
+    def _dtype(self, like: Tensor) -> arrays.dtype:
         weight = self.any_weight[0]
         if weight is not None:
             return weight.dtype
-        return like.dtype if like.is_floating_point() else torch.get_default_dtype()
+        return like.dtype if like.is_floating_point() else arrays.get_default_dtype()
 
     def items(self, x: Value) -> list[Value]:
         """The elements of the sequence in reading order."""
@@ -97,7 +95,7 @@ class ScanArrow(ArrowModule):
         """States in reading order as one sequence in the order of the positions."""
         ordered = states[::-1] if self.backward_ else states
         columns = zip(*(layout.parts(state) for state in ordered), strict=True)
-        return layout.from_parts([torch.stack(column, dim=1) for column in columns])
+        return layout.from_parts([arrays.stack(column, dim=1) for column in columns])
 
     def _cell_input(self, x: Value, item: Value, state: Value) -> Value:
         return layout.join([item, state])
@@ -123,7 +121,7 @@ class ScanArrow(ArrowModule):
         cell, count = self.cell[0], layout.total_elements(self.state)
         part = layout.parts(x)[0]
         rows, length = part.shape[:2]
-        index = torch.arange(count, device=part.device).repeat(rows)
+        index = arrays.arange(count, device=part.device).repeat(rows)
         states = layout.from_flat_index(index, self.state) if len(layout.blocks(self.state)) > 1 else index
         belief: Tensor | None = None
         log_innovations: Tensor | None = None
@@ -137,7 +135,7 @@ class ScanArrow(ArrowModule):
                 shared = None if given is None else {p: u.repeat_interleave(count, 0) for p, u in given.items()}
                 spread = layout.from_parts([p.repeat_interleave(count, 0) for p in layout.parts(item)])
                 move, each = cell.log_table(self._cell_input(x, spread, states), shared)
-                belief = torch.logsumexp(belief.unsqueeze(2) + move.view(rows, count, count), 1)
+                belief = arrays.logsumexp(belief.unsqueeze(2) + move.view(rows, count, count), 1)
                 inner = None if each is None else each.view(rows, count)[:, 0]
             log_innovations = plus(log_innovations, inner)
             if evidence is not None:
@@ -232,7 +230,7 @@ class ScanArrow(ArrowModule):
                 if self.tabular:
                     continue
             if each:
-                made[path] = torch.stack(each, dim=1)
+                made[path] = arrays.stack(each, dim=1)
         return made
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
@@ -286,7 +284,7 @@ class ScanArrow(ArrowModule):
 def _shifted(states: Tensor, start: Tensor, backward: bool) -> Tensor:
     """At each position the state that came before it in reading order."""
     first = start.unsqueeze(1)
-    return torch.cat([states[:, 1:], first], 1) if backward else torch.cat([first, states[:, :-1]], 1)
+    return arrays.cat([states[:, 1:], first], 1) if backward else arrays.cat([first, states[:, :-1]], 1)
 
 
 def _noise_at(noise: Noise | None, paths: tuple[str, ...], step: int, last: int) -> dict[str, Tensor] | None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.arrows.combinators import ComposeArrow
 from qvr_core.runtime.arrows.deterministic import EmbedArrow
 from qvr_core.runtime.arrows.lifting import LiftArrow, flatten_time
@@ -158,11 +156,11 @@ class SummedArrow(ArrowModule):
         table, each, inner = self._terms(
             x, innovations, lambda z, u: self.tail[0].densities(z, repeat_each(y, self.values), u)
         )
-        return torch.logsumexp(table + each.view_as(table), dim=1), inner
+        return arrays.logsumexp(table + each.view_as(table), dim=1), inner
 
     def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         table, each, inner = self._terms(x, innovations, self.tail[0].log_table)
-        return torch.logsumexp(table.unsqueeze(2) + each.view(*table.shape, -1), 1), inner
+        return arrays.logsumexp(table.unsqueeze(2) + each.view(*table.shape, -1), 1), inner
 
     def _terms(
         self, x: Value, innovations: Noise | None, of_tail: Callable[[Value, Noise | None], Terms]
@@ -181,7 +179,7 @@ Terms = tuple[Tensor, Tensor | None]
 
 def all_values(space: Space, rows: int, like: Tensor) -> Value:
     """Every element of a finite space, once for each of `rows` rows."""
-    index = torch.arange(layout.total_elements(space), device=like.device).repeat(rows)
+    index = arrays.arange(layout.total_elements(space), device=like.device).repeat(rows)
     return layout.from_flat_index(index, space) if len(layout.blocks(space)) > 1 else index
 
 
@@ -252,4 +250,4 @@ class HiddenMarkovArrow(ArrowModule):
         each, after = self.emission[0].densities(states, observed, repeat_noise(own, count))
         belief, before = chain.forward_algorithm(x, self.parts.noise_of(0, innovations), each.view(rows, length, count))
         once = None if after is None else after.view(rows, length, count)[..., 0].sum(1)
-        return torch.logsumexp(belief, 1), plus(before, once)
+        return arrays.logsumexp(belief, 1), plus(before, once)

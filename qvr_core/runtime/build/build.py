@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor
 from qvr_core.runtime.arrows.combinators import ParallelArrow, ResidualArrow, TakeFactorArrow
 from qvr_core.runtime.arrows.compiled_scan import CompiledScan
 from qvr_core.runtime.arrows.deterministic import (
@@ -31,14 +31,15 @@ from qvr_core.runtime.arrows.scan import ScanArrow, StartState
 from qvr_core.runtime.arrows.summation import compose
 from qvr_core.runtime.build.build_tensors import tensor_arrow
 from qvr_core.runtime.build.compositions import algebra_named
-from qvr_core.runtime.build.tape_compiler import tape_of
-from qvr_core.runtime.loops.loop import Loop, loop_of
 from qvr_core.runtime.tensors.algebras import Algebra
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem, TooLarge
 from qvr_core.runtime.values.layout import factors
 from qvr_core.semantics.arrows.own_arrows import OwnArrow
 from qvr_core.semantics.types import model as m
+
+if TYPE_CHECKING:
+    from qvr_core.runtime.loops.loop import Loop
 
 ProgramFactory = Callable[[m.Program, "Builder"], ArrowModule]
 """Builds a program: given by the layer above, so that arrows know nothing of steps."""
@@ -217,6 +218,9 @@ class Builder:
         items = len(program.inputs) - len(factors(node.state.space))
         if items < 1 or len(program.returns) != len(program.inputs) - items:
             return None
+        from qvr_core.runtime.build.tape_compiler import tape_of
+        from qvr_core.runtime.loops.loop import loop_of
+
         tape = tape_of(program, items, self.model, self.arrow)
         return None if tape is None else loop_of(tape)
 

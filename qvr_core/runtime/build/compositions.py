@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.execution import Request
 from qvr_core.runtime.programs.frame import Frame
@@ -39,7 +37,7 @@ def defined_algebra(composition: Composition, parts: Parts) -> Algebra:
         def call(*arguments: Tensor) -> Tensor:
             bound = {key: Cell(value, False) for key, value in zip(names, arguments, strict=True)}
             frame = Frame(f"composition {composition.name}", Request(), 1, None, False, {}, bound)
-            return torch.as_tensor(evaluate(frame).value)
+            return arrays.as_tensor(evaluate(frame).value)
 
         return call
 
@@ -54,9 +52,9 @@ def defined_algebra(composition: Composition, parts: Parts) -> Algebra:
         join,
         unit,
         zero,
-        torch.sigmoid if truth else _free,
-        0.0 if truth else -torch.inf,
-        1.0 if truth else torch.inf,
+        arrays.sigmoid if truth else _free,
+        0.0 if truth else -arrays.inf,
+        1.0 if truth else arrays.inf,
     )
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor
 from qvr_core.runtime.arrows.deterministic import LinearArrow
 from qvr_core.runtime.loops.primitives import BINARY, UNARY
 from qvr_core.runtime.loops.tape import BinaryOp, ChunkOp, Operand, Tape, UnaryOp, shortened

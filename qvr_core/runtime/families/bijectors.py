@@ -10,10 +10,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-import torch.nn.functional as nnf
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
+from qvr_core.arrays.engine import functional as nnf
 from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.families.triangular import log_diagonal
 from qvr_core.runtime.values.indices import recording
@@ -81,7 +79,7 @@ def _ends(low: Bound, high: Bound, like: Tensor) -> tuple[Tensor | None, Tensor 
 
 
 def _end(bound: Bound, like: Tensor) -> Tensor | None:
-    if isinstance(bound, Tensor):
+    if is_tensor(bound):
         return bound if _is_finite(bound) else None
     return None if bound is None or not math.isfinite(bound) else like.new_tensor(bound)
 
@@ -89,7 +87,7 @@ def _end(bound: Bound, like: Tensor) -> Tensor | None:
 def _is_finite(bound: Tensor) -> bool:
     """Whether all its numbers are.  While a density is recorded nobody knows of a bound that is itself a latent: it
     counts as finite, and what is recorded is compared with the plain density before it is used."""
-    finite = torch.isfinite(bound).all()
+    finite = arrays.isfinite(bound).all()
     if not recording():
         return bool(finite)
     try:
@@ -102,13 +100,13 @@ def _bounded(u: Tensor, low: Bound, high: Bound) -> tuple[Tensor, Tensor]:
     left, right = _ends(low, high, u)
     if left is not None and right is not None:
         width = right - left
-        eps = torch.finfo(u.dtype).eps
+        eps = arrays.finfo(u.dtype).eps
         return left + width * u.sigmoid().clamp(eps, 1.0 - eps), nnf.logsigmoid(u) + nnf.logsigmoid(-u) + width.log()
     if left is not None:
         return left + u.exp(), u
     if right is not None:
         return right - u.exp(), u
-    return u, torch.zeros_like(u)
+    return u, arrays.zeros_like(u)
 
 
 def _ordered(u: Tensor, low: Bound, high: Bound) -> tuple[Tensor, Tensor]:
@@ -122,14 +120,14 @@ def _ordered(u: Tensor, low: Bound, high: Bound) -> tuple[Tensor, Tensor]:
         # the mirror image of what is bounded below
         mirrored, log = _ordered(u, -right.squeeze(-1), None)
         return -mirrored.flip(-1), log
-    steps = u.exp() if left is not None else torch.cat([u[..., :1], u[..., 1:].exp()], -1)
+    steps = u.exp() if left is not None else arrays.cat([u[..., :1], u[..., 1:].exp()], -1)
     start = 0.0 if left is None else left
     return start + steps.cumsum(-1), u[..., int(left is None) :].sum(-1)
 
 
 def _zero_sum(u: Tensor) -> Tensor:
     """Vectors that sum to 0 by the orthonormal contrasts of Helmert: an isometry onto them."""
-    count = torch.arange(1, u.shape[-1] + 1, dtype=u.dtype, device=u.device)
+    count = arrays.arange(1, u.shape[-1] + 1, dtype=u.dtype, device=u.device)
     contrast = u / (count * (count + 1.0)).sqrt()
     rest = contrast.flip(-1).cumsum(-1).flip(-1)
     return nnf.pad(rest, (0, 1)) - nnf.pad(count * contrast, (1, 0))
@@ -140,7 +138,7 @@ def _zero_sum(u: Tensor) -> Tensor:
 
 def _offsets(u: Tensor) -> Tensor:
     count = u.shape[-1]
-    return torch.arange(count, 0, -1, dtype=u.dtype, device=u.device).log()
+    return arrays.arange(count, 0, -1, dtype=u.dtype, device=u.device).log()
 
 
 def _simplex(u: Tensor) -> tuple[Tensor, Tensor]:
@@ -148,7 +146,7 @@ def _simplex(u: Tensor) -> tuple[Tensor, Tensor]:
     log_taken, log_left = nnf.logsigmoid(logits), nnf.logsigmoid(-logits)
     log_rest = nnf.pad(log_left.cumsum(-1), (1, 0))
     # families of probability vectors have no density at 0, where rounding would take the smallest
-    value = (nnf.pad(log_taken, (0, 1)) + log_rest).exp().clamp(min=torch.finfo(u.dtype).tiny)
+    value = (nnf.pad(log_taken, (0, 1)) + log_rest).exp().clamp(min=arrays.finfo(u.dtype).tiny)
     return value, (log_taken + log_left + log_rest[..., :-1]).sum(-1)
 
 
@@ -159,13 +157,19 @@ def _triangle(count: int) -> int:
     return (math.isqrt(8 * count + 1) - 1) // 2
 
 
+def _filled(u: Tensor, row: Tensor, column: Tensor, size: int) -> Tensor:
+    """Matrices (…, size, size) with the numbers of u (…, n) at the places (row, column), zeros elsewhere."""
+    index = arrays.full((size, size), u.shape[-1], device=u.device)
+    index[row, column] = arrays.arange(u.shape[-1], device=u.device)
+    return nnf.pad(u, (0, 1))[..., index]
+
+
 def _lower(u: Tensor) -> tuple[Tensor, Tensor]:
     size = _triangle(u.shape[-1])
-    row, column = torch.tril_indices(size, size)
-    raw = u.new_zeros(*u.shape[:-1], size, size)
-    raw[..., row, column] = u
+    row, column = arrays.tril_indices(size, size)
+    raw = _filled(u, row, column, size)
     diagonal = raw.diagonal(dim1=-2, dim2=-1)
-    return raw.tril(-1) + torch.diag_embed(diagonal.exp()), diagonal
+    return raw.tril(-1) + arrays.diag_embed(diagonal.exp()), diagonal
 
 
 def _cholesky(u: Tensor) -> tuple[Tensor, Tensor]:
@@ -176,21 +180,19 @@ def _cholesky(u: Tensor) -> tuple[Tensor, Tensor]:
 def _covariance(u: Tensor) -> tuple[Tensor, Tensor]:
     tril, log_diagonal = _lower(u)
     size = tril.shape[-1]
-    powers = torch.arange(size + 1, 1, -1, dtype=u.dtype, device=u.device)
+    powers = arrays.arange(size + 1, 1, -1, dtype=u.dtype, device=u.device)
     return tril @ tril.mT, (powers * log_diagonal).sum(-1) + size * math.log(2.0)
 
 
 def _correlation(u: Tensor) -> tuple[Tensor, Tensor]:
     """Row i of the Cholesky factor from the canonical partial correlations tanh(u)."""
     size = (1 + math.isqrt(1 + 8 * u.shape[-1])) // 2
-    row, column = torch.tril_indices(size, size, -1)
-    partial = u.new_zeros(*u.shape[:-1], size, size)
-    partial[..., row, column] = u.tanh()
-    log_left = torch.zeros_like(partial)
+    row, column = arrays.tril_indices(size, size, -1)
+    partial = _filled(u.tanh(), row, column, size)
     # log(1 − tanh²u) = 2 (log 2 − u − softplus(−2u))
-    log_left[..., row, column] = math.log(2.0) - u - nnf.softplus(-2.0 * u)
+    log_left = _filled(math.log(2.0) - u - nnf.softplus(-2.0 * u), row, column, size)
     used = nnf.pad(log_left.cumsum(-1)[..., :-1], (1, 0))
-    value = partial * used.exp() + torch.diag_embed(used.diagonal(dim1=-2, dim2=-1).exp())
+    value = partial * used.exp() + arrays.diag_embed(used.diagonal(dim1=-2, dim2=-1).exp())
     jacobian = (2.0 * log_left + used)[..., row, column].sum(-1)
     return value, jacobian
 
@@ -199,7 +201,7 @@ def _correlation_matrix(u: Tensor) -> tuple[Tensor, Tensor]:
     """R = L Lᵀ of the factor L, |∂R/∂L| = ∏ L_ii^(d − i)."""
     tril, log = _correlation(u)
     size = tril.shape[-1]
-    powers = torch.arange(size - 1, -1, -1, dtype=u.dtype, device=u.device)
+    powers = arrays.arange(size - 1, -1, -1, dtype=u.dtype, device=u.device)
     return tril @ tril.mT, log + (powers * tril.diagonal(dim1=-2, dim2=-1).log()).sum(-1)
 
 
@@ -261,7 +263,7 @@ def _location_scale(loc: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _standard(loc: Tensor, scale: Tensor) -> Params:
-    return torch.zeros_like(loc), torch.ones_like(scale)
+    return arrays.zeros_like(loc), arrays.ones_like(scale)
 
 
 LOCATION_SCALE = Standardised(_location_scale, _standard, shift="loc")
@@ -270,18 +272,18 @@ HEAVY_LOCATION_SCALE = Standardised(
     lambda df, loc, scale: (loc, scale), lambda df, loc, scale: (df, *_standard(loc, scale)), shift="loc"
 )
 BY_SCALE = Standardised(
-    lambda scale: (scale.log(), torch.ones_like(scale)), lambda scale: (torch.ones_like(scale),), positive=True
+    lambda scale: (scale.log(), arrays.ones_like(scale)), lambda scale: (arrays.ones_like(scale),), positive=True
 )
 HEAVY_BY_SCALE = Standardised(
-    lambda df, scale: (scale.log(), torch.ones_like(scale)),
-    lambda df, scale: (df, torch.ones_like(scale)),
+    lambda df, scale: (scale.log(), arrays.ones_like(scale)),
+    lambda df, scale: (df, arrays.ones_like(scale)),
     positive=True,
 )
 BY_RATE = Standardised(
-    lambda rate: (-rate.log(), torch.ones_like(rate)), lambda rate: (torch.ones_like(rate),), positive=True
+    lambda rate: (-rate.log(), arrays.ones_like(rate)), lambda rate: (arrays.ones_like(rate),), positive=True
 )
 TRIANGULAR = Standardised(
     lambda loc, tril: (loc, tril),
-    lambda loc, tril: (torch.zeros_like(loc), torch.eye(tril.shape[-1], dtype=tril.dtype, device=tril.device)),
+    lambda loc, tril: (arrays.zeros_like(loc), arrays.eye(tril.shape[-1], dtype=tril.dtype, device=tril.device)),
     matrix=True,
 )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import torch
-import torch.nn.functional as F
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.families.cumulative.incomplete import beta_tails
 from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, log1mexp, upper_first
 from qvr_core.runtime.families.densities import clamped_unit, inside, open_unit
@@ -38,7 +36,7 @@ def _uniform_link(head: HeadPlan, raw: Tensor) -> Params:
     if low is not None:
         start = low + positive(pieces["low"])
         return start, start + positive(pieces["high"])
-    end = torch.full_like(pieces["high"], 0.0 if high is None else high) - positive(pieces["high"])
+    end = arrays.full_like(pieces["high"], 0.0 if high is None else high) - positive(pieces["high"])
     return end - positive(pieces["low"]), end
 
 
@@ -64,8 +62,8 @@ def beta_draw(shape: Shape, generator: Generator | None, a: Tensor, b: Tensor) -
 
 def beta_log_prob(value: Tensor, a: Tensor, b: Tensor) -> Tensor:
     y, ok = open_unit(value)
-    normaliser = torch.lgamma(a) + torch.lgamma(b) - torch.lgamma(a + b)
-    return inside(ok, (a - 1.0) * y.log() + (b - 1.0) * torch.log1p(-y) - normaliser)
+    normaliser = arrays.lgamma(a) + arrays.lgamma(b) - arrays.lgamma(a + b)
+    return inside(ok, (a - 1.0) * y.log() + (b - 1.0) * arrays.log1p(-y) - normaliser)
 
 
 BETA = RuntimeFamily(
@@ -79,21 +77,21 @@ BETA = RuntimeFamily(
     ),
     beta_log_prob,
     draw=beta_draw,
-    tails=lambda value, a, b: beta_tails(a, b, value.log(), torch.log1p(-value)),
+    tails=lambda value, a, b: beta_tails(a, b, value.log(), arrays.log1p(-value)),
     mean=lambda a, b: a / (a + b),
 )
 
 
 def kumaraswamy_transform(noise: Tensor, a: Tensor, b: Tensor) -> Tensor:
     # 1 - (1 - u)^(1/b), then the a-th root, in logarithms
-    log_inner = torch.log(-torch.expm1(torch.log1p(-noise) / b).clamp(max=-torch.finfo(noise.dtype).tiny))
+    log_inner = arrays.log(-arrays.expm1(arrays.log1p(-noise) / b).clamp(max=-arrays.finfo(noise.dtype).tiny))
     return clamped_unit((log_inner / a).exp())
 
 
 def kumaraswamy_log_prob(value: Tensor, a: Tensor, b: Tensor) -> Tensor:
     y, ok = open_unit(value)
     log_y = y.log()
-    log_rest = torch.log(-torch.expm1(a * log_y).clamp(max=-torch.finfo(y.dtype).tiny))
+    log_rest = arrays.log(-arrays.expm1(a * log_y).clamp(max=-arrays.finfo(y.dtype).tiny))
     return inside(ok, a.log() + b.log() + (a - 1.0) * log_y + (b - 1.0) * log_rest)
 
 
@@ -118,29 +116,29 @@ _FLAT = 1e-2
 
 def continuous_bernoulli_transform(noise: Tensor, logits: Tensor) -> Tensor:
     flat = logits.abs() < _FLAT
-    size = torch.where(flat, 1.0, logits.abs())
+    size = arrays.where(flat, 1.0, logits.abs())
     # for a positive logit the mirrored draw: 1 − x has logit −λ
-    u = torch.where(logits > 0.0, 1.0 - noise, noise)
-    x = -torch.log1p(u * torch.expm1(-size)) / size
-    steep = torch.where(logits > 0.0, 1.0 - x, x)
-    return torch.where(flat, noise + 0.5 * logits * noise * (1.0 - noise), steep).clamp(0.0, 1.0)
+    u = arrays.where(logits > 0.0, 1.0 - noise, noise)
+    x = -arrays.log1p(u * arrays.expm1(-size)) / size
+    steep = arrays.where(logits > 0.0, 1.0 - x, x)
+    return arrays.where(flat, noise + 0.5 * logits * noise * (1.0 - noise), steep).clamp(0.0, 1.0)
 
 
 def continuous_bernoulli_log_prob(value: Tensor, logits: Tensor) -> Tensor:
     flat = logits.abs() < _FLAT
-    size = torch.where(flat, 1.0, logits.abs())
-    steep = F.relu(logits) + torch.log(-torch.expm1(-size)) - size.log()
-    log_normaliser = torch.where(flat, 0.5 * logits + logits.square() / 24.0, steep)
+    size = arrays.where(flat, 1.0, logits.abs())
+    steep = F.relu(logits) + arrays.log(-arrays.expm1(-size)) - size.log()
+    log_normaliser = arrays.where(flat, 0.5 * logits + logits.square() / 24.0, steep)
     return inside((value >= 0.0) & (value <= 1.0), logits * value - log_normaliser)
 
 
 def _log_share(value: Tensor, logits: Tensor) -> Tensor:
     """log((e^(λx) − 1) / (e^λ − 1))."""
     flat = logits.abs() < _FLAT
-    size = torch.where(flat, 1.0, logits.abs())
-    steep = torch.log(torch.expm1(-size * value) / torch.expm1(-size)) - F.relu(logits) * (1.0 - value)
-    small = torch.where(flat, logits, 0.0)
-    return torch.where(flat, value.log() + _log_mean_exp(small * value) - _log_mean_exp(small), steep)
+    size = arrays.where(flat, 1.0, logits.abs())
+    steep = arrays.log(arrays.expm1(-size * value) / arrays.expm1(-size)) - F.relu(logits) * (1.0 - value)
+    small = arrays.where(flat, logits, 0.0)
+    return arrays.where(flat, value.log() + _log_mean_exp(small * value) - _log_mean_exp(small), steep)
 
 
 def _log_mean_exp(t: Tensor) -> Tensor:
@@ -162,26 +160,26 @@ def von_mises_draw(shape: Shape, generator: Generator | None, loc: Tensor, conce
     tau = 1.0 + (1.0 + 4.0 * kappa.square()).sqrt()
     rho = (tau - (2.0 * tau).sqrt()) / (2.0 * kappa)
     # 1/κ + κ is the limit of (1 + ρ²) / (2ρ) where ρ loses its digits
-    r = torch.where(kappa < 1e-3, 1.0 / kappa + kappa, (1.0 + rho.square()) / (2.0 * rho))
-    angle = torch.zeros_like(kappa)
-    todo = torch.ones(shape, dtype=torch.bool, device=kappa.device)
+    r = arrays.where(kappa < 1e-3, 1.0 / kappa + kappa, (1.0 + rho.square()) / (2.0 * rho))
+    angle = arrays.zeros_like(kappa)
+    todo = arrays.ones(shape, dtype=arrays.bool, device=kappa.device)
     while bool(todo.any()):
         u1, u2, u3 = open_uniforms((3, *shape), kappa, generator)
-        z = torch.cos(math.pi * u1)
+        z = arrays.cos(math.pi * u1)
         f = (1.0 + r * z) / (r + z)
         c = kappa * (r - f)
         accept = ((c * (2.0 - c) - u2) > 0.0) | ((c / u2).log() + 1.0 - c >= 0.0)
-        fresh = torch.sign(u3 - 0.5) * torch.acos(f.clamp(-1.0, 1.0))
-        angle = torch.where(todo & accept, fresh, angle)
+        fresh = arrays.sign(u3 - 0.5) * arrays.acos(f.clamp(-1.0, 1.0))
+        angle = arrays.where(todo & accept, fresh, angle)
         todo &= ~accept
     turned = angle.to(loc.dtype) + loc.detach()
-    return torch.remainder(turned + math.pi, 2.0 * math.pi) - math.pi
+    return arrays.remainder(turned + math.pi, 2.0 * math.pi) - math.pi
 
 
 def von_mises_log_prob(value: Tensor, loc: Tensor, concentration: Tensor) -> Tensor:
     # log I0(κ) = log(i0e(κ)) + κ
-    log_i0 = torch.special.i0e(concentration).log() + concentration
-    return concentration * torch.cos(value - loc) - math.log(2.0 * math.pi) - log_i0
+    log_i0 = arrays.special.i0e(concentration).log() + concentration
+    return concentration * arrays.cos(value - loc) - math.log(2.0 * math.pi) - log_i0
 
 
 VON_MISES = RuntimeFamily(

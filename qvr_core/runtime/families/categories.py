@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.families.cumulative.tails import Tails
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -28,8 +26,8 @@ def categorical_log_prob(value: Tensor, logits: Tensor) -> Tensor:
     if value.shape == logits.shape[:-1]:
         flat = F.cross_entropy(logits.reshape(-1, count), value.reshape(-1).long(), reduction="none")
         return -flat.view(value.shape)
-    normalised = torch.log_softmax(logits, -1)
-    lead = torch.broadcast_shapes(value.shape, logits.shape[:-1])
+    normalised = arrays.log_softmax(logits, -1)
+    lead = arrays.broadcast_shapes(value.shape, logits.shape[:-1])
     index = value.long().expand(lead).unsqueeze(-1)
     return normalised.expand(*lead, count).gather(-1, index).squeeze(-1)
 
@@ -48,7 +46,7 @@ CATEGORICAL = RuntimeFamily(
     reparameterised=False,
     link=lambda head, raw: (raw,),
     categories=lambda logits: logits.shape[-1],
-    log_table=lambda logits: torch.log_softmax(logits, -1),
+    log_table=lambda logits: arrays.log_softmax(logits, -1),
 )
 
 
@@ -56,23 +54,23 @@ def multinomial_draw(shape: Shape, generator: Generator | None, total: Tensor, l
     """Category by category, the count among what is left.  `shape` includes the category axis."""
     probs = logits.detach().softmax(-1).expand(shape)
     left = total.to(probs.dtype).expand(shape[:-1]).contiguous()
-    rest = torch.flip(torch.flip(probs, (-1,)).cumsum(-1), (-1,))
-    share = (probs / rest.clamp(min=torch.finfo(probs.dtype).tiny)).clamp(0.0, 1.0)
+    rest = arrays.flip(arrays.flip(probs, (-1,)).cumsum(-1), (-1,))
+    share = (probs / rest.clamp(min=arrays.finfo(probs.dtype).tiny)).clamp(0.0, 1.0)
     counts: list[Tensor] = []
     for k in range(shape[-1] - 1):
-        counts.append(torch.binomial(left, share[..., k].contiguous(), generator=generator))
+        counts.append(arrays.binomial(left, share[..., k].contiguous(), generator=generator))
         left = left - counts[-1]
-    return torch.stack([*counts, left], -1)
+    return arrays.stack([*counts, left], -1)
 
 
 def multinomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
     y = value.to(logits.dtype)
     ok = ((y >= 0) & (y == y.round())).all(-1) & (y.sum(-1) == total)
-    y = torch.where(ok.unsqueeze(-1), y, 0.0)
-    orders = torch.lgamma(y.sum(-1) + 1.0) - torch.lgamma(y + 1.0).sum(-1)
-    log_probs = torch.log_softmax(logits, -1)
+    y = arrays.where(ok.unsqueeze(-1), y, 0.0)
+    orders = arrays.lgamma(y.sum(-1) + 1.0) - arrays.lgamma(y + 1.0).sum(-1)
+    log_probs = arrays.log_softmax(logits, -1)
     # a category that is impossible (−∞) and has no count says nothing
-    return inside(ok, orders + torch.where(y > 0, y * log_probs, 0.0).sum(-1))
+    return inside(ok, orders + arrays.where(y > 0, y * log_probs, 0.0).sum(-1))
 
 
 MULTINOMIAL = RuntimeFamily(
@@ -99,15 +97,15 @@ def ordered_logistic_logits(predictor: Tensor, cutpoints: Tensor) -> Tensor:
     first, last = F.logsigmoid(z[..., :1]), F.logsigmoid(-z[..., -1:])
     upper, lower = z[..., 1:], z[..., :-1]
     # σ(u) − σ(l) = σ(u) σ(−l) (1 − e^{l−u})
-    gap = (lower - upper).clamp(max=-torch.finfo(z.dtype).eps)
-    middle = F.logsigmoid(upper) + F.logsigmoid(-lower) + torch.log(-torch.expm1(gap))
-    return torch.cat([first, middle, last], dim=-1)
+    gap = (lower - upper).clamp(max=-arrays.finfo(z.dtype).eps)
+    middle = F.logsigmoid(upper) + F.logsigmoid(-lower) + arrays.log(-arrays.expm1(gap))
+    return arrays.cat([first, middle, last], dim=-1)
 
 
 def _cut(index: Tensor, cutpoints: Tensor) -> Tensor:
     """Cutpoint number `index` of each element."""
     count = cutpoints.shape[-1]
-    lead = torch.broadcast_shapes(index.shape, cutpoints.shape[:-1])
+    lead = arrays.broadcast_shapes(index.shape, cutpoints.shape[:-1])
     place = index.long().clamp(0, count - 1).expand(lead).unsqueeze(-1)
     return cutpoints.expand(*lead, count).gather(-1, place).squeeze(-1)
 
@@ -120,13 +118,13 @@ def ordered_logistic_log_prob(value: Tensor, predictor: Tensor, cutpoints: Tenso
     """log(σ(u) − σ(l)) = log σ(u) + log σ(−l) + log(1 − e^(l−u)) of the two cutpoints around the one category."""
     upper, lower = _cut(value, cutpoints), _cut(value - 1, cutpoints)
     below, above = value > 0, value < cutpoints.shape[-1]
-    between = (lower - upper).clamp(max=-torch.finfo(upper.dtype).eps)
+    between = (lower - upper).clamp(max=-arrays.finfo(upper.dtype).eps)
     # the first and the last category have one cutpoint: the other's part is 0, and has no gradient
-    gap = torch.where(below & above, between, -1.0)
+    gap = arrays.where(below & above, between, -1.0)
     return (
-        torch.where(above, F.logsigmoid(upper - predictor), 0.0)
-        + torch.where(below, F.logsigmoid(predictor - lower), 0.0)
-        + torch.where(below & above, torch.log(-torch.expm1(gap)), 0.0)
+        arrays.where(above, F.logsigmoid(upper - predictor), 0.0)
+        + arrays.where(below, F.logsigmoid(predictor - lower), 0.0)
+        + arrays.where(below & above, arrays.log(-arrays.expm1(gap)), 0.0)
     )
 
 
@@ -138,11 +136,11 @@ def ordered_logistic_tails(value: Tensor, predictor: Tensor, cutpoints: Tensor) 
 def _ordered_logistic_link(head: HeadPlan, raw: Tensor) -> Params:
     pieces = head.pieces(raw)
     first, steps = pieces["cutpoints"][..., :1], pieces["cutpoints"][..., 1:]
-    return pieces["predictor"].squeeze(-1), torch.cat([first, first + positive(steps).cumsum(-1)], dim=-1)
+    return pieces["predictor"].squeeze(-1), arrays.cat([first, first + positive(steps).cumsum(-1)], dim=-1)
 
 
 def _ordered_logistic_table(predictor: Tensor, cutpoints: Tensor) -> Tensor:
-    index = torch.arange(cutpoints.shape[-1] + 1, device=predictor.device)
+    index = arrays.arange(cutpoints.shape[-1] + 1, device=predictor.device)
     return ordered_logistic_log_prob(index, predictor.unsqueeze(-1), cutpoints.unsqueeze(-2))
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
-import torch.nn.functional as F
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.families.bounded import beta_draw
 from qvr_core.runtime.families.counts import (
     bernoulli_draw,
@@ -41,34 +39,34 @@ BY_MEAN = {
 
 def beta_binomial_draw(shape: Shape, generator: Generator | None, total: Tensor, a: Tensor, b: Tensor) -> Tensor:
     probs = beta_draw(shape, generator, a.detach(), b.detach()).contiguous()
-    return torch.binomial(total.to(probs.dtype).expand(shape).contiguous(), probs, generator=generator)
+    return arrays.binomial(total.to(probs.dtype).expand(shape).contiguous(), probs, generator=generator)
 
 
 def _log_beta(a: Tensor, b: Tensor) -> Tensor:
-    return torch.lgamma(a) + torch.lgamma(b) - torch.lgamma(a + b)
+    return arrays.lgamma(a) + arrays.lgamma(b) - arrays.lgamma(a + b)
 
 
 def beta_binomial_log_prob(value: Tensor, total: Tensor, a: Tensor, b: Tensor) -> Tensor:
     y, n = value.to(a.dtype), total.to(a.dtype)
     ok = whole(y) & (y <= n)
-    y = torch.where(ok, y, 0.0)
+    y = arrays.where(ok, y, 0.0)
     choose = -_log_beta(y + 1.0, n - y + 1.0) - (n + 1.0).log()
     return inside(ok, choose + _log_beta(y + a, n - y + b) - _log_beta(a, b))
 
 
 def beta_binomial_tails(value: Tensor, total: Tensor, a: Tensor, b: Tensor) -> Tails:
     """By the sum over all counts."""
-    counts = torch.arange(int(total.max()) + 1, dtype=a.dtype, device=a.device)
+    counts = arrays.arange(int(total.max()) + 1, dtype=a.dtype, device=a.device)
     each = beta_binomial_log_prob(counts, *(parameter.unsqueeze(-1) for parameter in (total, a, b)))
     below = counts <= value.unsqueeze(-1)
-    lower, upper = (torch.logsumexp(torch.where(part, each, -torch.inf), -1) for part in (below, ~below))
+    lower, upper = (arrays.logsumexp(arrays.where(part, each, -arrays.inf), -1) for part in (below, ~below))
     return from_smaller(lower, upper)
 
 
 def _beta_binomial_link(head: HeadPlan, raw: Tensor) -> Params:
     pieces = head.pieces(raw)
     a, b = positive(pieces["a"]), positive(pieces["b"])
-    return torch.full_like(a, float(head.trials)), a, b
+    return arrays.full_like(a, float(head.trials)), a, b
 
 
 BETA_BINOMIAL = RuntimeFamily(
@@ -99,8 +97,8 @@ def negative_binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> 
     """`total` failures stop the count of successes of probability sigmoid(logits), as in torch."""
     y, n = value.to(logits.dtype), total.to(logits.dtype)
     ok = whole(y)
-    y = torch.where(ok, y, 0.0)
-    choose = torch.lgamma(n + y) - torch.lgamma(n) - torch.lgamma(y + 1.0)
+    y = arrays.where(ok, y, 0.0)
+    choose = arrays.lgamma(n + y) - arrays.lgamma(n) - arrays.lgamma(y + 1.0)
     return inside(ok, choose + y * F.logsigmoid(logits) + n * F.logsigmoid(-logits))
 
 
@@ -128,13 +126,13 @@ NEGATIVE_BINOMIAL = RuntimeFamily(
 
 
 def _gated(closed: Tensor, value: Tensor) -> Tensor:
-    return torch.where(closed > 0, 0.0, value)
+    return arrays.where(closed > 0, 0.0, value)
 
 
 def _zero_inflated(value: Tensor, gate_logits: Tensor, density: Tensor) -> Tensor:
     """The log density of what is 0 with probability σ(gate_logits), else has `density`."""
     open_ = F.logsigmoid(-gate_logits) + density
-    return torch.where(value == 0, torch.logaddexp(F.logsigmoid(gate_logits), open_), open_)
+    return arrays.where(value == 0, arrays.logaddexp(F.logsigmoid(gate_logits), open_), open_)
 
 
 def zero_inflated_poisson_draw(shape: Shape, generator: Generator | None, gate_logits: Tensor, rate: Tensor) -> Tensor:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
-import torch.nn.functional as F
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.families.cumulative.incomplete import beta_tails, gamma_tails
 from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, upper_first
 from qvr_core.runtime.families.densities import inside
@@ -25,7 +23,7 @@ def whole(value: Tensor) -> Tensor:
 
 
 def bernoulli_draw(shape: Shape, generator: Generator | None, logits: Tensor) -> Tensor:
-    return torch.bernoulli(logits.detach().sigmoid().expand(shape), generator=generator)
+    return arrays.bernoulli(logits.detach().sigmoid().expand(shape), generator=generator)
 
 
 def bernoulli_log_prob(value: Tensor, logits: Tensor) -> Tensor:
@@ -46,14 +44,14 @@ BERNOULLI = RuntimeFamily(
 
 def binomial_draw(shape: Shape, generator: Generator | None, total: Tensor, logits: Tensor) -> Tensor:
     probs = logits.detach().sigmoid().expand(shape).contiguous()
-    return torch.binomial(total.to(probs.dtype).expand(shape).contiguous(), probs, generator=generator)
+    return arrays.binomial(total.to(probs.dtype).expand(shape).contiguous(), probs, generator=generator)
 
 
 def binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
     y, n = value.to(logits.dtype), total.to(logits.dtype)
     ok = whole(y) & (y <= n)
-    y = torch.where(ok, y, 0.0)
-    choose = torch.lgamma(n + 1.0) - torch.lgamma(y + 1.0) - torch.lgamma(n - y + 1.0)
+    y = arrays.where(ok, y, 0.0)
+    choose = arrays.lgamma(n + 1.0) - arrays.lgamma(y + 1.0) - arrays.lgamma(n - y + 1.0)
     return inside(ok, choose + y * logits - n * F.softplus(logits))
 
 
@@ -65,7 +63,7 @@ def binomial_tails(value: Tensor, total: Tensor, logits: Tensor) -> Tails:
 
 def _binomial_link(head: HeadPlan, raw: Tensor) -> Params:
     logits = head.pieces(raw)["probs"]
-    return torch.full_like(logits, float(head.trials)), logits
+    return arrays.full_like(logits, float(head.trials)), logits
 
 
 BINOMIAL = RuntimeFamily(
@@ -91,7 +89,7 @@ BINOMIAL = RuntimeFamily(
 def geometric_draw(shape: Shape, generator: Generator | None, logits: Tensor) -> Tensor:
     log_failure = -F.softplus(logits.detach())
     u = open_uniforms(shape, log_failure, generator)
-    return (u.log() / log_failure.clamp(max=-torch.finfo(u.dtype).tiny)).floor()
+    return (u.log() / log_failure.clamp(max=-arrays.finfo(u.dtype).tiny)).floor()
 
 
 def geometric_log_prob(value: Tensor, logits: Tensor) -> Tensor:
@@ -116,14 +114,14 @@ def poisson_draw(shape: Shape, generator: Generator | None, rate: Tensor) -> Ten
 def poisson_counts(rate: Tensor, generator: Generator | None) -> Tensor:
     """A draw for each rate; 2⁶³ where torch, which counts in 64 bits, would begin again at −2⁶³."""
     most = 2.0**62
-    return torch.where(rate > most, 2.0**63, torch.poisson(rate.clamp(max=most), generator=generator))
+    return arrays.where(rate > most, 2.0**63, arrays.poisson(rate.clamp(max=most), generator=generator))
 
 
 def poisson_log_prob(value: Tensor, rate: Tensor) -> Tensor:
     y = value.to(rate.dtype)
     ok = whole(y)
-    y = torch.where(ok, y, 0.0)
-    return inside(ok, torch.xlogy(y, rate) - rate - torch.lgamma(y + 1.0))
+    y = arrays.where(ok, y, 0.0)
+    return inside(ok, arrays.xlogy(y, rate) - rate - arrays.lgamma(y + 1.0))
 
 
 def poisson_tails(value: Tensor, rate: Tensor) -> Tails:
@@ -150,15 +148,15 @@ POISSON = RuntimeFamily(
 
 
 def discrete_uniform_draw(shape: Shape, generator: Generator | None, low: Tensor, high: Tensor) -> Tensor:
-    like = low.to(torch.promote_types(low.dtype, high.dtype))
-    return torch.minimum((low + (high - low + 1.0) * open_uniforms(shape, like, generator)).floor(), high)
+    like = low.to(arrays.promote_types(low.dtype, high.dtype))
+    return arrays.minimum((low + (high - low + 1.0) * open_uniforms(shape, like, generator)).floor(), high)
 
 
 def discrete_uniform_log_prob(value: Tensor, low: Tensor, high: Tensor) -> Tensor:
     y = value.to(low.dtype)
     ok = (y >= low) & (y <= high) & (y == y.round())
     # there is no density between bounds that are no whole numbers
-    count = torch.where((low == low.round()) & (high == high.round()), high - low + 1.0, torch.nan)
+    count = arrays.where((low == low.round()) & (high == high.round()), high - low + 1.0, arrays.nan)
     return inside(ok, -count.log().expand_as(y + low))
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families.bounded import beta_draw
 from qvr_core.runtime.families.densities import LOG_PI, inside
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -23,23 +21,23 @@ COVARIANCE = Support("Covariance")
 def _bartlett(shape: Shape, df: Tensor, generator: Generator | None) -> Tensor:
     """Lower triangular A with A Aᵀ ~ Wishart(df, I); `shape` ends in (d, d)."""
     size = shape[-1]
-    below = torch.randn(shape, generator=generator, dtype=df.dtype, device=df.device).tril(-1)
-    halves = 0.5 * (df.unsqueeze(-1) - torch.arange(size, dtype=df.dtype, device=df.device))
+    below = arrays.randn(shape, generator=generator, dtype=df.dtype, device=df.device).tril(-1)
+    halves = 0.5 * (df.unsqueeze(-1) - arrays.arange(size, dtype=df.dtype, device=df.device))
     log_chi2 = log_gamma_draw((*shape[:-2], size), halves, generator) + math.log(2.0)
-    return below + torch.diag_embed((0.5 * log_chi2).exp())
+    return below + arrays.diag_embed((0.5 * log_chi2).exp())
 
 
 def _multigammaln(a: Tensor, size: int) -> Tensor:
-    steps = 0.5 * torch.arange(size, dtype=a.dtype, device=a.device)
-    return size * (size - 1) / 4.0 * LOG_PI + torch.lgamma(a.unsqueeze(-1) - steps).sum(-1)
+    steps = 0.5 * arrays.arange(size, dtype=a.dtype, device=a.device)
+    return size * (size - 1) / 4.0 * LOG_PI + arrays.lgamma(a.unsqueeze(-1) - steps).sum(-1)
 
 
 def _safe_cholesky(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """The Cholesky factor and where there is one."""
-    tril, info = torch.linalg.cholesky_ex(matrix)
+    tril, info = arrays.linalg.cholesky_ex(matrix)
     ok = info == 0
-    identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
-    return torch.where(ok[..., None, None], tril, identity), ok
+    identity = arrays.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    return arrays.where(ok[..., None, None], tril, identity), ok
 
 
 def _wishart_link(head: HeadPlan, raw: Tensor) -> Params:
@@ -60,8 +58,10 @@ def wishart_draw(shape: Shape, generator: Generator | None, df: Tensor, scale_tr
 def wishart_log_prob(value: Tensor, df: Tensor, scale_tril: Tensor) -> Tensor:
     size = value.shape[-1]
     tril, ok = _safe_cholesky(value)
-    lead = torch.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
-    z = torch.linalg.solve_triangular(scale_tril.expand(*lead, size, size), tril.expand(*lead, size, size), upper=False)
+    lead = arrays.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
+    z = arrays.linalg.solve_triangular(
+        scale_tril.expand(*lead, size, size), tril.expand(*lead, size, size), upper=False
+    )
     density = (
         (df - size - 1.0) * log_diagonal(tril)
         - 0.5 * z.square().sum((-2, -1))
@@ -91,9 +91,9 @@ WISHART = RuntimeFamily(
 def inverse_wishart_draw(shape: Shape, generator: Generator | None, df: Tensor, scale_tril: Tensor) -> Tensor:
     """X = M Mᵀ with M = L A⁻ᵀ: X⁻¹ is Wishart(df, Ψ⁻¹), Ψ = L Lᵀ."""
     bartlett = _bartlett(shape, df, generator)
-    lead = torch.broadcast_shapes(bartlett.shape[:-2], scale_tril.shape[:-2])
+    lead = arrays.broadcast_shapes(bartlett.shape[:-2], scale_tril.shape[:-2])
     size = shape[-1]
-    factor = torch.linalg.solve_triangular(
+    factor = arrays.linalg.solve_triangular(
         bartlett.expand(*lead, size, size), scale_tril.mT.expand(*lead, size, size), upper=False
     )
     return factor.mT @ factor
@@ -102,8 +102,10 @@ def inverse_wishart_draw(shape: Shape, generator: Generator | None, df: Tensor, 
 def inverse_wishart_log_prob(value: Tensor, df: Tensor, scale_tril: Tensor) -> Tensor:
     size = value.shape[-1]
     tril, ok = _safe_cholesky(value)
-    lead = torch.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
-    z = torch.linalg.solve_triangular(tril.expand(*lead, size, size), scale_tril.expand(*lead, size, size), upper=False)
+    lead = arrays.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
+    z = arrays.linalg.solve_triangular(
+        tril.expand(*lead, size, size), scale_tril.expand(*lead, size, size), upper=False
+    )
     density = (
         df * log_diagonal(scale_tril)
         - 0.5 * df * size * math.log(2.0)
@@ -136,17 +138,17 @@ def lkj_cholesky_draw(shape: Shape, generator: Generator | None, concentration: 
     size = shape[-1]
     lead = shape[:-2]
     if size == 1:
-        return torch.ones(shape, dtype=concentration.dtype, device=concentration.device)
-    steps = torch.arange(1, size, dtype=concentration.dtype, device=concentration.device)
+        return arrays.ones(shape, dtype=concentration.dtype, device=concentration.device)
+    steps = arrays.arange(1, size, dtype=concentration.dtype, device=concentration.device)
     b = concentration.expand(lead).unsqueeze(-1) + 0.5 * (size - 1 - steps)
     squared = beta_draw((*lead, size - 1), generator, 0.5 * steps, b)
-    normals = torch.randn(
+    normals = arrays.randn(
         (*lead, size - 1, size - 1), generator=generator, dtype=concentration.dtype, device=concentration.device
     ).tril()
     direction = normals / normals.norm(dim=-1, keepdim=True)
-    below = torch.nn.functional.pad(squared.sqrt().unsqueeze(-1) * direction, (0, 1, 1, 0))
-    diagonal = torch.cat([torch.ones_like(squared[..., :1]), (1.0 - squared).sqrt()], dim=-1)
-    return below + torch.diag_embed(diagonal)
+    below = arrays.nn.functional.pad(squared.sqrt().unsqueeze(-1) * direction, (0, 1, 1, 0))
+    diagonal = arrays.cat([arrays.ones_like(squared[..., :1]), (1.0 - squared).sqrt()], dim=-1)
+    return below + arrays.diag_embed(diagonal)
 
 
 def lkj_cholesky_log_prob(value: Tensor, concentration: Tensor) -> Tensor:
@@ -154,13 +156,13 @@ def lkj_cholesky_log_prob(value: Tensor, concentration: Tensor) -> Tensor:
     size = value.shape[-1]
     diagonal = value.diagonal(dim1=-2, dim2=-1)[..., 1:]
     ok = ((value.square().sum(-1) - 1.0).abs() < 1e-4).all(-1) & (diagonal > 0.0).all(-1)
-    order = torch.arange(2, size + 1, dtype=value.dtype, device=value.device)
+    order = arrays.arange(2, size + 1, dtype=value.dtype, device=value.device)
     powers = 2.0 * (concentration.unsqueeze(-1) - 1.0) + size - order
-    unnormalised = (powers * diagonal.clamp(min=torch.finfo(value.dtype).tiny).log()).sum(-1)
+    unnormalised = (powers * diagonal.clamp(min=arrays.finfo(value.dtype).tiny).log()).sum(-1)
     # the normaliser of page 1999 of the same paper, as in torch
     alpha = concentration + 0.5 * (size - 1)
-    numerator = _multigammaln(alpha - 0.5, size - 1) if size > 1 else torch.zeros_like(alpha)
-    normaliser = 0.5 * (size - 1) * LOG_PI + numerator - torch.lgamma(alpha) * (size - 1)
+    numerator = _multigammaln(alpha - 0.5, size - 1) if size > 1 else arrays.zeros_like(alpha)
+    normaliser = 0.5 * (size - 1) * LOG_PI + numerator - arrays.lgamma(alpha) * (size - 1)
     return inside(ok, unnormalised - normaliser)
 
 
@@ -179,7 +181,7 @@ def lkj_correlation_log_prob(value: Tensor, concentration: Tensor) -> Tensor:
     factor, ok = _safe_cholesky(value)
     ok = ok & ((value.diagonal(dim1=-2, dim2=-1) - 1.0).abs() < 1e-4).all(-1)
     factor = factor / factor.norm(dim=-1, keepdim=True)
-    powers = torch.arange(size - 1, -1, -1, dtype=value.dtype, device=value.device)
+    powers = arrays.arange(size - 1, -1, -1, dtype=value.dtype, device=value.device)
     log_jacobian = (powers * factor.diagonal(dim1=-2, dim2=-1).log()).sum(-1)
     return inside(ok, lkj_cholesky_log_prob(factor, concentration) - log_jacobian)
 

@@ -6,9 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families.bijectors import Standardised, Support
 from qvr_core.runtime.families.cumulative.tails import Tails, log_between
 from qvr_core.runtime.families.links import Link, Params, elementwise
@@ -123,11 +121,11 @@ class RuntimeFamily:
         x = value.double().floor() if self.facts.discrete else value.double()
         below = (x < low) if self.facts.discrete else (x <= low)
         edge = below | (x >= high)
-        lower, upper = self.tails(torch.where(edge, _middle(low, high, self.facts.discrete), x), *exact)
-        impossible, certain = (torch.full_like(lower, end) for end in (-math.inf, 0.0))
+        lower, upper = self.tails(arrays.where(edge, _middle(low, high, self.facts.discrete), x), *exact)
+        impossible, certain = (arrays.full_like(lower, end) for end in (-math.inf, 0.0))
         return (
-            torch.where(edge, torch.where(below, impossible, certain), lower),
-            torch.where(edge, torch.where(below, certain, impossible), upper),
+            arrays.where(edge, arrays.where(below, impossible, certain), lower),
+            arrays.where(edge, arrays.where(below, certain, impossible), upper),
         )
 
     def log_between(self, lower: Tensor, upper: Tensor, *parameters: Tensor) -> Tensor:
@@ -137,10 +135,10 @@ class RuntimeFamily:
             return mass
         # of an interval so narrow the difference of two tails has few digits, and the density at its middle all
         narrow = (gap > -1e-6) & (upper > lower)
-        left, right = (torch.where(narrow, end.double(), end_of) for end, end_of in ((lower, 0.0), (upper, 1.0)))
-        inside = torch.where(narrow, 0.5 * (left + right), _middle(*self._ends(parameters), False))
+        left, right = (arrays.where(narrow, end.double(), end_of) for end, end_of in ((lower, 0.0), (upper, 1.0)))
+        inside = arrays.where(narrow, 0.5 * (left + right), _middle(*self._ends(parameters), False))
         density = self.log_prob(inside, *(parameter.double() for parameter in parameters))
-        return torch.where(narrow, density + (right - left).log(), mass)
+        return arrays.where(narrow, density + (right - left).log(), mass)
 
     def _ends(self, parameters: Params) -> tuple[Tensor, Tensor]:
         """The least and the greatest value."""
@@ -157,8 +155,8 @@ class RuntimeFamily:
             low, high = 0.0, self.categories(*parameters) - 1.0
         like = _like(parameters).double()
         return (
-            torch.as_tensor(-math.inf if low is None else low, dtype=like.dtype, device=like.device),
-            torch.as_tensor(math.inf if high is None else high, dtype=like.dtype, device=like.device),
+            arrays.as_tensor(-math.inf if low is None else low, dtype=like.dtype, device=like.device),
+            arrays.as_tensor(math.inf if high is None else high, dtype=like.dtype, device=like.device),
         )
 
     def support(self, parameters: Params) -> Support:
@@ -183,19 +181,21 @@ class RuntimeFamily:
 
 def _middle(low: Tensor, high: Tensor, discrete: bool) -> Tensor:
     """A value strictly inside: where it stands the result is not looked at."""
-    left, right = torch.isinf(low), torch.isinf(high)
-    start, end = torch.where(left, 0.0, low.detach()), torch.where(right, 0.0, high.detach())
+    left, right = arrays.isinf(low), arrays.isinf(high)
+    start, end = arrays.where(left, 0.0, low.detach()), arrays.where(right, 0.0, high.detach())
     if discrete:
         return start
-    return torch.where(left, torch.where(right, 0.0, end - 1.0), torch.where(right, start + 1.0, 0.5 * (start + end)))
+    return arrays.where(
+        left, arrays.where(right, 0.0, end - 1.0), arrays.where(right, start + 1.0, 0.5 * (start + end))
+    )
 
 
-def _dtype(value: Tensor, parameters: Params) -> torch.dtype:
+def _dtype(value: Tensor, parameters: Params) -> arrays.dtype:
     return value.dtype if value.is_floating_point() else _like(parameters).dtype
 
 
 def _like(parameters: Params) -> Tensor:
-    return next((p for p in parameters if p.is_floating_point()), torch.zeros((), dtype=precision()))
+    return next((p for p in parameters if p.is_floating_point()), arrays.zeros((), dtype=precision()))
 
 
 def _at_least_float(parameter: Tensor) -> Tensor:

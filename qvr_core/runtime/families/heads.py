@@ -9,9 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
 from qvr_core.runtime.families.links import HeadPlan, Params
 from qvr_core.runtime.families.registry import RUNTIME_FAMILIES
@@ -58,7 +56,7 @@ class Head:
     def _noise_shape(self) -> tuple[int, ...]:
         if not self.family.event:
             return self.event_shape
-        return self.family.noise_event(self.link(torch.zeros(self.raw_width)), self.event_shape) or ()
+        return self.family.noise_event(self.link(arrays.zeros(self.raw_width)), self.event_shape) or ()
 
     # ------------------------------------------------------------ parameters
 
@@ -69,7 +67,7 @@ class Head:
     def fixed(self, arguments: Mapping[str, float], lead: tuple[int, ...], like: Tensor) -> Params:
         """Literal arguments, one distribution for every input."""
         tensors = {
-            key: torch.as_tensor(value, dtype=like.dtype, device=like.device).expand(*lead, *self.event_shape[-1:])
+            key: arrays.as_tensor(value, dtype=like.dtype, device=like.device).expand(*lead, *self.event_shape[-1:])
             for key, value in arguments.items()
         }
         return self.family.canonical(tensors)
@@ -95,7 +93,7 @@ class Head:
         if self.finite:
             if not self.event_shape:
                 return layout.flat_index(value, self.codomain)
-            return torch.stack([part.to(precision()) for part in layout.parts(value)], dim=-1)
+            return arrays.stack([part.to(precision()) for part in layout.parts(value)], dim=-1)
         tensor = layout.parts(value)[0]
         return tensor.unflatten(-1, self.event_shape) if self.family.event == 2 else tensor
 
@@ -113,7 +111,7 @@ class Head:
             count = math.prod(self.noise_shape)
             return -0.5 * noise.square().sum(axes) - count * LOG_SQRT_2PI
         if self.noise == "uniform":
-            return torch.zeros(noise.shape[: noise.dim() - len(axes)], dtype=noise.dtype, device=noise.device)
+            return arrays.zeros(noise.shape[: noise.dim() - len(axes)], dtype=noise.dtype, device=noise.device)
         return self._summed(self.family.log_prob(noise, *params))
 
     def log_prob_of_draw(self, noise: Tensor, value: Value, params: Params) -> Tensor:
@@ -134,7 +132,7 @@ class Head:
         """Log-probabilities (…, n) of all values of a finite codomain, in the order of `layout.flat_index`."""
         if self.family.log_table is not None:
             return self.family.log_table(*params)
-        index = torch.arange(layout.total_elements(self.codomain), device=params[0].device)
+        index = arrays.arange(layout.total_elements(self.codomain), device=params[0].device)
         values = self._event(layout.from_flat_index(index, self.codomain))
         spread = (p.unsqueeze(-2 if p.dim() > 1 else -1) for p in params)
         return self.family.log_prob(values, *spread).sum(-1)

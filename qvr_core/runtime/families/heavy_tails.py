@@ -6,9 +6,7 @@ import math
 from dataclasses import replace
 from typing import NoReturn
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families.bijectors import BY_SCALE, HEAVY_BY_SCALE, HEAVY_LOCATION_SCALE, LOCATION_SCALE
 from qvr_core.runtime.families.cumulative.incomplete import beta_tails, log_beta_ratio
 from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, lower_first, upper_first
@@ -25,16 +23,16 @@ EULER = 0.5772156649015329
 
 
 def half_cauchy_transform(noise: Tensor, scale: Tensor) -> Tensor:
-    return scale / torch.tan(0.5 * math.pi * (1.0 - noise))
+    return scale / arrays.tan(0.5 * math.pi * (1.0 - noise))
 
 
 def half_cauchy_log_prob(value: Tensor, scale: Tensor) -> Tensor:
-    return inside(value >= 0.0, LOG_2 - LOG_PI - scale.log() - torch.log1p((value / scale).square()))
+    return inside(value >= 0.0, LOG_2 - LOG_PI - scale.log() - arrays.log1p((value / scale).square()))
 
 
 def half_cauchy_tails(value: Tensor, scale: Tensor) -> Tails:
     log_unit = LOG_2 - LOG_PI
-    return from_smaller(torch.atan2(value, scale).log() + log_unit, torch.atan2(scale, value).log() + log_unit)
+    return from_smaller(arrays.atan2(value, scale).log() + log_unit, arrays.atan2(scale, value).log() + log_unit)
 
 
 HALF_CAUCHY = RuntimeFamily(
@@ -47,17 +45,17 @@ HALF_CAUCHY = RuntimeFamily(
 
 
 def cauchy_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
-    tail = torch.minimum(noise, 1.0 - noise)
-    return loc + scale * torch.sign(noise - 0.5) / torch.tan(math.pi * tail)
+    tail = arrays.minimum(noise, 1.0 - noise)
+    return loc + scale * arrays.sign(noise - 0.5) / arrays.tan(math.pi * tail)
 
 
 def cauchy_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
-    return -LOG_PI - scale.log() - torch.log1p(((value - loc) / scale).square())
+    return -LOG_PI - scale.log() - arrays.log1p(((value - loc) / scale).square())
 
 
 def cauchy_tails(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
     beyond = value - loc
-    return from_smaller(torch.atan2(scale, -beyond).log() - LOG_PI, torch.atan2(scale, beyond).log() - LOG_PI)
+    return from_smaller(arrays.atan2(scale, -beyond).log() - LOG_PI, arrays.atan2(scale, beyond).log() - LOG_PI)
 
 
 CAUCHY = RuntimeFamily(
@@ -76,8 +74,8 @@ def student_t_draw(shape: Shape, generator: Generator | None, df: Tensor, loc: T
 
 def student_t_log_prob(value: Tensor, df: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
     z = (value - loc) / scale
-    normaliser = scale.log() + 0.5 * (df.log() + LOG_PI) + torch.lgamma(0.5 * df) - torch.lgamma(0.5 * (df + 1.0))
-    return -0.5 * (df + 1.0) * torch.log1p(z.square() / df) - normaliser
+    normaliser = scale.log() + 0.5 * (df.log() + LOG_PI) + arrays.lgamma(0.5 * df) - arrays.lgamma(0.5 * (df + 1.0))
+    return -0.5 * (df + 1.0) * arrays.log1p(z.square() / df) - normaliser
 
 
 def _student_t_link(head: HeadPlan, raw: Tensor) -> Params:
@@ -91,11 +89,11 @@ def student_t_tails(value: Tensor, df: Tensor, loc: Tensor, scale: Tensor) -> Ta
     z = (value - loc) / scale
     beyond, middle, outer = _student_t_parts(z, df)
     tail, rest = lower_first(outer - LOG_2)
-    lower, upper = (torch.log(0.5 + side) for side in (middle, -middle))
+    lower, upper = (arrays.log(0.5 + side) for side in (middle, -middle))
     below = z < 0.0
     return (
-        torch.where(beyond, torch.where(below, tail, rest), lower),
-        torch.where(beyond, torch.where(below, rest, tail), upper),
+        arrays.where(beyond, arrays.where(below, tail, rest), lower),
+        arrays.where(beyond, arrays.where(below, rest, tail), upper),
     )
 
 
@@ -105,11 +103,11 @@ def _student_t_parts(z: Tensor, df: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     ratio = z.square() / df
     # the tail of the incomplete beta function that is an integral by itself
     beyond = ratio / (1.0 + ratio) > 1.5 / (0.5 * df + 2.5)
-    near, far = torch.where(beyond, 0.0, ratio), torch.where(beyond, ratio, 1.0)
-    half = torch.full_like(ratio, 0.5)
-    log_slope = log_beta_ratio(half, 0.5 * df, near / (1.0 + near), -torch.log1p(near))
-    root = torch.where(beyond, 0.0, z) * (df * (1.0 + near)).rsqrt()
-    outer = beta_tails(0.5 * df, half, -torch.log1p(far), far.log() - torch.log1p(far))[0]
+    near, far = arrays.where(beyond, 0.0, ratio), arrays.where(beyond, ratio, 1.0)
+    half = arrays.full_like(ratio, 0.5)
+    log_slope = log_beta_ratio(half, 0.5 * df, near / (1.0 + near), -arrays.log1p(near))
+    root = arrays.where(beyond, 0.0, z) * (df * (1.0 + near)).rsqrt()
+    outer = beta_tails(0.5 * df, half, -arrays.log1p(far), far.log() - arrays.log1p(far))[0]
     return beyond, 0.5 * root * log_slope.exp(), outer
 
 
@@ -126,16 +124,16 @@ STUDENT_T = RuntimeFamily(
     link=_student_t_link,
     tails=student_t_tails,
     standardised=HEAVY_LOCATION_SCALE,
-    mean=lambda df, loc, scale: torch.where(df > 1.0, loc, math.nan),
+    mean=lambda df, loc, scale: arrays.where(df > 1.0, loc, math.nan),
 )
 
 
 def half_student_t_draw(shape: Shape, generator: Generator | None, df: Tensor, scale: Tensor) -> Tensor:
-    return student_t_draw(shape, generator, df, torch.zeros_like(scale), scale).abs()
+    return student_t_draw(shape, generator, df, arrays.zeros_like(scale), scale).abs()
 
 
 def half_student_t_log_prob(value: Tensor, df: Tensor, scale: Tensor) -> Tensor:
-    return inside(value >= 0.0, LOG_2 + student_t_log_prob(value, df, torch.zeros_like(scale), scale))
+    return inside(value >= 0.0, LOG_2 + student_t_log_prob(value, df, arrays.zeros_like(scale), scale))
 
 
 def _half_student_t_link(head: HeadPlan, raw: Tensor) -> Params:
@@ -145,9 +143,9 @@ def _half_student_t_link(head: HeadPlan, raw: Tensor) -> Params:
 
 def half_student_t_tails(value: Tensor, df: Tensor, scale: Tensor) -> Tails:
     beyond, middle, outer = _student_t_parts(value / scale, df)
-    inner = torch.where(beyond, 0.25, middle)
+    inner = arrays.where(beyond, 0.25, middle)
     rest, tail = upper_first(outer)
-    return torch.where(beyond, rest, (2.0 * inner).log()), torch.where(beyond, tail, torch.log1p(-2.0 * inner))
+    return arrays.where(beyond, rest, (2.0 * inner).log()), arrays.where(beyond, tail, arrays.log1p(-2.0 * inner))
 
 
 HALF_STUDENT_T = RuntimeFamily(
@@ -163,8 +161,8 @@ HALF_STUDENT_T = RuntimeFamily(
 
 
 def laplace_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
-    tail = torch.minimum(noise, 1.0 - noise)
-    return loc - scale * torch.sign(noise - 0.5) * (2.0 * tail).log()
+    tail = arrays.minimum(noise, 1.0 - noise)
+    return loc - scale * arrays.sign(noise - 0.5) * (2.0 * tail).log()
 
 
 def laplace_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
@@ -175,8 +173,8 @@ def laplace_tails(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
     z = (value - loc) / scale
     below = z < 0.0
     # |z| would have no slope at 0
-    tail, rest = lower_first(torch.where(below, z, -z) - LOG_2)
-    return torch.where(below, tail, rest), torch.where(below, rest, tail)
+    tail, rest = lower_first(arrays.where(below, z, -z) - LOG_2)
+    return arrays.where(below, tail, rest), arrays.where(below, rest, tail)
 
 
 LAPLACE = RuntimeFamily(
@@ -202,7 +200,7 @@ def gumbel_tails(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
     z = (value - loc) / scale
     lower, upper = lower_first(-(-z).clamp(max=700.0).exp())
     # 1 − exp(−t) is t (1 − t/2), t = exp(−z), where t may underflow
-    return lower, torch.where(z > 30.0, -z, upper)
+    return lower, arrays.where(z > 30.0, -z, upper)
 
 
 GUMBEL = RuntimeFamily(
@@ -222,7 +220,7 @@ def flat_draw(shape: Shape, generator: Generator | None) -> NoReturn:
 
 
 def flat_log_prob(value: Tensor) -> Tensor:
-    return torch.zeros_like(value)
+    return arrays.zeros_like(value)
 
 
 FLAT = RuntimeFamily(

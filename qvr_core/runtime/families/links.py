@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import functional as F
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.types.spaces import Finite, Real, Space
 
@@ -79,8 +77,8 @@ def elementwise(head: HeadPlan, raw: Tensor) -> Params:
 
 def triangular(raw: Tensor, size: int, scale: float) -> Tensor:
     """A lower triangular matrix with a positive diagonal, `scale` · identity at raw 0."""
-    rows, columns = torch.tril_indices(size, size)
+    rows, columns = arrays.tril_indices(size, size)
     matrix = raw.new_zeros(*raw.shape[:-1], size, size)
     matrix[..., rows, columns] = raw
     diagonal = positive(matrix.diagonal(dim1=-2, dim2=-1))
-    return scale * (matrix.tril(-1) + torch.diag_embed(diagonal))
+    return scale * (matrix.tril(-1) + arrays.diag_embed(diagonal))

@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families.cumulative.tails import Tails, mixed, normal_tails
 from qvr_core.runtime.families.densities import LOG_PI, LOG_SQRT_2PI, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -22,28 +20,28 @@ from qvr_core.semantics.language.mixtures import MIXTURE, WEIGHTS, mixture_of
 
 
 def horseshoe_draw(shape: Shape, generator: Generator | None, scale: Tensor) -> Tensor:
-    local = 1.0 / torch.tan(0.5 * math.pi * (1.0 - open_uniforms(shape, scale, generator)))
+    local = 1.0 / arrays.tan(0.5 * math.pi * (1.0 - open_uniforms(shape, scale, generator)))
     return scale * local * normals(shape, scale, generator)
 
 
 def _scaled_e1(x: Tensor) -> Tensor:
     """eˣ E₁(x) for x > 0: the series below 1, Lentz's continued fraction above (Press et al., 6.3)."""
     small = x.clamp(max=1.0)
-    total, term = torch.zeros_like(small), torch.ones_like(small)
+    total, term = arrays.zeros_like(small), arrays.ones_like(small)
     for k in range(1, 20):
         term = term * (-small / k)
         total = total - term / k
     series = small.exp() * (total - small.log() - 0.57721566490153286)
     large = x.clamp(min=1.0)
-    fraction = torch.zeros_like(large)
+    fraction = arrays.zeros_like(large)
     for k in range(40, 0, -1):
         fraction = k / (1.0 + k / (large + fraction))
-    return torch.where(x < 1.0, series, 1.0 / (large + fraction))
+    return arrays.where(x < 1.0, series, 1.0 / (large + fraction))
 
 
 def horseshoe_log_prob(value: Tensor, scale: Tensor) -> Tensor:
     """p(x) = eᵏ E₁(k) / (σ √(2π³)), k = x² / 2σ² (Carvalho, Polson & Scott 2010); infinite at 0."""
-    k = (0.5 * (value / scale).square()).clamp(min=torch.finfo(value.dtype).tiny)
+    k = (0.5 * (value / scale).square()).clamp(min=arrays.finfo(value.dtype).tiny)
     return _scaled_e1(k).log() - scale.log() - LOG_SQRT_2PI - LOG_PI
 
 
@@ -68,12 +66,12 @@ def mixture_normal_draw(
 
 
 def mixture_normal_log_prob(value: Tensor, logits: Tensor, locs: Tensor, scales: Tensor) -> Tensor:
-    each = torch.log_softmax(logits, -1) + normal_log_prob(value.unsqueeze(-1), locs, scales)
-    return torch.logsumexp(each, -1)
+    each = arrays.log_softmax(logits, -1) + normal_log_prob(value.unsqueeze(-1), locs, scales)
+    return arrays.logsumexp(each, -1)
 
 
 def mixture_normal_tails(value: Tensor, logits: Tensor, locs: Tensor, scales: Tensor) -> Tails:
-    return mixed(normal_tails((value.unsqueeze(-1) - locs) / scales), torch.log_softmax(logits, -1))
+    return mixed(normal_tails((value.unsqueeze(-1) - locs) / scales), arrays.log_softmax(logits, -1))
 
 
 def _mixture_normal_link(head: HeadPlan, raw: Tensor) -> Params:
@@ -151,7 +149,7 @@ def mixed_family(components: Sequence[RuntimeFamily]) -> RuntimeFamily:
 
     def log_prob(value: Tensor, logits: Tensor, *parameters: Tensor) -> Tensor:
         each = [part.log_prob(value, *own) for part, own in zip(parts, cut(parameters), strict=True)]
-        return torch.logsumexp(torch.log_softmax(logits, -1) + _stacked(each), -1)
+        return arrays.logsumexp(arrays.log_softmax(logits, -1) + _stacked(each), -1)
 
     def draw(shape: Shape, generator: Generator | None, logits: Tensor, *parameters: Tensor) -> Tensor:
         batch, event = shape[: len(shape) - facts.event], shape[len(shape) - facts.event :]
@@ -167,11 +165,11 @@ def mixed_family(components: Sequence[RuntimeFamily]) -> RuntimeFamily:
     def tails(value: Tensor, logits: Tensor, *parameters: Tensor) -> Tails:
         each = [part.log_tails(value, *own) for part, own in zip(parts, cut(parameters), strict=True)]
         lower, upper = (_stacked([one[side] for one in each]) for side in (0, 1))
-        return mixed((lower, upper), torch.log_softmax(logits, -1))
+        return mixed((lower, upper), arrays.log_softmax(logits, -1))
 
     def log_table(logits: Tensor, *parameters: Tensor) -> Tensor:
         each = [part.log_table(*own) for part, own in zip(parts, cut(parameters), strict=True) if part.log_table]
-        return torch.logsumexp(torch.log_softmax(logits, -1).unsqueeze(-2) + _stacked(each), -1)
+        return arrays.logsumexp(arrays.log_softmax(logits, -1).unsqueeze(-2) + _stacked(each), -1)
 
     def categories(logits: Tensor, *parameters: Tensor) -> int:
         found = (part.categories(*own) for part, own in zip(parts, cut(parameters), strict=True) if part.categories)
@@ -192,4 +190,4 @@ def mixed_family(components: Sequence[RuntimeFamily]) -> RuntimeFamily:
 
 
 def _stacked(each: Sequence[Tensor]) -> Tensor:
-    return torch.stack(torch.broadcast_tensors(*each), -1)
+    return arrays.stack(arrays.broadcast_tensors(*each), -1)

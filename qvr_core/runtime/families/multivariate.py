@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.bijectors import TRIANGULAR
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -51,7 +49,7 @@ def low_rank_log_prob(value: Tensor, loc: Tensor, cov_factor: Tensor, cov_diag: 
     """By the matrix inversion and determinant lemmas: O(d r²)."""
     weighted = cov_factor / cov_diag.unsqueeze(-1)
     rank = cov_factor.shape[-1]
-    inner = weighted.mT @ cov_factor + torch.eye(rank, dtype=value.dtype, device=value.device)
+    inner = weighted.mT @ cov_factor + arrays.eye(rank, dtype=value.dtype, device=value.device)
     tril = cholesky(inner)
     difference = value - loc
     projected = solve(tril, (weighted.mT @ difference.unsqueeze(-1)).squeeze(-1))
@@ -99,11 +97,11 @@ def matrix_normal_transform(noise: Tensor, loc: Tensor, row_tril: Tensor, column
 def matrix_normal_log_prob(value: Tensor, loc: Tensor, row_tril: Tensor, column_tril: Tensor) -> Tensor:
     rows, columns = value.shape[-2:]
     difference = value - loc
-    lead = torch.broadcast_shapes(difference.shape[:-2], row_tril.shape[:-2], column_tril.shape[:-2])
-    z = torch.linalg.solve_triangular(
+    lead = arrays.broadcast_shapes(difference.shape[:-2], row_tril.shape[:-2], column_tril.shape[:-2])
+    z = arrays.linalg.solve_triangular(
         row_tril.expand(*lead, rows, rows), difference.expand(*lead, rows, columns), upper=False
     )
-    z = torch.linalg.solve_triangular(column_tril.expand(*lead, columns, columns), z.mT, upper=False)
+    z = arrays.linalg.solve_triangular(column_tril.expand(*lead, columns, columns), z.mT, upper=False)
     log_scale = columns * log_diagonal(row_tril) + rows * log_diagonal(column_tril)
     return -0.5 * z.square().sum((-2, -1)) - log_scale - rows * columns * LOG_SQRT_2PI
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.bijectors import BY_SCALE, LOCATION_SCALE, LOG_LOCATION_SCALE
 from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, log_between, normal_tails, upper_first
 from qvr_core.runtime.families.densities import LOG_2, LOG_SQRT_2PI, clamped_unit, inside, normal_log_prob, open_unit
@@ -50,7 +48,7 @@ def log_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
 
 def log_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
     ok = value > 0.0
-    log = torch.where(ok, value, 1.0).log()
+    log = arrays.where(ok, value, 1.0).log()
     return inside(ok, normal_log_prob(log, loc, scale) - log)
 
 
@@ -70,7 +68,7 @@ def logit_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
 
 def logit_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
     y, ok = open_unit(value)
-    log_y, log_1y = y.log(), torch.log1p(-y)
+    log_y, log_1y = y.log(), arrays.log1p(-y)
     return inside(ok, normal_log_prob(log_y - log_1y, loc, scale) - log_y - log_1y)
 
 
@@ -78,13 +76,13 @@ LOGIT_NORMAL = RuntimeFamily(
     Family("LogitNormal", (LOC, SCALE), UNIT, "normal", "sigmoid of a Normal", open=True),
     logit_normal_log_prob,
     logit_normal_transform,
-    tails=lambda value, loc, scale: normal_cdf(torch.logit(value), loc, scale),
+    tails=lambda value, loc, scale: normal_cdf(arrays.logit(value), loc, scale),
 )
 
 
 def half_normal_transform(noise: Tensor, scale: Tensor) -> Tensor:
     # (1 - u) / 2 keeps its precision in the upper tail, (1 + u) / 2 does not
-    return -scale * torch.special.ndtri(0.5 * (1.0 - noise))
+    return -scale * arrays.special.ndtri(0.5 * (1.0 - noise))
 
 
 def half_normal_log_prob(value: Tensor, scale: Tensor) -> Tensor:
@@ -94,8 +92,8 @@ def half_normal_log_prob(value: Tensor, scale: Tensor) -> Tensor:
 def half_normal_tails(value: Tensor, scale: Tensor) -> Tails:
     z = value / scale
     near = z < 1.0
-    lower, upper = upper_first(LOG_2 + torch.special.log_ndtr(-z))
-    return torch.where(near, torch.erf(torch.where(near, z, 1.0) * math.sqrt(0.5)).log(), lower), upper
+    lower, upper = upper_first(LOG_2 + arrays.special.log_ndtr(-z))
+    return arrays.where(near, arrays.erf(arrays.where(near, z, 1.0) * math.sqrt(0.5)).log(), lower), upper
 
 
 HALF_NORMAL = RuntimeFamily(
@@ -116,50 +114,50 @@ _FAR = 40.0
 
 def _standard_bounds(loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
     """The bounds in standard deviations from loc, finite, so that an infinite bound has no gradient."""
-    open_low, open_high = torch.isinf(low), torch.isinf(high)
-    a = (torch.where(open_low, 0.0, low) - loc) / scale
-    b = (torch.where(open_high, 0.0, high) - loc) / scale
-    top = torch.where(open_high, 0.0, b).detach().clamp(max=0.0)
-    bottom = torch.where(open_low, 0.0, a).detach().clamp(min=0.0)
-    return torch.where(open_low, top - _FAR, a), torch.where(open_high, bottom + _FAR, b)
+    open_low, open_high = arrays.isinf(low), arrays.isinf(high)
+    a = (arrays.where(open_low, 0.0, low) - loc) / scale
+    b = (arrays.where(open_high, 0.0, high) - loc) / scale
+    top = arrays.where(open_high, 0.0, b).detach().clamp(max=0.0)
+    bottom = arrays.where(open_low, 0.0, a).detach().clamp(min=0.0)
+    return arrays.where(open_low, top - _FAR, a), arrays.where(open_high, bottom + _FAR, b)
 
 
 def _mirrored(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The bounds turned to the left tail, where Φ keeps its digits, and where they were turned."""
     flip = a > 0.0
-    return torch.where(flip, -b, a), torch.where(flip, -a, b), flip
+    return arrays.where(flip, -b, a), arrays.where(flip, -a, b), flip
 
 
 def truncated_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
     left, right, flip = _mirrored(*_standard_bounds(loc, scale, low, high))
-    u = torch.where(flip, 1.0 - noise, noise)
+    u = arrays.where(flip, 1.0 - noise, noise)
     # p = Φ(left) + u (Φ(right) − Φ(left)) relative to Φ(right), which may underflow
-    log_right = torch.special.log_ndtr(right)
-    ratio = (torch.special.log_ndtr(left) - log_right).exp()
-    z = _log_ndtri(log_right + torch.log(ratio + u * (1.0 - ratio)))
-    value = loc + scale * torch.where(flip, -z, z)
-    return torch.minimum(torch.maximum(value, low), high)
+    log_right = arrays.special.log_ndtr(right)
+    ratio = (arrays.special.log_ndtr(left) - log_right).exp()
+    z = _log_ndtri(log_right + arrays.log(ratio + u * (1.0 - ratio)))
+    value = loc + scale * arrays.where(flip, -z, z)
+    return arrays.minimum(arrays.maximum(value, low), high)
 
 
 def _log_ndtri(log_p: Tensor) -> Tensor:
     """Φ⁻¹(exp(log_p)): in the far tail by Newton's method on log Φ, elsewhere directly."""
     far = log_p < -15.0
-    near = torch.special.ndtri(torch.where(far, -15.0, log_p).exp().clamp(max=1.0 - torch.finfo(log_p.dtype).eps))
-    target = torch.where(far, log_p, -15.0)
+    near = arrays.special.ndtri(arrays.where(far, -15.0, log_p).exp().clamp(max=1.0 - arrays.finfo(log_p.dtype).eps))
+    target = arrays.where(far, log_p, -15.0)
     z = -(-2.0 * target).sqrt()
     for _ in range(6):
-        log_cdf = torch.special.log_ndtr(z)
+        log_cdf = arrays.special.log_ndtr(z)
         # d log Φ / dz = φ / Φ
         slope = (-0.5 * z.square() - LOG_SQRT_2PI - log_cdf).exp()
         z = z - (log_cdf - target) / slope
-    return torch.where(far, z, near)
+    return arrays.where(far, z, near)
 
 
 def truncated_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
     left, right, _ = _mirrored(*_standard_bounds(loc, scale, low, high))
-    log_left, log_right = torch.special.log_ndtr(left), torch.special.log_ndtr(right)
-    gap = (log_left - log_right).clamp(max=-torch.finfo(log_right.dtype).eps)
-    mass = log_right + torch.log1p(-gap.exp())
+    log_left, log_right = arrays.special.log_ndtr(left), arrays.special.log_ndtr(right)
+    gap = (log_left - log_right).clamp(max=-arrays.finfo(log_right.dtype).eps)
+    mass = log_right + arrays.log1p(-gap.exp())
     return inside((value >= low) & (value <= high), normal_log_prob(value, loc, scale) - mass)
 
 
@@ -177,8 +175,8 @@ def _truncated_normal_link(head: HeadPlan, raw: Tensor) -> Params:
     return (
         loc,
         positive(pieces["scale"]) * head.scale,
-        torch.full_like(loc, -math.inf if low is None else low),
-        torch.full_like(loc, math.inf if high is None else high),
+        arrays.full_like(loc, -math.inf if low is None else low),
+        arrays.full_like(loc, math.inf if high is None else high),
     )
 
 

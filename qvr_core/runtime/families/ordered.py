@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor
 from qvr_core.runtime.families.bijectors import Support
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily

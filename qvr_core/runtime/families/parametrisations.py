@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.soundness import TOLERANCE
 from qvr_core.runtime.values.decompositions import cholesky
 from qvr_core.runtime.values.errors import InputProblem
@@ -35,7 +33,7 @@ def canonical(
             made.append(_alternative(alternative, given) if convert is None else convert(given, made))
         elif parameter.default is not None:
             like = next(iter(arguments.values()), None)
-            made.append(torch.as_tensor(parameter.default, dtype=like.dtype if like is not None else None))
+            made.append(arrays.as_tensor(parameter.default, dtype=like.dtype if like is not None else None))
         else:
             raise KeyError(f"{family.name} needs {parameter.name}")
     return tuple(made)
@@ -55,25 +53,25 @@ def _converted(family: Family, parameter: Parameter, value: Tensor) -> Tensor:
 
 
 def _logit(probs: Tensor) -> Tensor:
-    eps = torch.finfo(probs.dtype).eps
-    return torch.logit(_inside(probs.clamp(eps * eps, 1.0 - eps), probs))
+    eps = arrays.finfo(probs.dtype).eps
+    return arrays.logit(_inside(probs.clamp(eps * eps, 1.0 - eps), probs))
 
 
 def _log_probs(probs: Tensor) -> Tensor:
     # an exact zero stays (nearly) impossible without a NaN gradient
-    return _inside(probs.clamp(min=torch.finfo(probs.dtype).tiny), probs).log()
+    return _inside(probs.clamp(min=arrays.finfo(probs.dtype).tiny), probs).log()
 
 
 def _inside(clamped: Tensor, probs: Tensor) -> Tensor:
     """Clamped probabilities; NaN where rounding cannot be why one is outside: it has no density."""
-    return torch.where((probs < -TOLERANCE) | (probs > 1.0 + TOLERANCE), torch.nan, clamped)
+    return arrays.where((probs < -TOLERANCE) | (probs > 1.0 + TOLERANCE), arrays.nan, clamped)
 
 
 def _check_factor(family: str, name: str, value: Tensor) -> None:
     """Raise `InputProblem` for a matrix with numbers above its diagonal: only its lower half would count."""
     if recording() or in_transform() or value.ndim < 2:
         return
-    if not bool((torch.triu(value, 1).abs() > 0).any()):  # NaN stays: a factor that does not exist has no density
+    if not bool((arrays.triu(value, 1).abs() > 0).any()):  # NaN stays: a factor that does not exist has no density
         return
     covariance = ": a covariance is given as `covariance_matrix=…`" if name == "scale_tril" else ""
     raise InputProblem(f"`{name}` of {family} is a Cholesky factor, but it has numbers above its diagonal{covariance}")
@@ -84,8 +82,8 @@ def _alternative(name: str, value: Tensor) -> Tensor:
         return cholesky(value)
     if name == "precision_matrix":
         # the inverse of a flipped Cholesky factor, flipped back, is the factor of the inverse
-        flipped = cholesky(torch.flip(value, (-2, -1)))
-        root = torch.flip(flipped, (-2, -1)).mT
-        identity = torch.eye(value.shape[-1], dtype=value.dtype, device=value.device)
-        return torch.linalg.solve_triangular(root, identity.expand_as(value), upper=False)
+        flipped = cholesky(arrays.flip(value, (-2, -1)))
+        root = arrays.flip(flipped, (-2, -1)).mT
+        identity = arrays.eye(value.shape[-1], dtype=value.dtype, device=value.device)
+        return arrays.linalg.solve_triangular(root, identity.expand_as(value), upper=False)
     return value

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families.bijectors import BY_RATE
 from qvr_core.runtime.families.cumulative.incomplete import gamma_tails
 from qvr_core.runtime.families.cumulative.tails import Tails, upper_first
@@ -16,7 +14,7 @@ from qvr_core.semantics.language.family import Family
 
 
 def exponential_transform(noise: Tensor, rate: Tensor) -> Tensor:
-    return -torch.log1p(-noise) / rate
+    return -arrays.log1p(-noise) / rate
 
 
 def exponential_log_prob(value: Tensor, rate: Tensor) -> Tensor:
@@ -35,7 +33,7 @@ EXPONENTIAL = RuntimeFamily(
 
 def _gamma(shape: Shape, concentration: Tensor, generator: Generator | None) -> Tensor:
     draw = standard_gamma(concentration.expand(shape), generator)
-    return draw.clamp(min=torch.finfo(draw.dtype).tiny)
+    return draw.clamp(min=arrays.finfo(draw.dtype).tiny)
 
 
 def gamma_draw(shape: Shape, generator: Generator | None, concentration: Tensor, rate: Tensor) -> Tensor:
@@ -44,8 +42,8 @@ def gamma_draw(shape: Shape, generator: Generator | None, concentration: Tensor,
 
 def gamma_log_prob(value: Tensor, concentration: Tensor, rate: Tensor) -> Tensor:
     ok = value > 0.0
-    y = torch.where(ok, value, 1.0)
-    density = concentration * rate.log() + (concentration - 1.0) * y.log() - rate * y - torch.lgamma(concentration)
+    y = arrays.where(ok, value, 1.0)
+    density = concentration * rate.log() + (concentration - 1.0) * y.log() - rate * y - arrays.lgamma(concentration)
     return inside(ok, density)
 
 
@@ -71,8 +69,8 @@ def inverse_gamma_draw(shape: Shape, generator: Generator | None, concentration:
 
 def inverse_gamma_log_prob(value: Tensor, concentration: Tensor, rate: Tensor) -> Tensor:
     ok = value > 0.0
-    y = torch.where(ok, value, 1.0)
-    density = concentration * rate.log() - (concentration + 1.0) * y.log() - rate / y - torch.lgamma(concentration)
+    y = arrays.where(ok, value, 1.0)
+    density = concentration * rate.log() - (concentration + 1.0) * y.log() - rate / y - arrays.lgamma(concentration)
     return inside(ok, density)
 
 
@@ -101,7 +99,7 @@ def chi2_draw(shape: Shape, generator: Generator | None, df: Tensor) -> Tensor:
 
 
 def chi2_log_prob(value: Tensor, df: Tensor) -> Tensor:
-    return gamma_log_prob(value, 0.5 * df, torch.full_like(df, 0.5))
+    return gamma_log_prob(value, 0.5 * df, arrays.full_like(df, 0.5))
 
 
 CHI2 = RuntimeFamily(
@@ -113,12 +111,12 @@ CHI2 = RuntimeFamily(
 
 
 def weibull_transform(noise: Tensor, scale: Tensor, concentration: Tensor) -> Tensor:
-    return scale * ((-torch.log1p(-noise)).log() / concentration).exp()
+    return scale * ((-arrays.log1p(-noise)).log() / concentration).exp()
 
 
 def weibull_log_prob(value: Tensor, scale: Tensor, concentration: Tensor) -> Tensor:
     ok = value > 0.0
-    log_z = torch.where(ok, value, 1.0).log() - scale.log()
+    log_z = arrays.where(ok, value, 1.0).log() - scale.log()
     density = concentration.log() - scale.log() + (concentration - 1.0) * log_z - (concentration * log_z).exp()
     return inside(ok, density)
 
@@ -135,17 +133,17 @@ WEIBULL = RuntimeFamily(
     weibull_log_prob,
     weibull_transform,
     tails=lambda value, scale, concentration: upper_first(-(concentration * (value.log() - scale.log())).exp()),
-    mean=lambda scale, concentration: scale * torch.lgamma(1.0 + 1.0 / concentration).exp(),
+    mean=lambda scale, concentration: scale * arrays.lgamma(1.0 + 1.0 / concentration).exp(),
 )
 
 
 def pareto_transform(noise: Tensor, scale: Tensor, alpha: Tensor) -> Tensor:
-    return scale * (-torch.log1p(-noise) / alpha).exp()
+    return scale * (-arrays.log1p(-noise) / alpha).exp()
 
 
 def pareto_log_prob(value: Tensor, scale: Tensor, alpha: Tensor) -> Tensor:
     ok = value >= scale
-    safe = torch.where(ok, value, scale)
+    safe = arrays.where(ok, value, scale)
     return inside(ok, alpha.log() + alpha * scale.log() - (alpha + 1.0) * safe.log())
 
 
@@ -160,5 +158,5 @@ PARETO = RuntimeFamily(
     ),
     pareto_log_prob,
     pareto_transform,
-    tails=lambda value, scale, alpha: upper_first(-alpha * torch.log1p((value - scale) / scale)),
+    tails=lambda value, scale, alpha: upper_first(-alpha * arrays.log1p((value - scale) / scale)),
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.bijectors import Standardised
 from qvr_core.runtime.families.densities import inside, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -15,7 +13,7 @@ from qvr_core.semantics.language.family import Family, Parameter
 
 
 def random_walk_transform(noise: Tensor, scale: Tensor, drift: Tensor, start: Tensor) -> Tensor:
-    steps = torch.arange(noise.shape[-1], dtype=noise.dtype, device=noise.device)
+    steps = arrays.arange(noise.shape[-1], dtype=noise.dtype, device=noise.device)
     return start.unsqueeze(-1) + drift.unsqueeze(-1) * steps + scale.unsqueeze(-1) * noise.cumsum(-1)
 
 
@@ -31,7 +29,7 @@ def _path(z: Tensor, scale: Tensor, drift: Tensor, start: Tensor) -> tuple[Tenso
 
 
 def _of_unit_steps(scale: Tensor, drift: Tensor, start: Tensor) -> tuple[Tensor, ...]:
-    return torch.ones_like(scale), torch.zeros_like(drift), torch.zeros_like(start)
+    return arrays.ones_like(scale), arrays.zeros_like(drift), arrays.zeros_like(start)
 
 
 GAUSSIAN_RANDOM_WALK = RuntimeFamily(
@@ -77,13 +75,13 @@ def _graph_problem(edges: Tensor, size: int) -> str | None:
         return f"has shape {tuple(edges.shape)}: it is a table of two columns, one row a pair of neighbours"
     if bool((edges != edges.round()).any() if edges.is_floating_point() else False):
         return "has fractions: it numbers areas from 0"
-    low, high = (int(end) for end in torch.aminmax(edges)) if len(edges) else (0, 0)
+    low, high = (int(end) for end in arrays.aminmax(edges)) if len(edges) else (0, 0)
     if low < 0 or high >= size:
         return f"names area {low if low < 0 else high}, and there are areas 0 … {size - 1}"
     first, second = (part.long() for part in edges.unbind(-1))
     if bool((first == second).any()):
         return f"has area {int(first[first == second][0])} as a neighbour of itself"
-    pair = torch.minimum(first, second) * size + torch.maximum(first, second)
+    pair = arrays.minimum(first, second) * size + arrays.maximum(first, second)
     if len(pair.unique()) < len(pair):
         return "has a pair twice (in either order): each pair of neighbours counts once"
     parts = _parts(first, second, size)
@@ -96,12 +94,12 @@ def _graph_problem(edges: Tensor, size: int) -> str | None:
 
 def _parts(first: Tensor, second: Tensor, size: int) -> int:
     """How many connected parts a graph has: each area takes the least label in its reach."""
-    label = torch.arange(size, device=first.device)
+    label = arrays.arange(size, device=first.device)
     while True:
-        least = torch.minimum(label[first], label[second])
+        least = arrays.minimum(label[first], label[second])
         spread = label.scatter_reduce(0, first, least, "amin").scatter_reduce(0, second, least, "amin")
         spread = spread[spread]
-        if torch.equal(spread, label):
+        if arrays.equal(spread, label):
             return len(label.unique())
         label = spread
 
@@ -123,7 +121,7 @@ def icar_transform(noise: Tensor, edges: Tensor) -> Tensor:
     one = noise.new_ones(len(first))
     for i, j, sign in ((first, second, -1.0), (second, first, -1.0), (first, first, 1.0), (second, second, 1.0)):
         laplacian.index_put_((i, j), sign * one, accumulate=True)
-    values, vectors = torch.linalg.eigh(laplacian)
+    values, vectors = arrays.linalg.eigh(laplacian)
     # the first direction is that of the mean, which is 0
     return ((noise @ vectors)[..., 1:] * values[1:].rsqrt()) @ vectors[:, 1:].mT
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Generator, Tensor
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 
 Shape = tuple[int, ...]
 
@@ -15,18 +14,18 @@ def standard_noise(base: str, shape: Shape, like: Tensor, generator: Generator |
 
 def normals(shape: Shape, like: Tensor, generator: Generator | None) -> Tensor:
     """Standard normal noise."""
-    return torch.randn(shape, generator=generator, dtype=like.dtype, device=like.device)
+    return arrays.randn(shape, generator=generator, dtype=like.dtype, device=like.device)
 
 
 def open_uniforms(shape: Shape, like: Tensor, generator: Generator | None) -> Tensor:
     """Uniform noise strictly between 0 and 1."""
-    u = torch.rand(shape, generator=generator, dtype=like.dtype, device=like.device)
-    return u.clamp_(torch.finfo(u.dtype).tiny, 1.0 - 0.5 * torch.finfo(u.dtype).eps)
+    u = arrays.rand(shape, generator=generator, dtype=like.dtype, device=like.device)
+    return u.clamp_(arrays.finfo(u.dtype).tiny, 1.0 - 0.5 * arrays.finfo(u.dtype).eps)
 
 
 def standard_gamma(concentration: Tensor, generator: Generator | None) -> Tensor:
     """A Gamma(concentration, 1) draw with implicit gradients: what torch.distributions calls, with a generator."""
-    return torch._standard_gamma(concentration, generator=generator)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+    return arrays._standard_gamma(concentration, generator=generator)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
 
 
 def log_gamma_draw(shape: Shape, concentration: Tensor, generator: Generator | None) -> Tensor:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families.densities import inside, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import Params
@@ -20,7 +18,7 @@ SIMPLEX = Support("Simplex")
 def _open(value: Tensor) -> tuple[Tensor, Tensor]:
     """A probability vector that is safe to take logarithms of, and where it is one without zeros."""
     ok = (value > 0.0).all(-1) & ((value.sum(-1) - 1.0).abs() < 1e-4)
-    return value.clamp(min=torch.finfo(value.dtype).tiny), ok
+    return value.clamp(min=arrays.finfo(value.dtype).tiny), ok
 
 
 def _longest(parameters: Params, event: Shape | None) -> Shape:
@@ -30,13 +28,13 @@ def _longest(parameters: Params, event: Shape | None) -> Shape:
 def dirichlet_draw(shape: Shape, generator: Generator | None, concentration: Tensor) -> Tensor:
     """Normalised Gammas in logarithms; `shape` includes the event axis."""
     drawn = log_gamma_draw(shape, concentration, generator).softmax(-1)
-    return drawn.clamp(min=torch.finfo(drawn.dtype).tiny)
+    return drawn.clamp(min=arrays.finfo(drawn.dtype).tiny)
 
 
 def dirichlet_log_prob(value: Tensor, concentration: Tensor) -> Tensor:
     y, ok = _open(value)
     concentration = concentration.expand_as(y) if concentration.shape[-1] != y.shape[-1] else concentration
-    normaliser = torch.lgamma(concentration.sum(-1)) - torch.lgamma(concentration).sum(-1)
+    normaliser = arrays.lgamma(concentration.sum(-1)) - arrays.lgamma(concentration).sum(-1)
     return inside(ok, ((concentration - 1.0) * y.log()).sum(-1) + normaliser)
 
 
@@ -59,8 +57,8 @@ DIRICHLET = RuntimeFamily(
 
 def logistic_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
     z = loc + scale * noise
-    probabilities = torch.cat([z, torch.zeros_like(z[..., :1])], dim=-1).softmax(-1)
-    return probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny)
+    probabilities = arrays.cat([z, arrays.zeros_like(z[..., :1])], dim=-1).softmax(-1)
+    return probabilities.clamp(min=arrays.finfo(probabilities.dtype).tiny)
 
 
 def logistic_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:

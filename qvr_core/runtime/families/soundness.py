@@ -6,9 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.values.first_cause import Computed
 from qvr_core.semantics.language.family import bounds_of, must_lie
 
@@ -35,7 +33,7 @@ def asked() -> Computed | None:
 
 def doubtful(density: Tensor | None) -> bool:
     """Whether it is asked what stopped being finite, and this density did."""
-    return asked() is not None and density is not None and not bool(torch.isfinite(density).all())
+    return asked() is not None and density is not None and not bool(arrays.isfinite(density).all())
 
 
 _Rule = tuple[Callable[[Tensor], Tensor], str, str]
@@ -66,7 +64,7 @@ _RULES: Mapping[str, _Rule] = {
 
 def unsound(value: Tensor, constraint: str) -> str | None:
     """What is wrong with an argument, for `its scale …`; None where nothing is."""
-    if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+    if value.is_floating_point() and not bool(arrays.isfinite(value).all()):
         return counted(value)
     if (ends := bounds_of(constraint)) is not None:
         entries, must, remedy = beyond(value, *ends), must_lie(*ends), "look at how it is computed"
@@ -83,12 +81,12 @@ def unsound(value: Tensor, constraint: str) -> str | None:
 
 def beyond(value: Tensor, low: float | None, high: float | None) -> Tensor:
     """Which entries lie outside of two ends; None leaves a side open."""
-    below = torch.zeros_like(value, dtype=torch.bool) if low is None else value < low
+    below = arrays.zeros_like(value, dtype=arrays.bool) if low is None else value < low
     return below if high is None else below | (value > high)
 
 
 def counted(value: Tensor) -> str:
     """How many numbers are not finite."""
-    if bool(torch.isnan(value).any()):
-        return f"has {int(torch.isnan(value).sum())} NaN of {value.numel()}"
-    return f"has {int(torch.isinf(value).sum())} infinite of {value.numel()}"
+    if bool(arrays.isnan(value).any()):
+        return f"has {int(arrays.isnan(value).sum())} NaN of {value.numel()}"
+    return f"has {int(arrays.isinf(value).sum())} infinite of {value.numel()}"

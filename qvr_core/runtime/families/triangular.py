@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from qvr_core.arrays.engine import Tensor, arrays
 
 
 def log_diagonal(tril: Tensor) -> Tensor:
@@ -13,7 +12,7 @@ def log_diagonal(tril: Tensor) -> Tensor:
 
 def solve(tril: Tensor, vector: Tensor) -> Tensor:
     """tril⁻¹ · vector over broadcast leading axes."""
-    lead = torch.broadcast_shapes(tril.shape[:-2], vector.shape[:-1])
+    lead = arrays.broadcast_shapes(tril.shape[:-2], vector.shape[:-1])
     size = vector.shape[-1]
     right = vector.expand(*lead, size).unsqueeze(-1)
-    return torch.linalg.solve_triangular(tril.expand(*lead, size, size), right, upper=False).squeeze(-1)
+    return arrays.linalg.solve_triangular(tril.expand(*lead, size, size), right, upper=False).squeeze(-1)

@@ -13,7 +13,6 @@ Sizes: B rows, w width of an input, H hidden, S state of one kernel.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,31 +20,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from qvr_core.runtime.families.links import FLOOR, SOFTPLUS_SHIFT
+from qvr_core.runtime.loops.chain_shapes import ChainShape, StageShape
 from qvr_core.runtime.loops.engine import below_autograd, traced, versions
 from qvr_core.runtime.loops.primitives import UNARY, number
 from qvr_core.runtime.values.buffer_pool import Pooled
-
-
-@dataclass(frozen=True, slots=True)
-class StageShape:
-    """A stage: kernels per lane, widths, and the scale of the noise."""
-
-    kernels: int
-    inside: int
-    hidden: int
-    size: int
-    scale: float
-
-
-@dataclass(frozen=True, slots=True)
-class ChainShape:
-    """Lanes and stages of a chain."""
-
-    lanes: int
-    stages: tuple[StageShape, ...]
-
-    def groups(self, stage: StageShape) -> int:
-        return self.lanes * stage.kernels
 
 
 class _Stages:

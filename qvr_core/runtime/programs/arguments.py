@@ -10,9 +10,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import reduce
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families import RuntimeFamily
 from qvr_core.runtime.families.soundness import asked, unsound
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
@@ -87,7 +85,7 @@ class Aligned:
     def first(self) -> Tensor:
         """The first argument: its device and dtype are those of all."""
         if not self.cells:
-            return torch.zeros((), dtype=precision())
+            return arrays.zeros((), dtype=precision())
         return next(iter(self.cells.values()))[0].value
 
     def canonical(self, rank: int) -> tuple[Tensor, ...]:
@@ -116,7 +114,7 @@ class Arguments:
         option = site.via if site.via is not None else site.at
         self.check_groups = IndexCheck(option.name if isinstance(option, Data) else None)
         self._made: tuple[Tensor, ...] | None = None
-        self._made_as: tuple[torch.device, torch.dtype] | None = None
+        self._made_as: tuple[arrays.device, arrays.dtype] | None = None
 
     def align(self, frame: Frame, event: tuple[int, ...] | None, groups: Cell | None) -> Aligned:
         """Evaluate on a frame; with `groups`, what is indexed by group is looked up per row."""
@@ -134,7 +132,7 @@ class Arguments:
         kinds = {cell.value.dtype for cell, _ in cells.values()}
         if len(kinds) > 1:
             # data in double precision beside numbers of the program: a product of matrices takes one format
-            kind = reduce(torch.promote_types, kinds)
+            kind = reduce(arrays.promote_types, kinds)
             cells = {name: (Cell(cell.value.to(kind), cell.rows), rank) for name, (cell, rank) in cells.items()}
         shapes = [cell.value.shape[int(cell.rows) : cell.value.ndim - own] for cell, own in cells.values()]
         try:
@@ -185,5 +183,5 @@ def take_groups(cell: Cell, groups: Cell) -> Cell:
         return Cell(cell.value[index], groups.rows)
     if not groups.rows:
         return Cell(cell.value[:, index], True)
-    row = torch.arange(index.shape[0], device=index.device).unsqueeze(-1)
+    row = arrays.arange(index.shape[0], device=index.device).unsqueeze(-1)
     return Cell(cell.value[row, index], True)

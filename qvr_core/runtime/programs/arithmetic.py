@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.deduction import ComposedDeduction
@@ -117,14 +115,14 @@ def _literal(value: Any) -> Evaluate:
     if isinstance(value, str):
         text = Cell(value, False)
         return lambda frame: text
-    made: dict[torch.dtype, Cell] = {}
+    made: dict[arrays.dtype, Cell] = {}
 
     def literal(frame: Frame) -> Cell:
         dtype = precision()
         cell = made.get(dtype)
         if cell is None:
             kind = dtype if isinstance(value, float) else None
-            cell = made[dtype] = Cell(torch.tensor(value, dtype=kind, device="cpu"), False)
+            cell = made[dtype] = Cell(arrays.tensor(value, dtype=kind, device="cpu"), False)
         return cell if frame.device is None else Cell(cell.value.to(frame.device), False)
 
     return literal
@@ -182,7 +180,7 @@ def _apply_over_axes(
         front[: cell.rows] + (1,) * (depth - len(front) + cell.rows) + front[cell.rows :] if cell.rows else front
         for front, cell in zip(fronts, values, strict=True)
     ]
-    front = torch.broadcast_shapes(*laid)
+    front = arrays.broadcast_shapes(*laid)
     flat = [_spread(cell.value, shape, front, at) for cell, shape, at in zip(values, laid, split, strict=True)]
     result = module(as_argument([Cell(value, True) for value in flat], domain, front.numel()))
     parts = result if isinstance(result, tuple) else (result,)
@@ -266,7 +264,7 @@ def gather(base: Cell, indices: Sequence[Cell]) -> Cell:
         return Cell(result.squeeze(0) if flat else result, rows)
     if rows:
         rank = max(index.ndim for index in tensors)
-        row = torch.arange(value.shape[0], device=value.device).reshape(-1, *([1] * (rank - 1)))
+        row = arrays.arange(value.shape[0], device=value.device).reshape(-1, *([1] * (rank - 1)))
         return Cell(value[(row, *tensors)], True)
     result = value[(slice(None), *tensors)]
     return Cell(result.squeeze(1) if flat else result, True)
@@ -317,8 +315,8 @@ def stack(cells: Sequence[Cell]) -> Cell:
     if any(isinstance(cell.value, str) for cell in cells):
         return Cell([cell.value for cell in cells], False)
     tensors, rows = align(cells)
-    shape = torch.broadcast_shapes(*(t.shape for t in tensors))
-    return Cell(torch.stack([t.expand(shape) for t in tensors], 1 if rows else 0), rows)
+    shape = arrays.broadcast_shapes(*(t.shape for t in tensors))
+    return Cell(arrays.stack([t.expand(shape) for t in tensors], 1 if rows else 0), rows)
 
 
 def _lambda(parameter: str, body: Evaluate) -> Evaluate:
@@ -354,8 +352,8 @@ def _factor(expr: FactorTable, parts: Parts) -> Evaluate:
 
         mapped: Callable[..., Tensor] = entry
         for position in reversed(range(len(names))):
-            mapped = torch.vmap(mapped, in_dims=tuple(0 if i == position else None for i in range(len(names))))
-        value = mapped(*(torch.arange(size) for size in sizes))
+            mapped = arrays.vmap(mapped, in_dims=tuple(0 if i == position else None for i in range(len(names))))
+        value = mapped(*(arrays.arange(size) for size in sizes))
         return Cell(value.movedim(len(names), 0) if has_rows else value, has_rows)
 
     return table

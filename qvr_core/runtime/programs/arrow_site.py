@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import math
 
-import torch
-from torch import Tensor, nn
-
+from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.runtime.arrows.lifting import LiftArrow
 from qvr_core.runtime.families import standard_noise
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
@@ -76,7 +74,7 @@ class ArrowSite:
         """The selected positions of each row's sequence, int64 (B, P)."""
         assert self.at is not None
         value = with_rows(self.at(frame), frame.rows)
-        if value.ndim != 2 or value.is_floating_point() or value.dtype == torch.bool:
+        if value.ndim != 2 or value.is_floating_point() or value.dtype == arrays.bool:
             raise self.where.misfit(
                 f"positions ({frame.rows}, P) in `at`", f"{str(value.dtype)[6:]} {tuple(value.shape)}"
             )
@@ -88,7 +86,7 @@ class ArrowSite:
         if positions.numel() and (int(positions.min()) < 0 or int(positions.max()) >= length):
             found = int(positions.max()) if int(positions.max()) >= length else int(positions.min())
             raise self.where.misfit(f"positions 0 … {length - 1} in `at`", f"{found}")
-        row = torch.arange(positions.shape[0], device=positions.device).unsqueeze(1)
+        row = arrays.arange(positions.shape[0], device=positions.device).unsqueeze(1)
         return from_parts([part[row, positions] for part in parts(value)])
 
     def run(self, frame: Frame) -> None:
@@ -170,7 +168,7 @@ class ArrowSite:
             raise self.where.misfit(f"{rows} rows as in the input", f"{parts(y)[0].shape[0]}")
         return y
 
-    def innovations(self, x: Value, given: Noise | None = None, generator: torch.Generator | None = None) -> Noise:
+    def innovations(self, x: Value, given: Noise | None = None, generator: arrays.Generator | None = None) -> Noise:
         """The innovations on `x` by path, drawn where they are not given."""
         return innovations_of(self.module, x, given, generator)
 
@@ -180,7 +178,7 @@ class ArrowSite:
         if per_position and self.lift is not None:
             each, inner = self.lift.densities_by_position(x, y, noise)
             for factor in per_position:
-                each = each * factor if factor.is_floating_point() else torch.where(factor.bool(), each, 0.0)
+                each = each * factor if factor.is_floating_point() else arrays.where(factor.bool(), each, 0.0)
             log_prob, log_innovations = each.flatten(1).sum(1), None if inner is None else inner.flatten(1).sum(1)
         else:
             log_prob, log_innovations = self.module.densities(x, y, noise)
@@ -208,7 +206,7 @@ class ArrowSite:
             each = self.lift.densities_by_position(x, y, noise)[0]
         by_row = [factor.reshape(-1, *(1,) * (each.ndim - 1)) for factor in by_row]
         for factor in (*by_row, *per_position):
-            each = each * factor if factor.is_floating_point() else torch.where(factor.bool(), each, absent)
+            each = each * factor if factor.is_floating_point() else arrays.where(factor.bool(), each, absent)
         return each
 
     def _factors(self, y: Value, frame: Frame) -> tuple[list[Tensor], list[Tensor]]:
@@ -233,7 +231,7 @@ class ArrowSite:
 
     def _along_plate(self, frame: Frame) -> list[Tensor]:
         """What masks and weights multiply the terms of a plate's elements with, (1 or B, *plate)."""
-        elements = Cell(torch.zeros(()).expand(frame.rows, *self.plate), True)
+        elements = Cell(arrays.zeros(()).expand(frame.rows, *self.plate), True)
         found: list[Tensor] = []
         for option, made in ((self.mask, Tensor.bool), (self.weight, _as_weight)):
             if option is not None:
@@ -249,7 +247,7 @@ class ArrowSite:
         if self.lift is not None:
             record.log_table = self.lift.log_table_by_position(x, noise)
             masks = [factor.bool() for factor in self._factors(y, frame)[1] if not factor.is_floating_point()]
-            record.counted = torch.stack(masks).all(0) if masks else None
+            record.counted = arrays.stack(masks).all(0) if masks else None
         else:
             record.log_table = self.module.log_table(x, noise)[0]
 
@@ -277,7 +275,7 @@ class ArrowSite:
 
 
 def innovations_of(
-    module: ArrowModule, x: Value, given: Noise | None = None, generator: torch.Generator | None = None
+    module: ArrowModule, x: Value, given: Noise | None = None, generator: arrays.Generator | None = None
 ) -> Noise:
     """The innovations of an arrow on `x` by path, drawn where they are not given."""
     specs = [spec for spec in module.noise_specs(x) if not spec.final]
@@ -304,7 +302,9 @@ class SiteArrow(nn.Module):
         where = Where(self._site.where.program, f"the argument of site `{self._site.name}`", self._site.name)
         return prepare(self._site.domain, x, where)
 
-    def rsample(self, x: object, sample_shape: tuple[int, ...] = (), generator: torch.Generator | None = None) -> Value:
+    def rsample(
+        self, x: object, sample_shape: tuple[int, ...] = (), generator: arrays.Generator | None = None
+    ) -> Value:
         """A reparameterised draw on `x`: (B, …), or (*sample_shape, B, …)."""
         value = repeat_rows(self._value(x), math.prod(sample_shape))
         drawn = self.module.draw(value, generator=generator, want_log_prob=False).value
@@ -312,7 +312,7 @@ class SiteArrow(nn.Module):
             return drawn
         return from_parts([part.reshape(*sample_shape, -1, *part.shape[1:]) for part in parts(drawn)])
 
-    def innovations(self, x: object, generator: torch.Generator | None = None) -> dict[str, Tensor]:
+    def innovations(self, x: object, generator: arrays.Generator | None = None) -> dict[str, Tensor]:
         """Fresh innovations by path of the draw; empty where the density needs none."""
         return dict(innovations_of(self.module, self._value(x), None, generator))
 
@@ -341,7 +341,7 @@ def _float_like(module: nn.Module, x: Value) -> Tensor:
     first = parts(x)[0]
     if first.is_floating_point():
         return first
-    return next(module.parameters(), torch.zeros(0, device=first.device))
+    return next(module.parameters(), arrays.zeros(0, device=first.device))
 
 
 # ---------------------------------------------------------------- what is known before a value is seen

@@ -10,9 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families import RuntimeFamily
 from qvr_core.runtime.families.bijectors import Support, constrain
 from qvr_core.runtime.families.soundness import asked
@@ -72,7 +70,7 @@ class Draws:
 
     def record(self, value: Tensor, frame: Frame) -> SiteRecord:
         record = self.site.of(value, frame, observed=False)
-        record.noise[""] = torch.cat(self.kept, self.site.axis + 1)
+        record.noise[""] = arrays.cat(self.kept, self.site.axis + 1)
         return record
 
 
@@ -147,14 +145,14 @@ class ChainSite(FamilySite):
             return constrain(free, self.own_support(frame))
         first, rest = self.split(free)
         if self.first:
-            begun, log_first = torch.cat(self.first_values(frame), self.axis + 1), resting(first)
+            begun, log_first = arrays.cat(self.first_values(frame), self.axis + 1), resting(first)
         else:
             begun, log_first = self._first_constrained(first, frame)
         if self.bounds.recursive:
             value, log_rest = self._constrained_in_order(begun, rest, frame)
         else:
             value, log_rest = constrain(rest, self.own_support(frame))
-        return torch.cat([begun, value], self.axis + 1), log_first + log_rest
+        return arrays.cat([begun, value], self.axis + 1), log_first + log_rest
 
     def _first_constrained(self, first: Tensor, frame: Frame) -> tuple[Tensor, Tensor]:
         """The first elements, each on the support of what it is drawn from."""
@@ -165,7 +163,7 @@ class ChainSite(FamilySite):
             logs.append(log_jacobian)
             return made
 
-        return self.by_start(first, value), torch.stack(logs).sum(0)
+        return self.by_start(first, value), arrays.stack(logs).sum(0)
 
     def _constrained_in_order(self, begun: Tensor, rest: Tensor, frame: Frame) -> tuple[Tensor, Tensor]:
         """The later elements, whose bounds are earlier ones."""
@@ -180,7 +178,7 @@ class ChainSite(FamilySite):
             made.add(Cell(value, True))
             logs.append(log_jacobian)
         frame.windows.pop(self.index, None)
-        return made.window(self.lag, len(made.elements) - self.lag), torch.stack(logs).sum(0)
+        return made.window(self.lag, len(made.elements) - self.lag), arrays.stack(logs).sum(0)
 
     def own_support(self, frame: Frame) -> Support:
         """The support of later elements, or of the one that the frame's window is on."""
@@ -252,7 +250,7 @@ class ChainSite(FamilySite):
         rest = value.narrow(axis, self.lag, self.sizes[self.axis] - self.lag)
         later = self.family.log_prob(rest, *self.arguments.canonical(aligned, rank))
         first = self._first_terms(value.narrow(axis, 0, self.lag), frame)
-        return Terms(torch.cat([first, later.expand(rest.shape[: rank + 1])], axis), True)
+        return Terms(arrays.cat([first, later.expand(rest.shape[: rank + 1])], axis), True)
 
     def _first_terms(self, first: Tensor, frame: Frame) -> Tensor:
         if not self.starts:
@@ -270,7 +268,7 @@ class ChainSite(FamilySite):
         axis = self.axis + 1
         parts = [first] if len(self.starts) == 1 else [first.narrow(axis, at, 1) for at in range(self.lag)]
         found = [made(start, self.along_last(part)) for start, part in zip(self.starts, parts, strict=True)]
-        return torch.cat([self.in_place(part) for part in found], axis)
+        return arrays.cat([self.in_place(part) for part in found], axis)
 
     def along_last(self, value: Tensor) -> Tensor:
         """(B, *sizes, …) with the axis of the chain behind those of the other indices."""
@@ -311,13 +309,13 @@ class ChainSite(FamilySite):
         axis, rank = self.axis + 1, len(self.sizes)
         first = value.narrow(axis, 0, self.lag)
         if self.starts:
-            first = torch.cat([drawn for drawn, _ in self.first_draws(frame, None)], axis)
+            first = arrays.cat([drawn for drawn, _ in self.first_draws(frame, None)], axis)
         parameters = self.arguments.canonical(self.arguments.align(frame, self.event, None), rank)
         shape = list(value.shape[: rank + 1])
         shape[axis] -= self.lag
         noise = self.family.fresh_noise((*shape, *self._noise_event(parameters)), frame.request.generator, parameters)
         later = self.family.value_of(noise, parameters)
-        found = torch.cat([first.to(later.dtype), later], axis)
+        found = arrays.cat([first.to(later.dtype), later], axis)
         return drawn_counts(found, self.name) if self.discrete else found
 
     def _one(self, frame: Frame) -> tuple[int, ...]:
@@ -339,7 +337,7 @@ class ChainSite(FamilySite):
         if not self.lag:
             return []
         if not self.starts:
-            return [(value, torch.zeros_like(value)) for value in self.first_values(frame)]
+            return [(value, arrays.zeros_like(value)) for value in self.first_values(frame)]
         found: list[tuple[Tensor, Tensor]] = []
         count = len(self.sizes) - len(self.entries)
         others = tuple(size for at, size in enumerate(self.sizes[:count]) if at != self.axis)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.programs.site_shapes import sizes
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import InputProblem
@@ -44,14 +42,14 @@ class DeclaredData:
         self.shape: tuple[int | None, ...] = (*plates, *length, *(() if own == (1,) else own))
         self._seen: tuple[object, ...] | None = None
         self._given: object = None
-        self._cell = Cell(torch.zeros(()), False)
+        self._cell = Cell(arrays.zeros(()), False)
 
     def cell(self, value: Any, program: str, rows: int, reads_rows: bool) -> Cell:
         """What was given, in the declared form: int64 for indices, counts and truth values, else the run's precision.
 
         In a program that reads rows there may be one more axis in front, of `rows` entries.  Raises `InputProblem`.
         """
-        if not isinstance(value, Tensor):
+        if not is_tensor(value):
             raise self._problem(program, "text" if isinstance(value, str) else type(value).__name__)
         state = (value._version, precision(), rows, reads_rows)
         if value is not self._given or state != self._seen:
@@ -78,7 +76,7 @@ class DeclaredData:
         if not value.numel():
             return
         if value.is_floating_point():
-            gone = torch.isnan(value)
+            gone = arrays.isnan(value)
             if not self.missing:
                 self._refuse(gone, value, program, "missing")
             if self.whole:

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import torch
-import torch.nn.functional as nnf
-from torch import Tensor, nn
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor, nn
+from qvr_core.arrays.engine import functional as nnf
 from qvr_core.runtime.tensors.builder import ArrowBuilder
 from qvr_core.runtime.tensors.chart import item_weights
 from qvr_core.runtime.tensors.terms import read
@@ -51,7 +49,7 @@ class DeductionModule(Remade):
         learnable = [entry for entry in self.entries if entry.learnable]
         if learnable:
             starts = [_number(entry, "init", _number(entry, "weight", 0.0)) for entry in learnable]
-            self.lexicon = nn.Parameter(torch.tensor(starts))
+            self.lexicon = nn.Parameter(arrays.tensor(starts))
         if not any(rule.learnable for rule in deduction.rules):
             return
         self.instances = instances_of(self.system)
@@ -60,8 +58,8 @@ class DeductionModule(Remade):
                 start = _number(rule, "init", _number(rule, "weight", 0.0))
                 if _flag(rule, "bounded"):
                     # the inverse of −softplus, a little below zero where no other start is given
-                    start = float(torch.tensor(-min(start, -0.1)).expm1().log())
-                self.register_parameter(f"rule_{rule.name}", nn.Parameter(torch.full((len(table),), start)))
+                    start = float(arrays.tensor(-min(start, -0.1)).expm1().log())
+                self.register_parameter(f"rule_{rule.name}", nn.Parameter(arrays.full((len(table),), start)))
 
     # ------------------------------------------------------------ parsing
 
@@ -79,7 +77,7 @@ class DeductionModule(Remade):
     forward = parse
 
     def _sentences(self, sentence: Any) -> list[list[str]] | None:
-        if isinstance(sentence, Tensor) and sentence.ndim == 2:
+        if is_tensor(sentence) and sentence.ndim == 2:
             return [self._words(row) for row in sentence]
         if isinstance(sentence, list | tuple) and any(
             isinstance(part, list | tuple) or (isinstance(part, str) and " " in part.strip()) for part in sentence
@@ -90,7 +88,7 @@ class DeductionModule(Remade):
     def _words(self, sentence: Any) -> list[str]:
         if isinstance(sentence, str):
             return sentence.split()
-        if isinstance(sentence, Tensor):
+        if is_tensor(sentence):
             names, indices = self._vocabulary(), [int(index) for index in sentence]
             for index in indices:
                 if not 0 <= index < len(names):
@@ -126,15 +124,15 @@ class DeductionModule(Remade):
         graph = close([item for item, _ in axioms], self.system.rules, self.system.deepest, MAX_ITEMS)
         given: dict[int, list[Tensor]] = {}
         for item, weight in axioms:
-            given.setdefault(graph.numbers[item], []).append(torch.as_tensor(weight, dtype=precision()))
-        never = torch.tensor(_NEVER, dtype=precision())
-        start = [torch.logsumexp(torch.stack(given[n]), 0) if n in given else never for n in range(len(graph.items))]
+            given.setdefault(graph.numbers[item], []).append(arrays.as_tensor(weight, dtype=precision()))
+        never = arrays.tensor(_NEVER, dtype=precision())
+        start = [arrays.logsumexp(arrays.stack(given[n]), 0) if n in given else never for n in range(len(graph.items))]
         uses = [self._use(edge.rule, edge.instance) for edge in graph.edges]
         deduction = self.deduction
         weights, rest = item_weights(
             graph,
-            torch.stack(start) if start else torch.zeros(0, dtype=precision()),
-            torch.stack(uses) if uses else torch.zeros(0, dtype=precision()),
+            arrays.stack(start) if start else arrays.zeros(0, dtype=precision()),
+            arrays.stack(uses) if uses else arrays.zeros(0, dtype=precision()),
             deduction.semiring,
             deduction.tolerance,
             deduction.max_iterations,
@@ -146,12 +144,12 @@ class DeductionModule(Remade):
     def _use(self, rule: int, instance: tuple[Term, ...]) -> Tensor:
         model = self.deduction.rules[rule]
         if self.deduction.semiring == "Counting":
-            return torch.zeros((), dtype=precision())
+            return arrays.zeros((), dtype=precision())
         if not model.learnable:
-            return torch.tensor(_number(model, "weight", 0.0), dtype=precision())
+            return arrays.tensor(_number(model, "weight", 0.0), dtype=precision())
         number = self.instances[rule].get(instance)
         if number is None:
-            return torch.tensor(_number(model, "init", 0.0), dtype=precision())
+            return arrays.tensor(_number(model, "init", 0.0), dtype=precision())
         weight: Tensor = getattr(self, f"rule_{model.name}")[number]
         return -nnf.softplus(weight) if _flag(model, "bounded") else weight
 
@@ -223,11 +221,11 @@ class Chart:
     def _joined(self, numbers: list[int]) -> Tensor:
         semiring = self.module.deduction.semiring
         if not numbers:
-            return torch.tensor(0.0 if semiring in ("Counting", "Boolean") else _NEVER)
-        found = self.weights[torch.tensor(numbers)]
+            return arrays.tensor(0.0 if semiring in ("Counting", "Boolean") else _NEVER)
+        found = self.weights[arrays.tensor(numbers)]
         match semiring:
             case "LogProb":
-                return torch.logsumexp(found, 0)
+                return arrays.logsumexp(found, 0)
             case "Counting":
                 return found.sum()
             case _:
@@ -282,11 +280,11 @@ class Charts:
 
     def goal_weight(self) -> Tensor:
         """One weight per sentence."""
-        return torch.stack([chart.goal_weight() for chart in self.charts])
+        return arrays.stack([chart.goal_weight() for chart in self.charts])
 
     def weight(self, item: str | Term) -> Tensor:
         """The item's weight in each sentence."""
-        return torch.stack([chart.weight(item) for chart in self.charts])
+        return arrays.stack([chart.weight(item) for chart in self.charts])
 
 
 _BUILT: WeakKeyDictionary[ArrowBuilder, dict[str, DeductionModule]] = WeakKeyDictionary()

@@ -10,9 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.values.arrow import NoiseSpec, Value
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.model import Density
@@ -76,9 +74,9 @@ class SiteRecord:
     @property
     def reported(self) -> Value | None:
         """The value with NaN for elements that do not exist."""
-        if self.absent is None or not isinstance(self.value, Tensor):
+        if self.absent is None or not is_tensor(self.value):
             return self.value
-        value = self.value if self.value.is_floating_point() else self.value.to(torch.get_default_dtype())
+        value = self.value if self.value.is_floating_point() else self.value.to(arrays.get_default_dtype())
         return value.masked_fill(self.absent, math.nan)
 
     def existing(self, value: Tensor) -> Tensor:
@@ -116,7 +114,7 @@ class Execution:
 def _total(rows: int, terms: list[Tensor | None]) -> Tensor:
     present = [term for term in terms if term is not None]
     if not present:
-        return torch.zeros(rows, dtype=precision())
+        return arrays.zeros(rows, dtype=precision())
     total = present[0]
     for term in present[1:]:
         total = total + term
@@ -171,7 +169,7 @@ class Request:
     values: Mapping[str, Value] = field(default_factory=dict)
     noise: SiteNoise = field(default_factory=dict)
     unconstrained: Mapping[str, Tensor] = field(default_factory=dict)
-    generator: torch.Generator | None = None
+    generator: arrays.Generator | None = None
     wanted: Wanted = True
     scored: Collection[str] = ()
     tables: bool = False

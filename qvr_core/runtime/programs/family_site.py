@@ -10,9 +10,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.families.bijectors import Support, constrain, restored
 from qvr_core.runtime.families.ordered import ordered
 from qvr_core.runtime.families.random_draws import open_uniforms
@@ -65,7 +63,7 @@ class FamilySite:
         self.discrete = self.facts.discrete
         # draws without a reparameterised gradient carry the score function's
         self.by_score = not self.family.reparameterised
-        self._literal_support: dict[torch.dtype, Support] = {}
+        self._literal_support: dict[arrays.dtype, Support] = {}
         self._sound: Tensor | None = None
         self._plate_name = "" if site.ascribed is None else site.ascribed.written
         self._noted = False
@@ -113,7 +111,7 @@ class FamilySite:
         for option in (self.via, self.at):
             if option is not None:
                 cell = option(frame)
-                if cell.value.dtype == torch.bool:
+                if cell.value.dtype == arrays.bool:
                     return Cell(cell.value.nonzero().squeeze(-1), False)
                 self.arguments.check_groups.whole(frame.program, cell.value)
                 return Cell(cell.value.long(), cell.rows)
@@ -223,7 +221,7 @@ class FamilySite:
         made = self._literal_support.get(precision())
         if made is None:
             found = self.family.support(parameters)
-            low, high = (float(end) if isinstance(end, Tensor) else end for end in (found.low, found.high))
+            low, high = (float(end) if is_tensor(end) else end for end in (found.low, found.high))
             made = self._literal_support[precision()] = Support(found.kind, low, high)
         return made
 
@@ -304,7 +302,7 @@ class FamilySite:
         if valid is None:
             return terms
         wide = valid.reshape(*valid.shape, *(1,) * (terms.value.ndim - 2))
-        return Terms(torch.where(wide, terms.value, absent), True)
+        return Terms(arrays.where(wide, terms.value, absent), True)
 
     def _check_categories(self, value: Tensor, size: int) -> None:
         """Elsewhere a value outside the support has density zero; here torch fails, or reads a fraction as whole."""
@@ -403,7 +401,7 @@ class FamilySite:
             rows = terms.rows or factor.rows
             value = terms.value if terms.rows or not rows else terms.value.expand(frame.rows, *terms.value.shape)
             if masks:
-                made = torch.where(factor.value.bool(), value, torch.full((), absent, dtype=value.dtype))
+                made = arrays.where(factor.value.bool(), value, arrays.full((), absent, dtype=value.dtype))
             else:
                 made = value * factor.value.to(value.dtype)
             terms = Terms(made, rows)

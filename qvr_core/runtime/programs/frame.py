@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.programs.data_types import DeclaredData
 from qvr_core.runtime.programs.execution import Request, SiteRecord
 from qvr_core.runtime.programs.missing.gaps import Filling
@@ -40,7 +39,7 @@ class Frame:
     parent: Frame | None = None
     repeated: int = 1
     given: dict[str, Cell | None] = field(default_factory=dict)
-    device: torch.device | None = None
+    device: arrays.device | None = None
     """Where literals must lie; None for the CPU."""
     declared: Mapping[str, DeclaredData] = field(default_factory=dict)
     ranks: Mapping[str, int] = field(default_factory=dict)
@@ -103,7 +102,7 @@ class Frame:
         tensor = as_tensor(value)
         if name in self.declared:
             return self.declared[name].cell(tensor, self.program, self.rows, self.reads_rows)
-        if isinstance(tensor, Tensor):
+        if is_tensor(tensor):
             tensor = at_least(tensor, precision())
             if not self.reads_rows and tensor.ndim - 1 == self.ranks.get(name) and tensor.shape[0] == 1:
                 tensor = tensor[0]  # as drawn: the one row of a program that reads none
@@ -130,16 +129,16 @@ class Frame:
 
 def as_tensor(value: Any) -> Any:
     """Numbers, lists and arrays as tensors (floats in the precision of the run); text and charts as they are."""
-    if isinstance(value, Tensor):
+    if is_tensor(value):
         return value
     if isinstance(value, bool | int | float):
-        return torch.as_tensor(value, dtype=precision() if isinstance(value, float) else None)
-    if isinstance(value, tuple) and all(isinstance(part, Tensor) for part in value):
+        return arrays.as_tensor(value, dtype=precision() if isinstance(value, float) else None)
+    if isinstance(value, tuple) and all(is_tensor(part) for part in value):
         return value
     if isinstance(value, list | tuple):
-        return _in_precision(torch.as_tensor(np.asarray(value))) if value and _numeric(value) else value
+        return _in_precision(arrays.as_tensor(np.asarray(value))) if value and _numeric(value) else value
     if type(value).__module__ == "numpy":
-        return _in_precision(torch.as_tensor(value))
+        return _in_precision(arrays.as_tensor(value))
     return value
 
 

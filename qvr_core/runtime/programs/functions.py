@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import torch
-import torch.nn.functional as nnf
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import functional as nnf
 from qvr_core.runtime.values.cells import Cell, align, as_one
 from qvr_core.runtime.values.decompositions import cholesky, inverse
 from qvr_core.runtime.values.precision import precision
@@ -17,17 +15,17 @@ from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, canonica
 Function = Callable[[Sequence[Cell], Mapping[str, Cell]], Cell]
 
 _RENAMED: Mapping[str, Callable[..., Tensor]] = {
-    "ndtr": torch.special.ndtr,
-    "log_ndtr": torch.special.log_ndtr,
-    "ndtri": torch.special.ndtri,
-    "where": lambda condition, a, b: torch.where(condition.bool(), a, b),
+    "ndtr": arrays.special.ndtr,
+    "log_ndtr": arrays.special.log_ndtr,
+    "ndtri": arrays.special.ndtri,
+    "where": lambda condition, a, b: arrays.where(condition.bool(), a, b),
 }
 
 
 def _torch_function(name: str) -> Callable[..., Tensor]:
     if name in _RENAMED:
         return _RENAMED[name]
-    found = getattr(torch, name, None) or getattr(nnf, name, None)
+    found = getattr(arrays, name, None) or getattr(nnf, name, None)
     if found is None:
         raise LookupError(f"no runtime function `{name}`")
     return found
@@ -60,7 +58,7 @@ def _pointwise(name: str) -> Function:
 
 
 def _compare(name: str) -> Function:
-    function: Callable[..., Tensor] = getattr(torch, name)
+    function: Callable[..., Tensor] = getattr(arrays, name)
 
     def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         tensors, rows = align(args)
@@ -86,7 +84,7 @@ _SCALAR_IDENTITY = frozenset(
 
 
 def _reduction(name: str) -> Function:
-    function = torch.linalg.vector_norm if name == "norm" else getattr(torch, name)
+    function = arrays.linalg.vector_norm if name == "norm" else getattr(arrays, name)
 
     def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         cell = as_one(args[0])
@@ -117,8 +115,8 @@ def _along(name: str) -> Function:
 
 def _along_function(name: str) -> Callable[..., Any]:
     if name == "flip":
-        return lambda value, dim: torch.flip(value, (dim,))
-    return nnf.softmin if name == "softmin" else getattr(torch, name)
+        return lambda value, dim: arrays.flip(value, (dim,))
+    return nnf.softmin if name == "softmin" else getattr(arrays, name)
 
 
 def _activation(name: str) -> Function:
@@ -136,7 +134,7 @@ def _activation(name: str) -> Function:
 def _clamp(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
     named = dict(zip(("min", "max"), args[1:], strict=False)) | dict(keywords)
     tensors, rows = align([args[0], *named.values()])
-    return Cell(torch.clamp(tensors[0], **dict(zip(named, tensors[1:], strict=True))), rows)
+    return Cell(arrays.clamp(tensors[0], **dict(zip(named, tensors[1:], strict=True))), rows)
 
 
 def _layer_norm(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
@@ -158,9 +156,9 @@ def _concat(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         tensors = [t.reshape(count, *([1] * (tensors[0].ndim - t.ndim)), *t.shape[1:]) for t in tensors]
     axis = _axis(Cell(tensors[0], rows), (), keywords)
     if axis in (-1, tensors[0].ndim - 1):
-        leading = torch.broadcast_shapes(*(t.shape[:-1] for t in tensors))
+        leading = arrays.broadcast_shapes(*(t.shape[:-1] for t in tensors))
         tensors = [t.expand(*leading, t.shape[-1]) for t in tensors]
-    return Cell(torch.cat(tensors, axis), rows)
+    return Cell(arrays.cat(tensors, axis), rows)
 
 
 def _listed(cell: Cell) -> tuple[Tensor, ...]:
@@ -169,7 +167,7 @@ def _listed(cell: Cell) -> tuple[Tensor, ...]:
 
 def _chunk(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
     cell = as_one(args[0])
-    return Cell(tuple(torch.chunk(cell.value, int(args[1].value), _axis(cell, (), keywords))), cell.rows)
+    return Cell(tuple(arrays.chunk(cell.value, int(args[1].value), _axis(cell, (), keywords))), cell.rows)
 
 
 def _dot(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
@@ -188,7 +186,7 @@ def _matmul(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         return _dot(args, keywords)
     if right.rank == 1 and not left.rows and left.rank == 2:
         # one product for all rows
-        return Cell(torch.nn.functional.linear(b, a), rows)
+        return Cell(arrays.nn.functional.linear(b, a), rows)
     if right.rank == 1:
         return Cell((a @ b.unsqueeze(-1)).squeeze(-1), rows)
     if left.rank == 1:
@@ -198,7 +196,7 @@ def _matmul(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
 
 
 def _floats(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    dtype = torch.promote_types(a.dtype, b.dtype)
+    dtype = arrays.promote_types(a.dtype, b.dtype)
     return a.to(dtype), b.to(dtype)
 
 
@@ -227,8 +225,8 @@ def _transpose(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
 def _diag(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
     cell = args[0]
     if cell.rank <= 1:
-        return Cell(torch.diag_embed(cell.value), cell.rows)
-    return Cell(torch.diagonal(cell.value, dim1=-2, dim2=-1), cell.rows)
+        return Cell(arrays.diag_embed(cell.value), cell.rows)
+    return Cell(arrays.diagonal(cell.value, dim1=-2, dim2=-1), cell.rows)
 
 
 def _made(make: Callable[..., Tensor]) -> Function:
@@ -239,12 +237,12 @@ def _made(make: Callable[..., Tensor]) -> Function:
 
 
 def _arange(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
-    return Cell(torch.arange(*(int(arg.value) for arg in args)), False)
+    return Cell(arrays.arange(*(int(arg.value) for arg in args)), False)
 
 
 def _linspace(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
     start, end, count = args
-    return Cell(torch.linspace(float(start.value), float(end.value), int(count.value), dtype=precision()), False)
+    return Cell(arrays.linspace(float(start.value), float(end.value), int(count.value), dtype=precision()), False)
 
 
 def _one_hot(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
@@ -263,7 +261,7 @@ def _squeeze(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
 
 def _reshape(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
     cell = as_one(args[0])
-    sizes = [int(n) for arg in args[1:] for n in torch.as_tensor(arg.value).reshape(-1).tolist()]
+    sizes = [int(n) for arg in args[1:] for n in arrays.as_tensor(arg.value).reshape(-1).tolist()]
     return Cell(cell.value.reshape(*((cell.value.shape[0],) if cell.rows else ()), *sizes), cell.rows)
 
 
@@ -273,33 +271,33 @@ def _flatten(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
 
 
 def _roll(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
-    return Cell(torch.roll(args[0].value, int(args[1].value), -1), args[0].rows)
+    return Cell(arrays.roll(args[0].value, int(args[1].value), -1), args[0].rows)
 
 
 def _size(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
-    return Cell(torch.tensor(args[0].value.shape[_axis(args[0], args[1:], keywords)]), False)
+    return Cell(arrays.tensor(args[0].value.shape[_axis(args[0], args[1:], keywords)]), False)
 
 
 def _numel(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
     cell = args[0]
-    return Cell(torch.tensor(cell.value[0].numel() if cell.rows else cell.value.numel()), False)
+    return Cell(arrays.tensor(cell.value[0].numel() if cell.rows else cell.value.numel()), False)
 
 
 def _full_like(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
-    return Cell(torch.full_like(args[0].value, float(args[1].value)), args[0].rows)
+    return Cell(arrays.full_like(args[0].value, float(args[1].value)), args[0].rows)
 
 
 _OWN: Mapping[str, Function] = {
     "clamp": _clamp, "layer_norm": _layer_norm,
     "concat": _concat, "chunk": _chunk,
     "dot": _dot, "matmul": _matmul, "mv": _matmul, "mm": _matmul, "bmm": _matmul, "outer": _outer,
-    "transpose": _transpose, "diag": _diag, "diag_embed": _on_first(torch.diag_embed),
+    "transpose": _transpose, "diag": _diag, "diag_embed": _on_first(arrays.diag_embed),
     "inverse": _on_first(inverse), "cholesky": _on_first(cholesky),
-    "det": _on_first(torch.linalg.det), "logdet": _on_first(torch.logdet),
-    "eye": _made(torch.eye), "zeros": _made(torch.zeros), "ones": _made(torch.ones), "arange": _arange,
-    "linspace": _linspace, "one_hot": _one_hot, "zeros_like": _on_first(torch.zeros_like),
-    "ones_like": _on_first(torch.ones_like), "full_like": _full_like, "detach": _on_first(torch.detach),
-    "tril": _on_first(torch.tril), "triu": _on_first(torch.triu), "diff": _on_first(torch.diff),
+    "det": _on_first(arrays.linalg.det), "logdet": _on_first(arrays.logdet),
+    "eye": _made(arrays.eye), "zeros": _made(arrays.zeros), "ones": _made(arrays.ones), "arange": _arange,
+    "linspace": _linspace, "one_hot": _one_hot, "zeros_like": _on_first(arrays.zeros_like),
+    "ones_like": _on_first(arrays.ones_like), "full_like": _full_like, "detach": _on_first(arrays.detach),
+    "tril": _on_first(arrays.tril), "triu": _on_first(arrays.triu), "diff": _on_first(arrays.diff),
     "unsqueeze": _unsqueeze, "squeeze": _squeeze, "reshape": _reshape, "flatten": _flatten, "roll": _roll,
     "size": _size, "numel": _numel,
 }  # fmt: skip

@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor
 from qvr_core.runtime.programs.execution import Request, SiteNoise, Wanted
 from qvr_core.runtime.values.arrow import Value
 

@@ -10,9 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.categories import categorical_draw
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arguments import Arguments
@@ -108,7 +106,7 @@ class HiddenChain:
                 True,
                 # what reads its own earlier elements cannot be drawn anew: its data are not passed off as draws
                 None if frame.request.redraw and reader.lag else cell.value,
-                None if log_prob is None else torch.zeros_like(log_prob),
+                None if log_prob is None else arrays.zeros_like(log_prob),
                 None,
                 {},
                 self.density,
@@ -157,7 +155,7 @@ class HiddenChain:
             return log_p.exp(), categorical_draw(tuple(log_p.shape[:-1]), generator, log_p)
         _, later = self._tables(frame)
         seen, up_to = self._seen(frame), list(self._forward(frame))
-        behind = torch.zeros_like(up_to[-1])
+        behind = arrays.zeros_like(up_to[-1])
         log_p = [up_to[-1]]
         path = [categorical_draw(tuple(behind.shape[:-1]), generator, _normalised(up_to[-1]))]
         for element in range(self.sizes[-1] - 1, 0, -1):
@@ -167,8 +165,8 @@ class HiddenChain:
             into = path[-1][..., None, None].expand(*path[-1].shape, self.states, 1)
             leading = up_to[element - 1] + step.expand(*behind.shape, self.states).gather(-1, into).squeeze(-1)
             path.append(categorical_draw(tuple(behind.shape[:-1]), generator, _normalised(leading)))
-        found = torch.stack([_normalised(one) for one in reversed(log_p)], -2)
-        return found.exp(), torch.stack(path[::-1], -1)
+        found = arrays.stack([_normalised(one) for one in reversed(log_p)], -2)
+        return found.exp(), arrays.stack(path[::-1], -1)
 
     # ------------------------------------------------------------ what each element adds
 
@@ -181,7 +179,7 @@ class HiddenChain:
         each = self._by_place(frame)
         flat = each.flatten(1) if self.sizes else each.unsqueeze(1)
         places = [self._place(reader, frame) for reader in self.readers]
-        read = torch.cat(places) if places else torch.zeros(0, dtype=torch.long)
+        read = arrays.cat(places) if places else arrays.zeros(0, dtype=arrays.long)
         silent = [reader.silent(frame) for reader in self.observes]
         if len(places) == len(silent) == 1 and read.unique().numel() == read.numel():
             found, (reader,) = flat[:, read], self.observes
@@ -189,23 +187,23 @@ class HiddenChain:
                 found = found.masked_fill(silent[0].flatten(1), math.nan)
             frame.sites[reader.name].pointwise = reader.spread(found)
             return
-        counted = torch.zeros(flat.shape, dtype=torch.bool)
+        counted = arrays.zeros(flat.shape, dtype=arrays.bool)
         for place, quiet in zip(places, [*silent, *[None] * len(self.scores)], strict=True):
-            ones = torch.ones(len(flat), len(place)) if quiet is None else (~quiet).flatten(1).float()
-            counted = counted | (torch.zeros(flat.shape).index_add(1, place, ones) > 0)
+            ones = arrays.ones(len(flat), len(place)) if quiet is None else (~quiet).flatten(1).float()
+            counted = counted | (arrays.zeros(flat.shape).index_add(1, place, ones) > 0)
         frame.sites[self.name].pointwise = flat.masked_fill(~counted, math.nan).reshape(each.shape)
 
     def _by_place(self, frame: Frame) -> Tensor:
         """log p(observed at a place | observed at the places before it in its chain): (B, …)."""
         if not self.lagging:
             return self._apart(frame)
-        totals = torch.stack([logsumexp(at, -1) for at in self._forward(frame)], -1)
+        totals = arrays.stack([logsumexp(at, -1) for at in self._forward(frame)], -1)
         added = totals.diff(dim=-1).masked_fill(totals[..., :-1] == -math.inf, -math.inf)
-        return torch.cat([totals[..., :1], added], -1)
+        return arrays.cat([totals[..., :1], added], -1)
 
     def _tables(self, frame: Frame) -> tuple[Tensor, Tensor]:
         """log p of the first states (B, …, K), and of each state given the one before it (B, …, T − 1, K, K)."""
-        values = torch.arange(self.states, device=frame.device)
+        values = arrays.arange(self.states, device=frame.device)
         aligned = self.arguments.align(frame, (), None)
         parameters = self.arguments.canonical(aligned, len(self.sizes) + 2)
         length = self.sizes[-1] - (1 if self.lagging else 0)
@@ -226,11 +224,11 @@ class HiddenChain:
             terms, place = reader.terms(frame, self.states), self._place(reader, frame)
             flat = terms.reshape(terms.shape[0], -1, *terms.shape[-2:])
             shape = (flat.shape[0], math.prod(self.sizes), *flat.shape[-2:])
-            made = torch.zeros(shape, dtype=flat.dtype, device=flat.device)
+            made = arrays.zeros(shape, dtype=flat.dtype, device=flat.device)
             made = made.index_add(1, place, flat)
             total = made if total is None else total + made
         if total is None:
-            total = torch.zeros(frame.rows, math.prod(self.sizes), 1, self.states, dtype=precision())
+            total = arrays.zeros(frame.rows, math.prod(self.sizes), 1, self.states, dtype=precision())
         return total.reshape(total.shape[0], *self.sizes, *total.shape[-2:]).expand(
             frame.rows, *self.sizes, total.shape[-2], self.states
         )
@@ -244,7 +242,7 @@ class HiddenChain:
         silent = reader.silent(frame) if isinstance(reader, ObservedElements) else None
         gone = gone if silent is None else gone & ~silent.flatten(1).all(0)
         if bool(gone.any()):
-            at = torch.unravel_index(place[gone][0], self.sizes)
+            at = arrays.unravel_index(place[gone][0], self.sizes)
             cell = ", ".join(str(int(one)) for one in at)
             written = f"states of `{self.name}` up to `{self.lengths.written}`"
             raise reader.where.misfit(written, f"a read of `{self.name}[{cell}]`")
@@ -265,7 +263,7 @@ class HiddenChain:
             rows = path[-1][..., None, None].expand(*path[-1].shape, 1, self.states)
             logits = table.gather(-2, rows).squeeze(-2)
             path.append(categorical_draw(tuple(logits.shape[:-1]), generator, logits))
-        return torch.stack(path, -1)
+        return arrays.stack(path, -1)
 
 
 def _normalised(log_p: Tensor) -> Tensor:

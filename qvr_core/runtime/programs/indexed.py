@@ -7,10 +7,9 @@ the same expressions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from string import ascii_letters
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.cells import Cell, as_one
 from qvr_core.runtime.values.errors import RuntimeProblem
@@ -70,10 +69,10 @@ def _along(elements: Sequence[Tensor], axis: int) -> Tensor:
     """Elements one behind the other, those of lower precision raised, further axes repeated."""
     dtype = elements[0].dtype
     for element in elements[1:]:
-        dtype = torch.promote_types(dtype, element.dtype)
-    shape = torch.broadcast_shapes(*((*element.shape[:axis], *element.shape[axis + 1 :]) for element in elements))
+        dtype = arrays.promote_types(dtype, element.dtype)
+    shape = arrays.broadcast_shapes(*((*element.shape[:axis], *element.shape[axis + 1 :]) for element in elements))
     wide = [element.to(dtype).expand(*shape[:axis], element.shape[axis], *shape[axis:]) for element in elements]
-    return torch.cat(wide, axis)
+    return arrays.cat(wide, axis)
 
 
 def preceded(first: Sequence[Cell], rest: Cell, axis: int) -> Cell:
@@ -103,7 +102,7 @@ def index_value(expr: IndexValue) -> Evaluate:
 
     def run(frame: Frame) -> Cell:
         low, count = frame.windows.get(expr.name, (first, size - first))
-        return Cell(torch.arange(low, low + count, device=frame.device), False)
+        return Cell(arrays.arange(low, low + count, device=frame.device), False)
 
     return run
 
@@ -128,20 +127,19 @@ def window(expr: Window, base: Evaluate) -> Evaluate:
 def contract(expr: Contract, factors: Sequence[Evaluate]) -> Evaluate:
     """A product summed over some of its axes, as matrix products."""
     names = {name: at for at, name in enumerate(dict.fromkeys(name for axes in expr.axes for name in axes))}
-    letters = [[names[name] for name in axes] for axes in expr.axes]
-    result = [names[name] for name in expr.result]
-    row = len(names)
+    letters = ["".join(ascii_letters[names[name]] for name in axes) for axes in expr.axes]
+    result = "".join(ascii_letters[names[name]] for name in expr.result)
+    row = ascii_letters[len(names)]
 
     def run(frame: Frame) -> Cell:
         cells = [as_one(factor(frame)) for factor in factors]
         rows = any(cell.rows for cell in cells)
         dtype = precision()
         for cell in cells:
-            dtype = torch.promote_types(dtype, cell.value.dtype)
-        operands: list[object] = []
-        for cell, axes in zip(cells, letters, strict=True):
-            operands += [cell.value.to(dtype), [row, *axes] if cell.rows else axes]
-        return Cell(torch.einsum(*operands, [row, *result] if rows else result), rows)
+            dtype = arrays.promote_types(dtype, cell.value.dtype)
+        terms = ",".join(row * cell.rows + axes for cell, axes in zip(cells, letters, strict=True))
+        equation = f"{terms}->{row * rows}{result}"
+        return Cell(arrays.einsum(equation, *(cell.value.to(dtype) for cell in cells)), rows)
 
     return run
 
@@ -155,7 +153,7 @@ def scatter(expr: Scatter, body: Evaluate, index: Evaluate) -> Evaluate:
         value = cell.value if cell.value.is_floating_point() else cell.value.to(precision())
         where = by.value.long()
         if by.rows:
-            wide = torch.broadcast_shapes(value.shape, where.shape[:1] + (1,) * (value.ndim - 2) + where.shape[1:])
+            wide = arrays.broadcast_shapes(value.shape, where.shape[:1] + (1,) * (value.ndim - 2) + where.shape[1:])
             value, where = value.expand(wide), where.reshape(-1, *(1,) * (len(wide) - 2), wide[-1]).expand(wide)
             made = value.new_zeros(*wide[:-1], size).scatter_add(-1, where, value)
             return Cell(made, True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, is_tensor
 from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.frame import Frame
@@ -78,7 +77,7 @@ class GrowingSite:
     def record(self, frame: Frame) -> None:
         """The site's record, once all of the group is known."""
         value = frame.bound[self.site.name].value
-        assert isinstance(value, Tensor)
+        assert is_tensor(value)
         frame.sites[self.site.name] = self.elements.record(value, frame)
 
     def _add(self, frame: Frame, value: Tensor) -> None:

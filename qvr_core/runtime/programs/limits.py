@@ -9,9 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families import RuntimeFamily
 from qvr_core.runtime.families.cumulative.quantiles import truncated_draw
 from qvr_core.runtime.families.links import Params
@@ -57,20 +55,20 @@ class Limits:
         density = family.log_prob(value, *parameters)
         if "right_censored" in given:
             known = self._mass(self._from(value), high, parameters)
-            density = torch.where(given["right_censored"] != 0, known, density)
+            density = arrays.where(given["right_censored"] != 0, known, density)
         if "left_censored" in given:
             known = self._mass(None if low is None else self._from(low), value, parameters)
-            density = torch.where(given["left_censored"] != 0, known, density)
+            density = arrays.where(given["left_censored"] != 0, known, density)
         if (end := given.get("interval")) is not None:
-            top = end if high is None else torch.minimum(end, high.to(end.dtype))
-            density = torch.where(end == value, density, self._mass(value, top, parameters))
+            top = end if high is None else arrays.minimum(end, high.to(end.dtype))
+            density = arrays.where(end == value, density, self._mass(value, top, parameters))
         if low is None and high is None:
             return density
         whole = self._mass(None if low is None else self._from(low), high, parameters)
         possible = whole > -math.inf
-        for bound, within in ((low, torch.ge), (high, torch.le)):
+        for bound, within in ((low, arrays.ge), (high, arrays.le)):
             possible = possible if bound is None else possible & within(value, bound)
-        return torch.where(possible, density - torch.where(possible, whole, 0.0), -math.inf)
+        return arrays.where(possible, density - arrays.where(possible, whole, 0.0), -math.inf)
 
     def _from(self, value: Tensor) -> Tensor:
         """The open end below which nothing of T ≥ value lies."""
@@ -90,7 +88,7 @@ class Limits:
     def draw(self, noise: Tensor, parameters: Params, given: Given) -> Tensor:
         """Values between the bounds from uniform noise."""
         drawn = truncated_draw(self.family, noise, given.get("truncate_lower"), given.get("truncate_upper"), parameters)
-        if bool(torch.isnan(drawn).any()) and not recording():
+        if bool(arrays.isnan(drawn).any()) and not recording():
             raise self.where.misfit(
                 f"bounds with something of {self.family.name} between them",
                 f"none for {int(drawn.isnan().sum())} draws",

@@ -10,10 +10,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import torch
 from numpy.polynomial.legendre import leggauss
-from torch import Tensor
 
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.families.bijectors import constrain
 from qvr_core.runtime.families.categories import categorical_draw
 from qvr_core.runtime.families.soundness import asked
@@ -93,7 +92,7 @@ class Marginalize:
             assert cell is not None
             frame.bound[site.name] = cell
             record.value = cell.value
-            record.log_prob = None if log_prob is None else torch.zeros_like(log_prob)
+            record.log_prob = None if log_prob is None else arrays.zeros_like(log_prob)
             frame.sites[site.name] = record
         if fresh and marginal is not None:
             # a mixture's draw carries no gradient: the score function's does
@@ -114,7 +113,7 @@ class Marginalize:
         cells = [filling.gaps.cells for filling in gaps if filling is not None]
         if len(cells) < len(gaps) or any(one.shape != density.shape[1:] for one in cells):
             return density
-        return torch.where(torch.stack(cells).all(0), torch.full((), math.nan, dtype=density.dtype), density)
+        return arrays.where(arrays.stack(cells).all(0), arrays.full((), math.nan, dtype=density.dtype), density)
 
     def latents(self) -> list[ArrowSite | FamilySite]:
         """All sample sites inside."""
@@ -173,10 +172,10 @@ class Marginalize:
             step.run(frame)
         for site in self.observed():
             cell = frame.bound[site.name]
-            if site.kind == "sample" and isinstance(cell.value, Tensor):
+            if site.kind == "sample" and is_tensor(cell.value):
                 cell = Cell(cell.value.detach(), cell.rows)
             frame.given[site.name] = cell
-        assert isinstance(value, Tensor)
+        assert is_tensor(value)
         return value
 
     # ------------------------------------------------------------ the sum
@@ -184,11 +183,11 @@ class Marginalize:
     def evaluate(self, frame: Frame, *, latents_only: bool = False) -> Terms:
         """log Σ_z p(z) p(body | z) per row and, by mode, per group or row of the data; `latents_only` leaves out what
         the block observes and scores."""
-        return Terms(torch.logsumexp(self._joint(frame, latents_only), 1), True)
+        return Terms(arrays.logsumexp(self._joint(frame, latents_only), 1), True)
 
     def _posterior(self, frame: Frame) -> tuple[Tensor, Tensor]:
         """The probability of each value given what the block observes, (B, *plate, K), and a draw from it, int64."""
-        log_p = torch.log_softmax(self._joint(frame, False), 1).movedim(1, -1)
+        log_p = arrays.log_softmax(self._joint(frame, False), 1).movedim(1, -1)
         log_p = log_p.reshape(frame.rows, *self.plate, log_p.shape[-1])
         return log_p.exp(), categorical_draw(tuple(log_p.shape[:-1]), frame.request.generator, log_p)
 
@@ -223,11 +222,11 @@ class Marginalize:
         they have rows."""
         latent = self.latent
         if isinstance(latent, ArrowSite):
-            return torch.arange(blocks(latent.codomain)[0].size), None, False
+            return arrays.arange(blocks(latent.codomain)[0].size), None, False
         aligned = latent.arguments.align(frame, latent.event, latent.groups(frame))
         parameters = latent.arguments.canonical(aligned, len(aligned.batch))
         if latent.discrete:
-            return torch.arange(_cardinality(latent, parameters)), None, False
+            return arrays.arange(_cardinality(latent, parameters)), None, False
         support = latent.family.support(parameters)
         if support.low is None or support.high is None:
             raise NoDensity(
@@ -235,11 +234,11 @@ class Marginalize:
                 "by quadrature; use `sample`",
                 site=self.name,
             )
-        nodes, weights = (torch.as_tensor(a, dtype=precision()) for a in leggauss(QUADRATURE_NODES))
-        low, high = torch.broadcast_tensors(torch.as_tensor(support.low), torch.as_tensor(support.high))
+        nodes, weights = (arrays.as_tensor(a, dtype=precision()) for a in leggauss(QUADRATURE_NODES))
+        low, high = arrays.broadcast_tensors(arrays.as_tensor(support.low), arrays.as_tensor(support.high))
         low, high = low.unsqueeze(-1), high.unsqueeze(-1)
         half = 0.5 * (high - low)
-        if not bool(torch.isfinite(half).all()):
+        if not bool(arrays.isfinite(half).all()):
             raise NoDensity(f"site `{self.name}`: the interval to integrate over is not bounded", site=self.name)
         has_rows = aligned.rows and half.ndim > len(aligned.batch) + 1
         return low + half * (nodes + 1.0), weights.log() + half.log(), has_rows

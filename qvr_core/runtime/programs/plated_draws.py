@@ -9,9 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, is_tensor
 from qvr_core.runtime.programs.frame import as_tensor
 from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.cells import Cell, as_argument, as_one
@@ -88,4 +86,4 @@ def _finite(space: Space) -> bool:
 
 def as_elements(value: Value, space: Space) -> Value:
     """A value in the arrow's normal form as steps read it: a number at each place of the plate."""
-    return value.squeeze(-1) if isinstance(value, torch.Tensor) and is_number(space) else value
+    return value.squeeze(-1) if is_tensor(value) and is_number(space) else value

@@ -8,9 +8,7 @@ from contextlib import ExitStack, nullcontext
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Generator, Tensor, nn
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays, is_tensor, nn
 from qvr_core.dependence import dependence_graph
 from qvr_core.runtime.arrows.drawn_weights import undrawn, weights_set
 from qvr_core.runtime.arrows.repetition import n_steps as run_n_steps
@@ -171,7 +169,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
             if record is not None and record.observed and record.log_prob is not None:
                 record.log_prob = factor * record.log_prob
         cells = {name: frame.bound[name] for name in request.keep if name in frame.bound}
-        kept = {name: with_rows(cell, count) for name, cell in cells.items() if isinstance(cell.value, Tensor)}
+        kept = {name: with_rows(cell, count) for name, cell in cells.items() if is_tensor(cell.value)}
         return Execution(frame.sites, self._output(frame), count, kept)
 
     def _row_lengths(self, frame: Frame) -> Tensor:
@@ -184,24 +182,24 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
             raise where.misfit(f"whole numbers ({frame.rows},)", f"{str(value.dtype)[6:]} {tuple(value.shape)}")
         return value
 
-    def _device(self, value: object, request: Request) -> torch.device | None:
+    def _device(self, value: object, request: Request) -> arrays.device | None:
         """Where literals must lie: with the parameters, else the input, the latents, the data; None for the CPU."""
         like = next(self.parameters(), None)
         if like is None:
             given = (parts(value) if value is not None else (), request.unconstrained.values())  # pyright: ignore
             data = (request.observations.values(), self.data.values(), request.values.values())
-            like = next((item for group in (*given, *data) for item in group if isinstance(item, Tensor)), None)
+            like = next((item for group in (*given, *data) for item in group if is_tensor(item)), None)
         return None if like is None or like.device.type == "cpu" else like.device
 
-    def _precision(self, request: Request) -> torch.dtype:
+    def _precision(self, request: Request) -> arrays.dtype:
         """What literals and made tensors are of: as the parameters, else as the latents that are given."""
         like = next((p for p in self.parameters() if p.is_floating_point()), None)
         if like is not None:
             return like.dtype
         noise = (made for site in request.noise.values() if not callable(site) for made in site.values())
         given = (*request.unconstrained.values(), *noise, *request.values.values())
-        found = {item.dtype for item in given if isinstance(item, Tensor) and item.is_floating_point()}
-        return reduce(torch.promote_types, found) if found else precision()
+        found = {item.dtype for item in given if is_tensor(item) and item.is_floating_point()}
+        return reduce(arrays.promote_types, found) if found else precision()
 
     def _add_priors(self, frame: Frame, by_rows: bool) -> None:
         """A tensor's prior is one term of the whole: rows share it."""
@@ -233,7 +231,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         site = self.sites.get(name)
         if site is None or site.info.event is None or site.kind != "sample":
             return None
-        tensor = torch.as_tensor(given) if not isinstance(given, tuple) else given[0]
+        tensor = arrays.as_tensor(given) if not isinstance(given, tuple) else given[0]
         return tensor.shape[0] if tensor.ndim > len(site.info.event) else None
 
     def _bind_inputs(self, value: Value, frame: Frame) -> None:
@@ -251,7 +249,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         return values  # pyright: ignore[reportReturnType]
 
     def _returned(self, cell: Cell, frame: Frame) -> Any:
-        if isinstance(cell.value, Tensor):
+        if is_tensor(cell.value):
             return with_rows(cell, frame.rows)
         return cell.value
 
@@ -299,7 +297,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         if not self.program.uses_input or count == 1:
             return dict(observations)
         return {
-            name: repeat_rows(value, count) if isinstance(value, Tensor) and self._by_rows(name, value, rows) else value
+            name: repeat_rows(value, count) if is_tensor(value) and self._by_rows(name, value, rows) else value
             for name, value in observations.items()
         }
 
@@ -351,7 +349,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         ]
         if not lacking:
             return
-        with torch.no_grad():
+        with arrays.no_grad():
             run = self.run(value, condition(data), substitute(latents), replay(innovations), densities(False))
         specs = [
             NoiseSpec(spec.path, tuple(run.sites[name].noise[spec.path].shape), spec.base, False)

@@ -10,9 +10,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.arrows.normal_chain import standard_density
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.execution import Execution, SiteInfo, SiteRecord
@@ -60,7 +58,7 @@ class ProgramArrow(ArrowModule):
 
     def noise_specs(self, x: Value) -> list[NoiseSpec]:
         # only shapes are asked for: no one's random numbers are used up
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        with arrays.no_grad(), arrays.random.fork_rng(devices=[]):
             run = self.run(x, densities(False))
         last = self._returned_site
         return [

@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.programs.execution import Execution, Noises, Request, SiteRecord
 from qvr_core.runtime.programs.handlers import Handler
 from qvr_core.runtime.values.arrow import Noise, NoiseSpec
@@ -59,7 +57,7 @@ def _cut(noise: Mapping[str, Tensor], row: int) -> dict[str, Tensor]:
 def _row(value: Any, row: int, count: int) -> Any:
     if isinstance(value, tuple):
         return tuple(_row(part, row, count) for part in value)  # pyright: ignore[reportUnknownVariableType]
-    tensor = torch.as_tensor(value)
+    tensor = arrays.as_tensor(value)
     return tensor[row : row + 1] if tensor.ndim and tensor.shape[0] == count else value
 
 
@@ -67,7 +65,7 @@ def joined(runs: Sequence[Execution]) -> Execution:
     """The runs of single rows as one run."""
     first = runs[0]
     sites = {name: _record([run.sites[name] for run in runs]) for name in first.sites}
-    kept = {name: torch.cat([run.kept[name] for run in runs]) for name in first.kept}
+    kept = {name: arrays.cat([run.kept[name] for run in runs]) for name in first.kept}
     return Execution(sites, _stacked([run.output for run in runs]), len(runs), kept)
 
 
@@ -77,10 +75,10 @@ def _record(records: Sequence[SiteRecord]) -> SiteRecord:
     changed: dict[str, Any] = {}
     for field in fields(SiteRecord):
         held = getattr(first, field.name)
-        if isinstance(held, Tensor) and not (field.name in ("value", "counted") and first.observed):
-            changed[field.name] = torch.cat([getattr(one, field.name) for one in records])
+        if is_tensor(held) and not (field.name in ("value", "counted") and first.observed):
+            changed[field.name] = arrays.cat([getattr(one, field.name) for one in records])
         elif field.name == "noise":
-            changed["noise"] = {path: torch.cat([one.noise[path] for one in records]) for path in first.noise}
+            changed["noise"] = {path: arrays.cat([one.noise[path] for one in records]) for path in first.noise}
         elif field.name == "value" and isinstance(held, tuple) and not first.observed:
             changed["value"] = _stacked([one.value for one in records])
         else:
@@ -92,4 +90,4 @@ def _stacked(values: Sequence[Any]) -> Any:
     first = values[0]
     if isinstance(first, tuple):
         return tuple(_stacked(part) for part in zip(*values, strict=True))
-    return torch.cat(list(values)) if isinstance(first, Tensor) and first.ndim else first
+    return arrays.cat(list(values)) if is_tensor(first) and first.ndim else first

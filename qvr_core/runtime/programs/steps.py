@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from torch import Tensor
-
+from qvr_core.arrays.engine import TORCH, Tensor, is_tensor
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
@@ -14,7 +13,6 @@ from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.chains.linear_recursion import linear_recursion
 from qvr_core.runtime.programs.chains.noncentred import NoncentredChain
-from qvr_core.runtime.programs.chains.taped_recursion import taped_recursion
 from qvr_core.runtime.programs.chains.unequal import UnequalChain, UnequalSite
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
@@ -41,6 +39,9 @@ from qvr_core.semantics.types.model import (
 )
 from qvr_core.semantics.types.spaces import Product
 from qvr_core.semantics.types.summed import is_summed
+
+if TYPE_CHECKING:
+    from qvr_core.runtime.programs.chains.taped_recursion import TapedRecursion
 
 
 class Step(Protocol):
@@ -69,7 +70,7 @@ class LetStep:
             frame.bound[self.names[0]] = cell
             return
         pieces = cell.value
-        if isinstance(pieces, Tensor) and isinstance(self.space, Product):
+        if is_tensor(pieces) and isinstance(self.space, Product):
             pieces = regroup(pieces, self.space.factors)
         if len(pieces) != len(self.names):
             raise RuntimeProblem(
@@ -92,7 +93,7 @@ class IndexedLet:
         self.index = None if self.at is None else model.indices[self.at]
         self.recursive = model.recursive
         self.linear = linear_recursion(step.names, model, parts)
-        self.taped = taped_recursion(step.names, model, parts) if self.linear is None else None
+        self.taped = _taped(step.names, model, parts) if self.linear is None else None
 
     def run(self, frame: Frame) -> None:
         computed = asked()
@@ -145,6 +146,15 @@ class IndexedLet:
         frame.windows.pop(self.index.name, None)
         for name, made in zip(self.names, grown, strict=True):
             frame.bound[name] = Cell(made.whole(), made.rows)
+
+
+def _taped(names: tuple[str, ...], model: IndexedValue, parts: Parts) -> TapedRecursion | None:
+    """The recursion as a loop of torch's, where that is the engine."""
+    if not TORCH:
+        return None
+    from qvr_core.runtime.programs.chains.taped_recursion import taped_recursion
+
+    return taped_recursion(names, model, parts)
 
 
 class Later:

@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.runtime.values.precision import precision
 
@@ -37,7 +35,7 @@ class Algebra:
     low: float = -math.inf
     high: float = math.inf
     product: Binary | None = None
-    from_log_probs: Callable[[Tensor], Tensor] = torch.exp
+    from_log_probs: Callable[[Tensor], Tensor] = arrays.exp
 
     def need(self, part: str) -> float:
         """`unit` or `zero`, or the error that says why there is none."""
@@ -54,21 +52,21 @@ class Algebra:
         # the contracted axis last, as `join` wants it
         columns = right.mT.unsqueeze(0)
         pieces = [self.join(self.times(piece.unsqueeze(1), columns)) for piece in left.split(rows)]
-        return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
+        return pieces[0] if len(pieces) == 1 else arrays.cat(pieces)
 
     def identity(self, size: int, like: Tensor | None = None) -> Tensor:
         """(n, n): unit on the diagonal, zero elsewhere."""
         dtype = like.dtype if like is not None else precision()
         device = like.device if like is not None else None
-        diagonal = torch.eye(size, dtype=torch.bool, device=device)
+        diagonal = arrays.eye(size, dtype=arrays.bool, device=device)
         unit, zero = self.need("unit"), self.need("zero")
-        return torch.where(
-            diagonal, torch.tensor(unit, dtype=dtype, device=device), torch.tensor(zero, dtype=dtype, device=device)
+        return arrays.where(
+            diagonal, arrays.tensor(unit, dtype=dtype, device=device), arrays.tensor(zero, dtype=dtype, device=device)
         )
 
 
 def _probabilistic_sum(weights: Tensor) -> Tensor:
-    return 1.0 - torch.prod(1.0 - weights, dim=-1)
+    return 1.0 - arrays.prod(1.0 - weights, dim=-1)
 
 
 def _any(weights: Tensor) -> Tensor:
@@ -102,7 +100,7 @@ def _identity(log_probs: Tensor) -> Tensor:
 
 
 def _fuzzy(name: str, times: Binary, join: Reduce) -> Algebra:
-    return Algebra(name, times, join, 1.0, 0.0, torch.sigmoid, 0.0, 1.0)
+    return Algebra(name, times, join, 1.0, 0.0, arrays.sigmoid, 0.0, 1.0)
 
 
 def _lukasiewicz(a: Tensor, b: Tensor) -> Tensor:
@@ -110,19 +108,19 @@ def _lukasiewicz(a: Tensor, b: Tensor) -> Tensor:
 
 
 _TABLE = (
-    _fuzzy("product_fuzzy", torch.mul, _probabilistic_sum),
-    Algebra("boolean", torch.mul, _any, 1.0, 0.0, _rounded, 0.0, 1.0),
+    _fuzzy("product_fuzzy", arrays.mul, _probabilistic_sum),
+    Algebra("boolean", arrays.mul, _any, 1.0, 0.0, _rounded, 0.0, 1.0),
     _fuzzy("lukasiewicz", _lukasiewicz, lambda w: w.sum(-1).clamp(max=1.0)),
-    _fuzzy("godel", torch.minimum, _any),
-    Algebra("tropical", torch.add, _smallest, 0.0, math.inf, _free, from_log_probs=torch.neg),
-    Algebra("max_plus", torch.add, _any, 0.0, -math.inf, _free, from_log_probs=_identity),
+    _fuzzy("godel", arrays.minimum, _any),
+    Algebra("tropical", arrays.add, _smallest, 0.0, math.inf, _free, from_log_probs=arrays.neg),
+    Algebra("max_plus", arrays.add, _any, 0.0, -math.inf, _free, from_log_probs=_identity),
     Algebra(
-        "log_prob", torch.add, lambda w: torch.logsumexp(w, -1), 0.0, -math.inf, _free, from_log_probs=_identity
+        "log_prob", arrays.add, lambda w: arrays.logsumexp(w, -1), 0.0, -math.inf, _free, from_log_probs=_identity
     ),
-    Algebra("real", torch.mul, _sum, 1.0, 0.0, _free, product=torch.matmul),
-    Algebra("probability", torch.mul, _sum, 1.0, 0.0, _rows, 0.0, 1.0, product=torch.matmul),
-    Algebra("counting", torch.mul, _sum, 1.0, 0.0, F.softplus, 0.0, product=torch.matmul),
-    Algebra("markov", torch.mul, _sum, 1.0, 0.0, _rows, 0.0, 1.0, product=torch.matmul),
+    Algebra("real", arrays.mul, _sum, 1.0, 0.0, _free, product=arrays.matmul),
+    Algebra("probability", arrays.mul, _sum, 1.0, 0.0, _rows, 0.0, 1.0, product=arrays.matmul),
+    Algebra("counting", arrays.mul, _sum, 1.0, 0.0, F.softplus, 0.0, product=arrays.matmul),
+    Algebra("markov", arrays.mul, _sum, 1.0, 0.0, _rows, 0.0, 1.0, product=arrays.matmul),
 )  # fmt: skip
 
 ALGEBRAS: Mapping[str, Algebra] = {algebra.name: algebra for algebra in _TABLE}

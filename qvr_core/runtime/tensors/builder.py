@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor
 from qvr_core.runtime.tensors.algebras import Algebra
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.semantics.types.model import Arrow, Model, Stack

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.semantics.deductions.closure import Hypergraph
 
 _NEVER = -1e30
@@ -25,19 +23,19 @@ def item_weights(
     LogProb and Viterbi give log weights, Counting numbers of derivations, Boolean 0 or 1.
     """
     if semiring == "Boolean":
-        return torch.ones(len(graph.items)), True
+        return arrays.ones(len(graph.items)), True
     if not graph.edges:
         return _finished(axiom_weights, semiring), True
     widest = max(len(edge.premises) for edge in graph.edges)
     # a premise that is not there has weight one: it looks up an extra last item of log weight zero
     none = len(graph.items)
-    premises = torch.tensor([[*edge.premises, *(none,) * (widest - len(edge.premises))] for edge in graph.edges])
-    target = torch.tensor([edge.conclusion for edge in graph.edges])
+    premises = arrays.tensor([[*edge.premises, *(none,) * (widest - len(edge.premises))] for edge in graph.edges])
+    target = arrays.tensor([edge.conclusion for edge in graph.edges])
     weights = axiom_weights
     gather = _max_into if semiring == "Viterbi" else _sum_into
     rest = False
     for _ in range(max_iterations):
-        known = torch.cat([weights, weights.new_zeros(1)])
+        known = arrays.cat([weights, weights.new_zeros(1)])
         uses = edge_weights + (known[premises].sum(-1) if widest else 0.0)
         fresh = gather(axiom_weights, target, uses.clamp(min=_NEVER))
         rest = bool(((fresh - weights).abs() <= tolerance).all())
@@ -53,7 +51,7 @@ def _finished(weights: Tensor, semiring: str) -> Tensor:
 
 def _sum_into(start: Tensor, target: Tensor, uses: Tensor) -> Tensor:
     """log(exp start + Σ exp uses) by target."""
-    with torch.no_grad():
+    with arrays.no_grad():
         top = start.scatter_reduce(0, target, uses, "amax").clamp(min=_NEVER)
     total = (start - top).exp().index_add(0, target, (uses - top[target]).exp())
     return top + total.log()

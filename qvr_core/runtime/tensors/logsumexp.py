@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 
-import torch
-from torch import Tensor
+from qvr_core.arrays.engine import Tensor, arrays
 
 
 def logsumexp(value: Tensor, axis: int) -> Tensor:
     """log Σ exp along an axis; where every term is impossible −inf, with gradient zero."""
     most = value.detach().amax(axis, keepdim=True)
-    most = torch.where(most.isfinite(), most, torch.zeros_like(most))
+    most = arrays.where(most.isfinite(), most, arrays.zeros_like(most))
     total = (value - most).exp().sum(axis)
     positive = total > 0
-    log = torch.where(positive, total, torch.ones_like(total)).log()
-    return torch.where(positive, log, torch.full_like(log, -math.inf)) + most.squeeze(axis)
+    log = arrays.where(positive, total, arrays.ones_like(total)).log()
+    return arrays.where(positive, log, arrays.full_like(log, -math.inf)) + most.squeeze(axis)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import torch
-from torch import Tensor, nn
-
+from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.runtime.arrows.repetition import wanted_steps
 from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.runtime.tensors.algebras import Algebra
@@ -61,7 +59,7 @@ class TensorArrow(ArrowModule):
         return self.flat()[layout.flat_index(x, self.domain.space)]
 
     def output_like(self, x: Value) -> Value:
-        return torch.zeros(()).expand(*layout.lead_shape(x, self.domain.space), self.shape[1])
+        return arrays.zeros(()).expand(*layout.lead_shape(x, self.domain.space), self.shape[1])
 
 
 class LatentTensor(TensorArrow):
@@ -99,7 +97,7 @@ class LatentTensor(TensorArrow):
 
 
 def _initial(shape: Shape, init: str, scale: float | None) -> Tensor:
-    weight = torch.empty(shape)
+    weight = arrays.empty(shape)
     if init == "zeros":
         return nn.init.zeros_(weight)
     if init == "xavier":
@@ -129,13 +127,13 @@ def given_matrix(
         raise MissingData(
             f'`{name}` reads data `{source}`, which is missing (given: {known}); pass load(…, data={{"{source}": …}})'
         )
-    value = torch.as_tensor(data[source])
+    value = arrays.as_tensor(data[source])
     if value.numel() != shape[0] * shape[1]:
         raise InputProblem(
             f"`{name}`: data `{source}` has shape {tuple(value.shape)}, expected {shape[0]} × {shape[1]} weights"
         )
     value = value.reshape(shape).to(precision())
-    low, high = (float(bound) for bound in torch.aminmax(value))
+    low, high = (float(bound) for bound in arrays.aminmax(value))
     if low < algebra.low or high > algebra.high:
         bad = low if low < algebra.low else high
         raise InputProblem(
@@ -155,7 +153,7 @@ class KernelTensor(TensorArrow):
 
     def flat(self) -> Tensor:
         device = next((p.device for p in self.parameters()), None)
-        index = torch.arange(self.shape[0], device=device)
+        index = arrays.arange(self.shape[0], device=device)
         blocks = layout.blocks(self.domain.space)
         x = layout.from_flat_index(index, self.domain.space) if len(blocks) > 1 else index
         return self.algebra.from_log_probs(self.kernel[0].log_table(x)[0])

@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor, nn
-
+from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.runtime.values.errors import MissingInnovations
 from qvr_core.runtime.values.recipes import Remade
 from qvr_core.semantics.types.spaces import Named
@@ -87,7 +85,7 @@ class ArrowModule(Remade):
 
     def output_like(self, x: Value) -> Value:
         """A value of the codomain with the shapes that `x` leads to; its numbers mean nothing."""
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        with arrays.no_grad(), arrays.random.fork_rng(devices=[]):
             return self.draw(x, want_log_prob=False).value
 
     def noise_specs(self, x: Value) -> list[NoiseSpec]:
@@ -99,7 +97,7 @@ class ArrowModule(Remade):
         x: Value,
         noise: Noise | None = None,
         *,
-        generator: torch.Generator | None = None,
+        generator: arrays.Generator | None = None,
         want_log_prob: bool = True,
     ) -> Drawn:
         """Draw a value.  Noise given by path is used, the rest is drawn; everything is reparameterised where it can be.
@@ -113,7 +111,7 @@ class ArrowModule(Remade):
         x: Value,
         noise: Noise | None = None,
         *,
-        generator: torch.Generator | None = None,
+        generator: arrays.Generator | None = None,
         want_log_prob: bool = True,
     ) -> Drawn:
         """A draw on the way to another one: like `draw`, but only `log_noise` of its densities is needed."""
@@ -144,7 +142,7 @@ class ArrowModule(Remade):
         """A draw for each row of `x`, with `sample_shape` in front."""
         if not sample_shape:
             return self.draw(x, want_log_prob=False).value
-        count = torch.Size(sample_shape).numel()
+        count = arrays.Size(sample_shape).numel()
         rows = self.draw(repeat_rows(x, count), want_log_prob=False).value
         reshaped = [part.reshape(*sample_shape, -1, *part.shape[1:]) for part in _parts(rows)]
         return reshaped[0] if len(reshaped) == 1 else tuple(reshaped)

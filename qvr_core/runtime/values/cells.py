@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.layout import factors, join, width
 from qvr_core.runtime.values.precision import precision
@@ -50,7 +48,7 @@ def lead(tensor: Tensor, rank: int) -> Tensor:
 def as_one(cell: Cell) -> Cell:
     """A product of reals as one tensor; anything else as it is."""
     if isinstance(cell.value, tuple):
-        return Cell(torch.cat([part if part.ndim > 1 else part[:, None] for part in cell.value], -1), cell.rows)
+        return Cell(arrays.cat([part if part.ndim > 1 else part[:, None] for part in cell.value], -1), cell.rows)
     return cell
 
 
@@ -97,16 +95,14 @@ def _as_long(values: Sequence[Value], spaces: Sequence[Space | None]) -> list[Va
     """Values of which those of `Seq` factors are all sequences of one length: plain ones are repeated."""
     ranks = [0 if not isinstance(space, Seq) else 3 if _wants_reals(space) else 2 for space in spaces]
     lengths = [
-        value.shape[1]
-        for value, rank in zip(values, ranks, strict=True)
-        if isinstance(value, Tensor) and value.ndim == rank
+        value.shape[1] for value, rank in zip(values, ranks, strict=True) if is_tensor(value) and value.ndim == rank
     ]
     if not lengths:
         return list(values)
     length = max(lengths)
 
     def along(value: Value, rank: int) -> Value:
-        if not isinstance(value, Tensor) or not rank:
+        if not is_tensor(value) or not rank:
             return value
         plain = value.unsqueeze(-1) if value.ndim == 1 and rank == 3 else value
         if plain.ndim == rank - 1:

@@ -10,8 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-import torch
-from torch import Tensor
+from qvr_core.arrays.engine import Tensor, arrays
 
 _trying: ContextVar[bool] = ContextVar("trying", default=False)
 
@@ -29,14 +28,14 @@ def trying() -> Generator[None]:
 def cholesky(matrix: Tensor) -> Tensor:
     """The lower factor of (…, n, n) positive definite matrices."""
     if not _trying.get():
-        return torch.linalg.cholesky(matrix)
-    factor, failed = torch.linalg.cholesky_ex(matrix)
-    return torch.where((failed != 0)[..., None, None], torch.nan, factor)
+        return arrays.linalg.cholesky(matrix)
+    factor, failed = arrays.linalg.cholesky_ex(matrix)
+    return arrays.where((failed != 0)[..., None, None], arrays.nan, factor)
 
 
 def inverse(matrix: Tensor) -> Tensor:
     """The inverse of (…, n, n) matrices."""
     if not _trying.get():
-        return torch.linalg.inv(matrix)
-    inverted, failed = torch.linalg.inv_ex(matrix)
-    return torch.where((failed != 0)[..., None, None], torch.nan, inverted)
+        return arrays.linalg.inv(matrix)
+    inverted, failed = arrays.linalg.inv_ex(matrix)
+    return arrays.where((failed != 0)[..., None, None], arrays.nan, inverted)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value, missing_innovations
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.values.cells import Cell, align
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model import Arrange, Bound, Builtin, Constant, Data, Expr, FieldOf, Index, ListOf
@@ -59,15 +57,15 @@ class Computed:
 
 def _finite(cell: Cell) -> bool:
     value = cell.value
-    return not isinstance(value, Tensor) or not value.is_floating_point() or bool(torch.isfinite(value).all())
+    return not is_tensor(value) or not value.is_floating_point() or bool(arrays.isfinite(value).all())
 
 
 # ---------------------------------------------------------------- words
 
 
 def _words(expr: Builtin, operands: Sequence[Cell], result: Cell) -> str:
-    wrong = ~torch.isfinite(result.value)
-    kind = "NaN" if bool(torch.isnan(result.value).any()) else "infinite"
+    wrong = ~arrays.isfinite(result.value)
+    kind = "NaN" if bool(arrays.isnan(result.value).any()) else "infinite"
     said = [
         f"`{text(part)}` {between}"
         for part, operand in zip(expr.args, operands, strict=False)
@@ -91,7 +89,7 @@ def _where(result: Cell, wrong: Tensor) -> str:
 
 def _between(operand: Cell, result: Cell, wrong: Tensor) -> str | None:
     """The range of an operand where the result is not finite."""
-    if not isinstance(operand.value, Tensor):
+    if not is_tensor(operand.value):
         return None
     try:
         (value, _), _ = align([operand, result])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-from torch.fx.experimental.proxy_tensor import get_proxy_mode
-
+from qvr_core.arrays.engine import TORCH, Tensor, arrays
+from qvr_core.arrays.graph import current
 from qvr_core.runtime.values.errors import InputProblem
 
 
 def recording() -> bool:
     """True while operations are recorded into a graph: values are unknown then, and were checked before."""
-    return get_proxy_mode() is not None or torch.compiler.is_compiling()
+    return current() is not None or (TORCH and _torch_records())
+
+
+def _torch_records() -> bool:
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode
+
+    return get_proxy_mode() is not None or arrays.compiler.is_compiling()
 
 
 class IndexCheck:
@@ -36,7 +40,7 @@ class IndexCheck:
         if recording():
             return
         if index.numel():
-            low, high = (int(bound) for bound in torch.aminmax(index))
+            low, high = (int(bound) for bound in arrays.aminmax(index))
             if low < 0 or high >= size:
                 raise self._problem(program, f"indices 0 … {size - 1}", f"index {low if low < 0 else high}")
         self._seen, self._state = index, state
@@ -53,4 +57,4 @@ class IndexCheck:
 
 def in_transform() -> bool:
     """Whether torch.func looks at every operation."""
-    return torch._C._are_functorch_transforms_active()  # pyright: ignore[reportPrivateUsage]
+    return TORCH and arrays._C._are_functorch_transforms_active()  # pyright: ignore[reportPrivateUsage]

@@ -12,9 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import recording
@@ -111,7 +109,7 @@ def join(values: Sequence[Value]) -> Value:
             merged[-1].append(part)
         else:
             merged.append([part])
-    return from_parts([run[0] if len(run) == 1 else torch.cat(_same_rows(run), dim=-1) for run in merged])
+    return from_parts([run[0] if len(run) == 1 else arrays.cat(_same_rows(run), dim=-1) for run in merged])
 
 
 def _joins(left: Tensor, right: Tensor) -> bool:
@@ -119,7 +117,7 @@ def _joins(left: Tensor, right: Tensor) -> bool:
 
 
 def _same_rows(run: list[Tensor]) -> list[Tensor]:
-    lead = torch.broadcast_shapes(*(part.shape[:-1] for part in run))
+    lead = arrays.broadcast_shapes(*(part.shape[:-1] for part in run))
     return [part if part.shape[:-1] == lead else part.expand(*lead, part.shape[-1]) for part in run]
 
 
@@ -164,9 +162,9 @@ def dummy(space: Space, lead: tuple[int, ...], like: Tensor | None = None) -> Va
     made: list[Tensor] = []
     for block in blocks(space):
         if block.finite:
-            made.append(torch.zeros((), dtype=torch.int64, device=device).expand(lead))
+            made.append(arrays.zeros((), dtype=arrays.int64, device=device).expand(lead))
         else:
-            made.append(torch.zeros((), device=device).expand(*lead, block.size))
+            made.append(arrays.zeros((), device=device).expand(*lead, block.size))
     return from_parts(made)
 
 
@@ -187,7 +185,7 @@ def prepare(space: Space, value: object, where: Where) -> Value:
             top = space.factors if isinstance(space, Product) else (space,)
             if len(value) == len(top):
                 return join([prepare(factor, item, where) for factor, item in zip(top, value, strict=True)])
-            tensors = [item for item in value if isinstance(item, Tensor)]
+            tensors = [item for item in value if is_tensor(item)]
             if len(value) == len(tensors) == len(blocks(space)):
                 return from_parts(tensors)
             raise where.misfit(f"{len(flat)} tensors, one per factor", f"{len(value)}")
@@ -200,7 +198,7 @@ def prepare(space: Space, value: object, where: Where) -> Value:
         raise where.misfit(f"{sum(widths)} columns ({describe(space)})", _found(tensor))
     if all(not _block(factor).finite for factor in flat):
         return _prepare_real(sum(widths), tensor, any(isinstance(f, Seq) for f in flat), where, describe(space))
-    columns = torch.split(tensor, widths, dim=-1)
+    columns = arrays.split(tensor, widths, dim=-1)
     return join([_column(factor, column, where) for factor, column in zip(flat, columns, strict=True)])
 
 
@@ -214,10 +212,10 @@ def _by_name(space: Space, value: Mapping[str, object], where: Where) -> list[ob
 
 
 def _as_tensor(value: object, where: Where) -> Tensor:
-    if isinstance(value, Tensor):
+    if is_tensor(value):
         return value
     try:
-        return torch.as_tensor(value)
+        return arrays.as_tensor(value)
     except (TypeError, ValueError, RuntimeError) as problem:
         raise where.misfit("a tensor", type(value).__name__) from problem
 
@@ -242,11 +240,11 @@ def _prepare_factor(factor: Space, value: object, where: Where) -> Tensor:
         axes = "(B, L)" if block.sequence else "(B,)"
         raise where.misfit(f"int64 {axes} ({describe(factor)})", _found(tensor))
     if tensor.numel() and not recording():
-        low, high = (int(bound) for bound in torch.aminmax(tensor))
+        low, high = (int(bound) for bound in arrays.aminmax(tensor))
         if low < 0 or high >= block.size:
             bad = low if low < 0 else high
             raise where.misfit(f"indices 0 … {block.size - 1} ({describe(factor)})", f"index {bad}")
-    return tensor if tensor.dtype == torch.int64 else tensor.long()
+    return tensor if tensor.dtype == arrays.int64 else tensor.long()
 
 
 def _prepare_real(

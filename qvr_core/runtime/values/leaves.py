@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from torch import nn
-
+from qvr_core.arrays.engine import nn
 from qvr_core.runtime.values.arrow import ArrowModule
 
 

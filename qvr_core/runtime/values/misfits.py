@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-import torch
-
+from qvr_core.arrays.engine import arrays
 from qvr_core.runtime.values.errors import InputProblem
 
 
@@ -23,7 +22,7 @@ _DTYPES = re.compile(r"to have the same dtype, but got:? (\w+) (?:and|!=) (\w+)"
 def misfit(program: str, step: object, error: RuntimeError) -> Misfit | None:
     """What to say of an error about sizes or dtypes that do not meet; None for any other error."""
     text = str(error).replace("must have", "to have")
-    if isinstance(error, torch.linalg.LinAlgError):  # pyright: ignore[reportPrivateImportUsage]
+    if isinstance(error, arrays.linalg.LinAlgError):  # pyright: ignore[reportPrivateImportUsage]
         what = "a matrix is not positive definite, or singular; add a little to its diagonal (`K + 1e-6 * eye(n)`)"
     elif found := _SIZES.search(text) or _SHAPES.search(text):
         what = f"{found[1]} entries meet {found[2]}: its values, the data and the input must have as many"

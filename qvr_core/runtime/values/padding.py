@@ -6,9 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.values.errors import InputProblem
 
 _LENGTHS: ContextVar[Tensor | None] = ContextVar("lengths", default=None)
@@ -55,4 +53,4 @@ def valid_positions(rows: int, length: int) -> Tensor | None:
     fit the lengths, or a length is not between 1 and L.
     """
     lengths = valid_lengths(rows, length)
-    return None if lengths is None else torch.arange(length, device=lengths.device) < lengths.unsqueeze(1)
+    return None if lengths is None else arrays.arange(length, device=lengths.device) < lengths.unsqueeze(1)

@@ -6,14 +6,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-import torch
-from torch import Tensor
+from qvr_core.arrays.engine import Tensor, arrays
 
-_asked: ContextVar[torch.dtype | None] = ContextVar("precision", default=None)
+_asked: ContextVar[arrays.dtype | None] = ContextVar("precision", default=None)
 
 
 @contextmanager
-def computing_in(dtype: torch.dtype) -> Generator[None]:
+def computing_in(dtype: arrays.dtype) -> Generator[None]:
     """Inside, literals, `zeros`, `eye` and all other numbers that a program makes have this dtype."""
     token = _asked.set(dtype)
     try:
@@ -22,13 +21,13 @@ def computing_in(dtype: torch.dtype) -> Generator[None]:
         _asked.reset(token)
 
 
-def precision() -> torch.dtype:
+def precision() -> arrays.dtype:
     """The dtype of the numbers that a program makes."""
-    return _asked.get() or torch.get_default_dtype()
+    return _asked.get() or arrays.get_default_dtype()
 
 
-def at_least(value: Tensor, dtype: torch.dtype) -> Tensor:
+def at_least(value: Tensor, dtype: arrays.dtype) -> Tensor:
     """Real numbers in a format that holds those of `dtype`, too."""
     if value.dtype == dtype or not value.is_floating_point():
         return value
-    return value.to(torch.promote_types(value.dtype, dtype))
+    return value.to(arrays.promote_types(value.dtype, dtype))

@@ -10,9 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
-import torch
-from torch import Tensor, nn
-
+from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.runtime.values.errors import RuntimeProblem
 
 Recipe = Callable[[], nn.Module]
@@ -68,5 +66,5 @@ def take(tensor: Tensor, given: Tensor) -> None:
 @contextmanager
 def numbers_kept() -> Generator[None]:
     """Nobody's random numbers are used up by what is made inside."""
-    with torch.random.fork_rng(devices=[]):
+    with arrays.random.fork_rng(devices=[]):
         yield

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor
 from qvr_core.runtime.values.errors import CountOverflow
 from qvr_core.runtime.values.indices import in_transform, recording
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.cumulative.tails import Tails, log1mexp
 
 _STEP, _FIRST, _LAST = 0.18, -4.0, 5.6
@@ -21,7 +19,7 @@ _STEP, _FIRST, _LAST = 0.18, -4.0, 5.6
 @cache
 def _rule() -> tuple[Tensor, Tensor]:
     """Nodes y and log weights for ∫₀^∞ f(y) dy by y = exp(v − exp(−v)), v equally spaced."""
-    v = torch.arange(_FIRST, _LAST, _STEP, dtype=torch.float64)
+    v = arrays.arange(_FIRST, _LAST, _STEP, dtype=arrays.float64)
     y = (v - (-v).exp()).exp()
     return y, (_STEP * (1.0 + (-v).exp())).log() + y.log()
 
@@ -31,7 +29,7 @@ def _log_integral(log_integrand: Callable[[Tensor], Tensor], slope: Tensor, curv
     nodes, weights = (part.to(slope.device) for part in _rule())
     # where the nodes lie is no part of the function
     width = (1.0 / (slope + curvature.sqrt())).detach().unsqueeze(-1)
-    return torch.logsumexp(log_integrand(width * nodes) + weights, -1) + width.squeeze(-1).log()
+    return arrays.logsumexp(log_integrand(width * nodes) + weights, -1) + width.squeeze(-1).log()
 
 
 def gamma_tails(a: Tensor, x: Tensor) -> Tails:
@@ -41,30 +39,30 @@ def gamma_tails(a: Tensor, x: Tensor) -> Tails:
     x^a e^(−x) / Γ(a + 1) + P(a + 1, x), and with t = x e^(−s) the latter is
     x^(a+1) e^(−x) / Γ(a + 1) · ∫ e^(−(a+1) s − x (e^(−s) − 1)) ds.
     """
-    a, x = torch.broadcast_tensors(a.double(), x.double())
+    a, x = arrays.broadcast_tensors(a.double(), x.double())
     upper = x > a.clamp(min=1.0)
     wide = upper.unsqueeze(-1)
 
     def integrand(s: Tensor) -> Tensor:
         rise, size = (a - 1.0).unsqueeze(-1), x.unsqueeze(-1)
-        return torch.where(wide, rise * torch.log1p(s / size) - s, -(rise + 2.0) * s - size * torch.expm1(-s))
+        return arrays.where(wide, rise * arrays.log1p(s / size) - s, -(rise + 2.0) * s - size * arrays.expm1(-s))
 
-    slope = torch.where(upper, 1.0 - (a - 1.0) / x, a + 1.0 - x)
-    curvature = torch.where(upper, (a - 1.0).clamp(min=0.0) / x.square(), x)
+    slope = arrays.where(upper, 1.0 - (a - 1.0) / x, a + 1.0 - x)
+    curvature = arrays.where(upper, (a - 1.0).clamp(min=0.0) / x.square(), x)
     integral = _log_integral(integrand, slope, curvature)
-    lower = torch.log1p(torch.where(upper, 0.0, integral).exp() * x)
-    smaller = torch.where(upper, integral + a.log() - x.log(), lower)
-    return _sided(upper, smaller + a * x.log() - x - torch.lgamma(a + 1.0))
+    lower = arrays.log1p(arrays.where(upper, 0.0, integral).exp() * x)
+    smaller = arrays.where(upper, integral + a.log() - x.log(), lower)
+    return _sided(upper, smaller + a * x.log() - x - arrays.lgamma(a + 1.0))
 
 
 def beta_tails(a: Tensor, b: Tensor, log_x: Tensor, log_y: Tensor) -> Tails:
     """(log Iₓ(a, b), log (1 − Iₓ(a, b))), the regularised incomplete beta function, for a, b > 0 and 0 < x < 1, from
     log x and log y, y = 1 − x."""
-    a, b, log_x, log_y = torch.broadcast_tensors(a.double(), b.double(), log_x.double(), log_y.double())
+    a, b, log_x, log_y = arrays.broadcast_tensors(a.double(), b.double(), log_x.double(), log_y.double())
     upper = log_x.exp() > (a + 1.0) / (a + b + 2.0)
     # Iₓ(a, b) = 1 − I_y(b, a): the integral is that of the smaller tail
-    a, b = torch.where(upper, b, a), torch.where(upper, a, b)
-    log_x, log_y = torch.where(upper, log_y, log_x), torch.where(upper, log_x, log_y)
+    a, b = arrays.where(upper, b, a), arrays.where(upper, a, b)
+    log_x, log_y = arrays.where(upper, log_y, log_x), arrays.where(upper, log_x, log_y)
     smaller = log_beta_ratio(a, b, log_x.exp(), log_y) + a * log_x
     return _sided(upper, smaller)
 
@@ -79,17 +77,17 @@ def log_beta_ratio(a: Tensor, b: Tensor, x: Tensor, log_y: Tensor) -> Tensor:
 
     def integrand(s: Tensor) -> Tensor:
         # (1 − x e^(−s)) / y = 1 + (1 − e^(−s)) x / y
-        grown = torch.log1p(odds.unsqueeze(-1) * -torch.expm1(-s))
+        grown = arrays.log1p(odds.unsqueeze(-1) * -arrays.expm1(-s))
         return -(a + 1.0).unsqueeze(-1) * s + (b - 1.0).unsqueeze(-1) * grown
 
     slope, curvature = a + 1.0 - (b - 1.0) * odds, (b - 1.0).clamp(min=0.0) * odds * (1.0 + odds)
     # B(a + 1, b) = B(a, b) a / (a + b)
     rest = (a + b) * odds * _log_integral(integrand, slope, curvature).exp()
-    log_beta = torch.lgamma(a) + torch.lgamma(b) - torch.lgamma(a + b)
-    return b * log_y - a.log() - log_beta + torch.log1p(rest)
+    log_beta = arrays.lgamma(a) + arrays.lgamma(b) - arrays.lgamma(a + b)
+    return b * log_y - a.log() - log_beta + arrays.log1p(rest)
 
 
 def _sided(upper: Tensor, smaller: Tensor) -> Tails:
     """Both tails from the smaller one: the upper where `upper`."""
     larger = log1mexp(smaller)
-    return torch.where(upper, larger, smaller), torch.where(upper, smaller, larger)
+    return arrays.where(upper, larger, smaller), arrays.where(upper, smaller, larger)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.cumulative.tails import log_between
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import Params
@@ -17,7 +15,7 @@ _BLOCK = 20_000
 _ROUNDING = 1e-14
 
 
-@torch.no_grad()
+@arrays.no_grad()
 def truncated_draw(
     family: RuntimeFamily, noise: Tensor, low: Tensor | None, high: Tensor | None, parameters: Params
 ) -> Tensor:
@@ -34,7 +32,7 @@ def truncated_draw(
     flat = noise.reshape(-1).double()
     parts = [slice(start, start + _BLOCK) for start in range(0, len(flat), _BLOCK)]
     found = [_found(family, flat[p], left[p], right[p], tuple(w[p] for w in wide)) for p in parts]
-    return (torch.cat(found) if found else flat).reshape(noise.shape).to(noise.dtype)
+    return (arrays.cat(found) if found else flat).reshape(noise.shape).to(noise.dtype)
 
 
 def _each(value: Tensor, noise: Tensor, rank: int) -> Tensor:
@@ -50,16 +48,16 @@ def _found(family: RuntimeFamily, noise: Tensor, low: Tensor, high: Tensor, para
     whole, _ = log_between(first, last)
     # each half by the tail in which it has its digits
     upper = noise > 0.5
-    wanted = whole + torch.where(upper, torch.log1p(-noise), noise.log())
+    wanted = whole + arrays.where(upper, arrays.log1p(-noise), noise.log())
 
     def beyond(value: Tensor) -> tuple[Tensor, Tensor]:
         """How far the log probability up to a value is past what is wanted, and that probability."""
         tails = family.log_tails(value, *parameters)
-        mass = torch.where(upper, log_between(tails, last)[0], log_between(first, tails)[0])
-        return torch.where(upper, wanted - mass, mass - wanted), mass
+        mass = arrays.where(upper, log_between(tails, last)[0], log_between(first, tails)[0])
+        return arrays.where(upper, wanted - mass, mass - wanted), mass
 
     # floats in their order are whole numbers in theirs: bisection finds the size of any
-    largest = torch.finfo(torch.float64).max
+    largest = arrays.finfo(arrays.float64).max
     under, over = start.clamp(-largest, largest), high.clamp(-largest, largest)
     for _ in range(64):
         near = (
@@ -70,9 +68,9 @@ def _found(family: RuntimeFamily, noise: Tensor, low: Tensor, high: Tensor, para
         a, b = _order(under), _order(over)
         middle = _order((a & b) + ((a ^ b) >> 1), back=True)
         past = beyond(middle)[0] >= 0.0
-        under, over = torch.where(past, under, middle), torch.where(past, middle, over)
+        under, over = arrays.where(past, under, middle), arrays.where(past, middle, over)
     value = over.floor() if discrete else _polished(family, beyond, under, over, parameters)
-    return torch.where(whole > -math.inf, torch.minimum(torch.maximum(value, low), high), math.nan)
+    return arrays.where(whole > -math.inf, arrays.minimum(arrays.maximum(value, low), high), math.nan)
 
 
 def _polished(
@@ -86,10 +84,10 @@ def _polished(
     value = under + 0.5 * (over - under)
     for _ in range(100):
         gap, mass = beyond(value)
-        under, over = torch.where(gap < 0.0, value, under), torch.where(gap < 0.0, over, value)
+        under, over = arrays.where(gap < 0.0, value, under), arrays.where(gap < 0.0, over, value)
         moved = value - gap * (mass - family.log_prob(value, *parameters)).exp()
         inside = (moved >= under) & (moved <= over)
-        moved = torch.where(inside, moved, under + 0.5 * (over - under))
+        moved = arrays.where(inside, moved, under + 0.5 * (over - under))
         if bool(((moved - value).abs() <= _ROUNDING * value.abs()).all()):
             return moved
         value = moved
@@ -98,6 +96,6 @@ def _polished(
 
 def _order(value: Tensor, back: bool = False) -> Tensor:
     """The place of a float among all floats, or the float at a place."""
-    bits = value if back else (value + 0.0).view(torch.int64)
-    turned = torch.where(bits < 0, bits ^ 0x7FFFFFFFFFFFFFFF, bits)
-    return turned.view(torch.float64) if back else turned
+    bits = value if back else (value + 0.0).view(arrays.int64)
+    turned = arrays.where(bits < 0, bits ^ 0x7FFFFFFFFFFFFFFF, bits)
+    return turned.view(arrays.float64) if back else turned

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-import torch
-from torch import Tensor
+from qvr_core.arrays.engine import Tensor, arrays
 
 Tails = tuple[Tensor, Tensor]
 """log P(X ≤ x) and log P(X > x)."""
@@ -16,12 +15,12 @@ _LOG_HALF = -math.log(2.0)
 def log1mexp(log_p: Tensor) -> Tensor:
     """log(1 − e^p) for p ≤ 0 (Mächler 2012); at 0 it is −∞, without a gradient."""
     certain = log_p >= 0.0
-    p = torch.where(certain, -1.0, log_p)
+    p = arrays.where(certain, -1.0, log_p)
     near = p > _LOG_HALF
     # each formula sees only its own side, so that the other has no gradient there
-    close = torch.log(-torch.expm1(torch.where(near, p, -1.0)))
-    made = torch.where(near, close, torch.log1p(-torch.exp(torch.where(near, -1.0, p))))
-    return torch.where(certain, -math.inf, made)
+    close = arrays.log(-arrays.expm1(arrays.where(near, p, -1.0)))
+    made = arrays.where(near, close, arrays.log1p(-arrays.exp(arrays.where(near, -1.0, p))))
+    return arrays.where(certain, -math.inf, made)
 
 
 def upper_first(log_survival: Tensor) -> Tails:
@@ -37,34 +36,34 @@ def lower_first(log_cdf: Tensor) -> Tails:
 def from_smaller(lower: Tensor, upper: Tensor) -> Tails:
     """Both tails, where each has its digits while it is the smaller one."""
     first = lower < upper
-    smaller = torch.where(first, lower, upper)
+    smaller = arrays.where(first, lower, upper)
     larger = log1mexp(smaller)
-    return torch.where(first, smaller, larger), torch.where(first, larger, smaller)
+    return arrays.where(first, smaller, larger), arrays.where(first, larger, smaller)
 
 
 def zero_or(tails: Tails, log_weight: Tensor, log_rest: Tensor) -> Tails:
     """Those of what is 0 with probability e^rest, else, with e^weight, a count that has these tails."""
     lower, upper = tails
     counted = log_weight + lower
-    return from_smaller(torch.logaddexp(log_rest.expand_as(counted), counted), log_weight + upper)
+    return from_smaller(arrays.logaddexp(log_rest.expand_as(counted), counted), log_weight + upper)
 
 
 def mixed(tails: Tails, log_weights: Tensor) -> Tails:
     """Those of a mixture, components on the last axis."""
-    lower, upper = (torch.logsumexp(log_weights + tail, -1) for tail in tails)
+    lower, upper = (arrays.logsumexp(log_weights + tail, -1) for tail in tails)
     return from_smaller(lower, upper)
 
 
 def normal_tails(z: Tensor) -> Tails:
     """Those of the standard Normal."""
-    return torch.special.log_ndtr(z), torch.special.log_ndtr(-z)
+    return arrays.special.log_ndtr(z), arrays.special.log_ndtr(-z)
 
 
 def log_between(lower: Tails, upper: Tails) -> tuple[Tensor, Tensor]:
     """log P(l < X ≤ u) from the tails at l and at u, and log of the part of the nearer tail beyond l that it leaves:
     near 0 the difference has lost its digits."""
     above = lower[0].detach() > _LOG_HALF
-    whole, rest = torch.where(above, lower[1], upper[0]), torch.where(above, upper[1], lower[0])
+    whole, rest = arrays.where(above, lower[1], upper[0]), arrays.where(above, upper[1], lower[0])
     possible = (whole > -math.inf) & (rest < whole)
-    gap = torch.where(possible, rest, -1.0) - torch.where(possible, whole, 0.0)
-    return torch.where(possible, torch.where(possible, whole, 0.0) + log1mexp(gap), -math.inf), gap
+    gap = arrays.where(possible, rest, -1.0) - arrays.where(possible, whole, 0.0)
+    return arrays.where(possible, arrays.where(possible, whole, 0.0) + log1mexp(gap), -math.inf), gap

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-
+from qvr_core.arrays.engine import arrays
 from qvr_core.runtime.families import RuntimeFamily
 from qvr_core.runtime.families.bijectors import Support
 from qvr_core.runtime.programs.arguments import Arguments
@@ -44,7 +43,7 @@ class Bounds:
             name: lead(cell.value, rank + own) if cell.rows else cell.value for name, (cell, own) in cells.cells.items()
         }
         # of the others only the places count
-        others = {one.name: torch.as_tensor(one.default or 0.0) for one in self.family.facts.parameters}
+        others = {one.name: arrays.as_tensor(one.default or 0.0) for one in self.family.facts.parameters}
         return self.family.support(tuple({**others, **values}.values()))
 
 

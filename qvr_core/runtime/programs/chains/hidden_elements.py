@@ -10,9 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.random_draws import open_uniforms
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
@@ -43,7 +41,7 @@ class Reader:
 
     def place(self, frame: Frame, chain: Sequence[int]) -> Tensor:
         """The place of each element among all of the chains', of sizes `chain`: (elements,)."""
-        flat = torch.zeros((), dtype=torch.long, device=frame.device)
+        flat = arrays.zeros((), dtype=arrays.long, device=frame.device)
         for place, size in zip(self.places, chain, strict=True):
             index = as_one(place(frame)).value.long()
             self._check(index, size)
@@ -107,7 +105,7 @@ class ObservedElements(Reader):
         weight = None if site.weight is None else self._option(site.weight, "a weight", frame)
         terms = terms if weight is None else terms * weight.to(terms.dtype)[..., None, None]
         silent = self.silent(frame)
-        return terms if silent is None else torch.where(silent[..., None, None], 0.0, terms)
+        return terms if silent is None else arrays.where(silent[..., None, None], 0.0, terms)
 
     def fitted(self, given: Cell, frame: Frame) -> Tensor:
         """Given values as (B, *whole, …)."""
@@ -132,7 +130,7 @@ class ObservedElements(Reader):
 
     def _option(self, option: Any, what: str, frame: Frame) -> Tensor:
         """What an option says of each element: (B, *sizes)."""
-        like = Cell(torch.empty((frame.rows, *self.whole), device="meta"), True)
+        like = Cell(arrays.empty((frame.rows, *self.whole), device="meta"), True)
         cell = fitted_option(option, what, frame, like, None, self.where)
         return self._later(cell.value.expand(frame.rows, *self.whole))
 
@@ -164,7 +162,7 @@ class ObservedElements(Reader):
             return shaped
         axis = self.axis + 1
         shape = (*shaped.shape[:axis], self.lag, *shaped.shape[axis + 1 :])
-        return torch.cat([torch.full(shape, math.nan, dtype=shaped.dtype), shaped], axis)
+        return arrays.cat([arrays.full(shape, math.nan, dtype=shaped.dtype), shaped], axis)
 
     # ------------------------------------------------------------ draws
 

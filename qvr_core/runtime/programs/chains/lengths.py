@@ -6,9 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.frame import Frame
@@ -36,7 +34,7 @@ class Existing:
         """The numbers of the elements from place `first` on that exist, and those of all others; found once."""
         found = self.parted.get(first)
         if found is None:
-            later = torch.arange(self.there.shape[-1], device=self.there.device) >= first
+            later = arrays.arange(self.there.shape[-1], device=self.there.device) >= first
             own = (self.there & later).reshape(-1)
             found = self.parted[first] = own.nonzero().squeeze(-1), (~own).nonzero().squeeze(-1)
         return found
@@ -45,15 +43,15 @@ class Existing:
         """A value (…, *sizes, …) behind `lead` axes with a stand-in, without gradient, where nothing exists."""
         shape = value.shape
         if not self.some:
-            return torch.full_like(value, 0.5 if value.is_floating_point() else 0)
+            return arrays.full_like(value, 0.5 if value.is_floating_point() else 0)
         flat = value.reshape(*shape[:lead], -1, *shape[lead + self.there.ndim :])
         stand_in = flat.index_select(lead, self.source).reshape(shape).detach()
-        return torch.where(self.beside(value, lead), value, stand_in)
+        return arrays.where(self.beside(value, lead), value, stand_in)
 
     def blank(self, value: Tensor, lead: int) -> Tensor:
         """The same with NaN there; whole numbers become floating ones."""
-        real = value if value.is_floating_point() else value.to(torch.get_default_dtype())
-        return torch.where(self.beside(value, lead), real, torch.full((), math.nan, dtype=real.dtype))
+        real = value if value.is_floating_point() else value.to(arrays.get_default_dtype())
+        return arrays.where(self.beside(value, lead), real, arrays.full((), math.nan, dtype=real.dtype))
 
     def beside(self, value: Tensor, lead: int) -> Tensor:
         """`there`, with the axes of a value."""
@@ -88,13 +86,13 @@ class Lengths:
         if not recording():
             self._check(value, most)
         counts = value.long().reshape(-1)
-        places = torch.arange(most, device=value.device)
+        places = arrays.arange(most, device=value.device)
         there = places < counts.unsqueeze(-1)
-        own = torch.arange(there.numel(), device=value.device).reshape(there.shape)
+        own = arrays.arange(there.numel(), device=value.device).reshape(there.shape)
         last = own[:, :1] + (counts.unsqueeze(-1) - 1).clamp(min=0)
         some = bool(there.any())
         other = own[there][:1] if some else own[:1, 0]
-        source = torch.where(there, own, torch.where(counts.unsqueeze(-1) > 0, last, other))
+        source = arrays.where(there, own, arrays.where(counts.unsqueeze(-1) > 0, last, other))
         return Existing(there.reshape(self.sizes), source.reshape(-1), some)
 
     def _check(self, value: Tensor, most: int) -> None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
 from qvr_core.runtime.programs.chains.elements import State, element_read
 from qvr_core.runtime.programs.frame import Frame
@@ -48,7 +46,7 @@ class Probe(Growing):
         if back == 0 and self.now is not None:
             return self.now
         shape = (1, *self.shape) if self.rows else self.shape
-        return torch.full((), float(back == self.ones), dtype=precision()).expand(shape)
+        return arrays.full((), float(back == self.ones), dtype=precision()).expand(shape)
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class LinearRecursion:
         rows = any(cell.rows for cell in cells)
         dtype = precision()
         for cell in cells:
-            dtype = torch.promote_types(dtype, cell.value.dtype)
+            dtype = arrays.promote_types(dtype, cell.value.dtype)
 
         def laid(cell: Cell) -> Tensor:
             """(B or 1, …, T) with time last."""
@@ -89,7 +87,7 @@ class LinearRecursion:
             return value.to(dtype).movedim(self.axis + 1, -1)
 
         slopes = [[laid(columns[j][i]) for j in range(len(self.states))] for i in range(len(self.names))]
-        known = [torch.cat(torch.broadcast_tensors(*[laid(cell) for cell in own]), -1) for own in first]
+        known = [arrays.cat(arrays.broadcast_tensors(*[laid(cell) for cell in own]), -1) for own in first]
         found = self._solved([laid(cell) for cell in constants], slopes, known)
         if not (recording() or in_transform()) and not all(bool(value.isfinite().all()) for value in found):
             return None
@@ -106,7 +104,7 @@ class LinearRecursion:
         frame.bound.update({name: Cell(probe, False) for name, probe in probes.items()})
         found: list[Cell] = []
         for name, value in zip(self.names, values, strict=True):
-            cell = Cell(torch.zeros((), dtype=precision()), False) if value is None else value(frame)
+            cell = Cell(arrays.zeros((), dtype=precision()), False) if value is None else value(frame)
             cell = Cell(full(cell.value, shape, cell.rows), cell.rows)
             probes[name].now, probes[name].rows = cell.value, cell.rows
             frame.bound[name] = Cell(probes[name], cell.rows)
@@ -121,16 +119,16 @@ class LinearRecursion:
             (i,) = own
             j = next(j for j, (name, _) in enumerate(self.states) if name == self.names[i])
             start = constants[i][..., :1] + slopes[i][j][..., :1] * known[i][..., -1:]
-            later = {i: _composed(slopes[i][j], torch.cat(_wide(start, constants[i][..., 1:]), -1))}
+            later = {i: _composed(slopes[i][j], arrays.cat(_wide(start, constants[i][..., 1:]), -1))}
         else:
             later = self._of_many(constants, slopes, known, depth)
-        series = {i: torch.cat(_wide(known[i], later[i]), -1) for i in own}
+        series = {i: arrays.cat(_wide(known[i], later[i]), -1) for i in own}
         for i, constant in enumerate(constants):
             if i not in series:
                 for j, (name, back) in enumerate(self.states):
                     whole = series[self.names.index(name)]
                     constant = constant + slopes[i][j] * whole[..., self.lag - back : whole.shape[-1] - back]
-                series[i] = torch.cat(_wide(known[i], constant), -1)
+                series[i] = arrays.cat(_wide(known[i], constant), -1)
         return [series[i] for i in range(len(self.names))]
 
     def _of_many(
@@ -141,7 +139,7 @@ class LinearRecursion:
             (i, back) for i, most in depth.items() for back in range(1, most + 1)
         )}  # fmt: skip
         size = len(place)
-        shape = torch.broadcast_shapes(
+        shape = arrays.broadcast_shapes(
             *(value.shape for i in depth for value in (constants[i], *slopes[i])),
             *((*known[i].shape[:-1], 1) for i in depth),
         )
@@ -157,19 +155,19 @@ class LinearRecursion:
             added[at] = constants[i].expand(shape)
             for j, state in enumerate(self.states):
                 maps[at][place[state]] = slopes[i][j].expand(shape)
-        matrices = torch.stack([torch.stack(row, -1) for row in maps], -2)
-        start = torch.stack(
+        matrices = arrays.stack([arrays.stack(row, -1) for row in maps], -2)
+        start = arrays.stack(
             [known[self.names.index(name)][..., self.lag - back].expand(shape[:-1]) for name, back in place], -1
         )
-        offsets = torch.stack(added, -1)
+        offsets = arrays.stack(added, -1)
         first = offsets[..., :1, :] + (matrices[..., :1, :, :] @ start[..., None, :, None]).squeeze(-1)
-        found = _composed_maps(matrices, torch.cat([first, offsets[..., 1:, :]], -2))
+        found = _composed_maps(matrices, arrays.cat([first, offsets[..., 1:, :]], -2))
         return {i: found[..., place[self.names[i], 1]] for i in depth}
 
 
 def _wide(left: Tensor, right: Tensor) -> list[Tensor]:
     """Two values over time, their other axes repeated to each other's."""
-    shape = torch.broadcast_shapes(left.shape[:-1], right.shape[:-1])
+    shape = arrays.broadcast_shapes(left.shape[:-1], right.shape[:-1])
     return [left.expand(*shape, left.shape[-1]), right.expand(*shape, right.shape[-1])]
 
 
@@ -179,7 +177,7 @@ def _composed(slopes: Tensor, offsets: Tensor) -> Tensor:
     maps = slopes[..., 1:]
     while reach < count:
         later = offsets[..., reach:] + maps * offsets[..., :-reach]
-        offsets = torch.cat([offsets[..., :reach], later], -1)
+        offsets = arrays.cat([offsets[..., :reach], later], -1)
         maps = maps[..., reach:] * maps[..., :-reach]
         reach *= 2
     return offsets
@@ -191,7 +189,7 @@ def _composed_maps(maps: Tensor, offsets: Tensor) -> Tensor:
     maps = maps[..., 1:, :, :]
     while reach < count:
         later = offsets[..., reach:, :] + (maps @ offsets[..., :-reach, :, None]).squeeze(-1)
-        offsets = torch.cat([offsets[..., :reach, :], later], -2)
+        offsets = arrays.cat([offsets[..., :reach, :], later], -2)
         maps = maps[..., reach:, :, :] @ maps[..., : max(maps.shape[-3] - reach, 0), :, :]
         reach *= 2
     return offsets

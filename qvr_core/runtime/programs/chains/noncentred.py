@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import TORCH, Tensor, arrays
 from qvr_core.runtime.families.bijectors import Restored, Standardised, restored
 from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.chain_site import ChainSite, Draws, Elements, StartDraw, resting
 from qvr_core.runtime.programs.chains.linear_recursion import LinearRecursion, affine_in
-from qvr_core.runtime.programs.chains.taped_recursion import TapedRecursion, taped
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_terms import Terms
@@ -26,6 +24,9 @@ from qvr_core.runtime.values.cells import Cell
 from qvr_core.semantics.types.axes import axis_of
 from qvr_core.semantics.types.model import Bound, Builtin, Chain, Expr, FamilyDraw, Site, ValueType, Window
 from qvr_core.semantics.types.walk import operands, walk
+
+if TYPE_CHECKING:
+    from qvr_core.runtime.programs.chains.taped_recursion import TapedRecursion
 
 
 class NoncentredChain(ChainSite):
@@ -101,7 +102,7 @@ class Innovations:
         free, _ = site.split(self.free)
         axis = site.axis + 1
         if not site.starts:
-            value = torch.cat(site.first_values(frame), axis) if site.lag else free
+            value = arrays.cat(site.first_values(frame), axis) if site.lag else free
             nothing = free.new_zeros(free.shape[: len(site.sizes) + 1])
             return Restored(value, nothing, nothing)
         made: list[Restored] = []
@@ -113,7 +114,7 @@ class Innovations:
             return made[-1].value
 
         value = site.by_start(free, of_start)
-        densities = (torch.cat([site.in_place(part) for part in parts], axis) for parts in _densities(made, site))
+        densities = (arrays.cat([site.in_place(part) for part in parts], axis) for parts in _densities(made, site))
         return Restored(value, *densities)
 
     def record(self, value: Tensor, frame: Frame) -> SiteRecord:
@@ -126,7 +127,7 @@ class Innovations:
         if site.first:
             record.log_jacobian = record.log_jacobian + resting(site.split(self.free)[0])
         if frame.request.wants(site.name) or frame.request.wanted:
-            density = torch.cat([first.log_density, later.log_density.expand(batch)], site.axis + 1)
+            density = arrays.cat([first.log_density, later.log_density.expand(batch)], site.axis + 1)
             record.log_prob = site.weighted(Terms(density, True), frame, None).per_row(frame.rows)
         return record
 
@@ -155,6 +156,8 @@ def _affine(draw: FamilyDraw, how: Standardised, chain: Chain, name: str, parts:
 
 def _taped(draw: FamilyDraw, how: Standardised, chain: Chain, name: str, parts: Parts) -> TapedRecursion | None:
     """The loop of a chain whose elements, or their logarithms, are shift + scale · z."""
+    if not TORCH:
+        return None  # tapes are torch's
     given = {key: _inside(value, chain) for key, value in draw.args}
     if how.shift is None or how.matrix or not {how.shift, "scale"} <= given.keys():
         return None
@@ -164,6 +167,8 @@ def _taped(draw: FamilyDraw, how: Standardised, chain: Chain, name: str, parts: 
     z = Bound(type=kind, origin=draw.origin, name=_innovation(name))
     value = _call("add", shift, _call("mul", scale, z, kind=kind), kind=kind)
     value = _call("exp", value, kind=kind) if how.positive else value
+    from qvr_core.runtime.programs.chains.taped_recursion import taped
+
     return taped((name,), [value], chain.indices, chain.at, parts)
 
 

@@ -9,9 +9,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.loops.engine import run_program
 from qvr_core.runtime.loops.loop import Loop, loop_of
 from qvr_core.runtime.loops.primitives import BINARY, UNARY
@@ -82,7 +80,7 @@ class TapedRecursion:
     states: tuple[State, ...]
     axis: int
     lag: int
-    dtype: list[torch.dtype]
+    dtype: list[arrays.dtype]
     """That of the run, which the matrices of sums over other axes are of."""
     operations: int
     """Of an element, as it is written."""
@@ -109,7 +107,7 @@ class TapedRecursion:
         rows = next((len(cell.value) for cell in cells if cell.rows), None)
         dtype = precision()
         for cell in cells:
-            dtype = torch.promote_types(dtype, cell.value.dtype)
+            dtype = arrays.promote_types(dtype, cell.value.dtype)
 
         self.dtype[0] = dtype
 
@@ -123,8 +121,8 @@ class TapedRecursion:
             )
 
         given = [laid(cell) for cell in items]
-        known = {name: torch.cat([laid(cell) for cell in own]) for name, own in zip(self.names, first, strict=True)}
-        start = torch.cat([known[name][self.lag - back] for name, back in self.states], -1)
+        known = {name: arrays.cat([laid(cell) for cell in own]) for name, own in zip(self.names, first, strict=True)}
+        start = arrays.cat([known[name][self.lag - back] for name, back in self.states], -1)
         found = run_program(self.loop, given or [start.new_zeros(count, *start.shape)], start, True)
         if not (recording() or in_transform()) and not bool(found.isfinite().all()):
             return None
@@ -132,7 +130,7 @@ class TapedRecursion:
         made: list[Cell] = []
         for name in self.names:
             at = self.states.index((name, 1)) * width
-            whole = torch.cat([known[name], found[..., at : at + width]])
+            whole = arrays.cat([known[name], found[..., at : at + width]])
             others = [size for place, size in enumerate(sizes) if place != self.axis]
             value = whole.reshape(*whole.shape[:2], *others).movedim(0, self.axis + 1)
             made.append(Cell(value if rows is not None else value.squeeze(0), rows is not None))
@@ -188,12 +186,12 @@ class _Writer:
     given: list[Item] = field(default_factory=list[Item])
     states: dict[State, int] = field(default_factory=dict[State, int])
     now: dict[str, int] = field(default_factory=dict[str, int])
-    dtype: list[torch.dtype] = field(default_factory=lambda: [precision()])
+    dtype: list[arrays.dtype] = field(default_factory=lambda: [precision()])
 
     def __post_init__(self) -> None:
         self.axes = tuple(axis_of(getattr(index.space, "nominal", None), index.name) for index in self.indices)
         sizes = [size_of(index.space) for at, index in enumerate(self.indices) if at != self.at]
-        self.width = int(torch.Size(sizes).numel())
+        self.width = int(arrays.Size(sizes).numel())
 
     def slot(self, expr: Expr) -> int:
         """The slot of a value, whose axes are the step's."""
@@ -302,11 +300,11 @@ class _Writer:
         """The sum along some axes, the same for all elements along them: a product with a matrix of zeros and ones."""
         if not isinstance(slot, int):
             raise _Unsupported
-        matrix = torch.ones(1, 1)
+        matrix = arrays.ones(1, 1)
         for at, axis in enumerate(self.axes):
             if at != self.at:
                 size = self._size(axis)
-                matrix = torch.kron(matrix, torch.ones(size, size) if axis in gone else torch.eye(size))
+                matrix = arrays.kron(matrix, arrays.ones(size, size) if axis in gone else arrays.eye(size))
         out = self._out()
         self.tape.ops.append(LinearOp(out, (slot,), ((0, self.width),), bias=False))
         self.tape.parameters.append(lambda: (matrix.to(self.dtype[0]), None))

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.families.bijectors import Bound, Support, constrain
 from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.chain_site import ChainSite, resting
@@ -41,7 +39,7 @@ class UnequalSite(FamilySite):
     def prepare(self, frame: Frame) -> None:
         """Before any step runs: what was given, with stand-ins for elements that do not exist."""
         cell = frame.supplied(self.name) if self.kind == "observe" else None
-        if cell is not None and isinstance(cell.value, Tensor):
+        if cell is not None and is_tensor(cell.value):
             frame.given[self.name] = self._held(cell, frame)
 
     def _held(self, cell: Cell, frame: Frame) -> Cell:
@@ -58,7 +56,7 @@ class UnequalSite(FamilySite):
         return Cell(held.long() if self.discrete else held, cell.rows)
 
     def _check_whole(self, value: Tensor, existing: Existing, lead: int) -> None:
-        gone = torch.isnan(value) & existing.beside(value, lead)
+        gone = arrays.isnan(value) & existing.beside(value, lead)
         if bool(gone.any()):
             place = gone.nonzero()[0].tolist()[lead : lead + len(self.lengths.sizes)]
             found = f"none for {self.lengths.cell(place, self.name)}: give it, or end the sequence before it"
@@ -66,7 +64,7 @@ class UnequalSite(FamilySite):
 
     def _given(self, frame: Frame) -> Cell | None:
         given = super()._given(frame)
-        return None if given is None or not isinstance(given.value, Tensor) else self._held(given, frame)
+        return None if given is None or not is_tensor(given.value) else self._held(given, frame)
 
     # ------------------------------------------------------------ values
 
@@ -106,14 +104,14 @@ class UnequalSite(FamilySite):
     def weighted(self, terms: Terms, frame: Frame, groups: Cell | None, absent: float = 0.0) -> Terms:
         found = super().weighted(terms, frame, groups, absent)
         there = self.lengths(frame).beside(found.value, int(found.rows))
-        return Terms(torch.where(there, found.value, torch.full((), absent, dtype=found.value.dtype)), found.rows)
+        return Terms(arrays.where(there, found.value, arrays.full((), absent, dtype=found.value.dtype)), found.rows)
 
     # ------------------------------------------------------------ what is reported
 
     def finish(self, frame: Frame) -> None:
         """After all steps: NaN where nothing exists, in what is returned, kept and observed."""
         existing, record = self.lengths(frame), frame.sites.get(self.name)
-        if record is not None and isinstance(record.value, Tensor):
+        if record is not None and is_tensor(record.value):
             record.absent = (~existing.there).reshape(*self.lengths.sizes, *(1,) * self._behind)
             if self.kind != "sample":
                 record.value = record.reported
@@ -121,7 +119,7 @@ class UnequalSite(FamilySite):
 
 def _picked(bound: Bound, index: Tensor, sizes: tuple[int, ...]) -> Bound:
     """A bound of every element as that of some of them."""
-    if not isinstance(bound, Tensor) or bound.ndim == 0:
+    if not is_tensor(bound) or bound.ndim == 0:
         return bound
     rows = bound.shape[: -len(sizes)] if bound.ndim > len(sizes) else ()
     return bound.expand(*rows, *sizes).reshape(*rows, -1).index_select(-1, index)
@@ -136,7 +134,7 @@ class UnequalChain(UnequalSite, ChainSite):
             return self._placed(free, support, existing)
         value, log_jacobian = self._placed(free, support, existing, self.lag)
         rest = value.narrow(self.axis + 1, self.lag, self.sizes[self.axis] - self.lag)
-        return torch.cat([*self.first_values(frame), rest], self.axis + 1), log_jacobian
+        return arrays.cat([*self.first_values(frame), rest], self.axis + 1), log_jacobian
 
     def of(self, value: Tensor, frame: Frame, *, observed: bool) -> SiteRecord:
         """The record of a value, (B, *sizes); binds it with stand-ins."""

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from torch import Tensor
-
+from qvr_core.arrays.engine import is_tensor
 from qvr_core.runtime.programs.arithmetic import Evaluate, compile_expr
 from qvr_core.runtime.programs.chains.lengths import Lengths
 from qvr_core.runtime.programs.chains.unequal import UnequalSite
@@ -57,7 +56,7 @@ class UnequalNames:
             site.finish(frame)
         for name, one in self.known.items():
             cell, lengths = frame.bound.get(name), self.lengths.get(lengths_text(one.lengths))
-            if cell is not None and lengths is not None and isinstance(cell.value, Tensor):
+            if cell is not None and lengths is not None and is_tensor(cell.value):
                 lead = int(cell.rows)
                 frame.bound[name] = Cell(lengths(frame).blank(cell.value, lead), cell.rows)
 

@@ -11,9 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families import RUNTIME_FAMILIES, RuntimeFamily
 from qvr_core.runtime.families.cumulative.tails import Tails, log1mexp, upper_first
 from qvr_core.runtime.families.links import Params
@@ -53,10 +51,10 @@ class OwnFamily(RuntimeFamily):
         return tuple(_argument(one, arguments.get(one.name), dtype) for one in self.facts.parameters)
 
 
-def _argument(parameter: Parameter, given: Tensor | None, dtype: torch.dtype) -> Tensor:
+def _argument(parameter: Parameter, given: Tensor | None, dtype: arrays.dtype) -> Tensor:
     if given is None:
         assert parameter.default is not None, f"{parameter.name} is not given"
-        return torch.as_tensor(parameter.default, dtype=dtype)
+        return arrays.as_tensor(parameter.default, dtype=dtype)
     value = given if given.is_floating_point() else given.to(dtype)
     if parameter.rank == 1 and value.ndim == 0 and isinstance(parameter.length, int):
         return value.expand(parameter.length)
@@ -107,10 +105,10 @@ class _Compiled:
         ok, inside = self._inside(value, parameters)
         formula = self.declared.density
         found = self.formulas.value(formula.value, self._values(parameters, **{formula.argument: inside}))
-        density = found if ok is None else torch.where(ok, found, -math.inf)
+        density = found if ok is None else arrays.where(ok, found, -math.inf)
         for parameter, given in zip(self.facts.parameters, parameters, strict=True):
             if (wrong := _outside(parameter, given)) is not None:
-                density = torch.where(wrong, math.nan, density)
+                density = arrays.where(wrong, math.nan, density)
         return density
 
     def _numbers(self, value: Tensor, parameters: Params) -> Tensor:
@@ -125,7 +123,7 @@ class _Compiled:
         support = self.facts.support
         if support.kind == "Simplex":
             ok = (value >= -TOLERANCE).all(-1) & ((value.sum(-1) - 1.0).abs() < 1e-3)
-            return ok, torch.where(ok.unsqueeze(-1), value, 1.0 / value.shape[-1])
+            return ok, arrays.where(ok.unsqueeze(-1), value, 1.0 / value.shape[-1])
         low, high = support.low, support.high
         if support.kind == "finite":
             high = self.categories(*parameters) - 1.0
@@ -138,7 +136,7 @@ class _Compiled:
         end = low if low is not None else high
         assert end is not None
         middle = 0.5 * (low + high) if low is not None and high is not None else end + (1.0 if high is None else -1.0)
-        possible = torch.where(ok, value, end if self.facts.discrete else middle)
+        possible = arrays.where(ok, value, end if self.facts.discrete else middle)
         if support.kind == "finite":
             possible = possible.long()
         return (ok.all(-1), possible) if self.facts.event else (ok, possible)
@@ -182,8 +180,8 @@ class _Compiled:
 
     def log_table(self, *parameters: Tensor) -> Tensor:
         """The log-probabilities of all values, on a last axis."""
-        values = torch.arange(self.categories(*parameters))
-        return torch.stack(torch.broadcast_tensors(*(self.log_prob(value, *parameters) for value in values)), -1)
+        values = arrays.arange(self.categories(*parameters))
+        return arrays.stack(arrays.broadcast_tensors(*(self.log_prob(value, *parameters) for value in values)), -1)
 
     def tails(self, value: Tensor, *parameters: Tensor) -> Tails:
         cdf, survival = self.declared.cdf, self.declared.log_survival
@@ -199,13 +197,13 @@ class _Compiled:
 
 def _both(below: Tensor, upper: Tensor | None) -> Tails:
     """Both tails from P(X ≤ x), and from the upper one where it is known; each from what has its digits."""
-    below = torch.where((below < -TOLERANCE) | (below > 1.0 + TOLERANCE), math.nan, below.clamp(0.0, 1.0))
+    below = arrays.where((below < -TOLERANCE) | (below > 1.0 + TOLERANCE), math.nan, below.clamp(0.0, 1.0))
     possible, certain = below > 0.0, below >= 1.0
-    lower = torch.where(possible, torch.where(possible, below, 1.0).log(), -math.inf)
+    lower = arrays.where(possible, arrays.where(possible, below, 1.0).log(), -math.inf)
     if upper is None:
-        rest = torch.log1p(-torch.where(certain, 0.0, below))
-        return lower, torch.where(certain, -math.inf, rest)
-    return torch.where(below > 0.5, log1mexp(upper), lower), upper
+        rest = arrays.log1p(-arrays.where(certain, 0.0, below))
+        return lower, arrays.where(certain, -math.inf, rest)
+    return arrays.where(below > 0.5, log1mexp(upper), lower), upper
 
 
 def _outside(parameter: Parameter, value: Tensor) -> Tensor | None:

@@ -10,9 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Generator, Tensor
-
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families import RuntimeFamily
 from qvr_core.runtime.families.random_draws import Shape
 from qvr_core.runtime.programs.arguments import Aligned, joint_shape
@@ -162,7 +160,7 @@ def _pointwise(part: Expr) -> bool:
     return not part.keywords and (name in (*OPERATORS.values(), "neg") or rule in ("pointwise", "compare"))
 
 
-def _dtype(values: Values) -> torch.dtype:
+def _dtype(values: Values) -> arrays.dtype:
     return next((value.dtype for value, _ in values.values() if value.is_floating_point()), precision())
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Literal
 
-from torch import Tensor, nn
-
+from qvr_core.arrays.engine import Tensor, nn
 from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.arrows.lifting import LiftArrow
 from qvr_core.runtime.arrows.summation import stages_of

@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor, nn
 from qvr_core.runtime.programs.labelled.aligning import Alignment, plain
 from qvr_core.runtime.programs.labelled.arrays import Labels, columns, is_table, labelled, library
 from qvr_core.runtime.programs.labelled.axes import Axis, data_axes, let_axes, site_axes
@@ -86,11 +85,11 @@ class Taking(nn.Module):
     def _plain(self, name: str, values: Any) -> Any:
         """A tensor in the precision of the parameters; without any, numbers of no declared type wait for the run's."""
         if values.dtype.kind in "iub":
-            return torch.as_tensor(values if values.dtype.kind == "b" else values.astype(np.int64))
+            return arrays.as_tensor(values if values.dtype.kind == "b" else values.astype(np.int64))
         like = next((p for p in self.parameters() if p.is_floating_point()), None)
         if like is None and name not in self._declared and name in self.readable:
             return values.astype(np.float64)
-        return torch.as_tensor(values).to(torch.float64 if like is None else like.dtype)
+        return arrays.as_tensor(values).to(arrays.float64 if like is None else like.dtype)
 
     def taken_input(self, x: Any) -> Any:
         """An input of another library as tensors: rows first, the columns of a frame by the names of the inputs."""
@@ -119,7 +118,7 @@ class Taking(nn.Module):
         x, where = self.taken_input(x), Where(self.name, "the input")
         if x is None:
             raise InputProblem(f"`{self.name}` uses its input: give rows of {self.domain.written}, not None")
-        if isinstance(x, Tensor) and not recording():
+        if is_tensor(x) and not recording():
             # the same tensor is checked once, however often a loop passes it
             key = (id(x), x._version)
             if key == self._checked and self._last is x:
@@ -134,7 +133,7 @@ class Taking(nn.Module):
 
     def unread_rows(self, x: object) -> int | None:
         """Rows of an input that no step reads: a real one still says how many there are, an index says nothing."""
-        if self.program.uses_input or not isinstance(x, Tensor) or x.dim() < 2:
+        if self.program.uses_input or not is_tensor(x) or x.dim() < 2:
             return None
         return x.shape[0] if all(not block.finite for block in blocks(self.domain.space)) else None
 
@@ -169,7 +168,7 @@ def _labels(space: Space | None) -> Labels:
 
 
 def _tensor(value: Any, name: str) -> Tensor:
-    found = torch.as_tensor(np.array(labelled(value, name).values))
+    found = arrays.as_tensor(np.array(labelled(value, name).values))
     return found.to(precision()) if found.is_floating_point() else found.long()
 
 

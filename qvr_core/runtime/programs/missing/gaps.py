@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.families.bijectors import Bound, Support, constrain, unconstrained_shape
 from qvr_core.runtime.values.layout import Where
 
@@ -50,7 +48,7 @@ class Gaps:
 
     def bound(self, bound: Bound) -> Bound:
         """A bound of every draw as that of what is missing."""
-        if not isinstance(bound, Tensor) or bound.ndim == 0:
+        if not is_tensor(bound) or bound.ndim == 0:
             return bound
         rows = bound.shape[: -self.cells.ndim] if bound.ndim > self.cells.ndim else ()
         return bound.expand(*rows, *self.cells.shape).reshape(*rows, -1).index_select(-1, self.index)
@@ -91,7 +89,7 @@ class GapFinder:
         return self._found
 
     def _look(self, value: Tensor) -> Gaps | None:
-        missing = torch.isnan(value)
+        missing = arrays.isnan(value)
         if not bool(missing.any()):
             return None
         if bool(missing.all()):
@@ -106,7 +104,7 @@ class GapFinder:
             raise self.where.misfit("draws that are given or missing as a whole", f"a part of one (the first is {row})")
         index = (cells if whole else missing.reshape(-1)).nonzero().squeeze(-1)
         stand_in = value.reshape(-1, *own)[~cells][0] if not partial or not bool(cells.all()) else value[~missing][0]
-        filled = torch.where(missing, stand_in, value)
+        filled = arrays.where(missing, stand_in, value)
         return Gaps(
             cells.reshape(value.shape[: value.ndim - self.event]),
             index,
@@ -125,7 +123,7 @@ def given_values(gaps: Gaps, value: Any, rows: int, where: Where) -> Tensor:
     """Values for the gaps, the same in all rows or a row each, as (B, n, …)."""
     own = tuple(gaps.filled.shape[gaps.cells.ndim :]) if gaps.whole else ()
     wanted = (gaps.count, *own)
-    tensor = torch.as_tensor(value)
+    tensor = arrays.as_tensor(value)
     if tuple(tensor.shape) not in (wanted, (rows, *wanted), (1, *wanted)):
         raise where.misfit(f"values for {gaps.count} missing cells, {wanted}", f"shape {tuple(tensor.shape)}")
     return tensor.expand(rows, *wanted)
@@ -141,6 +139,6 @@ def shifted(cells: Tensor, shifts: Sequence[int], axis: int) -> Tensor:
     found = cells
     size = cells.shape[axis]
     for shift in shifts:
-        before = torch.zeros_like(cells.narrow(axis, 0, shift))
-        found = found | torch.cat([before, cells.narrow(axis, 0, size - shift)], axis)
+        before = arrays.zeros_like(cells.narrow(axis, 0, shift))
+        found = found | arrays.cat([before, cells.narrow(axis, 0, size - shift)], axis)
     return found

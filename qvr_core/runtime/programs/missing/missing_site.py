@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.families.bijectors import constrain
 from qvr_core.runtime.programs.arguments import Aligned
 from qvr_core.runtime.programs.arithmetic import Parts
@@ -56,7 +54,7 @@ class MissingSite(FamilySite):
     def gaps(self, frame: Frame) -> Gaps | None:
         """What is missing of the value that was given; None where nothing is."""
         cell = frame.supplied(self.name)
-        return None if cell is None or not isinstance(cell.value, Tensor) else self.find(cell.value)
+        return None if cell is None or not is_tensor(cell.value) else self.find(cell.value)
 
     def _fill(self, filling: Filling, frame: Frame, parameters: tuple[Tensor, ...] | None) -> None:
         """The values for the gaps, where they are given and their support is known."""
@@ -135,8 +133,8 @@ class MissingSite(FamilySite):
             # a stand-in between bounds that are computed
             support = self._support(self.arguments.canonical(aligned, value.rank - self.facts.event))
             wide = value.value if value.rows else value.value.expand(frame.rows, *value.value.shape)
-            middle, _ = constrain(torch.zeros_like(wide), support)
-            value = Cell(torch.where(filling.gaps.cells, middle, wide), True)
+            middle, _ = constrain(arrays.zeros_like(wide), support)
+            value = Cell(arrays.where(filling.gaps.cells, middle, wide), True)
         return super().terms(frame, value, aligned, groups, absent=absent)
 
     def weighted(self, terms: Terms, frame: Frame, groups: Cell | None, absent: float = 0.0) -> Terms:
@@ -147,7 +145,7 @@ class MissingSite(FamilySite):
         if filling.left_out:
             self._check_drawable(filling.gaps)
         cells = self._silent(filling.gaps.cells)
-        return Terms(torch.where(cells, torch.full((), absent, dtype=found.value.dtype), found.value), found.rows)
+        return Terms(arrays.where(cells, arrays.full((), absent, dtype=found.value.dtype), found.value), found.rows)
 
     def _silent(self, cells: Tensor) -> Tensor:
         """The cells that do not count where these are missing."""

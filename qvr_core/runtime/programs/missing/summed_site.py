@@ -10,9 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.categories import categorical_draw
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs.chain_site import ChainSite
@@ -124,19 +122,19 @@ class SummedCells:
         """Cells drawn given what is observed: `joint` is (B, K, …)."""
         logits = joint.movedim(1, -1)
         drawn = categorical_draw(tuple(logits.shape[:-1]), frame.request.generator, logits)
-        frame.given[self.site.name] = Cell(torch.where(gaps.cells, drawn, gaps.filled), True)
+        frame.given[self.site.name] = Cell(arrays.where(gaps.cells, drawn, gaps.filled), True)
         del frame.gaps[self.site.name]
 
     def _score(self, gaps: Gaps, frame: Frame) -> None:
         """Of each step the log density given what the steps above observe; for a missing cell, by its sum."""
-        nothing = torch.full((), math.nan)
+        nothing = arrays.full((), math.nan)
         before: Tensor | None = None
         for step, joint, terms in self._joint(gaps, frame):
             record = frame.sites[step.name]
             if before is None:
-                elements = torch.where(gaps.cells, 0.0, terms[:, 0])
+                elements = arrays.where(gaps.cells, 0.0, terms[:, 0])
                 record.log_prob = elements.flatten(1).sum(-1)
-                record.pointwise = torch.where(gaps.cells, nothing.to(elements.dtype), elements)
+                record.pointwise = arrays.where(gaps.cells, nothing.to(elements.dtype), elements)
             else:
                 elements = self._given_above(before, terms, gaps)
                 record.log_prob = elements.flatten(1).sum(-1)
@@ -147,12 +145,12 @@ class SummedCells:
     def _given_above(self, before: Tensor, terms: Tensor, gaps: Gaps) -> Tensor:
         """log p(element | what is above, and the elements before it): (B, *axes, R) of terms (B, K, *axes, R)."""
         after = before.unsqueeze(-1) + terms.cumsum(-1)
-        joint = torch.cat([before.unsqueeze(-1), after], -1)
+        joint = arrays.cat([before.unsqueeze(-1), after], -1)
         summed = logsumexp(joint, 1)
         ratio = summed[..., 1:] - summed[..., :-1]
         impossible = summed[..., 1:].isneginf()
-        ratio = torch.where(impossible, torch.full_like(ratio, -math.inf), ratio)
-        return torch.where(gaps.cells.unsqueeze(-1), ratio, terms[:, 0])
+        ratio = arrays.where(impossible, arrays.full_like(ratio, -math.inf), ratio)
+        return arrays.where(gaps.cells.unsqueeze(-1), ratio, terms[:, 0])
 
     def _placed(self, elements: Tensor, axes: Sequence[int], step: FamilySite, frame: Frame) -> Tensor:
         """Elements in the order of a step's own axes."""
@@ -168,14 +166,14 @@ class SummedCells:
         (B, K, *axes), and its own terms (B, K, *axes, R), those of the site (B, K, *axes)."""
         count = self.site.count(frame)
         inner = frame.inner(count)
-        values = torch.arange(count, device=frame.device).repeat(frame.rows)
+        values = arrays.arange(count, device=frame.device).repeat(frame.rows)
         values = values.reshape(-1, *(1,) * gaps.cells.ndim)
-        inner.bound[self.site.name] = Cell(torch.where(gaps.cells, values, gaps.filled), True)
+        inner.bound[self.site.name] = Cell(arrays.where(gaps.cells, values, gaps.filled), True)
         with each_repeated(count):
             terms = self._by_cell(self.site.own_terms(inner), tuple(range(gaps.cells.ndim)), gaps, inner, count)
             own = terms.squeeze(-1)
-            first = torch.arange(count, device=frame.device).reshape(-1, *(1,) * gaps.cells.ndim) == 0
-            joint = torch.where(gaps.cells | first, own, torch.full_like(own, -math.inf))
+            first = arrays.arange(count, device=frame.device).reshape(-1, *(1,) * gaps.cells.ndim) == 0
+            joint = arrays.where(gaps.cells | first, own, arrays.full_like(own, -math.inf))
             found: list[tuple[FamilySite, Tensor, Tensor]] = [(self.site, joint, own)]
             for step in self.steps:
                 if not isinstance(step, FamilySite):

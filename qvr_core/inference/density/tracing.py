@@ -1,0 +1,31 @@
+"""A log density as a graph: the program is run once on arrays that write down what is done to them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from qvr_core.arrays.derivatives import gradient
+from qvr_core.arrays.engine import new_graph
+from qvr_core.arrays.graph import Array, recording_into
+from qvr_core.arrays.listing import FUNCTIONS
+from qvr_core.arrays.operations import reduce, reshape
+
+
+class Traceable(Protocol):
+    """A log density of one chain on a flat position."""
+
+    width: int
+
+    def log_density_of(self, q: Array) -> Array:
+        """Of the position (1, width)."""
+        ...
+
+
+def density_graph(potential: Traceable) -> tuple[Array, Array]:
+    """The log density, a single number, and its gradient (width,).  Raises `Unsupported`."""
+    graph = new_graph()
+    q = graph.position(potential.width)
+    with recording_into(graph):
+        value = FUNCTIONS["double"](potential.log_density_of(reshape(q, (1, potential.width))))
+        value = reduce("sum", value)
+        return value, gradient(value, q)

@@ -1,0 +1,56 @@
+"""Programs as graphs: their densities and gradients are torch's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.models import MODELS
+from qvr_core.arrays.evaluate import evaluated
+from qvr_core.dsl import loads
+from qvr_core.inference.density.tracing import density_graph
+from qvr_core.inference.mcmc.potential import ProgramPotential, potential_of
+from tests.inference.machine.test_programs import EXAMPLES, ROOT
+from tests.programs.programs import NAMES, given, prepared
+
+POSITIONS = 8
+
+
+def potential(kind: str, name: str) -> ProgramPotential:
+    if kind == "benchmarks":
+        found: Any = potential_of(loads(MODELS[name].text).morphism, None, MODELS[name].data())
+    else:
+        program = prepared(name) if kind == "statistics" else prepared(name, "examples", Path(ROOT))
+        found = potential_of(program.model, None, given(program))
+    assert isinstance(found, ProgramPotential)
+    return found
+
+
+PROGRAMS = [
+    *(("statistics", name) for name in NAMES),
+    *(("examples", name) for name in EXAMPLES),
+    *(("benchmarks", name) for name in MODELS),
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), PROGRAMS)
+def test_value_and_gradient_are_torchs(kind: str, name: str) -> None:
+    plain = potential(kind, name)
+    value, slope = density_graph(plain)
+    generator = torch.Generator().manual_seed(8)
+    finite = 0
+    for _ in range(POSITIONS):
+        q = plain.initial(generator)
+        wanted_value, wanted = plain.plain_value_and_grad(q.unsqueeze(0))
+        here = q.numpy()
+        found_value, found = float(evaluated(value, here)), evaluated(slope, here)
+        np.testing.assert_allclose(found_value, float(wanted_value), rtol=1e-9, atol=1e-9)
+        if np.isfinite(found_value):
+            finite += 1
+            largest = max(1.0, float(wanted.abs().max()))
+            np.testing.assert_allclose(found, wanted[0].numpy(), rtol=1e-9, atol=1e-9 * largest)
+    assert finite
