@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -303,15 +303,23 @@ def _one_part_more(left: Sequence[str], right: Sequence[str]) -> bool:
 
 
 def check_unused(
-    blocks: Sequence[Block], inputs: Mapping[str, Binding], returned: Sequence[str], scored: bool, scope: Scope
+    blocks: Sequence[Block],
+    inputs: Mapping[str, Binding],
+    returned: Sequence[str],
+    scored: bool,
+    kept: Callable[[], Collection[str]],
+    scope: Scope,
 ) -> None:
-    """Lets and inputs that nothing reads, and draws that nothing observed or returned depends on."""
+    """Lets and inputs that nothing reads, and draws that nothing observed or returned depends on; `kept` are lets that
+    are stored with the draws."""
     readers = Counter(chain.from_iterable(block.reads for block in blocks))
     readers.update(returned)
     idle = [name for block in blocks for name in block.optional if name not in readers]
     optional = _optional(blocks) if idle else {}
-    for name in idle:
-        if isinstance(optional[name].model, LetModel) and not optional[name].inlined and not name.startswith("_"):
+    lets = [name for name in idle if isinstance(optional[name].model, LetModel) and not optional[name].inlined]
+    stored = kept() if lets else ()
+    for name in lets:
+        if name not in stored and not name.startswith("_"):
             scope.report(UNUSED_BINDING, f"nothing uses `{name}`", optional[name].binds[name].origin)
     declared = dict(chain.from_iterable(block.declared.items() for block in blocks))
     for name, binding in declared.items():

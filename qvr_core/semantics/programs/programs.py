@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from weakref import WeakKeyDictionary
 
@@ -44,6 +45,7 @@ from qvr_core.semantics.programs.undeclared.aligned_data import with_aligned
 from qvr_core.semantics.scope.environment import Binding
 from qvr_core.semantics.scope.inherited import joint_extent
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, Globals, Scope
+from qvr_core.semantics.types.deterministic import deterministic
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model import NO_STAGES, Program, Sort, ValueType
@@ -151,6 +153,8 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
         returned=tuple(_value(typed, name) for _, name in items),
         own=own_arrows(made),
     )
+    if returned is not None and not scope.mistaken:
+        _check_used(typed, returned, options, statement, program, scope)
     if options.keep is not None and not scope.mistaken:
         program = replace(program, keep=check_keep(options.keep, program, scope))
     if any(block.incomplete for block in typed.blocks):
@@ -296,17 +300,24 @@ def _last_line(placed: Placed[Item]) -> Origin:
 def _check_whole(
     typed: Reading, returned: Returned | None, options: HeaderOptions, statement: Statement, scope: Scope
 ) -> None:
-    """Circles of reads, and hints about what nothing uses; a program with mistakes is left alone, they may be why."""
+    """Circles of reads; a program with mistakes is left alone, they may be why."""
     if scope.mistaken or returned is None:
         return
     if observed := _observed_above(typed):
         check_cycles(statement.header.children, observed, scope)
+
+
+def _check_used(
+    typed: Reading, returned: Returned, options: HeaderOptions, statement: Statement, program: Program, scope: Scope
+) -> None:
+    """Hints about what nothing uses; a let that depends on a latent is kept with the draws, and so of use."""
     names = [name for _, name in returned.items]
     if options.lengths is not None:
         names.append(options.lengths.text)
     names.extend(name.text for name in options.keep or ())
     names += _read_by_header(statement)
-    check_unused(typed.blocks, typed.inputs, names, "Score" in typed.effects, scope)
+    kept = partial(deterministic, program) if options.keep is None else tuple[str, ...]
+    check_unused(typed.blocks, typed.inputs, names, "Score" in typed.effects, kept, scope)
     check_plates(typed.blocks, typed.bindings, names, scope)
 
 
