@@ -12,10 +12,10 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system test statistical targets slow lint fmt bench demo vsix playground wheel e2e screenshots clean
+.PHONY: help setup system test test-changed statistical targets slow lint fmt bench demo vsix playground wheel e2e screenshots clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: system $(STAMP) ## make .venv with the versions of constraints.txt
 
@@ -35,8 +35,13 @@ system:
 	else echo "note: the program 'dot' is missing: install the package 'graphviz' to get SVG and PNG diagrams. Going on without it." >&2; \
 	fi
 
+DEFAULT_TESTS := -m "not statistical and not e2e and not slow and not targets" -n 2 --dist worksteal
+
 test: setup ## run the tests, but for the statistical ones, the long replays and those with a real editor
-	$(PY) -m pytest -m "not statistical and not e2e and not slow and not targets" -n 2 --dist worksteal
+	$(PY) -m pytest $(DEFAULT_TESTS)
+
+test-changed: setup ## run those of them that what differs from main can reach (BASE=… for another branch)
+	$(PY) -m scripts.changed_tests $(DEFAULT_TESTS)
 
 statistical: setup ## run the tests that sample
 	$(PY) -m pytest -m statistical -n 2 --dist worksteal

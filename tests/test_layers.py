@@ -1,22 +1,18 @@
 """Invariants 1 and 2 of the architecture: who may load what.
 
-1. The front end and the server load neither torch nor numpy. Asked of the interpreter: each module is imported afresh.
+1. The front end and the server load neither torch nor numpy. Asked of the interpreter: each module is imported.
 2. qvr_core knows no editor, and no layer imports one above it. Read off the source, so lazy imports count too.
 """
 
-import ast
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import networkx as nx
 import pytest
 
+from scripts.import_graph import ROOT, imported, module_name, sources
 from tests.patience import HANG
-
-ROOT = Path(__file__).resolve().parents[1]
 
 # Lowest first; what stands in one row are peers.
 LAYERS = (
@@ -52,58 +48,18 @@ FRONT_END = (
 HEAVY = ("torch", "numpy")
 EDITOR = ("qvr_lsp", "pygls", "lsprotocol")
 
-# One child per module: each meets an interpreter that holds none of our code, and what others have made (and is
-# slow to import) is there already. What that brings along still shows in sys.modules.
+# One process for all modules of the front end: what none of them loads after all others, none loads alone; and since no
+# circle of files closes (below), the order in which they come is no matter.
 PROBE = """
-import importlib, json, os, sys
+import importlib, json, sys
 sys.path.insert(0, sys.argv[1])
-preload, heavy, modules = map(json.loads, sys.argv[2:5])
-for name in preload:
-    importlib.import_module(name)
+heavy, modules = map(json.loads, sys.argv[2:4])
 for module in modules:
-    if os.fork() == 0:
-        status = 0
-        try:
-            importlib.import_module(module)
-            loaded = [name for name in heavy if name in sys.modules]
-            if loaded:
-                print(f"{module} loads {', '.join(loaded)}", flush=True)
-                status = 1
-        except BaseException as error:
-            print(f"{module} cannot be imported alone: {error!r}", flush=True)
-            status = 1
-        os._exit(status)
-    os.wait()
+    importlib.import_module(module)
+    loaded = [name for name in heavy if name in sys.modules]
+    if loaded:
+        sys.exit(f"{module} loads {', '.join(loaded)}")
 """
-
-
-def module_name(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def sources(package: str) -> list[Path]:
-    """The files of a package, or the one file of a module; none where it is not written yet."""
-    base = ROOT.joinpath(*package.split("."))
-    single = base.with_suffix(".py")
-    return sorted(base.rglob("*.py")) + ([single] if single.exists() else [])
-
-
-def imported(path: Path) -> Iterator[tuple[int, str]]:
-    """Every absolute name a file imports anywhere, with its line. `from a import b` gives `a.b`."""
-    package = module_name(path).split(".")
-    if path.name != "__init__.py":
-        package.pop()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
-        match node:
-            case ast.Import(names=names):
-                yield from ((node.lineno, alias.name) for alias in names)
-            case ast.ImportFrom(module=module, names=names, level=level):
-                base = package[: len(package) - level + 1] if level else []
-                prefix = [*base, *(module.split(".") if module else [])]
-                yield from ((node.lineno, ".".join([*prefix, alias.name])) for alias in names)
-            case _:
-                pass
 
 
 def layer_of(name: str) -> str | None:
@@ -114,17 +70,15 @@ def layer_of(name: str) -> str | None:
     return parts[1]
 
 
-@pytest.mark.parametrize("package", FRONT_END)
-def test_front_end_loads_neither_torch_nor_numpy(package: str) -> None:
-    modules = [module_name(path) for path in sources(package) if path.name != "__main__.py"]
-    if not modules:
-        pytest.skip(f"{package} is not written yet")
-    preload = ["pygls.lsp.server", "lsprotocol.types"] if package == "qvr_lsp" else []
-    arguments = [str(ROOT), *map(json.dumps, (preload, HEAVY, modules))]
+def test_front_end_loads_neither_torch_nor_numpy() -> None:
+    files = {package: [path for path in sources(package) if path.name != "__main__.py"] for package in FRONT_END}
+    assert all(files.values())
+    modules = [module_name(path) for paths in files.values() for path in paths]
     probe = subprocess.run(
-        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, timeout=HANG, check=False
-    )
-    assert (probe.returncode, probe.stdout) == (0, ""), probe.stdout + probe.stderr
+        [sys.executable, "-c", PROBE, str(ROOT), json.dumps(HEAVY), json.dumps(modules)],
+        capture_output=True, text=True, timeout=HANG, check=False,
+    )  # fmt: skip
+    assert probe.returncode == 0, probe.stderr
 
 
 def test_core_knows_no_editor() -> None:

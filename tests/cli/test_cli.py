@@ -76,6 +76,7 @@ def test_wrong_usage_is_status_2(arguments: tuple[str, ...], tmp_path: Path) -> 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.process
 def test_check_reads_stdin_and_folders(tmp_path: Path) -> None:
     assert qvr("check", "-", stdin="object A : FinSet 0\n").returncode == 1
     (tmp_path / "a").mkdir()
@@ -103,6 +104,7 @@ def test_check_loads_neither_torch_nor_numpy() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.process
 def test_format(tmp_path: Path) -> None:
     file = tmp_path / "m.qvr"
     file.write_text("object   A:FinSet   3 # three\n")
@@ -114,6 +116,7 @@ def test_format(tmp_path: Path) -> None:
     assert qvr("format", "-", stdin="object   A:FinSet   3\n").stdout == "object A : FinSet 3\n"
 
 
+@pytest.mark.process
 def test_diagram(tmp_path: Path) -> None:
     out = tmp_path / "d.dot"
     assert qvr("diagram", "examples/vanilla_rnn_lm.qvr", "backbone", "-o", str(out)).returncode == 0
@@ -239,6 +242,7 @@ def test_failed_run_is_status_1_with_the_line(project: Path) -> None:
     assert "observe y : School <- Normal(theta, sigma)" in done.stderr
 
 
+@pytest.mark.process
 def test_schema() -> None:
     assert "learning_rate" in json.dumps(json.loads(qvr("schema").stdout))
     assert "held_out" in json.dumps(json.loads(qvr("schema", "--events").stdout))

@@ -43,6 +43,7 @@ def one_sentence(done: subprocess.CompletedProcess[bytes]) -> str:
     return said.splitlines()[-1]
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize(
     "command",
@@ -55,6 +56,7 @@ def test_an_output_that_is_full(command: tuple[str, ...], folder: Path) -> None:
     assert one_sentence(qvr(*command, cwd=folder, out=Path("/dev/full"))) == "qvr: the output: No space left on device"
 
 
+@pytest.mark.process
 def test_a_fit_whose_events_have_nowhere_to_go_is_kept(folder: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")

@@ -35,6 +35,7 @@ from tests.runs.jobs import MODEL, make_job, start, watched
 pytestmark = pytest.mark.usefixtures("patient")
 
 
+@pytest.mark.process
 async def test_text_run_learns_and_leaves_a_whole_directory(tmp_path: Path, text: Path) -> None:
     job = make_job(tmp_path, steps=400, learning_rate=0.01, held_out_rows=256, held_out_draws=4, held_out_after=(0.3,))
     events, last = await watched(job)
@@ -136,6 +137,7 @@ async def after_first(job: Job, kind: type) -> tuple[WorkerProcess, list[Event]]
     return worker, events
 
 
+@pytest.mark.process
 async def test_cancelled_run_keeps_a_checkpoint_and_goes_on(tmp_path: Path, text: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "t.txt").write_bytes(text.read_bytes())

@@ -1,0 +1,191 @@
+"""`make test-changed`: run the tests that what differs from main can reach.
+
+A test file reaches what it imports, what that imports in turn, and what any of these names in a string: the worker that
+a client starts, a page, a folder of examples.  What every test stands on selects them all.
+
+    python -m scripts.changed_tests --list          only say which
+    python -m scripts.changed_tests -n 2 -x …       with arguments for pytest
+    BASE=some-branch python -m scripts.changed_tests
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from scripts.import_graph import ROOT, imported, module_name
+
+PACKAGES = ("qvr", "qvr_core", "qvr_lsp", "scripts", "benchmarks", "tests")
+EVERYTHING = ("pyproject.toml", "constraints.txt", "tests/conftest.py", "tests/fork_server.py", "tests/patience.py")
+"""What every test stands on."""
+OF_ALL = (
+    *("tests/test_layers.py", "tests/test_dependencies.py", "tests/test_patience.py"),
+    *("tests/docs/test_architecture.py", "tests/docs/test_contributing.py"),
+)
+"""Tests that read every source."""
+BY_NAMES = {
+    "qvr_core.cli": "qvr_core/cli/*.py",
+    "qvr_core.inference": "qvr_core/inference/**/*.py",
+    "qvr_lsp.server": "qvr_lsp/**/*.py",
+}
+"""Modules that import others by names that they put together."""
+MODULE = re.compile(r"\b(?:qvr|qvr_core|qvr_lsp|scripts|benchmarks|tests)(?:\.\w+)+")
+
+
+def main(arguments: list[str]) -> int:
+    """Run or list the tests; the exit status of pytest, 0 where there is nothing to run."""
+    base = os.environ.get("BASE", "main")
+    chosen = selected(changed(base))
+    if "--list" in arguments:
+        print(*chosen, sep="\n")
+        return 0
+    print(f"{len(chosen)} test files reach what differs from {base}", flush=True)
+    if not chosen:
+        return 0
+    return subprocess.run([sys.executable, "-m", "pytest", *arguments, *chosen], cwd=ROOT, check=False).returncode
+
+
+def changed(base: str) -> set[str]:
+    """The files that differ from where this branch left `base`, committed or not; new ones, and those that are gone."""
+    fork = _git("merge-base", base, "HEAD").strip()
+    differing = _git("diff", "--name-only", fork).splitlines()
+    return {*differing, *_git("ls-files", "--others", "--exclude-standard").splitlines()}
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def selected(files: Iterable[str]) -> list[str]:
+    """The test files that reach one of `files`, in order."""
+    files = set(files)
+    tests = [path for path in files_of("tests") if path.name.startswith("test_")]
+    everything = not files.isdisjoint(EVERYTHING)
+    names = {str(path.relative_to(ROOT)): path for path in tests}
+    return [name for name, path in names.items() if files and (everything or name in OF_ALL or _reaches(path, files))]
+
+
+def _reaches(test: Path, files: set[str]) -> bool:
+    reached = reach(test)
+    if any(str(path.relative_to(ROOT)) in files for path in reached):
+        return True
+    others = {file for file in files if not file.endswith(".py") or not (ROOT / file).exists()}
+    return any(_beside(others, path) or _named(others, path) for path in reached)
+
+
+def _beside(files: set[str], path: Path) -> bool:
+    """Whether one of the files lies in the folder of a module, whose table or template it may be."""
+    folder = str(path.parent.relative_to(ROOT))
+    return folder.startswith(("qvr", "tests/")) and any(str(Path(file).parent) == folder for file in files)
+
+
+def _named(files: set[str], path: Path) -> bool:
+    """Whether a test, or what tests share, names one of the files or a folder above it."""
+    if path.relative_to(ROOT).parts[0] != "tests":
+        return False
+    words = strings(path)
+    return any(part in words for file in files for part in (file, *Path(file).parts))
+
+
+# ---------------------------------------------------------------- the graph
+
+
+@functools.cache
+def files_of(package: str) -> tuple[Path, ...]:
+    return tuple(sorted((ROOT / package).rglob("*.py")))
+
+
+@functools.cache
+def modules() -> dict[str, Path]:
+    return {module_name(path): path for package in PACKAGES for path in files_of(package)}
+
+
+def reach(path: Path) -> set[Path]:
+    """The files that a file imports or names, and those that these do; itself too."""
+    seen: set[Path] = set()
+    around: set[Path] = set()
+    pending = [path, *_conftests(path)]
+    while pending:
+        file = pending.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        pending += uses(file)
+        # A package around what is imported runs, but what it would import for others, when they ask, it does not.
+        for package in packages(file) - around:
+            around.add(package)
+            pending += at_once(package)
+    return seen | around
+
+
+def _conftests(test: Path) -> Iterator[Path]:
+    """Of the folders around; what that of `tests` starts is named by the tests that want it."""
+    inner = (folder for folder in test.parents if folder.is_relative_to(ROOT / "tests") and folder != ROOT / "tests")
+    yield from (file for folder in inner if (file := folder / "conftest.py").exists())
+
+
+@functools.cache
+def packages(path: Path) -> frozenset[Path]:
+    """The packages around a file."""
+    return frozenset(file for folder in path.parents if (file := folder / "__init__.py") in files() and file != path)
+
+
+@functools.cache
+def files() -> frozenset[Path]:
+    return frozenset(modules().values())
+
+
+@functools.cache
+def at_once(package: Path) -> frozenset[Path]:
+    """What a package imports when it is imported itself."""
+    lines = {node.lineno for node in ast.parse(package.read_text(encoding="utf-8")).body}
+    return frozenset(found for line, name in imported(package) if line in lines for found in _file_of(name))
+
+
+@functools.cache
+def uses(path: Path) -> frozenset[Path]:
+    """What a file imports anywhere, or names as a module."""
+    own = module_name(path)
+    found = {file for _, name in imported(path) for file in _file_of(name)}
+    # The name of a module in a string: what is started by `-m`, or imported when it is asked for.
+    named = {name for text in literals(path) for name in MODULE.findall(text)}
+    # A command line, written out or in a page whose commands a shell runs.
+    if own.startswith("tests.") and not strings(path).isdisjoint(("qvr", "bash")):
+        named.add("qvr_core.cli")
+    found |= {modules()[name] for word in named for name in (word, f"{word}.__main__") if name in modules()}
+    if own in BY_NAMES:
+        found |= set(ROOT.glob(BY_NAMES[own]))
+    return frozenset(found)
+
+
+def _file_of(name: str) -> Iterator[Path]:
+    """The file of a module, or of what is imported from one."""
+    for word in (name, name.rpartition(".")[0]):
+        if word in modules():
+            yield modules()[word]
+            return
+
+
+@functools.cache
+def literals(path: Path) -> frozenset[str]:
+    """The strings of a file, but for what documents it."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    written = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in documents)
+    return frozenset(node.value for node in written if isinstance(node.value, str))
+
+
+@functools.cache
+def strings(path: Path) -> frozenset[str]:
+    """The words of those strings, and the strings themselves."""
+    return frozenset(word for text in literals(path) for word in (text, *re.split(r"[\s/:`'\"]+", text)) if word)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
