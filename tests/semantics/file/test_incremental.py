@@ -17,6 +17,7 @@ from qvr_core.analysis import Analyzer, Cursor, Snapshot
 from qvr_core.semantics.scope.scope import ArrowEntry, FamilyEntry, ObjectEntry
 from qvr_core.semantics.types.display import dim_text, space_text
 from qvr_core.semantics.types.spaces import Linear, Product
+from tests.seeds import seeds
 
 ROOT = Path(__file__).resolve().parents[3]
 SEEDS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("*.qvr"))]
@@ -113,7 +114,7 @@ def random_edit(
     return start, min(len(text), start + rng.randrange(6)), rng.choice(words)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", seeds(6, 350))
 def test_incremental_equals_fresh(seed: int) -> None:
     rng = random.Random(seed)
     text = rng.choice([*SEEDS, SEEDS[0] + EXTRA, EXTRA])
@@ -167,7 +168,7 @@ INDEXED_WORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", seeds(4, 100))
 def test_index_notation_under_edits(seed: int) -> None:
     rng = random.Random(1000 + seed)
     text = INDEXED
@@ -190,7 +191,7 @@ PROGRAM_WORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", seeds(6, 200))
 def test_statistical_programs_under_edits(seed: int) -> None:
     rng = random.Random(2000 + seed)
     whole = rng.choice(PROGRAMS)
@@ -238,7 +239,7 @@ FAMILY_WORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", seeds(4, 100))
 def test_declared_families_functions_and_templates_under_edits(seed: int) -> None:
     rng = random.Random(3000 + seed)
     text, analyzer = FAMILIES, Analyzer(FAMILIES)
@@ -288,7 +289,7 @@ REPLICATED = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(4, 60))
 def test_the_bound_of_copies_is_the_same_under_edits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qvr_core.semantics.file.copies.MOST_COPIES", 8)
     rng = random.Random(seed)
