@@ -23,6 +23,9 @@ const WITHOUT = [
   "cattrs/preconf/", "pygls/cli.py", "pygls/client.py", "pygls/lsp/_base_client.py", "pygls/lsp/client.py",
 ]; // prettier-ignore
 
+/** Packages whose documentation is as long as their code. */
+const BARE = ["lsprotocol/", "pygls/", "cattrs/", "attr/", "attrs/", "typing_extensions.py"];
+
 /** Parts of Python's library that no page can use, or that only programmers of Python do. */
 const UNUSED = [
   "ensurepip/", "idlelib/", "lib2to3/", "pydoc_data/", "pydoc.py", "test/", "tkinter/", "turtle", "unittest/", "venv/",
@@ -65,9 +68,11 @@ export async function pack(target) {
   runtime.runPython(readFileSync(join(here, "archive.py"), "utf8"));
   const call = runtime.globals.get("pack");
   const packed = (sources, name, without, level) =>
-    call(runtime.toPy(sources), `/target/${name}`, runtime.toPy(without), level);
+    call(runtime.toPy(sources), `/target/${name}`, runtime.toPy(without), level, runtime.toPy([]), runtime.toPy({}));
   packed(["/pyodide/python_stdlib.zip"], "python.zip", UNUSED, 2);
-  packed(found("qvr_lsp-", ...SERVER), "server.zip", WITHOUT, 0);
+  const helper = readFileSync(join(here, "compiled.py"), "utf8");
+  const packServer = runtime.globals.get("pack_server");
+  packServer(runtime.toPy(found("qvr_lsp-", ...SERVER)), "/target/server.zip", runtime.toPy(WITHOUT), runtime.toPy(BARE), helper);
   packed(found("networkx-"), "networkx.zip", [], 2);
   packed(found(...PYDANTIC), "pydantic.zip", ["pydantic/v1/"], 0);
   return { info, version };

@@ -9,8 +9,23 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 
+from lsprotocol import types
+
+from qvr_lsp.converter import typed
 from qvr_lsp.features import server
 from qvr_lsp.loading import LATER, LIBRARY, load_all, load_first
+
+PLACE = {"textDocument": {"uri": ""}, "position": {"line": 0, "character": 0}}
+ABLE = {"textDocument": {"hover": {}, "completion": {"completionItem": {}}, "publishDiagnostics": {}, "rename": {}}}
+CHANGES = [{"range": {"start": PLACE["position"], "end": PLACE["position"]}, "text": ""}]
+MET = {
+    types.INITIALIZE: {"capabilities": {"workspace": {}, "window": {}, "general": {}, **ABLE}},
+    types.TEXT_DOCUMENT_DID_OPEN: {"textDocument": {"uri": "", "text": ""}},
+    types.TEXT_DOCUMENT_DID_CHANGE: {"textDocument": {"uri": "", "version": 1}, "contentChanges": CHANGES},
+    types.TEXT_DOCUMENT_HOVER: PLACE,
+    types.TEXT_DOCUMENT_COMPLETION: PLACE,
+}
+"""What a page says first."""
 
 
 def prepare() -> None:
@@ -18,6 +33,9 @@ def prepare() -> None:
     # networkx is an archive of its own, which is fetched later
     load_all(name for name in LATER if name != LIBRARY)
     load_first()
+    # lsprotocol's converter makes a function for each type that it meets
+    for method, params in MET.items():
+        typed(params, types.METHOD_TO_TYPES[method][2], method)
     gc.collect()
 
 

@@ -25,6 +25,7 @@ export interface Wanted {
 /** What takes a message of the client, as JSON. */
 export async function start(wanted: Wanted): Promise<(message: string) => void> {
   const python = await booted(wanted, {});
+  python.pyimport("compiled");
   bringLater(python, wanted, "networkx");
   const page = python.pyimport("qvr_lsp.page");
   performance.mark("qvr-server");
@@ -34,6 +35,7 @@ export async function start(wanted: Wanted): Promise<(message: string) => void> 
 /** The memory of a server that was asked nothing, with everything loaded: `Wanted.memory` of a later start. */
 export async function memoryOf(wanted: Wanted): Promise<Uint8Array<ArrayBuffer>> {
   const python = await booted(wanted, { _makeSnapshot: true });
+  python.pyimport("compiled");
   python.pyimport("qvr_lsp.page").prepare();
   return python.makeMemorySnapshot() as Uint8Array<ArrayBuffer>;
 }
