@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
 import pytest
 import pytest_lsp
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
 
+from qvr_lsp.features import server
 from tests.lsp.editor import EXAMPLES, ROOT, place
 
 BIDIRECTIONAL = EXAMPLES / "bidirectional_rnn_lm.qvr"
@@ -277,8 +280,68 @@ async def test_commands(client: LanguageClient, tmp_path: Path) -> None:
     )
 
 
+async def test_edits_saving_and_closing(client: LanguageClient) -> None:
+    uri = "file:///tmp/methods/edited.qvr"
+    item = types.TextDocumentItem(uri, "qvr", 1, "object A : Real 3\n")
+    client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+    place = types.Range(types.Position(0, 11), types.Position(0, 15))
+    change = types.TextDocumentContentChangePartial(place, "Rael")
+    identity = types.VersionedTextDocumentIdentifier(2, uri)
+    client.text_document_did_change(types.DidChangeTextDocumentParams(identity, [change]))
+    client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
+    while not any("Rael" in item.message for item in client.diagnostics.get(uri, ())):
+        await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
+    while client.diagnostics[uri]:
+        await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+
+
+async def test_a_run_is_ended_by_its_progress(client: LanguageClient, tmp_path: Path) -> None:
+    path = tmp_path / "mean.qvr"
+    path.write_text("program p : FinSet 2 -> FinSet 2\n    sample mu <- Normal(0.0, 1.0)\n    return mu\n")
+    options = {"steps": 1_000_000, "data": "synthetic"}
+    asked = types.ExecuteCommandParams("qvr.run", [{"uri": path.as_uri(), "algorithm": "svi", "options": options}])
+    before = set(client.progress_reports)
+    started = await client.workspace_execute_command_async(asked)
+    token = next(iter({*client.progress_reports} - before), None)
+    if token is None:  # an editor that shows none
+        ended = types.ExecuteCommandParams("qvr.cancelRun", [{"runId": started.runId}])
+        assert (await client.workspace_execute_command_async(ended)).status in ("cancelling", "cancelled")
+        return
+    client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
+    while not isinstance(client.progress_reports[token][-1], types.WorkDoneProgressEnd):
+        await client.wait_for_notification(types.PROGRESS)
+    assert client.progress_reports[token][-1].message in ("cancelled", "crashed")
+
+
 async def test_own_requests(client: LanguageClient) -> None:
     model = await client.protocol.send_request_async("qvr/model", {"textDocument": {"uri": URI}})
     assert model.model.lets.backbone.arrow.node == "Compose"
     status = await client.protocol.send_request_async("qvr/status", {})
     assert status.health == "ok"
+    drawn = await client.protocol.send_request_async("qvr/diagram", {"textDocument": {"uri": URI}, "name": "backbone"})
+    assert drawn.kind == "let"
+    runs = await client.protocol.send_request_async("qvr/runs", {"uri": URI})
+    assert isinstance(runs, list)
+    with pytest.raises(JsonRpcException, match="there is no program `nothing` here"):
+        await client.protocol.send_request_async("qvr/prior", {"textDocument": {"uri": URI}, "program": "nothing"})
+
+
+async def test_data_are_shown_before_a_run(client: LanguageClient, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("y\n1.5\n2.5\n")
+    path = tmp_path / "data.qvr"
+    text = "object R : FinSet 2\nprogram p : R -> R\n    observe y[i : R] <- Normal(0.0, 1.0)\n    return y\n"
+    item = types.TextDocumentItem(path.as_uri(), "qvr", 1, text)
+    client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+    asked = {"textDocument": {"uri": path.as_uri()}, "data": "csv:table.csv"}
+    shown = await client.protocol.send_request_async("qvr/dataPreview", asked)
+    assert shown.program == "p"
+    client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(path.as_uri())))
+
+
+def test_every_method_is_asked_here() -> None:
+    """By its name, or by the function of pytest-lsp's client."""
+    source = Path(__file__).read_text(encoding="utf-8")
+    answered = [name for name in server.protocol.fm.features if name not in (types.INITIALIZE, types.INITIALIZED)]
+    asked = {name: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).replace("/", "_").lower() for name in answered}
+    assert not [name for name, function in asked.items() if name not in source and f"client.{function}" not in source]
