@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import os
 import secrets
 import sys
+from typing import TYPE_CHECKING
 
 from qvr_core import __version__
-from qvr_lsp import logs
-from qvr_lsp.features import server
 from qvr_lsp.lifecycle import watch_process
+
+if TYPE_CHECKING:
+    from qvr_lsp.language_server import QvrLanguageServer
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -34,7 +37,20 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-async def serve(options: argparse.Namespace) -> int:
+def loaded() -> QvrLanguageServer:
+    """The server with its features.  Nothing of what is imported is garbage, and looking for some would take a fifth of
+    the start."""
+    gc.disable()
+    from qvr_lsp import logs
+    from qvr_lsp.features import server
+
+    logs.to_file()
+    gc.freeze()
+    gc.enable()
+    return server
+
+
+async def serve(server: QvrLanguageServer, options: argparse.Namespace) -> int:
     if options.clientProcessId:
         watch_process(options.clientProcessId, lambda: os._exit(1))
 
@@ -58,11 +74,10 @@ async def serve(options: argparse.Namespace) -> int:
 def main(argv: list[str] | None = None) -> None:
     """Entry point of `qvr-lsp`."""
     options = arguments(argv)
-    logs.to_file()
     code = 1
     try:
         # Not `asyncio.run`: that would wait for threads, and a first analysis can take seconds.
-        code = asyncio.new_event_loop().run_until_complete(serve(options))
+        code = asyncio.new_event_loop().run_until_complete(serve(loaded(), options))
     except KeyboardInterrupt:
         pass
     finally:

@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 BEFORE = """\
 import json, sys
-import qvr_lsp.server
+from qvr_lsp.server import loaded
+loaded()
 analyser = ("qvr_core.analysis", "qvr_core.ide", "qvr_core.semantics.file")
 print(json.dumps([name for name in sys.modules if name.startswith(analyser)]))
 """
