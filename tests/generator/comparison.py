@@ -9,13 +9,11 @@ from dataclasses import dataclass
 
 from tests.generator.engines import Answer, Engine, NotForThis, Refused
 from tests.generator.interpreter import Interpreter, Scored
-from tests.generator.sets import Table
+from tests.generator.sets import far
 from tests.generator.steps import Case
 
 TOLERANCE = 1e-9
 """Difference of log densities, relative to the sizes of their terms."""
-MODERATE = (1e-5, 1e4)
-"""Sizes of values that densities are compared at."""
 UNDEFINED = "undefined"
 """The kind of what the interpreter has no number for: a draw so far out that numbers end."""
 
@@ -68,16 +66,6 @@ def _row(answer: Answer, row: int, wanted: Scored) -> tuple[str, str] | None:
             if here.shape and len(place) == here.ndim and not same(float(here[place]), density, abs(density)):
                 return "pointwise", f"`{name}{list(place)}` {float(here[place])!r}, by elements {density!r}"
     return None
-
-
-def far(values: dict[str, Table]) -> bool:
-    """Whether values are so far out, or so near to the end of a support, that densities have few digits there."""
-    return any(
-        not MODERATE[0] <= abs(x) <= MODERATE[1] or 1.0 - MODERATE[0] < x < 1.0
-        for table in values.values()
-        for x in table.cells.values()
-        if not math.isnan(x) and x != 0.0
-    )
 
 
 def same(found: float, wanted: float, size: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -57,3 +58,17 @@ class Table:
         for place, number in self.cells.items():
             numbers[place] = number
         return numbers
+
+
+MODERATE = (1e-5, 1e4)
+"""Sizes of values that densities are compared at."""
+
+
+def far(values: dict[str, Table]) -> bool:
+    """Whether values are so far out, or so near to the end of a support, that densities have few digits there."""
+    return any(
+        not MODERATE[0] <= abs(x) <= MODERATE[1] or 1.0 - MODERATE[0] < x < 1.0
+        for table in values.values()
+        for x in table.cells.values()
+        if not math.isnan(x) and x != 0.0
+    )

@@ -12,7 +12,7 @@ from tests.generator.expressions import (
 from tests.generator.scope import Context, Entry
 from tests.generator.sets import Set, Table
 from tests.generator.steps import Draw, Site
-from tests.generator.vectors import Repeated
+from tests.generator.vectors import Items, Repeated
 from tests.generator.writing_draws import (
     ROWS,
     SAMPLED,
@@ -95,6 +95,10 @@ class Latents(Draws):
         if kind == "normal":
             size = rng.randint(2, 3)
             draw = self._draw("MultivariateNormal", context, size=size)[0]
+            if not isinstance(draw.arguments[0], Items):
+                # a row of a named value would give its set to the vector
+                loc = Items(tuple(self.expressions.real(context, 1) for _ in range(size)))
+                draw = replace(draw, arguments=(loc, *draw.arguments[1:]))
             site = Site("sample", name, context.binders, "indexed", draw, event=size, words=self._noncentred(draw))
             return self._appended(site, sampled, None, "vector")
         if kind == "ordered":

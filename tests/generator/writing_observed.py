@@ -194,12 +194,13 @@ class Observed(Series):
             return
         start = (self._first("positive", without_time(here), 1),)
         self.steps.append(Let((v.name,), context.binders, "indexed", (body,), start, binder, 1))
-        self.names.entries.append(v)
         scale = Call("sqrt", (Ref(v.name, context.binders),))
         draw = Draw("Normal", (self.expressions.of("real", context, 1), scale))
         site = Site("observe", y.name, context.binders, "indexed", draw)
         self.steps.append(site)
         self._given(site, lambda: self.rng.gauss(0.0, 1.0))
+        # above, it would be read at places whose elements are drawn later
+        self.names.entries.append(v)
         self.features.add("feedback")
 
     def _score(self) -> None:

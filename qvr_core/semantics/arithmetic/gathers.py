@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qvr_core.semantics.arithmetic.alignment import align
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, is_data, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.data_uses import check_uses
-from qvr_core.semantics.arithmetic.elementwise import Check, words
+from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, words
 from qvr_core.semantics.arithmetic.indexing import gather, hidden_state
 from qvr_core.semantics.arithmetic.labels import label_at
 from qvr_core.semantics.scope.environment import StepContext
@@ -39,7 +40,18 @@ def check_gather(expr: Gather, ctx: StepContext, check: Check) -> Expr:
     origin = ctx.scope.origin(expr.span)
     for index, tree in zip(indices, expr.indices, strict=True):
         check_index(index, tree, ctx)
-    return Index(type=_type(expr, base, indices, ctx), origin=origin, base=base, indices=indices)
+    checked = _type(expr, base, indices, ctx)
+    if len(indices) == 1 or isinstance(checked.space, Unknown):
+        return Index(type=checked, origin=origin, base=base, indices=indices)
+    # several indices meet by the names of their axes, as any two operands do
+    texts = [words(tree, "the index") for tree in expr.indices]
+    aligned = align(indices, texts, origin, ctx)
+    if aligned.failed:
+        return Index(type=ValueType(Unknown(), rows=checked.rows), origin=origin, base=base, indices=indices)
+    if any(one is not other for one, other in zip(aligned.values, indices, strict=True)):
+        met = broadcast_shape(list(zip(aligned.values, texts, strict=True)), origin, ctx)
+        checked = _behind(axes(met) or [], base.type, axes(base.type) or [], len(indices), checked.rows)
+    return Index(type=checked, origin=origin, base=base, indices=tuple(aligned.values))
 
 
 def _check_whole(tree: Arith, ctx: StepContext) -> None:
@@ -187,9 +199,13 @@ def _remaining(kind: ValueType, shape: list[Axis], indices: tuple[Expr, ...], ro
         else:
             found = axes(index.type) or []
             front = found if len(found) > len(front) else front
-    rest = shape[len(indices) :]
-    plates = [*front, *plate_axes(kind)[len(indices) :]]
+    return _behind(front, kind, shape, len(indices), rows)
+
+
+def _behind(front: Sequence[Axis], kind: ValueType, shape: Sequence[Axis], count: int, rows: bool) -> ValueType:
+    """What is left of a value behind the axes of its first `count` indices."""
+    plates = [*front, *plate_axes(kind)[count:]]
     like = [ValueType(None, rows=rows)]
-    if len(indices) <= len(kind.indexed) and kind.space is not None:
+    if count <= len(kind.indexed) and kind.space is not None:
         return with_axes(plates, kind.space, like=like, event=kind.event)
-    return from_axes([*front, *rest], len(front), like=like)
+    return from_axes([*front, *shape[count:]], len(front), like=like)

@@ -194,3 +194,36 @@ program p : Time -> Time
     return a
 """
     assert not check(text)
+
+
+def test_indices_over_the_same_sets_in_another_order_meet_by_name() -> None:
+    text = """
+object Row : FinSet 2
+object Group : FinSet 2
+program p : Row -> Row
+    data x : Group * Group
+    data g : Group * Row -> Group
+    data h : Row * Group -> Group
+    sample a <- Normal(0.0, 1.0)
+    let u : Row * Group = x[g, h]
+    return u
+"""
+    x, g, h = torch.arange(4.0).double().reshape(2, 2), torch.tensor([[0, 1], [1, 1]]), torch.tensor([[0, 1], [0, 0]])
+    made = ran(text, {"a": doubles(0.3)}, x=x, g=g, h=h).output
+    wanted = [[[float(x[g[j, i], h[i, j]]) for j in range(2)] for i in range(2)]]
+    assert made.tolist() == wanted  # pyright: ignore
+
+
+def test_indices_over_two_sets_do_not_meet() -> None:
+    text = """
+object Row : FinSet 2
+object Group : FinSet 2
+program p : Row -> Row
+    data x : Group * Group
+    data g : Row -> Group
+    data h : Group -> Group
+    sample a <- Normal(0.0, 1.0)
+    let u = x[g, h]
+    return u
+"""
+    assert [found.code.name for found in check(text)] == ["axes-mismatch"]
