@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from qvr_core.syntax.cutter import Block, Extent, block_tree, extent, unit_text
@@ -61,7 +62,7 @@ def is_damaged(statement: Statement) -> bool:
 class Layout:
     """Statements at their lines.  All questions about places are answered here; only `Document` writes to it."""
 
-    __slots__ = ("_heights", "_index", "_places", "_starts", "lines", "statements")
+    __slots__ = ("_ends", "_heights", "_index", "_places", "_starts", "lines", "statements")
 
     lines: list[str]
     statements: list[Statement]
@@ -69,6 +70,8 @@ class Layout:
     _heights: list[int]
     _index: dict[int, int] | None
     _places: dict[int, tuple[Statement, dict[int, Placed[Any]]]]
+    _ends: dict[int, list[int]]
+    """How many code points of a statement stand in front of each of its lines, until the next edit."""
 
     def _positions(self) -> dict[int, int]:
         if self._index is None:
@@ -120,6 +123,8 @@ class Layout:
         """The place `offset` code points from the start of a unit.  It may lie outside of the unit's own text."""
         line, column = self.locate(uid)
         column += offset
+        if column > len(self.lines[line]):
+            line, column = self._further(statement_uid(uid), line, column)
         while column < 0 and line > 0:
             line -= 1
             column += len(self.lines[line]) + 1
@@ -127,6 +132,20 @@ class Layout:
             column -= len(self.lines[line]) + 1
             line += 1
         return Cursor(line, min(max(column, 0), len(self.lines[line])))
+
+    def _further(self, uid: int, line: int, column: int) -> tuple[int, int]:
+        """Of a place behind the end of a line the line of its statement that it is in, or the last, and the column
+        there: looked up, since a statement may have any number of lines."""
+        i = self._positions()[uid]
+        first, starts = self._starts[i], self._ends.get(uid)
+        if starts is None:
+            lengths = (len(text) + 1 for text in self.lines[first : first + self._heights[i]])
+            starts = self._ends[uid] = [0, *accumulate(lengths)]
+        if not 0 <= line - first < len(starts) - 1:
+            return line, column
+        place = starts[line - first] + column
+        inside = min(bisect_right(starts, place), len(starts) - 1) - 1
+        return first + inside, place - starts[inside]
 
     def range(self, uid: int, span: Span) -> Range:
         """Where a span of a unit stands in the text."""
@@ -180,6 +199,7 @@ class Document(Layout):
         self._index_shared = False
         self._places_shared = False
         self._places = {}
+        self._ends = {}
         self._far: set[int] = set()
         self._serial = 0
 
@@ -198,11 +218,13 @@ class Document(Layout):
         self._places_shared = True
         layout._index = self._positions()
         layout._places = self._places
+        layout._ends = self._ends
         self._index_shared = True
         return layout
 
     def edit(self, start: Cursor, end: Cursor, text: str) -> ChangeSet:
         """Replace the text between two places; places past an end count as that end."""
+        self._ends = {}
         old = self.lines[self.source.clamp(start).line]
         first, removed, inserted = self.source.edit(start, end, text)
         if removed == inserted == 1 and first == self.source.clamp(start).line:

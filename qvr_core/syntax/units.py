@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from qvr_core.syntax import tree
@@ -25,6 +26,11 @@ from qvr_core.syntax.walk import children
 KINDS = ("FinSet", "Real", "Nat", "Object", "Mor")
 # Every layer walks the tree by recursion; deeper trees would break Python's stack.
 DEEPEST = 100
+MOST_INDICES = 32
+"""In force at one place: each is an axis, and arrays have no more."""
+
+MOST_CLASHES = 20
+"""Reserved words of a unit that are read as names: it is parsed again with each."""
 
 
 def parse_unit(start: str, text: str) -> Unit[Any]:
@@ -63,8 +69,8 @@ def parsed_unit(start: str, text: str) -> Unit[Any]:
     if failure is not None and not any(p.severity == "error" for p in problems):
         found, node = explained(text, failure)
         problems.append(found)
-    if len(tokens) > DEEPEST and _depth(node) > DEEPEST:
-        problems.append(problem("too-deep", "this is nested too deeply; name parts of it", node.span))
+    if len(tokens) > DEEPEST and (message := _too_deep(node)):
+        problems.append(problem("too-deep", message, node.span))
         held, node = [node], None
         _let_go(held)
     if isinstance(node, tree.ProgramHeader) and node.parameters:
@@ -93,6 +99,11 @@ def _parse(tokens: list[Token], start: str, problems: list[SyntaxProblem]) -> tu
         message = f"`{token.text}` is a reserved word and cannot be used as a name: call it `{token.text}_`"
         if start == "step":
             message += f" (a column `{token.text}` is read by it with `--columns {token.text}_={token.text}`)"
+        if len(clashes) == MOST_CLASHES:
+            problems += clashes
+            message += "; what stands behind it is not looked at while so many do"
+            problems.append(problem("reserved-name", message, Span(token.start, token.end)))
+            return None, None
         clashes.append(problem("reserved-name", message, Span(token.start, token.end)))
         tokens[result.position] = token.read_as("NAME")
 
@@ -124,15 +135,20 @@ def _let_go(held: list[Any]) -> None:
         pending.extend(children(pending.popleft()))
 
 
-def _depth(node: Any) -> int:
-    """How many nodes stand inside each other."""
-    deepest = 0
-    pending: list[tuple[Any, int]] = [(node, 1)]
+def _too_deep(node: Any) -> str:
+    """What is wrong where too many nodes stand inside each other, or too many indices are in force at one place;
+    nothing where that is not so."""
+    pending: list[tuple[Any, int, int]] = [(node, 1, 0)]
     while pending:
-        found, depth = pending.pop()
-        deepest = max(deepest, depth)
-        pending += [(child, depth + 1) for child in children(found)]
-    return deepest
+        found, depth, indices = pending.pop()
+        if depth > DEEPEST:
+            return "this is nested too deeply; name parts of it"
+        indices += len(getattr(found, "binders", None) or ())
+        indices += len(found.indices) if isinstance(found, tree.FactorExpr) else 0
+        if indices > MOST_INDICES:
+            return f"{indices:,} indices run here at once, and no more than {MOST_INDICES} may; name parts of it"
+        pending += [(child, depth + 1, indices) for child in children(found)]
+    return ""
 
 
 # ---------------------------------------------------------------- what a unit declares
@@ -178,9 +194,9 @@ def _guessed(tokens: list[Token], keyword: str) -> tuple[Name, ...]:
         return ()
     found: list[Name] = []
     many = keyword in ("object", "morphism", "atoms", "binders", "data") or tokens[1].kind in ("LPAR", "LSQB")
-    for token in tokens[1:]:
+    for before, token in pairwise(tokens):
         if token.kind == "NAME":
-            if found and tokens[tokens.index(token) - 1].kind == "NAME":
+            if found and before.kind == "NAME":
                 break
             found.append(Name(token.text, Span(token.start, token.end)))
             if not many:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 
 from qvr_core.semantics.language.family import Family
@@ -130,7 +131,7 @@ def _unknown_option(role: Role, family: Family | None, options: Options, option:
 def removal(options: Options, option: Option, scope: Scope) -> Fix:
     """The fix that takes an option out, with its comma, or with the brackets where it is the only one."""
     items = options.items
-    at = items.index(option)
+    at = bisect_left(items, option.span.start, key=lambda item: item.span.start)
     if len(items) == 1:
         stretch = Span(options.span.start - 1, options.span.end)
     elif at:

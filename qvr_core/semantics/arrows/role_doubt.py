@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from qvr_core.semantics.arrows.objects import written
 from qvr_core.semantics.arrows.options import find_role
@@ -70,12 +71,15 @@ def resolve_role(decl: MorphismDecl, before: Marks, would_fit: WouldFit, scope: 
     if not errors and not wrong:
         return False
     role = find_role(decl.options)
+    others = cache(lambda: _other_roles(decl, would_fit, scope))
+    swapped = cache(lambda: would_fit(_swapped(decl), scope))
     disagreeing = [item for item in errors if _disagrees(item)]
     if role is not None and isinstance(role.value, Word) and len(disagreeing) + len(wrong) > 1:
-        kept = [item for item in found if item not in disagreeing and item.code not in _FOLLOWING]
+        left_out = set(map(id, disagreeing))
+        kept = [item for item in found if id(item) not in left_out and item.code not in _FOLLOWING]
         del scope.equations[before.equations :]
         spaces = bool(wrong) or any(item.code is ROLE_MISMATCH for item in disagreeing)
-        report = _at_role(decl, role.value, disagreeing, spaces=spaces, would_fit=would_fit, scope=scope)
+        report = _at_role(decl, role.value, disagreeing, spaces=spaces, others=others(), scope=scope)
         scope.diagnostics[before.diagnostics :] = [report, *kept]
         return True
     if any(item.code is ROLE_MISMATCH for item in errors):
@@ -84,7 +88,7 @@ def resolve_role(decl: MorphismDecl, before: Marks, would_fit: WouldFit, scope: 
         found = [item for item in found if item.code is not MISSING_FAMILY]
     if any(item.code is FAMILY_MISMATCH for item in errors):
         found = [item for item in found if item.code is not FAMILY_ARGUMENTS]
-    fixed = [_with_fixes(item, decl, would_fit, scope) for item in found]
+    fixed = [_with_fixes(item, decl, role, others, swapped, scope) for item in found]
     scope.diagnostics[before.diagnostics :] = fixed
     # a family that would fit other spaces or another role: either may be what is wrong
     either = any(new.code in _EITHER and new is not old for new, old in zip(fixed, found, strict=True))
@@ -106,7 +110,7 @@ def _at_role(
     disagreeing: Sequence[Diagnostic],
     *,
     spaces: bool,
-    would_fit: WouldFit,
+    others: Sequence[str],
     scope: Scope,
 ) -> Diagnostic:
     assert decl.options is not None
@@ -116,7 +120,6 @@ def _at_role(
     if decl.init is not None and not all(_foreign(item) or item.code is ROLE_MISMATCH for item in disagreeing):
         against.append("what follows `~`")
     listed = " and ".join(part for part in (", ".join(against[:-1]), against[-1]) if part)
-    others = _other_roles(decl, would_fit, scope)
     message = f"role `{role.text}` does not go with {listed}" + (f"; did you mean `{others[0]}`?" if others else "")
     return Diagnostic(ROLE_MISMATCH, message, scope.origin(role.span), fixes=_role_fixes(role, others, scope))
 
@@ -148,29 +151,32 @@ def _swapped(decl: MorphismDecl) -> MorphismDecl:
 # ---------------------------------------------------------------- fixes
 
 
-def _with_fixes(item: Diagnostic, decl: MorphismDecl, would_fit: WouldFit, scope: Scope) -> Diagnostic:
+def _with_fixes(
+    item: Diagnostic,
+    decl: MorphismDecl,
+    role: Option | None,
+    others: Callable[[], Sequence[str]],
+    swapped: Callable[[], bool],
+    scope: Scope,
+) -> Diagnostic:
     """A diagnostic with the fixes that the whole declaration shows: other sides, another role."""
-    role = find_role(decl.options)
     if item.code in _EITHER:
-        more = _swap(decl, would_fit, scope)
+        more = _swap(decl, scope) if swapped() else ()
         if role is not None and isinstance(role.value, Word):
-            more = (*_role_fixes(role.value, _other_roles(decl, would_fit, scope), scope), *more)
+            more = (*_role_fixes(role.value, others(), scope), *more)
         return replace(item, fixes=(*item.fixes, *more)) if more else item
     if item.code is MISSING_FAMILY and decl.options is None:
-        others = [name for name in _other_roles(decl, would_fit, scope) if name in ("embed", "linear")]
-        edits = [(name, Edit(scope.origin(decl.codomain.span), f" [role={name}]", "after")) for name in others]
+        named = [name for name in others() if name in ("embed", "linear")]
+        edits = [(name, Edit(scope.origin(decl.codomain.span), f" [role={name}]", "after")) for name in named]
         return replace(item, fixes=(*item.fixes, *(Fix(f"Add `[role={name}]`", (edit,)) for name, edit in edits)))
     if _foreign(item) and role is None and decl.options is not None:
-        others = _other_roles(decl, would_fit, scope)
         place = scope.origin(decl.options.items[0].span)
-        fixes = tuple(Fix(f"Add `role={name}`", (Edit(place, f"role={name}, ", "before"),)) for name in others)
+        fixes = tuple(Fix(f"Add `role={name}`", (Edit(place, f"role={name}, ", "before"),)) for name in others())
         return replace(item, fixes=(*item.fixes, *fixes))
     return item
 
 
-def _swap(decl: MorphismDecl, would_fit: WouldFit, scope: Scope) -> tuple[Fix, ...]:
-    if not would_fit(_swapped(decl), scope):
-        return ()
+def _swap(decl: MorphismDecl, scope: Scope) -> tuple[Fix, ...]:
     edits = (
         Edit(scope.origin(decl.domain.span), written(decl.codomain)),
         Edit(scope.origin(decl.codomain.span), written(decl.domain)),

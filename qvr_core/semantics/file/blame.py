@@ -17,6 +17,10 @@ Key = tuple[int, int]
 REPLICATE = "replicate "
 """Before the name of a replicated arrow: the number of its copies, as a size to blame."""
 
+MOST_BLAMED = 24
+"""Violated equations for which sizes to blame are looked for; the others are told where they stand, unless the same
+size is to blame for them."""
+
 MOST_CANDIDATES = 48
 """Sizes that are tried for one violated equation."""
 
@@ -78,7 +82,7 @@ def explain(violated: Iterable[Key], file: File) -> list[Diagnostic]:
 def _repairs(violated: Sequence[Key], file: File) -> list[Repair]:
     everything = frozenset(violated)
     tried: dict[str, Repair | None] = {}
-    for key in violated:
+    for key in violated[:MOST_BLAMED]:
         for variable in _candidates(key, file):
             if variable not in tried:
                 tried[variable] = _repair(variable, key, everything, file)

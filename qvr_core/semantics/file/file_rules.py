@@ -98,9 +98,13 @@ class FileRules:
     def update(self, touched: Iterable[str]) -> None:
         """Look again at the names that an edit declared, dropped, or began or ceased to use."""
         names = set(touched)
+        declared: dict[int, frozenset[str]] = {}
         for name in touched:
             for owner in self.file.owners.get(name, ()):
-                names.update(own.text for own in self.file.records[owner].statement.header.unit.declares)
+                if owner not in declared:
+                    unit = self.file.records[owner].statement.header.unit
+                    declared[owner] = frozenset(own.text for own in unit.declares)
+                    names |= declared[owner]
         for name in names:
             owners = self.file.owners.get(name, [])
             if owners and self.file.imports.is_foreign(owners[0]):
@@ -110,7 +114,7 @@ class FileRules:
             _put(self.duplicated, name, len(owners) > 1)
             own_use = bool(self.file.users.get(name, set()) - set(owners))
             copy_use = any(copy in self.file.users for copy in self._copies(name))
-            if owners and self._can_be_unused(name, owners[0]) and not (own_use or copy_use):
+            if owners and self._can_be_unused(name, owners[0], declared) and not (own_use or copy_use):
                 self._unused[name] = owners[0], self._unused_name(name, owners[0])
             else:
                 self._unused.pop(name, None)
@@ -124,10 +128,10 @@ class FileRules:
         self._unused.pop(name, None)
         self._unknown_names.put(name, "", False)
 
-    def _can_be_unused(self, name: str, owner: int) -> bool:
+    def _can_be_unused(self, name: str, owner: int, declared: Mapping[int, Set[str]]) -> bool:
         header = self.file.records[owner].statement.header
-        declared = any(name == own.text for own in header.unit.declares)
-        return declared and header.unit.keyword in ("object", "morphism", "let", "define") and name[0] != "_"
+        names = declared.get(owner) or {own.text for own in header.unit.declares}
+        return name in names and header.unit.keyword in ("object", "morphism", "let", "define") and name[0] != "_"
 
     def _copies(self, name: str) -> tuple[str, ...]:
         entry = self.file.entries.get(name)

@@ -14,9 +14,9 @@ from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.spelling import candidates, closest, distance, letters
 from qvr_core.semantics.programs.step_results import Block, StepResult
 from qvr_core.semantics.programs.undeclared.index_names import (
+    Lines,
     check_index_of_others,
     check_label_of_others,
-    holds,
     label_owners,
 )
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, Binding, FreeName
@@ -117,6 +117,10 @@ def check_local_name(name: str, binding: Binding, scope: Scope) -> None:
         scope.report(HIDDEN_GLOBAL, f"`{name}` hides the declaration of that name", binding.origin, related)
 
 
+MOST_OBSERVED = 200
+"""Observed names without a declaration that unused data are compared with."""
+
+
 def tell_once(scope: Scope) -> None:
     """Of the indices that do not fit a declaration of data, which may itself be wrong, the first alone is told."""
     seen: set[Place] = set()
@@ -147,6 +151,7 @@ def check_free(
     contradicted: set[str] = set()
     data = _declared(blocks)
     owners: dict[str, str] | None = None
+    lines = Lines(steps)
     if lengths is not None:
         data.setdefault(lengths.name, lengths)
     data.update({item.name: item for item in _inherited(blocks) if item.name not in data})
@@ -159,16 +164,16 @@ def check_free(
             if later is not None:
                 inner = free.name not in bound.names
                 if free.name not in early and not (inner and _without_body(free.name, blocks)):
-                    _too_early(free, later, inner, steps, scope)
+                    _too_early(free, later, inner, lines, scope)
                 early.add(free.name)
             elif free.argument:
                 _unbound_argument(free, bound, scope)
             elif free.name not in data:
                 kind, origin = known.get(free.name, (ValueType(None), free.origin))
-                check_index_of_others(free, bound.names, steps, scope)
+                check_index_of_others(free, bound.names, lines, scope)
                 owners = label_owners(blocks, bound.names, scope) if owners is None else owners
                 if free.name in owners:
-                    check_label_of_others(free, owners[free.name], bound.names, steps, scope)
+                    check_label_of_others(free, owners[free.name], bound.names, lines, scope)
                 data[free.name] = _inferred(free.name, kind, origin)
             elif data[free.name].type.space is None and free.name in known:
                 data[free.name] = _inferred(free.name, known[free.name][0], data[free.name].origin)
@@ -207,22 +212,21 @@ def _without_body(name: str, blocks: Sequence[Block]) -> bool:
     return any(len(result.units) == 1 and name in dict(result.nested) for result in nested)
 
 
-def _too_early(free: FreeName, later: Binding, inner: bool, steps: Sequence[Placed[Item]], scope: Scope) -> None:
+def _too_early(free: FreeName, later: Binding, inner: bool, lines: Lines, scope: Scope) -> None:
     related = (Related(f"`{free.name}` is bound here", later.origin),)
     if inner:
         where, fixes = "only inside `marginalize`", ()
     elif free.origin.unit == later.origin.unit:
         where, fixes = "only by this step", ()
     else:
-        where, fixes = "only further down", _move_up(free, later, steps)
+        where, fixes = "only further down", _move_up(free, later, lines)
     scope.report(USED_BEFORE_BOUND, f"`{free.name}` is bound {where}", free.origin, related, fixes)
 
 
-def _move_up(free: FreeName, later: Binding, steps: Sequence[Placed[Item]]) -> tuple[Fix, ...]:
+def _move_up(free: FreeName, later: Binding, lines: Lines) -> tuple[Fix, ...]:
     """The step that binds a name, moved above the one that uses it."""
-    user = next((step for step in steps if holds(step, free.origin.unit)), None)
-    binder = next((step for step in steps if step.uid == later.origin.unit), None)
-    if user is None or binder is None or binder.children:
+    user, binder = lines.holding(free.origin.unit), lines.holding(later.origin.unit)
+    if user is None or binder is None or binder.uid != later.origin.unit or binder.children:
         return ()
     text = binder.unit.text
     edits = (
@@ -322,10 +326,16 @@ def check_unused(
         if name not in stored and not name.startswith("_"):
             scope.report(UNUSED_BINDING, f"nothing uses `{name}`", optional[name].binds[name].origin)
     declared = dict(chain.from_iterable(block.declared.items() for block in blocks))
+    undeclared = [
+        (name, binding)
+        for result in chain.from_iterable(block.results for block in blocks)
+        for name, binding in (*result.binds.items(), *result.nested)
+        if binding.kind == "observe" and name not in declared
+    ][:MOST_OBSERVED]
     for name, binding in declared.items():
         if name in readers or name.startswith("_"):
             continue
-        if not _observed_instead(name, binding, blocks, declared, scope):
+        if not _observed_instead(name, binding, undeclared, scope):
             scope.report(UNUSED_BINDING, f"nothing uses the data `{name}`", binding.origin)
     if scored:
         _report_lonely(idle, optional, readers, scope)
@@ -333,18 +343,15 @@ def check_unused(
         _unused_inputs(inputs, readers, scope)
 
 
-def _observed_instead(
-    name: str, declared: Binding, blocks: Sequence[Block], known: Mapping[str, Binding], scope: Scope
-) -> bool:
+def _observed_instead(name: str, declared: Binding, undeclared: Sequence[tuple[str, Binding]], scope: Scope) -> bool:
     """Data that nothing uses, and a name that is observed, is not declared and looks like theirs."""
-    for result in chain.from_iterable(block.results for block in blocks):
-        for observed, binding in (*result.binds.items(), *result.nested):
-            if binding.kind == "observe" and observed not in known and closest(observed, [name]):
-                message = f"`{observed}` is not declared, and nothing uses the data `{name}`; did you mean `{name}`?"
-                related = (Related(f"`{name}` is declared here", declared.origin),)
-                fix = Fix(f"Change to `{name}`", (Edit(binding.origin, name),))
-                scope.report(POSSIBLE_TYPO, message, binding.origin, related, (fix,))
-                return True
+    for observed, binding in undeclared:
+        if closest(observed, [name]):
+            message = f"`{observed}` is not declared, and nothing uses the data `{name}`; did you mean `{name}`?"
+            related = (Related(f"`{name}` is declared here", declared.origin),)
+            fix = Fix(f"Change to `{name}`", (Edit(binding.origin, name),))
+            scope.report(POSSIBLE_TYPO, message, binding.origin, related, (fix,))
+            return True
     return False
 
 

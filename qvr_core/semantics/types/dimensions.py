@@ -64,6 +64,8 @@ def solve(rows: Iterable[Row], known: Mapping[str, int]) -> Solution:
     Rows are taken in order: of two that contradict each other, the later one is said to fail.
     """
     pivots: dict[str, _Pivot] = {}
+    users: dict[str, set[str]] = {}
+    """The pivots that each unknown stands in, or has stood in."""
     solution = Solution()
     for current in rows:
         constant, terms = _reduced(current, known, pivots)
@@ -71,12 +73,17 @@ def solve(rows: Iterable[Row], known: Mapping[str, int]) -> Solution:
             if constant != 0:
                 solution.failed.append((current.key, None, None))
             continue
-        pivot = min(terms)
+        # one that stands in no other pivot need not be replaced anywhere: chains of equal sizes stay linear
+        pivot = min((name for name in terms if name not in users), default="") or min(terms)
         factor = terms.pop(pivot)
         found = _Pivot(current.key, -constant / factor, {name: -count / factor for name, count in terms.items()})
-        for other in pivots.values():
-            _substitute(other, pivot, found)
+        for user in sorted(users.pop(pivot, ())):
+            _substitute(pivots[user], pivot, found)
+            for name in found.terms:
+                users.setdefault(name, set()).add(user)
         pivots[pivot] = found
+        for name in found.terms:
+            users.setdefault(name, set()).add(pivot)
     for name, found in pivots.items():
         if found.terms:
             continue

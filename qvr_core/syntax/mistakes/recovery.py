@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -55,7 +55,7 @@ def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> tuple[list[T
             waiting[OPENERS[token.kind]] += 1
         elif token.kind in _CLOSING:
             if not waiting[token.text]:
-                stray = not open_ or _closes(islice(tokens, index + 1, None), [opener for opener, _ in open_])
+                stray = not open_ or _closes(islice(tokens, index + 1, None), open_)
                 found.append(_unmatched(token, None if stray else open_[-1][0]))
                 if stray:
                     sure = False
@@ -75,15 +75,20 @@ def balanced(tokens: list[Token], problems: list[SyntaxProblem]) -> tuple[list[T
     return result, sure
 
 
-def _closes(rest: Iterable[Token], open_: list[Token]) -> bool:
+def _closes(rest: Iterable[Token], open_: Sequence[tuple[Token, int]]) -> bool:
     """Whether what follows closes every open bracket by itself."""
-    stack = [opener.kind for opener in open_]
+    stack: list[str] = []
+    outer = len(open_)
     for token in rest:
         if token.kind in OPENERS:
             stack.append(token.kind)
-        elif token.kind in _CLOSING and (not stack or OPENERS[stack.pop()] != token.text):
-            return False
-    return not stack
+        elif token.kind in _CLOSING:
+            if not stack:
+                outer -= 1
+            opener = stack.pop() if stack else open_[outer][0].kind if outer >= 0 else ""
+            if OPENERS.get(opener) != token.text:
+                return False
+    return not stack and outer == 0
 
 
 MOST_BRACKETS = 8

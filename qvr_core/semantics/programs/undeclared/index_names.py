@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cached_property
 
 from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.arithmetic.labels import listed_labels
@@ -19,26 +20,42 @@ NAMELESS = "no set"
 """Of an axis that runs over none."""
 
 
-def check_index_of_others(
-    free: FreeName, names: Mapping[str, Binding], steps: Sequence[Placed[Item]], scope: Scope
-) -> None:
+class Lines:
+    """The lines of a program, by the units that stand in them; gone over once, when the first is asked for."""
+
+    def __init__(self, steps: Sequence[Placed[Item]]) -> None:
+        self._steps = steps
+
+    @cached_property
+    def _by_unit(self) -> Mapping[int, Placed[Item]]:
+        return {part.uid: step for step in self._steps for part in _units(step)}
+
+    @cached_property
+    def indices(self) -> Set[str]:
+        """The indices of all of them."""
+        return {binder.name.text for step in self._steps for binder in _binders(step)}
+
+    def holding(self, unit: int) -> Placed[Item] | None:
+        """The line that a unit belongs to, itself or below it."""
+        return self._by_unit.get(unit)
+
+
+def check_index_of_others(free: FreeName, names: Mapping[str, Binding], lines: Lines, scope: Scope) -> None:
     """An element picked by a name that nobody binds here, and that other steps have as their index."""
-    if not any(binder.name.text == free.name for step in steps for binder in _binders(step)):
-        return
-    for step in steps:
-        if holds(step, free.origin.unit) and (over := _indexed_by(free, step, names)) is not None:
-            here = [one.name.text for one in _binders(step) if _set_name(one) == over]
-            message = f"`{free.name}` is an index of other steps, not of this one"
-            message += f"; did you mean `{here[0]}`?" if here else ""
-            fixes = (Fix(f"Change to `{here[0]}`", (Edit(free.origin, here[0]),), True),) if here else ()
-            scope.report(INDEX_MISMATCH, message, free.origin, fixes=fixes)
+    step = lines.holding(free.origin.unit) if free.name in lines.indices else None
+    over = None if step is None else _indexed_by(free, step, names)
+    if step is not None and over is not None:
+        here = [one.name.text for one in _binders(step) if _set_name(one) == over]
+        message = f"`{free.name}` is an index of other steps, not of this one"
+        message += f"; did you mean `{here[0]}`?" if here else ""
+        fixes = (Fix(f"Change to `{here[0]}`", (Edit(free.origin, here[0]),), True),) if here else ()
+        scope.report(INDEX_MISMATCH, message, free.origin, fixes=fixes)
 
 
-def check_label_of_others(
-    free: FreeName, owner: str, names: Mapping[str, Binding], steps: Sequence[Placed[Item]], scope: Scope
-) -> None:
+def check_label_of_others(free: FreeName, owner: str, names: Mapping[str, Binding], lines: Lines, scope: Scope) -> None:
     """An element of one set where an axis runs over another."""
-    over = next((_indexed_by(free, step, names) for step in steps if holds(step, free.origin.unit)), None)
+    step = lines.holding(free.origin.unit)
+    over = None if step is None else _indexed_by(free, step, names)
     if over == NAMELESS:
         message = f"`{free.name}` is an element of `{owner}`, and no set says which element is meant here"
         advice = "its elements are numbered from 0, or declare over which set the value runs"
@@ -88,11 +105,6 @@ def _indexed_by(free: FreeName, step: Placed[Item], names: Mapping[str, Binding]
                     shape = axes(binding.type) or []
                     return (shape[at][1] or NAMELESS) if at < len(shape) else NAMELESS
     return None
-
-
-def holds(step: Placed[Item], unit: int) -> bool:
-    """Whether a unit belongs to a step or to one below it."""
-    return step.uid == unit or any(holds(child, unit) for child in step.children)
 
 
 def _units(step: Placed[Item]) -> Iterator[Placed[Item]]:
