@@ -206,7 +206,7 @@ def _data(program: m.Program, model: m.Model) -> Iterator[DataArray]:
     observed = {site.name: site for site in _observed(program)}
     known: set[str] = set()
     for item in program.data:
-        if item.name in model.objects and item.name not in observed:
+        if item.name in model.objects and item.name not in observed and not item.declared:
             continue
         known.add(item.name)
         site = observed.get(item.name)

@@ -100,9 +100,9 @@ def _parse(tokens: list[Token], start: str, problems: list[SyntaxProblem]) -> tu
         if start == "step":
             message += f" (a column `{token.text}` is read by it with `--columns {token.text}_={token.text}`)"
         if len(clashes) == MOST_CLASHES:
-            problems += clashes
-            message += "; what stands behind it is not looked at while so many do"
-            problems.append(problem("reserved-name", message, Span(token.start, token.end)))
+            first, *others = clashes
+            message = f"{first.message}; what stands behind the first {MOST_CLASHES} such words is not looked at"
+            problems += [problem("reserved-name", message, first.span), *others]
             return None, None
         clashes.append(problem("reserved-name", message, Span(token.start, token.end)))
         tokens[result.position] = token.read_as("NAME")

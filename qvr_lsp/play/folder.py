@@ -6,6 +6,7 @@ Nothing outside of it is ever named, read or written: a path is taken only where
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,9 +51,11 @@ class Folder:
                 break
             shown = path.relative_to(self.path).as_posix()
             if path.suffix == PROGRAM or path.name == SETTINGS:
+                if not self._can_be_read(shown):
+                    continue
                 kind = "settings" if path.name == SETTINGS else "program"
                 programs.append({"path": shown, "uri": uri_of(path), "kind": kind})
-            elif path.suffix in DATA:
+            elif path.suffix in DATA and path.is_file():
                 data.append({"path": shown, "file": str(path), "source": DATA[path.suffix]})
         programs.sort(key=lambda one: (one["kind"] == "settings", one["path"]))
         data.sort(key=lambda one: one["path"])
@@ -120,12 +123,32 @@ class Folder:
             raise JsonRpcInvalidParams(f"{shown} is hidden")
         return real
 
+    def _can_be_read(self, shown: str) -> bool:
+        """Whether `read` takes a path of the listing."""
+        try:
+            return self._size(self._inside(shown)) is not None
+        except (JsonRpcInvalidParams, RequestFailed):
+            return False
+
+    def _size(self, path: Path) -> int | None:
+        """The bytes of a file; None where there is none.  Raises RequestFailed for what is too large or no file:
+        the other end of a pipe may never write, and a device has no end."""
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise RequestFailed(f"{path.name} cannot be read: {error.strerror}") from error
+        if not stat.S_ISREG(status.st_mode):
+            raise RequestFailed(f"{path.name} cannot be read: it is no file")
+        if status.st_size > MAX_BYTES:
+            raise RequestFailed(f"{path.name} has more than {MAX_BYTES:,} bytes")
+        return status.st_size
+
     def _bytes(self, path: Path) -> bytes | None:
         """What a file holds; None where there is none."""
         try:
-            if path.is_file() and path.stat().st_size > MAX_BYTES:
-                raise RequestFailed(f"{path.name} has more than {MAX_BYTES:,} bytes")
-            return path.read_bytes()
+            return None if self._size(path) is None else path.read_bytes()
         except FileNotFoundError:
             return None
         except OSError as error:

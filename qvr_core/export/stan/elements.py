@@ -14,6 +14,7 @@ from qvr_core.export.names import Names
 from qvr_core.export.reading import Reading
 from qvr_core.export.stan.places import ALL, AND, EQUAL, LESS, OR, POWER, PRODUCT, SUM, TERNARY, UNARY, Place, Text
 from qvr_core.export.stan.shapes import REDUCTIONS, Shapes
+from qvr_core.export.stan.stan_names import identifier
 from qvr_core.export.stan.tables import ALONG, FUNCTIONS, HELPERS, REDUCED
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.types import model as m
@@ -57,9 +58,12 @@ class Elements:
     @contextmanager
     def running(self, wanted: str, *, own: bool = False) -> Generator[str]:
         """The variable of a loop; `own` where that name of the program is nothing else."""
-        name = re.sub(r"\W", "", wanted.rpartition("#")[2]) or "i"
+        written = re.sub(r"\W", "", wanted.rpartition("#")[2])
+        name = identifier(written) or "i"
         letters = iter("ijklnopqrstuvw")
-        while not own and (self.names.is_taken(name) or name in self._active or name in self._local):
+        while (not own or name != written) and (
+            self.names.is_taken(name) or name in self._active or name in self._local
+        ):
             name = next(letters, f"{name}_")
         self._active.add(name)
         yield name

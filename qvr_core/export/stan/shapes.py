@@ -38,7 +38,9 @@ class Shapes:
         return tuple(map(self.size, dims))
 
     def declared_size(self, name: str) -> str | None:
-        """The size of a set that an expression names."""
+        """The size of a set that an expression names; None where the name is that of data, which come first."""
+        if name in self.known:
+            return None
         if name in self.sizes:
             return self.sizes[name]
         found = self.reading.snapshot.model.objects.get(name)

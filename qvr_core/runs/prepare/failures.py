@@ -9,6 +9,7 @@ from typing import Any
 from qvr_core.analysis import Snapshot
 from qvr_core.arrays.engine import arrays
 from qvr_core.data.problems import DataProblem, NoColumn
+from qvr_core.runs.record.files import DamagedFile
 from qvr_core.runs.record.guide_names import in_flags
 from qvr_core.runs.record.protocol import Failed, TextRange
 from qvr_core.runs.record.ranges import utf16
@@ -106,6 +107,8 @@ def failure(error: Exception, *, snapshot: Snapshot | None, program: Program | N
                 **place(None),
                 fixes=("Use a smaller batch_size or sequence_length", "Make the widest spaces smaller"),
             )
+        case DamagedFile():
+            return Failed(code="damaged", message=str(error), fixes=("Start a new run",))
         case OSError() if error.filename is not None:
             return Failed(code="file", message=f"{error.filename}: {error.strerror}", **place(None))
         case _:

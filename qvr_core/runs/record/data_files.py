@@ -10,7 +10,7 @@ from pathlib import Path
 
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.sentences import files
-from qvr_core.runs.record.files import file_digest, read_json, write_json
+from qvr_core.runs.record.files import DamagedFile, file_digest, read_json, write_json
 from qvr_core.runs.record.protocol import Job
 from qvr_core.semantics.types.model import Model
 
@@ -81,10 +81,13 @@ def note(directory: Path, files: Mapping[Path, tuple[int, int]]) -> None:
 def noted(directory: Path) -> tuple[DataFile, ...]:
     """The files that a run has read; none for a run that noted nothing.  Raises `DamagedFile`."""
     try:
-        found = read_json(directory / "data.json")["files"]
+        found = read_json(directory / "data.json")
     except FileNotFoundError:
         return ()
-    return tuple(DataFile(**file) for file in found)
+    try:
+        return tuple(DataFile(**file) for file in found["files"])
+    except (KeyError, TypeError) as error:
+        raise DamagedFile(f"{directory / 'data.json'} is damaged: it lists no data files") from error
 
 
 def changes(directory: Path) -> list[str]:

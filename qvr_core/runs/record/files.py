@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,8 @@ def write_bytes(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        if path.is_dir():
+            raise DamagedFile(f"{path} is damaged: it is a folder, where the run keeps a file")
         os.replace(partial, path)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -62,14 +65,20 @@ def write_json(path: Path, content: dict[str, Any], indent: int | None = 1) -> N
 def read_json(path: Path) -> dict[str, Any]:
     """Read what `write_json` wrote.  Raises `DamagedFile` where a byte has changed, OSError where it is absent."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(_whole(path))
         checksum = content.pop("checksum")
-    except (ValueError, KeyError, AttributeError, UnicodeDecodeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedFile(f"{path} is damaged: it is not the JSON that the run wrote") from error
     body = json.dumps(content, ensure_ascii=False, sort_keys=True)
     if digest(body.encode()) != checksum:
         raise DamagedFile(f"{path} is damaged: its content does not match its checksum")
     return content
+
+
+def _whole(path: Path) -> bytes:
+    """What a file of a run holds, nothing where it is no longer a file that could hold anything: a folder has no
+    bytes, and the other end of a pipe may never write.  Raises OSError where there is nothing."""
+    return path.read_bytes() if stat.S_ISREG(path.stat().st_mode) else b""
 
 
 def stamped(line: str) -> str:

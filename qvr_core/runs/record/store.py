@@ -85,6 +85,10 @@ class RunDirectory:
     def summary(self) -> Path:
         return self.path / "summary.json"
 
+    def is_there(self) -> bool:
+        """Whether the run still has its folder, with what was asked in it."""
+        return (self.path / "job.json").is_file()
+
     def seal_posterior(self) -> None:
         """Note the digest of the posterior's file, once it is written."""
         write_json(self.path / "posterior.json", {"sha256": file_digest(self.posterior)})
@@ -101,6 +105,8 @@ class RunDirectory:
             raw = (self.path / "program.qvr").read_bytes()
         except FileNotFoundError as error:
             raise DamagedFile(f"run {self.run_id} is damaged: {error.filename} is missing") from error
+        except IsADirectoryError as error:
+            raise DamagedFile(f"{error.filename} is damaged: it is a folder, where the run keeps a file") from error
         if digest(raw) != content.pop("program_sha256", None):
             raise DamagedFile(f"{self.path / 'program.qvr'} is damaged: it is not the program that was run")
         text = raw.decode("utf-8", "surrogatepass")

@@ -40,8 +40,13 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
     team = join(job.config.device)
     events = Emitter(directory, send)
     before: Event | None = None
+    kept = True
 
     def emit(event: Event) -> None:
+        nonlocal kept
+        if team.leads and isinstance(event, Finished | Cancelled) and not directory.is_there():
+            kept = False
+            event = failure(gone(directory), snapshot=snapshot, program=None, text=job.text)
         if team.leads:
             events.emit(in_whole(event, before, time.monotonic() - began))
 
@@ -62,7 +67,7 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
             check_data(directory)
         prepared = prepare_noted(job, snapshot, team)
         fit(prepared, stop, team, emit)
-        return 0
+        return 0 if kept else 1
     except Held as error:
         send(failure(Refused("busy", str(error)), snapshot=snapshot, program=None, text=job.text))
         return 2
@@ -118,9 +123,21 @@ def lost(job: Job, team: Team) -> Refused:
     return Refused("lost-process", message, fixes=(again,))
 
 
+def gone(directory: RunDirectory) -> Refused:
+    """What is said where the folder of a run was taken away while it was at work."""
+    message = f"{directory.path} was deleted or moved while the run was at work: nothing of the run is kept there"
+    return Refused("lost-folder", message, fixes=("Start the run again",))
+
+
 def check_data(directory: RunDirectory) -> None:
-    """Refuse to go on with other data than the run began with."""
-    found = changes(directory.path)
+    """Refuse to go on with other data than the run began with, or where nobody knows which those were."""
+    try:
+        found = changes(directory.path)
+    except DamagedFile as error:
+        message = f"{error}: nobody knows whether the data are those that this run began with"
+        raise Refused(
+            "changed-data", message, fixes=("Start a new run", "Go on all the same with --changed-data")
+        ) from error
     if found:
         message = f"the data are not those that this run began with: {'; '.join(found)}"
         raise Refused("changed-data", message, fixes=("Start a new run", "Go on all the same with --changed-data"))

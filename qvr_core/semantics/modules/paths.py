@@ -39,7 +39,9 @@ def location_of(written: str, importer: str) -> str | WrongPath:
     if "\\" in written:
         return WrongPath(f"{_shown(written)} has `\\`; folders are separated by `/`", written.replace("\\", "/"))
     if not written.endswith(SUFFIX):
-        return WrongPath(f"{_shown(written)} is no .qvr file", None if written.endswith("/") else written + SUFFIX)
+        name = basename(written).rstrip(".")  # of `.`, `..` and folders nothing is left
+        meant = written.rstrip(".") + SUFFIX if name else None
+        return WrongPath(f"{_shown(written)} is no .qvr file", meant)
     if written.startswith("std/"):
         return _library(normpath(written.removeprefix("std/")), written)
     if importer.startswith(STD):
