@@ -80,6 +80,7 @@ WORKS = {
     "explain": ("explain", "axes-mismatch"),
     "format": ("format", "--check", EIGHT),
     "diagram": ("diagram", EIGHT),
+    "graph": ("graph", EIGHT),
     "runs": ("runs",),
     "export": ("export", EIGHT, "--to", "pymc"),
     "schema": ("schema",),
