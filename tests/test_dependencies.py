@@ -28,9 +28,10 @@ def imports(path: Path) -> Iterator[str]:
 
 def declared() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    requirements = [*project["dependencies"], *project["optional-dependencies"]["run"]]
+    extras = project["optional-dependencies"]
+    requirements = [*project["dependencies"], *extras["sample"], *extras["run"]]
     names = {re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0] for requirement in requirements}
-    return {name.replace("-", "_") for name in names}
+    return {name.replace("-", "_") for name in names} - {project["name"].replace("-", "_")}
 
 
 def used() -> dict[str, set[str]]:

@@ -22,6 +22,7 @@ LAYERS = (
     ("workspace", "disk", "pages", "examples", "extras", "fetched", "html", "dependence"),
     ("ide", "diagrams", "export"),
     ("arrays",),
+    ("codegen",),
     ("runtime",),
     ("data",),
     ("dsl",),

@@ -30,7 +30,7 @@ def seconds(folder: Path, program: str) -> tuple[float, float]:
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False,
-        env={**os.environ, "QVR_MACHINE_CACHE": str(folder / "cache"), "NUMBA_CACHE_DIR": str(folder / "numba")},
+        env={**os.environ, "QVR_MACHINE_CACHE": str(folder / "cache")},
     )  # fmt: skip
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stdout}{done.stderr}")

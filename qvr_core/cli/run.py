@@ -137,7 +137,7 @@ def execute(
         os._exit(status)
     if explain:
         make_job()
-    job, ending = asyncio.run(watch(make_job, as_json=as_json, chains=flags["algorithm"] != "svi"))
+    job, ending = asyncio.run(watch(make_job, as_json=as_json))
     if plot is not None:
         _picture(RunStore(_root(job)), job.run_id, plot)
     if isinstance(ending, Failed | Crashed):
@@ -329,21 +329,18 @@ def _explain(config: RunConfig, origins: Mapping[str, str]) -> NoReturn:
     raise typer.Exit
 
 
-async def watch(make_job: Callable[[], Job], *, as_json: bool, chains: bool) -> tuple[Job, Event]:
-    """Run a job in a worker and show its events; Ctrl-C cancels it.  The worker loads torch while the job is made, and
-    the sampler of `chains` is compiled beside it if it never was."""
+async def watch(make_job: Callable[[], Job], *, as_json: bool) -> tuple[Job, Event]:
+    """Run a job in a worker and show its events; Ctrl-C cancels it.  The worker loads torch while the job is made."""
     from qvr_core.cli.display import JsonLines, Screen
 
     try:
         worker = await WorkerProcess.spawn(sys.executable)
     except OSError as error:
         stop(f"the worker could not be started: {error}", 1)
-    sampler = _sampler_ahead() if chains else None
     try:
         job = make_job()
     except BaseException:
         worker.kill()
-        _end(sampler)
         # it has no job: its end takes no time
         await worker.cancel()
         raise
@@ -372,16 +369,3 @@ async def watch(make_job: Callable[[], Job], *, as_json: bool, chains: bool) -> 
             raise
         finally:
             worker.kill()
-            _end(sampler)
-
-
-def _sampler_ahead() -> subprocess.Popen[bytes] | None:
-    from qvr_core.inference.machine import ahead
-
-    return ahead.begin()
-
-
-def _end(process: subprocess.Popen[bytes] | None) -> None:
-    if process is not None:
-        process.kill()
-        process.wait()

@@ -19,6 +19,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from qvr_core.codegen.calls import Compiled
+from qvr_core.codegen.kernels import descent
+from qvr_core.codegen.kernels.descent import FULL, MEAN_FIELD, POINT
+from qvr_core.codegen.kinds import REAL
 from qvr_core.inference.density.recorded import ValueAndGrad, traced
 from qvr_core.inference.fit_memory import Memory
 from qvr_core.inference.guides.base import CoordinateGuide, Guide
@@ -33,13 +37,13 @@ from qvr_core.runtime.values.errors import RuntimeProblem
 
 Engine = Literal["auto", "compiled", "replay", "plain"]
 Array = NDArray[Any]
-POINT, MEAN_FIELD, FULL = range(3)
 KINDS: dict[type[Guide], int] = {
     AutoDeltaGuide: POINT,
     AutoLaplaceGuide: POINT,
     AutoNormalGuide: MEAN_FIELD,
     AutoMultivariateNormalGuide: FULL,
 }
+EVALUATE, CLIPPED = Compiled(descent.evaluate, REAL), Compiled(descent.clipped, REAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +214,6 @@ class CompiledSteps:
     def __init__(
         self, fitted: Fitted, density: MachineDensity, potential: ProgramPotential, clip: float | None
     ) -> None:
-        # numba is loaded where it is wanted
-        from qvr_core.inference.machine import descent
-
-        self._code = descent
         self.guide, self.optimizer, self.density = fitted.guide, fitted.optimizer, density
         objective = fitted.objective
         assert isinstance(objective, ELBO | IWAEBound)
@@ -227,19 +227,15 @@ class CompiledSteps:
         self._noise = torch.zeros(0 if self.kind == POINT else particles * width, dtype=kind)
         self._pieces = [self._noise[particles * a : particles * b] for a, b in pairwise(starts) if b > a]
         self._gradient = np.zeros(len(self.memory.theta))
-        self._arguments = (
+        arguments = (
             density.address, np.zeros(max(density.room, 1)), density.reals, density.wholes, self.kind,
             objective.gradient == "sticking", isinstance(objective, IWAEBound), self.memory.theta.numpy(),
             np.array(starts), self._noise.numpy(), np.zeros((particles, width)), np.zeros((particles, width)),
             np.zeros(particles), self._gradient,
         )  # fmt: skip
-        self.loss = math.nan
         # the code is compiled, or read from disk, before the first step
-        descent.evaluate(*self._arguments)
-        descent.clipped(self._gradient, self.clip, np.zeros_like(self.memory.gradient.numpy()))
-        if self.memory.counts is not None:
-            empty = [np.zeros(0, dtype=self._noise.numpy().dtype) for _ in range(4)]
-            descent.adam(*empty, np.zeros(1, dtype=np.float32), 0.1, 0.9, 0.99, 1e-8, 0.0)
+        self._evaluate = EVALUATE.bound(*arguments)
+        self._clipped = CLIPPED.bound(self._gradient, self.clip, self.memory.gradient_array)
 
     def differentiate(self) -> tuple[float, float]:
         """Draw noise; the loss, and the norm of its gradient, which stands clipped in the parameters' `grad`."""
@@ -247,14 +243,12 @@ class CompiledSteps:
             for piece in self._pieces:
                 piece.normal_()
         self.memory.bind()
-        loss = self._code.evaluate(*self._arguments)
-        norm = self._code.clipped(self._gradient, self.clip, self.memory.gradient_array)
-        return loss, norm
+        return self._evaluate(), self._clipped()
 
     def advance(self) -> tuple[float, float]:
         """One step of the optimiser: loss and norm of the gradient before it.  Where either is not finite nothing
         moves."""
         loss, norm = self.differentiate()
         if math.isfinite(loss) and math.isfinite(norm):
-            self.memory.move(self._code.adam)
+            self.memory.move()
         return loss, norm if math.isfinite(loss) else math.nan

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from qvr_core.codegen.calls import Compiled
+from qvr_core.codegen.kernels import descent
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.guides.delta import AutoDeltaGuide
 from qvr_core.inference.guides.joint import AutoMultivariateNormalGuide
@@ -16,6 +16,7 @@ from qvr_core.inference.guides.normal import AutoNormalGuide
 ADAM = (torch.optim.Adam, torch.optim.AdamW)
 UNLIKE = ("amsgrad", "maximize", "differentiable", "capturable")
 """Settings of Adam that only torch's own step knows."""
+STEP = Compiled(descent.adam)
 
 
 class Memory:
@@ -38,6 +39,8 @@ class Memory:
             [self._view(vector, number) for number in range(len(sizes))] for vector in moved
         )
         self._steps = [] if self.counts is None else list(self.counts)
+        self._rates = np.zeros(5)
+        self._adam = None if self.counts is None else STEP.bound(*self._arrays, self._rates)
         self.bind()
 
     def bind(self) -> None:
@@ -49,16 +52,16 @@ class Memory:
             if parameter.grad is not gradient:
                 parameter.grad = gradient
 
-    def move(self, adam: Callable[..., None]) -> None:
+    def move(self) -> None:
         """One step of the optimiser, with the gradient that stands there."""
-        if self.counts is None:
+        if self._adam is None:
             self.optimizer.step()
             return
         self._bind_state()
         group = self.optimizer.param_groups[0]
-        beta, beta_square = group["betas"]
         decay = group["weight_decay"] if isinstance(self.optimizer, torch.optim.AdamW) else 0.0
-        adam(*self._arrays, float(group["lr"]), beta, beta_square, group["eps"], decay)
+        self._rates[:] = (float(group["lr"]), *group["betas"], group["eps"], decay)
+        self._adam()
 
     def _bind_state(self) -> None:
         for parameter, *views in zip(self.parameters, self._steps, *self._moments, strict=True):

@@ -6,8 +6,8 @@ import re
 import shutil
 from pathlib import Path
 
+from qvr_core.codegen.store import CACHE_VARIABLE
 from qvr_core.disk import MOST_BYTES
-from qvr_core.inference.machine.build import CACHE_VARIABLE
 from qvr_lsp.server import arguments
 from scripts.versions import PACKAGES, PATTERNS, ROOT, disagreement, versions
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba.core import event
 from numpy.typing import NDArray
 
-from qvr_core.inference.machine import transition, turns
-from qvr_core.inference.machine.build import tell
+from qvr_core.codegen.calls import Compiled
+from qvr_core.codegen.kernels import transition
 
 if TYPE_CHECKING:
     from qvr_core.inference.machine.density import MachineDensity
 
 Array = NDArray[Any]
+ADVANCE = Compiled(transition.advance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Chain:
         self.root = np.eye(width) if settings.dense else np.ones((1, 1))
         self.mean, self.squares = np.zeros(width), np.zeros_like(self.inverse)
         self.draw = 0
-        self._trees = transition.room_for(width, settings.most)
+        self._trees = np.zeros((transition.CHECKPOINTS + 2 * (settings.most + 1), width))
         self._room = np.zeros(max(density.room, 1))
 
     def advance(self, count: int) -> tuple[Array, Array]:
@@ -69,7 +70,7 @@ class Chain:
         density, settings = self.density, self.settings
         positions = np.empty((count, len(self.q)))
         reports = np.empty((count, transition.REPORTED))
-        transition.advance(
+        ADVANCE(
             density.address,
             self._room,
             density.reals,
@@ -82,7 +83,7 @@ class Chain:
             self.mean,
             self.squares,
             self._trees,
-            self.generator,
+            handle(self.generator),
             settings.dense,
             self.draw,
             count,
@@ -124,14 +125,17 @@ class Chain:
 _KEPT = ("q", "g", "numbers", "inverse", "root", "mean", "squares")
 
 
+def handle(generator: np.random.Generator) -> Array:
+    """Where a generator's bits come from: the address of numpy's function, and of its state."""
+    interface = generator.bit_generator.ctypes
+    return np.array([ctypes.cast(interface.next_uint64, ctypes.c_void_p).value, interface.state_address])
+
+
 def compile_sampler() -> None:
-    """Have the sampler's code at hand: it takes seconds once a machine, then is read from numba's cache."""
+    """Have the sampler's code at hand: it is compiled once a machine, then read from disk."""
     settings = Settings(0, 0, (), 0, 0, 1, 0.8, 0.1, dense=False, adapt_step=False, adapt_mass=False)
     zero = np.zeros(1)
-    with event.install_listener("numba:compile", _Told()), turns.turn():
-        Chain(_Nowhere(), settings, zero, 0.0, zero, np.random.default_rng(0)).advance(0)
-    if not turns.compiled_before():
-        turns.compiled()
+    Chain(_Nowhere(), settings, zero, 0.0, zero, np.random.default_rng(0)).advance(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +146,3 @@ class _Nowhere:
     room: int = 0
     reals: Array = field(default_factory=lambda: np.zeros(1))
     wholes: Array = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-
-
-class _Told(event.Listener):
-    """Tells of numba's work: what it reads from its cache is none."""
-
-    def on_start(self, event: object) -> None:
-        tell()
-
-    def on_end(self, event: object) -> None:
-        pass

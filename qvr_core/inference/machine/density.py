@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import ctypes
 import math
 import warnings
 from collections.abc import Callable
@@ -16,12 +15,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, fx
 
+from qvr_core.codegen.build import address_of
+from qvr_core.codegen.intrinsics import DENSITY
+from qvr_core.codegen.llvm import MISSING, available
+from qvr_core.codegen.source import Text, written
 from qvr_core.inference.density.recorded import ValueAndGrad, node_values, recorded, simplify
 from qvr_core.inference.machine import elementwise, factorisations, gathers, reductions, views
-from qvr_core.inference.machine.build import address_of, available
 from qvr_core.inference.machine.kept import keep, kept
 from qvr_core.inference.machine.lowering import Lowering, Unknown
-from qvr_core.inference.machine.source import Text, written
 from qvr_core.runtime.programs.chains.elements import written_out
 
 RULES = (elementwise, reductions, views, gathers, factorisations)
@@ -38,8 +39,6 @@ WORTH_ROLLING = 0.6
 """How long, of the text written out, one with loops over steps may be."""
 MOST_LINES = 1000
 """Longer texts take the compiler longer than they are worth: 350 lines 10 s, 900 lines 40 s."""
-
-SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_double, *([ctypes.c_void_p] * 5))
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ class MachineDensity:
         here = np.ascontiguousarray(q, dtype=np.float64)
         gradient, room = np.empty(self.width), np.empty(max(self.room, 1))
         arrays = (here, gradient, room, self.reals, self.wholes)
-        value = SIGNATURE(self.address)(*(array.ctypes.data for array in arrays))
+        value = DENSITY(self.address)(*(array.ctypes.data for array in arrays))
         return float(value), gradient
 
 
@@ -104,7 +103,7 @@ def machine_density(
     under `key` need not be recorded.  Raises `NotCompiled` where it has no loops, where there is no compiler, or where
     the two differ."""
     if not available():
-        raise NotCompiled("numba is not installed (pip install numba)")
+        raise NotCompiled(MISSING)
     if q.dtype != torch.float64:
         raise NotCompiled("the program has parameters of single precision", surprising=False)
     # what is wrong with the data is found by the plain program: nothing is looked at while it is recorded

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import fx
 
-from qvr_core.inference.machine.loops import Call, Expression, Index, Linear, Literal, Value
+from qvr_core.codegen.loops import Call, Expression, Index, Linear, Literal, Value
+from qvr_core.codegen.pointwise import DIRECT, TRUTHS, call, number, power
 from qvr_core.inference.machine.lowering import Lowering, Unknown, lowers
-from qvr_core.inference.machine.pointwise import DIRECT, TRUTHS, call, number, power
 
 Made = Callable[..., Expression]
 

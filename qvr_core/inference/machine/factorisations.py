@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from qvr_core.inference.machine.loops import (
+from qvr_core.codegen.loops import (
     Buffer,
     Call,
     Expression,
@@ -22,8 +22,8 @@ from qvr_core.inference.machine.loops import (
     contiguous,
     counters,
 )
+from qvr_core.codegen.pointwise import call
 from qvr_core.inference.machine.lowering import Lowering, Unknown, lowers, strided, viewed
-from qvr_core.inference.machine.pointwise import call
 from qvr_core.inference.machine.reductions import reduce
 
 MOST_ROWS = 150

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from qvr_core.codegen.loops import Call, Expression, Index, Linear, Literal, Piece, Value
+from qvr_core.codegen.pointwise import call
 from qvr_core.inference.machine.elementwise import broadcast, pointwise
-from qvr_core.inference.machine.loops import Call, Expression, Index, Linear, Literal, Piece, Value
 from qvr_core.inference.machine.lowering import Lowering, Unknown, gathered, lowers, viewed
-from qvr_core.inference.machine.pointwise import call
 from qvr_core.inference.machine.views import bounds, masked, on_diagonal, whole
 
 

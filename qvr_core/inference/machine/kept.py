@@ -14,10 +14,9 @@ import functools
 import hashlib
 import importlib.metadata
 import io
-import os
 import platform
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +25,11 @@ import torch
 from torch import Tensor, nn
 
 import qvr_core
-from qvr_core.inference.machine.build import cache_folder, placed
-from qvr_core.inference.machine.source import Text
+from qvr_core.codegen import store
+from qvr_core.codegen.source import Text
 
-FORMAT = 1
-MOST_BYTES = 8 * 2**20
-"""Of one density; more constants take longer to read than the program to record."""
-MOST_FILES = 64
-PACKAGES = ("torch", "numpy", "numba", "llvmlite")
+FORMAT = 2
+PACKAGES = ("torch", "numpy")
 
 
 class Unnamed(Exception):
@@ -97,11 +93,10 @@ def _array(kind: str, tensor: Tensor) -> Iterator[bytes]:
 
 
 def kept(key: str) -> tuple[Text, int] | None:
-    """The text and the width of a density that was kept under this key, where it is whole."""
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        held = _path(key).read_bytes()
-        digest, body = held[:32], held[32:]
-        if hashlib.sha256(key.encode() + body).digest() != digest:
+    """The text and the width of a density that was kept under this key."""
+    with contextlib.suppress(ValueError, KeyError):
+        body = store.kept(_name(key))
+        if body is None:
             return None
         with np.load(io.BytesIO(body), allow_pickle=False) as found:
             room, width = found["sizes"].tolist()
@@ -112,7 +107,7 @@ def kept(key: str) -> tuple[Text, int] | None:
 
 def keep(key: str, text: Text, width: int) -> None:
     """Keep a density for later runs, where it is small and the folder can be written to."""
-    if 8 * (len(text.reals) + len(text.wholes)) > MOST_BYTES:
+    if 8 * (len(text.reals) + len(text.wholes)) > store.MOST_BYTES:
         return
     body = io.BytesIO()
     np.savez(
@@ -122,19 +117,8 @@ def keep(key: str, text: Text, width: int) -> None:
         reals=np.array(text.reals, dtype=np.float64),
         wholes=np.array(text.wholes, dtype=np.int64),
     )
-    with contextlib.suppress(OSError):
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        placed(_path(key), hashlib.sha256(key.encode() + body.getvalue()).digest() + body.getvalue())
-        _thin()
+    store.keep(_name(key), body.getvalue())
 
 
-def _thin() -> None:
-    """Let the oldest go."""
-    files = list(cache_folder().glob("lowered_*.bin"))
-    age: Callable[[Path], float] = os.path.getmtime
-    for path in sorted(files, key=age, reverse=True)[MOST_FILES:]:
-        path.unlink(missing_ok=True)
-
-
-def _path(key: str) -> Path:
-    return cache_folder() / f"lowered_{key}.bin"
+def _name(key: str) -> str:
+    return f"lowered_{key}"

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, fx
 from torch.fx.node import map_arg
 
-from qvr_core.inference.machine.loops import (
+from qvr_core.codegen.loops import (
     Buffer,
     Call,
     Expression,

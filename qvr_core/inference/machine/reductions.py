@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import fx
 
+from qvr_core.codegen.loops import Call, Expression, Index, Linear, Literal, Value
+from qvr_core.codegen.pointwise import call
 from qvr_core.inference.machine.elementwise import broadcast
-from qvr_core.inference.machine.loops import Call, Expression, Index, Linear, Literal, Value
 from qvr_core.inference.machine.lowering import MOST_PRODUCTS, Lowering, Unknown, lowers, viewed
-from qvr_core.inference.machine.pointwise import call
 
 
 def _axes(node: fx.Node, rank: int, place: int = 1) -> tuple[int, ...]:

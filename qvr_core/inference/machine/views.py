@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from qvr_core.codegen.loops import Call, Index, Linear, Literal, Strided, Value, contiguous
 from qvr_core.inference.machine.elementwise import broadcast
-from qvr_core.inference.machine.loops import Call, Index, Linear, Literal, Strided, Value, contiguous
 from qvr_core.inference.machine.lowering import Lowering, Unknown, lowers, strided, viewed
 
 

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.density.recorded import Counter
+from qvr_core.inference.machine.chain import Chain, Settings, compile_sampler
 from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
 from qvr_core.inference.mcmc.adaptation import EARLY_DEPTH, EARLY_DRAWS, is_early, window_ends
 from qvr_core.inference.mcmc.draws import ChainsState, Slice
@@ -26,9 +27,6 @@ from qvr_core.inference.mcmc.mass import Array
 from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import LiftedPotential, Potential, ProgramPotential
 from qvr_core.inference.mcmc.stepwise import Asked, start
-
-if TYPE_CHECKING:
-    from qvr_core.inference.machine.chain import Chain
 
 Engine = Literal["auto", "compiled", "replay", "plain"]
 WORTH_COMPILING = 500
@@ -100,9 +98,6 @@ def _compiled(asked: Asked, potential: Potential, *, wanted: bool) -> Choice:
             raise NotCompiled(why, surprising=False)
     density = machine_density(potential.plain_value_and_grad, q, key=potential.key())
     try:
-        # numba is loaded where it is wanted, and complains there of what it cannot write
-        from qvr_core.inference.machine.chain import compile_sampler
-
         compile_sampler()
     except Exception as error:
         raise NotCompiled(f"the compiler failed ({type(error).__name__}: {error})") from error
@@ -124,8 +119,6 @@ class Compiled:
         *,
         every: int | None = None,
     ) -> None:
-        from qvr_core.inference.machine.chain import Chain, Settings
-
         kernel, warmup = asked.kernel, asked.num_warmup
         window_start, ends = window_ends(warmup)
         settings = Settings(

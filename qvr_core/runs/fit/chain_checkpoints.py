@@ -65,7 +65,7 @@ class Saved:
 def versions(engine: str) -> dict[str, str]:
     """What decides how numbers are rounded."""
     own = {"qvr": __version__, "torch": arrays.__version__, "numpy": np.__version__, "machine": platform.machine()}
-    return own | ({"numba": importlib.metadata.version("numba")} if engine == "compiled" else {})
+    return own | ({"llvmlite": importlib.metadata.version("llvmlite")} if engine == "compiled" else {})
 
 
 def read(directory: RunDirectory) -> Saved:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from qvr_core.codegen.llvm import told
 from qvr_core.data.binding import Whole
 from qvr_core.inference.compiled_steps import Choice, Fitted, choose
-from qvr_core.inference.machine.build import told
 from qvr_core.runs.record.protocol import Event, Message
 
 if TYPE_CHECKING:

@@ -74,13 +74,11 @@ def _load() -> Callable[[Job, Stop, Callable[[Event], None]], int] | ModuleNotFo
 
 
 def _load_more() -> None:
-    """What some jobs load when they come to it: the first optimiser, machine code.  Where the
-    sampler was never compiled a process of its own does that; it ends with this one's group."""
+    """What some jobs load when they come to it: the first optimiser, the sampler's machine code."""
     with contextlib.suppress(ImportError):
-        importlib.import_module("qvr_core.inference.machine.ahead").begin()
-    for name in ("torch._dynamo", "numba"):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
+        importlib.import_module("qvr_core.inference.machine.chain").compile_sampler()
+    with contextlib.suppress(ImportError):
+        importlib.import_module("torch._dynamo")
 
 
 def _asked() -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.inference.machine import functions, matrices
-from qvr_core.inference.machine.blocks import BLOCK, WIDE
-from qvr_core.inference.machine.source import Text
+from qvr_core.codegen.blocks import WIDE
+from qvr_core.codegen.build import names
+from qvr_core.codegen.source import Text
 
 Array = NDArray[Any]
 
@@ -36,13 +36,9 @@ MATH = SimpleNamespace(**{name: _quiet(f) if callable(f) else f for name, f in v
 
 def interpreted(text: Text, width: int) -> Callable[[Array], tuple[float, Array]]:
     """Value and gradient at a position (width,)."""
-    space: dict[str, Any] = {}
-    for name, value in (vars(functions) | vars(matrices)).items():
-        space[name] = getattr(value, "py_func", value)
+    space = names()
     # vectors give what the functions of one number give
-    wide = SimpleNamespace(
-        lane=lambda: np.full(BLOCK, np.nan), **{n: space.get(n, getattr(MATH, n, None)) for n in WIDE}
-    )
+    wide = SimpleNamespace(**{name: space.get(name, getattr(MATH, name, None)) for name in WIDE})
     exec(text.source, space | {"math": MATH, "wide": wide}, space)
     reals, wholes = np.array(text.reals or [0.0]), np.array(text.wholes or [0])
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.models import SCHOOLS
+from qvr_core.codegen import store
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, HMCKernel, NUTSKernel
-from qvr_core.inference.machine import build
 from qvr_core.inference.mcmc.engines import Choice, least_draws
 from qvr_core.inference.mcmc.potential import potential_of
 from tests.programs.programs import data_of, prepared
@@ -29,7 +29,7 @@ def test_dear_densities_are_compiled_for_fewer_draws() -> None:
 def test_a_short_run_has_the_same_engine_whatever_was_compiled_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(store.CACHE_VARIABLE, str(tmp_path))
     before = chosen(20)
     assert chosen(250).engine == "compiled"
     after = chosen(20)

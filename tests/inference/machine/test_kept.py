@@ -13,8 +13,9 @@ import pytest
 import torch
 
 from benchmarks.models import SCHOOLS
+from qvr_core.codegen import store
 from qvr_core.dsl import loads
-from qvr_core.inference.machine import ahead, build, density, kept, turns
+from qvr_core.inference.machine import density, kept
 from qvr_core.inference.machine.density import MachineDensity, machine_density
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.runs.prepare.runnable import built
@@ -26,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(store.CACHE_VARIABLE, str(tmp_path))
     return tmp_path
 
 
@@ -148,10 +149,10 @@ def test_the_density_of_another_program_under_a_name_is_not_taken(recorded: list
 
 
 def test_only_so_many_are_kept(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_FILES", 2)
+    monkeypatch.setattr(store, "MOST_ENTRIES", 2)
     for shift in range(4):
         made(potential(y=SCHOOLS.data()["y"] + shift))
-    assert len(list(own_folder.glob("lowered_*"))) == 2
+    assert len(list(own_folder.glob("*.bin"))) == 2
 
 
 def test_only_the_user_reads_what_holds_data(own_folder: Path) -> None:
@@ -164,6 +165,7 @@ def test_another_process_does_without_the_recorder() -> None:
     code = """
 import sys, torch
 from benchmarks.models import SCHOOLS as MODEL
+from qvr_core.codegen import store
 from qvr_core.dsl import loads
 from qvr_core.inference.machine.density import machine_density
 from qvr_core.inference.mcmc.potential import potential_of
@@ -181,22 +183,6 @@ print(found(q[0].numpy())[0], "torch._dynamo" in sys.modules)
         for seed in ("1", "2")
     )  # fmt: skip
     assert first[0] == second[0] and second[1] == "False"
-
-
-def test_the_sampler_is_compiled_once_by_whoever_comes_first(own_folder: Path) -> None:
-    assert not turns.compiled_before()
-    began = ahead.begin()
-    assert began is not None and began.wait(HANG) == 0
-    assert turns.compiled_before() and ahead.begin() is None
-
-
-def test_who_waits_for_another_compiler_says_so_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "PATIENCE", 0.0)
-    said: list[str] = []
-    with build.told(lambda: said.append("waits")), turns.turn():
-        assert said == []
-        with turns.turn():
-            assert said == ["waits"]
 
 
 def test_the_sampler_wants_nothing_of_torch() -> None:

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.models import MODELS
+from qvr_core.codegen import blocks, source
 from qvr_core.dsl import loads
-from qvr_core.inference.machine import blocks, source
 from qvr_core.inference.machine.density import machine_density, text_of
 from qvr_core.inference.machine.lowering import Unknown
 from qvr_core.inference.mcmc.potential import potential_of

@@ -169,10 +169,10 @@ def test_networks_stay_on_torch_without_a_word() -> None:
 
 def test_without_a_compiler_operations_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: object, **__: object) -> Any:
-        raise NotCompiled("numba is not installed (pip install numba)")
+        raise NotCompiled("llvmlite is not installed (pip install llvmlite)")
 
     monkeypatch.setattr("qvr_core.inference.compiled_steps.machine_density", none)
-    with pytest.warns(UserWarning, match="pip install numba"):
+    with pytest.warns(UserWarning, match="pip install llvmlite"):
         assert fitted("compiled")[3] == "replay"
     assert density.available()
 

@@ -286,8 +286,8 @@ def test_chains_whose_engine_is_gone_say_so(tmp_path: Path, monkeypatch: pytest.
     failed = conducted(RunStore(tmp_path).resume(job.run_id))[-1]
     assert isinstance(failed, Failed)
     assert failed.message == (
-        "the chains of this run began on the engine `compiled`, which is not to be had now: numba is not installed "
-        "(pip install numba)"
+        "the chains of this run began on the engine `compiled`, which is not to be had now: llvmlite is not installed "
+        "(pip install llvmlite)"
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from qvr_core.inference.machine.build import tell
+from qvr_core.codegen.llvm import tell
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.runs.figures.posterior import chain_table

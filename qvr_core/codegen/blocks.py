@@ -10,10 +10,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from qvr_core.inference.machine.loops import Buffer, Call, Expression, Linear, Load, Nest, Statement
+from qvr_core.codegen.loops import Buffer, Call, Expression, Linear, Load, Nest, Statement
 
-BLOCK = 256
-"""Rows that are worked on at once: what is made of them stays in the nearest cache."""
 FEWEST_ROWS = 32
 """Fewer are not worth loops of their own."""
 LONGEST_INNER = 16

@@ -4,24 +4,17 @@ The numbers are those of `ELBO` and `IWAEBound` with the same noise, up to round
 moments stand in flat arrays, which are the memory of torch's tensors; arithmetic is in double precision.
 """
 
-# pyright: reportMissingTypeStubs=false, reportUntypedFunctionDecorator=false, reportMissingParameterType=false
-# pyright: reportCallIssue=false
+# pyright: reportMissingParameterType=false
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from numba import njit
-
-from qvr_core.inference.machine.transition import call_density
-
-compiled: Any = njit(cache=True, error_model="numpy", nogil=True)
+from qvr_core.codegen.intrinsics import call_density
 
 POINT, MEAN_FIELD, FULL = range(3)
 """Guides: a point; (loc, log scale); (loc, log of the factor's diagonal, the factor below it)."""
 
 
-@compiled
 def evaluate(address, w, d, k, kind, sticking, tight, theta, starts, noise, z, g, ratios, out):
     """−ELBO, or −IWAE (`tight`), and its gradient into `out`.
 
@@ -47,7 +40,6 @@ def evaluate(address, w, d, k, kind, sticking, tight, theta, starts, noise, z, g
     return loss
 
 
-@compiled
 def _drawn(kind, theta, starts, noise, p, z):
     """Particle p's latents into its row of z; −log q."""
     particles, width = z.shape
@@ -72,7 +64,6 @@ def _drawn(kind, theta, starts, noise, p, z):
     return total
 
 
-@compiled
 def _weighed(tight, ratios):
     """The loss of log p − log q of each particle; these become the particles' weights."""
     particles = ratios.shape[0]
@@ -99,7 +90,6 @@ def _weighed(tight, ratios):
     return math.log(particles) - high - math.log(total)
 
 
-@compiled
 def _stuck(kind, theta, starts, noise, p, z, g):
     """Add to a particle's gradient that of −log q by its latents: L⁻ᵀ times the noise."""
     width = g.shape[0]
@@ -120,7 +110,6 @@ def _stuck(kind, theta, starts, noise, p, z, g):
             g[i] += z[i]
 
 
-@compiled
 def _add_gradient(kind, theta, starts, noise, p, particles, weight, g, out):
     """Add what a particle's gradient by its latents says of the parameters, times its weight."""
     width = g.shape[0]
@@ -140,7 +129,6 @@ def _add_gradient(kind, theta, starts, noise, p, particles, weight, g, out):
                     out[row + j] -= pull * float(noise[at + j])
 
 
-@compiled
 def clipped(gradient, most, out):
     """The norm of a gradient, and the gradient with a norm of at most `most` into `out`; infinity where that is more
     than a number of its precision can be."""
@@ -156,9 +144,10 @@ def clipped(gradient, most, out):
     return norm
 
 
-@compiled
-def adam(theta, gradient, mean, square, counts, rate, beta, beta_square, small, decay):
-    """A step of Adam (Kingma & Ba 2015), or AdamW with `decay` (Loshchilov & Hutter 2019), as torch makes it."""
+def adam(theta, gradient, mean, square, counts, rates):
+    """A step of Adam (Kingma & Ba 2015), or AdamW (Loshchilov & Hutter 2019), as torch makes it; `rates` are the
+    learning rate, the two betas, epsilon, and the decay of weights."""
+    rate, beta, beta_square, small, decay = rates[0], rates[1], rates[2], rates[3], rates[4]
     for i in range(counts.shape[0]):
         counts[i] += 1.0
     count = float(counts[0])

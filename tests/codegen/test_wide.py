@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit
 from numpy.typing import NDArray
 
-from qvr_core.inference.machine import wide
+from qvr_core.codegen import llvm
+from qvr_core.codegen.kernels import wide
+from tests.codegen.compiling import applied, looped
 
 Array = NDArray[Any]
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -1.0, -2.0, 1.0, 710.0, -746.0, 1e-310, -1e-310, 1e300])
@@ -38,22 +39,10 @@ EXACT: dict[str, Callable[[Array], Array]] = {
 }  # fmt: skip
 
 
-def _applied(name: str) -> Any:
-    function = getattr(wide, name)
-
-    @njit
-    def apply(x: Array, out: Array) -> None:
-        for i in range(x.size):
-            out[i] = function(x[i])
-
-    return apply
-
-
 @pytest.mark.parametrize("name", EXACT)
 def test_within_four_units_of_the_last_place(name: str) -> None:
     for numbers in (_numbers(), SPECIAL):
-        found = np.empty_like(numbers)
-        _applied(name)(numbers, found)
+        found = applied(getattr(wide, name), numbers)
         with np.errstate(all="ignore"):
             wanted = EXACT[name](numbers.astype(np.longdouble))
             rounded = wanted.astype(np.float64)
@@ -67,16 +56,13 @@ def test_within_four_units_of_the_last_place(name: str) -> None:
 
 def test_of_two_numbers() -> None:
     x, y = (side.ravel() for side in np.meshgrid(SPECIAL, SPECIAL))
-    function = wide.log_add
     with np.errstate(all="ignore"):
-        found, wanted = np.array([function(a, b) for a, b in zip(x, y, strict=True)]), np.logaddexp(x, y)
+        found, wanted = applied(wide.log_add, x, y), np.logaddexp(x, y)
     np.testing.assert_allclose(found, wanted, rtol=1e-15, atol=1e-300)
 
 
 @pytest.mark.parametrize("name", EXACT)
 def test_a_loop_calls_nothing(name: str) -> None:
     """A call within the loop would keep it from becoming vectors."""
-    apply = _applied(name)
-    apply(np.ones(3), np.ones(3))
-    (text,) = apply.inspect_llvm().values()
+    text = str(llvm.optimised(looped(getattr(wide, name), 1), llvm.target()))
     assert "x double>" in text

@@ -1,4 +1,4 @@
-"""From loops to the text of a Python function that numba compiles.
+"""From loops to the text of a function in the subset of Python that is compiled.
 
 A buffer that only the nest that makes it reads, at the same turn, is a local variable; a number that no loop variable
 moves is read before the loops.
@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from qvr_core.inference.machine.blocks import BLOCK, WIDE, Phase, crossing, phases
-from qvr_core.inference.machine.loops import (
+from qvr_core.codegen.blocks import WIDE, Phase, crossing, phases
+from qvr_core.codegen.intrinsics import BLOCK
+from qvr_core.codegen.loops import (
     Buffer,
     Call,
     Expression,
@@ -27,8 +28,8 @@ from qvr_core.inference.machine.loops import (
     fused,
     loads,
 )
-from qvr_core.inference.machine.pointwise import WRITTEN
-from qvr_core.inference.machine.rolling import TURN, Roll, Tables, rolled
+from qvr_core.codegen.pointwise import WRITTEN
+from qvr_core.codegen.rolling import TURN, Roll, Tables, rolled
 
 if TYPE_CHECKING:
     from qvr_core.inference.machine.lowering import Program
@@ -89,7 +90,7 @@ def written(program: Program, *, roll: bool = False) -> Text:
             writer = _Writer(layout, nest, number)
             lines += [deep + line for line in writer.lines()]
             number, lanes = number + 1, max(lanes, len(writer.lanes))
-    lines[start:start] = [f"{INDENT}lane{lane} = wide.lane()" for lane in range(lanes)]
+    lines[start:start] = [f"{INDENT}lane{lane} = lane()" for lane in range(lanes)]
     writer = _Writer(layout, Nest((), []), number)
     lines.append(f"{INDENT}return {writer.text(program.value)}")
     return Text("\n".join(lines) + "\n", layout.size, tables.reals, tables.wholes)
@@ -255,6 +256,8 @@ class _Writer:
                         self.hoisted[expression] = (f"h{self.number}_{len(self.hoisted)}", text)
                     return self.hoisted[expression][0]
                 return self._place(buffer, place)
+            case Call("whole_power", (base, Load() as exponent)):
+                return self.text(Call("pow", (base, exponent)))
             case Call(name, arguments):
                 written = WIDE.get(name, WRITTEN[name]) if self.wide else WRITTEN[name]
                 return written.format(*map(self.text, arguments))

@@ -5,23 +5,15 @@ The draws are those of the sampler in numpy up to rounding: the same numbers of 
 All that a chain is stands in its arrays and its generator, so it may stop after any transition and go on later.
 """
 
-# pyright: reportMissingTypeStubs=false, reportUntypedFunctionDecorator=false, reportMissingParameterType=false
-# pyright: reportCallIssue=false
+# pyright: reportMissingParameterType=false
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from qvr_core.codegen.intrinsics import call_density
+from qvr_core.codegen.kernels.generator import standard_normal, uniform
 
-compiled: Any = njit(cache=True, error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-"""Of what Python does not call: its arguments need not be unwrapped."""
-called: Any = njit(cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
-
+INLINE = False
 MAX_ENERGY_ERROR = 1000.0
 SHRINKAGE, SMALL_VARIANCE = 5.0, 1e-3
 GAMMA, OFFSET, DECAY = 0.05, 10.0, 0.75
@@ -34,9 +26,9 @@ NUMBERS = 7
     LEFT_Q, LEFT_P, LEFT_G, RIGHT_Q, RIGHT_P, RIGHT_G, HERE_Q, HERE_P, HERE_G,
     PROPOSAL_Q, PROPOSAL_G, SUB_Q, SUB_G, TOTAL, SUB_TOTAL, VELOCITY, WORK,
 ) = range(17)  # fmt: skip
-# a whole state: three rows from here on.  Plain integers would be compiled anew for each value.
-LEFT, RIGHT, HERE = np.int64(LEFT_Q), np.int64(RIGHT_Q), np.int64(HERE_Q)
-WHOLE, PART = np.bool_(False), np.bool_(True)
+# a whole state: three rows from here on
+LEFT, RIGHT, HERE = LEFT_Q, RIGHT_Q, HERE_Q
+WHOLE, PART = False, True
 CHECKPOINTS = 17
 """Two rows a level follow: momentum, and the sum up to it."""
 # columns of what a transition reports
@@ -44,24 +36,6 @@ ACCEPTANCE, DIVERGING, STEPS, DEPTH, VALUE, STEP_SIZE, ENERGY = range(7)
 REPORTED = 7
 
 
-@intrinsic
-def call_density(context: Any, address: Any, q: Any, g: Any, w: Any, d: Any, k: Any) -> Any:
-    """The density at an address: value of q, gradient into g."""
-
-    def code(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        real, whole = ir.DoubleType().as_pointer(), ir.IntType(64).as_pointer()
-        kind = ir.FunctionType(ir.DoubleType(), [real, real, real, real, whole])
-        function = builder.inttoptr(arguments[0], kind.as_pointer())
-        pointers = [
-            cgutils.create_struct_proxy(array)(target, builder, value=value).data
-            for array, value in zip(signature.args[1:], arguments[1:], strict=True)
-        ]
-        return builder.call(function, pointers)
-
-    return types.float64(address, q, g, w, d, k), code
-
-
-@compiled
 def _velocity(inverse, dense, momentum, out):
     """M⁻¹ p."""
     if dense:
@@ -75,7 +49,6 @@ def _velocity(inverse, dense, momentum, out):
             out[i] = inverse[0, i] * momentum[i]
 
 
-@compiled
 def _kinetic(inverse, dense, momentum, work):
     """½ pᵀ M⁻¹ p."""
     _velocity(inverse, dense, momentum, work)
@@ -85,12 +58,11 @@ def _kinetic(inverse, dense, momentum, work):
     return 0.5 * total
 
 
-@compiled
 def _momentum(inverse, root, dense, generator, out):
     """p ~ N(0, M): with M⁻¹ = L Lᵀ, p = L⁻ᵀ z."""
     size = out.shape[0]
     for i in range(size):
-        out[i] = generator.standard_normal()
+        out[i] = standard_normal(generator)
     if dense:
         for i in range(size - 1, -1, -1):
             total = out[i]
@@ -102,7 +74,6 @@ def _momentum(inverse, root, dense, generator, out):
             out[i] *= 1.0 / math.sqrt(inverse[0, i])
 
 
-@compiled
 def _turning(inverse, dense, left, right, total, first, sum_then, partial, room):
     """The generalised U-turn criterion, of a whole trajectory, or (`partial`) of what came since a checkpoint."""
     work, velocity = room[WORK], room[VELOCITY]
@@ -117,7 +88,6 @@ def _turning(inverse, dense, left, right, total, first, sum_then, partial, room)
     return one <= 0.0 or other <= 0.0
 
 
-@compiled
 def _leapfrog(address, w, d, k, inverse, dense, q, p, g, step, velocity):
     """One step in place; the log density there."""
     for i in range(q.shape[0]):
@@ -131,16 +101,15 @@ def _leapfrog(address, w, d, k, inverse, dense, q, p, g, step, velocity):
     return -math.inf if math.isnan(value) else value
 
 
-@compiled
 def _joined(a, b):
     """log(eᵃ + eᵇ)."""
     if a == b:
         return a + math.log(2.0)
-    high, low = (a, b) if a > b else (b, a)
+    high = a if a > b else b
+    low = b if a > b else a
     return high + math.log1p(math.exp(low - high))
 
 
-@compiled
 def _copied(room, new, old):
     """One state becomes another: position, momentum and gradient."""
     for row in range(3):
@@ -148,7 +117,6 @@ def _copied(room, new, old):
             room[new + row, i] = room[old + row, i]
 
 
-@compiled
 def _turned(inverse, dense, room, leaf):
     """Has any balanced subtree that ends at this leaf turned?  Even leaves begin subtrees, odd ones end some."""
     here = leaf >> 1
@@ -171,7 +139,6 @@ def _turned(inverse, dense, room, leaf):
     return False
 
 
-@compiled
 def _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, most, report):
     """One draw, by trees of at most `most` doublings."""
     size = q.shape[0]
@@ -189,7 +156,7 @@ def _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, gen
     depth = 0
     going = True
     while going and depth < most:
-        forward = generator.random() < 0.5
+        forward = uniform(generator) < 0.5
         if forward:
             _copied(room, HERE, RIGHT)
         else:
@@ -199,7 +166,7 @@ def _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, gen
         for i in range(size):
             room[SUB_TOTAL, i] = 0.0
         alive = True
-        leaf = np.int64(0)
+        leaf = 0
         while alive and leaf < 1 << depth:
             here = _leapfrog(
                 address, w, d, k, inverse, dense, room[HERE_Q], room[HERE_P], room[HERE_G], step, room[VELOCITY]
@@ -214,7 +181,7 @@ def _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, gen
             for i in range(size):
                 room[SUB_TOTAL, i] += room[HERE_P, i]
             joint = _joined(weight, change)
-            if math.log(generator.random()) < change - joint:
+            if math.log(uniform(generator)) < change - joint:
                 sub_value = here
                 for i in range(size):
                     room[SUB_Q, i], room[SUB_G, i] = room[HERE_Q, i], room[HERE_G, i]
@@ -222,7 +189,7 @@ def _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, gen
             alive = not bad and not _turned(inverse, dense, room, leaf)
             leaf += 1
         # biased progressive sampling between the old trajectory and the new half
-        taken = math.log(generator.random()) < weight - log_weight
+        taken = math.log(uniform(generator)) < weight - log_weight
         if alive and taken:
             value = sub_value
             for i in range(size):
@@ -248,11 +215,10 @@ def _transition(address, w, d, k, q, g, numbers, inverse, root, dense, room, gen
     report[STEPS], report[DEPTH], report[VALUE], report[ENERGY] = steps, depth, value, -start
 
 
-@compiled
 def _fixed(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, steps, length, report):
     """One draw of HMC: `steps` leapfrog steps, or as many as fill a `length`."""
     # a step size that wavers a little keeps periodic trajectories apart
-    step = numbers[STEP] * (0.9 + 0.2 * generator.random())
+    step = numbers[STEP] * (0.9 + 0.2 * uniform(generator))
     here_q, here_p, here_g = room[HERE_Q], room[HERE_P], room[HERE_G]
     _momentum(inverse, root, dense, generator, here_p)
     start = numbers[LOG_DENSITY] - _kinetic(inverse, dense, here_p, room[WORK])
@@ -265,7 +231,7 @@ def _fixed(address, w, d, k, q, g, numbers, inverse, root, dense, room, generato
     change = value - _kinetic(inverse, dense, here_p, room[WORK]) - start
     if math.isnan(change):
         change = -math.inf
-    if math.log(generator.random()) < change:
+    if math.log(uniform(generator)) < change:
         for i in range(q.shape[0]):
             q[i], g[i] = here_q[i], here_g[i]
         numbers[LOG_DENSITY] = value
@@ -273,7 +239,6 @@ def _fixed(address, w, d, k, q, g, numbers, inverse, root, dense, room, generato
     report[STEPS], report[DEPTH], report[VALUE], report[ENERGY] = count, 0.0, numbers[LOG_DENSITY], -start
 
 
-@compiled
 def _restart(numbers, step):
     """Dual averaging anew around ten times a step size."""
     numbers[STEP] = step
@@ -281,7 +246,6 @@ def _restart(numbers, step):
     numbers[ERROR] = numbers[UPDATES] = 0.0
 
 
-@compiled
 def _learn_step(numbers, acceptance, target):
     """One update of dual averaging (Hoffman & Gelman 2014, section 3.2)."""
     numbers[UPDATES] += 1.0
@@ -294,7 +258,6 @@ def _learn_step(numbers, acceptance, target):
     numbers[STEP] = math.exp(log_step)
 
 
-@compiled
 def _first_step(address, w, d, k, q, g, numbers, inverse, root, dense, room, generator, target):
     """A step size whose single step is accepted about as often as wanted, by doubling or halving the one there is."""
     step = numbers[STEP]
@@ -318,7 +281,6 @@ def _first_step(address, w, d, k, q, g, numbers, inverse, root, dense, room, gen
     return step
 
 
-@compiled
 def _observe(q, numbers, mean, squares, dense, work):
     """One draw of the warm-up, by Welford's recurrence."""
     numbers[SEEN] += 1.0
@@ -334,7 +296,6 @@ def _observe(q, numbers, mean, squares, dense, work):
             squares[0, i] += work[i] * (q[i] - mean[i])
 
 
-@compiled
 def _learn_mass(numbers, inverse, root, mean, squares, dense):
     """Take the window's variance, or covariance, as inverse mass and start a new window."""
     count = numbers[SEEN]
@@ -350,11 +311,13 @@ def _learn_mass(numbers, inverse, root, mean, squares, dense):
         if dense:
             _factor(inverse, root)
     numbers[SEEN] = 0.0
-    mean[:] = 0.0
-    squares[:] = 0.0
+    for i in range(size):
+        mean[i] = 0.0
+    for i in range(squares.shape[0]):
+        for j in range(size):
+            squares[i, j] = 0.0
 
 
-@compiled
 def _factor(matrix, root):
     """The Cholesky factor."""
     for i in range(matrix.shape[0]):
@@ -365,7 +328,6 @@ def _factor(matrix, root):
             root[i, j] = math.sqrt(total) if i == j else total / root[j, j]
 
 
-@called
 def advance(
     address, w, d, k, q, g, numbers, inverse, root, mean, squares, room, generator,
     dense, draw, count, warmup, window_start, ends, early, early_depth, most, steps, length, target, adapt_step,
@@ -403,8 +365,3 @@ def advance(
         reports[number, STEP_SIZE] = numbers[STEP]
         for i in range(q.shape[0]):
             positions[number, i] = q[i]
-
-
-def room_for(width: int, depth: int) -> Any:
-    """A chain's room, for trees of so many doublings."""
-    return np.zeros((CHECKPOINTS + 2 * (depth + 1), width))

@@ -7,14 +7,10 @@ A matrix is the place of its first number with the strides of its rows and colum
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from numba import njit
-
-compiled: Any = njit(error_model="numpy", fastmath={"contract", "nsz", "reassoc"})
+FLAGS = "contract nsz reassoc"
 
 
-@compiled
 def cholesky(w, a, a_row, a_col, out, size):
     """The lower factor of a matrix, of which the lower triangle is read, and behind it 0, or which minor is not
     positive (LAPACK's `info`); then the factor is NaN."""
@@ -38,7 +34,6 @@ def cholesky(w, a, a_row, a_col, out, size):
     w[out + size * size] = failed
 
 
-@compiled
 def substituted(w, a, a_row, a_col, b, b_row, b_col, out, out_row, out_col, size, columns, upper, unit):
     """X of A X = B, A (size, size) triangular, B and X (size, columns)."""
     for i in range(size):
@@ -51,7 +46,8 @@ def substituted(w, a, a_row, a_col, b, b_row, b_col, out, out_row, out_col, size
             pivot = w[a + i * a_row + i * a_col]
             for c in range(columns):
                 w[here + c * out_col] /= pivot
-        first, last = (0, i) if upper else (i + 1, size)
+        first = 0 if upper else i + 1
+        last = i if upper else size
         if out_col == 1 and columns > 1:
             for j in range(first, last):
                 factor = w[a + j * a_row + i * a_col]
@@ -64,7 +60,6 @@ def substituted(w, a, a_row, a_col, b, b_row, b_col, out, out_row, out_col, size
                     w[out + j * out_row + c * out_col] -= value * w[a + j * a_row + i * a_col]
 
 
-@compiled
 def eliminated(w, a, a_row, a_col, out, size):
     """L and U of P A = L U in one matrix, then the row of A in each place, then the sign of P, then 0 or which pivot
     is zero."""
@@ -97,7 +92,6 @@ def eliminated(w, a, a_row, a_col, out, size):
     w[signed], w[signed + 1] = sign, failed
 
 
-@compiled
 def solved(w, a, a_row, a_col, rows, b, b_row, b_col, out, size, columns, adjoint):
     """X of A X = B, or of Aᵀ X = B, from the L and U of `eliminated` at `a`; X has a row of room behind it."""
     last = out + size * columns

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.inference.machine.loops import (
+from qvr_core.codegen.loops import (
     Buffer,
     Call,
     Expression,

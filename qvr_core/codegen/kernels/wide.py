@@ -7,18 +7,12 @@ Accurate to 4 units in the last place; infinities, NaN and zeros as torch has th
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from llvmlite import ir  # pyright: ignore[reportMissingTypeStubs]
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
-
-from qvr_core.inference.machine.blocks import BLOCK
+from qvr_core.codegen.intrinsics import as_bits, as_real
 
 # `reassoc` would undo the rounding by which `exp` finds its whole part
-compiled: Any = njit(error_model="numpy", fastmath={"contract", "nsz"}, forceinline=True)
-primitive: Any = intrinsic
+FLAGS = "contract nsz"
+INLINE = True
 
 INFINITY, NAN = float("inf"), float("nan")
 ROUNDER = 6755399441055744.0
@@ -27,27 +21,6 @@ LOG2_HIGH, LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """log 2 in two parts, the first with 21 trailing zero bits (Cody & Waite 1980)."""
 
 
-@primitive
-def as_real(_, bits):
-    """The number of which the bits are given."""
-    return types.float64(types.int64), lambda _context, builder, _type, args: builder.bitcast(args[0], ir.DoubleType())
-
-
-@primitive
-def as_bits(_, real):
-    """The bits of a number."""
-    return types.int64(types.float64), lambda _context, builder, _type, args: builder.bitcast(args[0], ir.IntType(64))
-
-
-@primitive
-def lane(_):
-    """Room for the numbers of one block on the stack, which nothing else can point to."""
-    return types.CPointer(types.float64)(), lambda _context, builder, _type, _args: cgutils.alloca_once(
-        builder, ir.DoubleType(), size=BLOCK
-    )
-
-
-@compiled
 def _small_expm1(z):
     """eᶻ − 1 for |z| ≤ log 2 / 2: its series to z¹³, in pairs."""
     z2 = z * z
@@ -57,7 +30,6 @@ def _small_expm1(z):
     return low + z4 * z4 * (high + z4 * (1 / 479001600 + z * (1 / 6227020800)))
 
 
-@compiled
 def exp(x):
     y = x if x > -745.2 else -745.2
     y = y if y < 709.8 else 709.8
@@ -71,7 +43,6 @@ def exp(x):
     return x if math.isnan(x) else found
 
 
-@compiled
 def expm1(x):
     y = x if x > -700.0 else -700.0
     y = y if y < 709.8 else 709.8
@@ -84,7 +55,6 @@ def expm1(x):
     return x if math.isnan(x) else found
 
 
-@compiled
 def log(x):
     small = x < 2.2250738585072014e-308
     y = x * 18014398509481984.0 if small else x
@@ -105,14 +75,12 @@ def log(x):
     return found if x < INFINITY else x
 
 
-@compiled
 def log1p(x):
     u = 1.0 + x
     lost = (x - (u - 1.0)) / u
     return log(u) + (0.0 if math.isnan(lost) else lost)
 
 
-@compiled
 def _unit_log1p(x):
     """log(1 + x) for x from 0 to 1: its series in x / (2 + x)."""
     s = x / (2.0 + x)
@@ -125,20 +93,17 @@ def _unit_log1p(x):
     return 2.0 * s + 2.0 * s * z * (low + z8 * high)
 
 
-@compiled
 def tanh(x):
     e = expm1(-2.0 * abs(x))
     size = -e / (2.0 + e)
     return size if x > 0.0 else -size
 
 
-@compiled
 def sigmoid(x):
     e = exp(-abs(x))
     return (1.0 if x >= 0.0 else e) / (1.0 + e)
 
 
-@compiled
 def softplus(x, beta, threshold):
     """log(1 + eᵝˣ) / β, and x above the threshold, as torch has it."""
     scaled = beta * x
@@ -146,12 +111,10 @@ def softplus(x, beta, threshold):
     return x if scaled > threshold else found
 
 
-@compiled
 def log_sigmoid(x):
     return (x if x < 0.0 else 0.0) - _unit_log1p(exp(-abs(x)))
 
 
-@compiled
 def log_add(x, y):
     """log(eˣ + eʸ)."""
     high = x if x > y else y

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.inference.machine.loops import Call, Expression, Literal
+from qvr_core.codegen.loops import Call, Expression, Literal
 
 WRITTEN = {
     "add": "({} + {})",
@@ -32,9 +32,9 @@ WRITTEN = {
     "sin": "math.sin({})",
     "cos": "math.cos({})",
     "atan": "math.atan({})",
-    "erf": "math.erf({})",
-    "erfc": "math.erfc({})",
-    "lgamma": "math.lgamma({})",
+    "erf": "erf({})",
+    "erfc": "erfc({})",
+    "lgamma": "lgamma({})",
     "sinh": "math.sinh({})",
     "cosh": "math.cosh({})",
     "tan": "math.tan({})",
@@ -52,7 +52,8 @@ WRITTEN = {
     "i1e": "i1e({})",
     "trigamma": "trigamma({})",
     "abs": "abs({})",
-    "pow": "({} ** {})",
+    "pow": "power({}, {})",
+    "whole_power": "({} ** {})",
     "square": "square({})",
     "sigmoid": "sigmoid({})",
     "softplus": "softplus({}, {}, {})",
@@ -62,7 +63,7 @@ WRITTEN = {
     "at_most": "at_most({}, {})",
     "sign": "sign({})",
 }
-"""The text of each operation; bare names are functions of `functions`."""
+"""The text of each operation; bare names are functions of `kernels`."""
 
 TRUTHS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not", "truth"))
 """Those that answer yes or no."""
@@ -127,4 +128,5 @@ def power(base: Expression, exponent: float) -> Expression:
         case -2.0:
             return Call("div", (Literal(1.0), Call("square", (base,))))
         case _:
-            return Call("pow", (base, Literal(exponent)))
+            # the compiler writes products for those that are known and whole
+            return Call("whole_power" if exponent.is_integer() else "pow", (base, Literal(exponent)))
