@@ -75,7 +75,8 @@ def _load() -> Callable[[Job, Stop, Callable[[Event], None]], int] | ModuleNotFo
 
 def _load_more() -> None:
     """What some jobs load when they come to it: the first optimiser, the sampler's machine code."""
-    with contextlib.suppress(ImportError):
+    # what fails here is told by the job that wants it
+    with contextlib.suppress(Exception):
         importlib.import_module("qvr_core.inference.machine.chain").compile_sampler()
     with contextlib.suppress(ImportError):
         importlib.import_module("torch._dynamo")
