@@ -216,6 +216,19 @@ class Plan:
         self.statements.append((tuple(size for _, size in loops), statement))
 
 
+@dataclass(slots=True)
+class Program:
+    """Loops, and the constants that they read."""
+
+    plan: Plan
+    value: Expression
+    reals: list[float]
+    wholes: list[int]
+    width: int
+    real_buffer: Buffer
+    whole_buffer: Buffer
+
+
 def fused(statements: Sequence[Placed]) -> list[Nest]:
     """Nests in order: a statement goes into the first nest of its extents behind everything that it reads."""
     nests: list[Nest] = []

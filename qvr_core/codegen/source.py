@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from qvr_core.codegen.blocks import WIDE, Phase, crossing, phases
 from qvr_core.codegen.intrinsics import BLOCK
@@ -24,15 +23,13 @@ from qvr_core.codegen.loops import (
     Loops,
     Nest,
     Placed,
+    Program,
     Statement,
     fused,
     loads,
 )
 from qvr_core.codegen.pointwise import WRITTEN
 from qvr_core.codegen.rolling import TURN, Roll, Tables, rolled
-
-if TYPE_CHECKING:
-    from qvr_core.inference.machine.lowering import Program
 
 NAME = "log_density"
 STARTS = {"+": "0.0", "*": "1.0", "max": "-math.inf", "min": "math.inf"}

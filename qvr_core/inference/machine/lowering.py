@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ from qvr_core.codegen.loops import (
     Load,
     Loops,
     Plan,
+    Program,
     Statement,
     Strided,
     Value,
@@ -54,19 +55,6 @@ def lowers(*names: str) -> Callable[[Lower], Lower]:
         return rule
 
     return register
-
-
-@dataclass(slots=True)
-class Program:
-    """Loops, and the constants that they read."""
-
-    plan: Plan
-    value: Expression
-    reals: list[float]
-    wholes: list[int]
-    width: int
-    real_buffer: Buffer
-    whole_buffer: Buffer
 
 
 class Lowering:
