@@ -351,7 +351,6 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
             plate = (site.ascribed.written, count)
     if support.size is not None:
         size = support.size
-    axes = _open_axes(site)
     kind = support.kind if support.kind in ("finite", "count") else "real"
     return Need(
         "observed",
@@ -365,7 +364,8 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
         excluded=_excluded(site),
         plate=plate,
         shared=plate is not None and plate[0] in latent and site.via is None and site.at is None,
-        axes=axes,
+        sequence=isinstance(named.space, Seq),
+        axes=_open_axes(site),
         missing="lengths" if site.lengths is not None else "" if site.missing is None else site.missing.how,
         drawn=site.draw.family,
         counted=site.lengths.name if isinstance(site.lengths, Data) else "",

@@ -20,7 +20,7 @@ from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.indices import IndexCheck
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.arithmetic.broadcasting import axes
+from qvr_core.semantics.arithmetic.broadcasting import axes, is_data
 from qvr_core.semantics.language.family import Parameter
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.model import Constant, Data, Expr, FamilyDraw, Site
@@ -108,7 +108,7 @@ class Arguments:
         named = [(_parameter(self.family, name), name, expr) for name, expr in draw.args]
         self.items = [Argument(p, name, expr, parts) for p, name, expr in named if not p.sizes]
         self.constraints = {p.name: p.constraint for p in self.family.facts.parameters}
-        self.by_data = any(expr.type.space is None for _, expr in draw.args)
+        self.by_data = any(is_data(expr.type) for _, expr in draw.args)
         """True where only data tell the shape of an argument."""
         self.literal = all(isinstance(expr, Constant) for _, expr in draw.args)
         option = site.via if site.via is not None else site.at

@@ -43,7 +43,7 @@ class Clash:
 
 def is_data(value: ValueType) -> bool:
     """True where the shape depends on data, or could not be typed."""
-    return value.space is None or isinstance(value.space, Unknown)
+    return value.space is None or isinstance(element(value), Unknown)
 
 
 def element(value: ValueType) -> Space | None:
@@ -109,6 +109,12 @@ def data_like(values: Sequence[ValueType]) -> ValueType:
     return ValueType(None, rows=any(value.rows for value in values))
 
 
+def data_along(values: Sequence[ValueType]) -> ValueType:
+    """The same, at every position where one of `values` is a sequence of such."""
+    along = any(isinstance(value.space, Seq) and isinstance(value.space.item, Unknown) for value in values)
+    return replace(data_like(values), space=Seq(Unknown()) if along else None)
+
+
 def broadcast(values: Sequence[ValueType]) -> ValueType | Clash:
     """The shape of elementwise arithmetic on `values`; unequal unknown widths count as equal."""
     return broadcast_shapes(values, [axes(value) for value in values])
@@ -128,7 +134,7 @@ def broadcast_shapes(values: Sequence[ValueType], shapes: Sequence[list[Axis] | 
     if len(known) < len(shapes):
         tails = [tail(value, shape) for value, shape in zip(values, shapes, strict=True)]
         joined = _broadcast_axes(tails)
-        return joined if isinstance(joined, Clash) else with_last(data_like(values), joined)
+        return joined if isinstance(joined, Clash) else with_last(data_along(values), joined)
     joined = _broadcast_axes(known)
     if isinstance(joined, Clash):
         return joined

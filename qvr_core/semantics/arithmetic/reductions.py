@@ -33,7 +33,7 @@ from qvr_core.semantics.types.program_codes import (
     DUPLICATE_AXIS,
     FUNCTION_ARGUMENTS,
 )
-from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Real, Unknown
+from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Real, Seq, Unknown
 from qvr_core.syntax.tree import Arith, ArithArg, ArithCall, ParenArith, TupleArith, Variable
 
 IN_TURN = frozenset(("sum", "mean", "prod", "max", "min", "amax", "amin", "logsumexp", "nansum", "any", "all", "norm"))
@@ -191,7 +191,9 @@ def multiplied(name: str, args: Sequence[Expr], texts: Sequence[str], where: Ori
     left, right = args[0].type, args[1].type
     a, b = axes(left), axes(right)
     if is_data(left) or is_data(right) or not a or not b:
-        return with_last(data_like([left, right]), b[-1:] if b is not None and len(b) > 1 else [])
+        made = with_last(data_like([left, right]), b[-1:] if b is not None and len(b) > 1 else [])
+        # how wide it is the data tell, but it stands at every position
+        return replace(made, space=Seq(Unknown())) if isinstance(left.space, Seq) else made
     if not _meet(name, a[-1], b[-1] if len(b) == 1 else b[-2], texts, where, ctx):
         return ValueType(Unknown(), rows=left.rows or right.rows)
     rest = [*a[:-1], *(b[-1:] if len(b) > 1 else [])]

@@ -240,7 +240,7 @@ def is_value_set(drawn: TypedFamily, space: Named) -> bool:
 
 
 def _value_set(drawn: TypedFamily, space: Named, place: Span, ctx: StepContext) -> Ascribed:
-    own = drawn.type.space
+    own = None if drawn.type.space is None else item_of(drawn.type.space)
     values = space.space
     problem = landing_problem(drawn.family, item_of(space.space))
     if problem is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.bare import report_bare
-from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, data_like, from_axes, with_axes
+from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, data_along, data_like, from_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import broadcast_shape, words
 from qvr_core.semantics.arithmetic.mixture_draws import Written, written
 from qvr_core.semantics.arrows.heads import (
@@ -348,7 +348,7 @@ def _leading(argument: FamilyArgument) -> Expr:
         return argument.value
     shape = axes(kind)
     if shape is None:
-        lead = data_like([kind])
+        lead = data_along([kind])
     else:
         kept = shape[: max(0, len(shape) - drop)]
         lead = from_axes(kept, len(kept), like=[kind])
