@@ -17,6 +17,7 @@ from qvr_core.runs.fit.preparing import chosen_steps
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.failures import Refused, check_failure, failure
+from qvr_core.runs.prepare.given_elements import given_elements
 from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runs.prepare.runnable import chosen
 from qvr_core.runs.record.data_files import changes, note, noted, stats
@@ -184,7 +185,7 @@ def started(prepared: Prepared, steps: int, resumed_from: int | None) -> Started
         device=str(prepared.device),
         parameters=sum(p.numel() for p in prepared.model.parameters()),
         steps=steps,
-        data=prepared.description,
+        data="; ".join(filter(None, (prepared.description, given_elements(prepared.program)))),
         baselines=prepared.baselines,
         memory=prepared.memory,
         resumed_from=resumed_from,
