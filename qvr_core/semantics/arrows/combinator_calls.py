@@ -182,3 +182,6 @@ CALLS: Mapping[str, Callable[[Call], Arrow]] = {
     "mean_over_time": _mean_over_time,
 }
 """Combinators by name; `fan` and `from_data` are typed in `combinators.py`."""
+
+DETERMINISTIC_PARTS = frozenset({"residual"})
+"""Those that refuse an arrow that is sampled."""

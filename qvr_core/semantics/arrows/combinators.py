@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qvr_core.semantics.arrows.arrow_names import arrow_of, damaged
 from qvr_core.semantics.arrows.call_arguments import Call
-from qvr_core.semantics.arrows.combinator_calls import CALLS
+from qvr_core.semantics.arrows.combinator_calls import CALLS, DETERMINISTIC_PARTS
 from qvr_core.semantics.arrows.compose import check_compose
 from qvr_core.semantics.arrows.fans import check_fan, check_tensor
 from qvr_core.semantics.arrows.postfix import check_postfix
@@ -59,8 +59,8 @@ _BARE_CALLS = ("last", "mean_over_time", "identity")
 
 def _call(expr: ArrowCall, scope: Scope, given: Named | None) -> Arrow:
     name = expr.func
-    # `residual` refuses all that is sampled, and so whatever scores
-    check = check_arrow_expr if name.text == "residual" else _part
+    # what is sampled is refused there, and so whatever scores
+    check = check_arrow_expr if name.text in DETERMINISTIC_PARTS else _part
     call = Call(name, expr.args, expr.span, given, scope, check)
     if name.text == "fan":
         return check_fan(call)
