@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from qvr_core.dsl import CheckFailed, loads
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.runtime.programs.handlers import by_rows, condition, pointwise, seed, substitute, unconstrained
+from qvr_core.runtime.values.errors import CountOverflow
 from tests.generator.sets import Table, far
 from tests.generator.steps import Case, Data, Site
 
@@ -226,6 +227,8 @@ class Prior:
         torch.set_default_dtype(torch.float64)
         try:
             run = model.run(None, condition(data), by_rows(self.count), seed(numbers))
+        except CountOverflow as problem:
+            raise NotForThis from problem  # a prior so wide that its counts have no number
         finally:
             torch.set_default_dtype(before)
         rows: list[dict[str, Table]] = [{} for _ in range(self.count)]

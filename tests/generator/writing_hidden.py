@@ -154,6 +154,7 @@ class Hidden(Observed):
                 site = replace(site, draw=replace(draw, arguments=tuple(arguments)))
         if self.chance(0.25):
             site = self._marked(site, context)
+            self.names.entries = [e for e in self.names.entries if e in known or e.name != site.name]
         return site
 
     def _marked(self, site: Site, context: Context) -> Site:

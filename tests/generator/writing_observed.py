@@ -186,7 +186,8 @@ class Observed(Series):
         v = Entry(self.names.fresh("r"), axes, "positive")
         y = Entry(self.names.fresh("y"), axes, "real")
         here = replace(context, time=binder, lag=1, own=(v,))
-        shocks = Binary("*", self.expressions.literal(0.1, 0.5), Binary("^", self.expressions.own(here, 1, y), Num(2)))
+        earlier = Ref(y.name, tuple(Shift(b, 1) if b == binder else b for b in context.binders))
+        shocks = Binary("*", self.expressions.literal(0.1, 0.5), Binary("^", earlier, Num(2)))
         body = Binary(
             "+", self._tying(self.expressions.positive(replace(here, own=()), 1), "positive", here, v), shocks
         )
