@@ -44,7 +44,7 @@ def graph(
     ),
 ) -> None:
     """Tell what depends on what in a program.  With --independent the exit status is 1 where they may depend."""
-    from qvr_core.dependence import UnknownName, adjustment, dependence_graph, separation
+    from qvr_core.dependence import NoAnswer, adjustment, dependence_graph, separation
 
     if given_data and independent is None:
         stop("--given-data goes with --independent")
@@ -65,7 +65,7 @@ def graph(
                 stop(f"an effect is written 'a -> b', not '{effect}'")
             say("\n".join(advice(cause, other, adjustment(found, cause, other))))
             return
-    except UnknownName as problem:
+    except NoAnswer as problem:
         stop(str(problem))
     _write(_printed(found, chosen), output)
 

@@ -9,8 +9,8 @@ import sys
 
 from qvr_core.dependence.blankets import blanket, colliders
 from qvr_core.dependence.effects import Adjustment, adjustment
-from qvr_core.dependence.graph import dependence_graph, is_site
-from qvr_core.dependence.separation import Separation, UnknownName, separation
+from qvr_core.dependence.graph import NoAnswer, dependence_graph, is_site
+from qvr_core.dependence.separation import Separation, separation
 
 
 def at_hand() -> bool:
@@ -20,8 +20,8 @@ def at_hand() -> bool:
 
 __all__ = [
     "Adjustment",
+    "NoAnswer",
     "Separation",
-    "UnknownName",
     "adjustment",
     "at_hand",
     "blanket",

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from qvr_core.dependence.graph import GIVEN, OBSERVED, RANDOM, of_kind
-from qvr_core.dependence.separation import UnknownName, check_name, elements, known
+from qvr_core.dependence.graph import GIVEN, OBSERVED, RANDOM, NoAnswer, of_kind
+from qvr_core.dependence.separation import check_name, elements, known
 from qvr_core.dependence.unrolled import Node, unrolled
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ class Adjustment:
 
 
 def adjustment(graph: Graph, cause: str, effect: str) -> Adjustment:
-    """What the effect of `cause` on `effect` has to be adjusted for.  Raises `UnknownName`."""
+    """What the effect of `cause` on `effect` has to be adjusted for.  Raises `NoAnswer`."""
     import networkx as nx
 
     for name in (cause, effect):
         check_name(graph, name)
         if graph.nodes[name]["kind"] == "score":
-            raise UnknownName(f"`{name}` is a score: always given, it is no variable")
+            raise NoAnswer(f"`{name}` is a score: always given, it is no variable")
     if cause == effect:
-        raise UnknownName(f"`{cause}` is asked about itself")
+        raise NoAnswer(f"`{cause}` is asked about itself")
     dag = unrolled(graph)
     start, end = elements(dag, [cause]), elements(dag, [effect])
     below = set[Node]().union(*(nx.descendants(dag, node) for node in start)) - start

@@ -32,7 +32,8 @@ def dependence_graph(program: m.Program, model: m.Model) -> Graph:
     `marginalize`), 'let', 'part' (a name of several that one draw binds), 'score', 'data' or 'input'; `plates` are the
     sets that it runs over, `family` is that of a draw, and `returned` says whether the program returns it.  An edge
     a → b says that b reads a: its `lags` are how many elements earlier (0: the same element, or all of them), and its
-    `elements` which of b's do, the 'first' of a chain, its 'later' ones, or 'all'.  Earlier elements of a name itself
+    `elements` which of b's do, the 'first' of a chain, its 'later' ones, or 'all'; `gathered` says that an expression
+    chooses what is read.  Earlier elements of a name itself
     are an edge from it to itself.  Random variables that the file declares, such as weights
     with a prior, are nodes where the program uses them.
     """
@@ -49,6 +50,10 @@ def dependence_graph(program: m.Program, model: m.Model) -> Graph:
         if graph.has_node(name):
             graph.nodes[name]["returned"] = True
     return graph
+
+
+class NoAnswer(Exception):
+    """A question about a name that the program has not, or that says nothing there."""
 
 
 def add(graph: Graph, name: str, kind: str, plates: Iterable[str] = (), family: str = "") -> None:
@@ -150,8 +155,8 @@ class _Reader:
 
     def _read(self, name: str, exprs: Iterable[m.Expr], elements: str = ALL) -> None:
         for expr in exprs:
-            for source, lag in _reads(expr, frozenset()):
-                self._edge(source, name, lag, elements)
+            for source, lag, gathered in _reads(expr, frozenset()):
+                self._edge(source, name, lag, elements, gathered)
 
     def _declared(self, step: m.LetModel | m.ScoreModel | m.SampleModel, names: Iterable[str]) -> None:
         """The random variables of the file that stand in a step's arrows."""
@@ -178,14 +183,19 @@ class _Reader:
                 elif declared is None and name in self.model.programs:
                     yield from self._variables(self.model.programs[name], seen)
 
-    def _edge(self, source: str, target: str, lag: int, elements: str = ALL) -> None:
+    def _edge(self, source: str, target: str, lag: int, elements: str = ALL, gathered: bool = False) -> None:
         graph = self.graph
+        if source == target and gathered:
+            lag = max(lag, 1)  # no element reads itself or a later one
         if source not in graph or (source == target and lag == 0):
             return  # the number of elements of a set, a parameter of a template
         known: dict[str, Any] = graph.edges[source, target] if graph.has_edge(source, target) else {}
-        lags = tuple(sorted({*known.get("lags", ()), lag}))
         graph.add_edge(
-            source, target, lags=lags, elements=elements if known.get("elements", elements) == elements else ALL
+            source,
+            target,
+            lags=tuple(sorted({*known.get("lags", ()), lag})),
+            elements=elements if known.get("elements", elements) == elements else ALL,
+            gathered=gathered or known.get("gathered", False),
         )
 
 
@@ -210,22 +220,27 @@ def _plates_of(kind: m.ValueType) -> tuple[str, ...]:
     return tuple(set_of(name) for name in kind.indexed if name is not None)
 
 
-def _reads(expr: m.Expr, hidden: frozenset[str]) -> Iterator[tuple[str, int]]:
-    """The names that an expression reads, and how many elements earlier; `hidden` are its own variables."""
+def _reads(expr: m.Expr, hidden: frozenset[str]) -> Iterator[tuple[str, int, bool]]:
+    """The names that an expression reads, how many elements earlier, and whether it chooses the elements; `hidden` are
+    its own variables."""
     match expr:
         case m.Bound(name=name) | m.Data(name=name):
             if name not in hidden:
-                yield name, 0
+                yield name, 0, False
         case m.IndexValue(name=name):
             # all the values of what is summed out, along an axis of its own
             if "#" in name:
-                yield name.partition("#")[2], 0
+                yield name.partition("#")[2], 0, False
         case m.Window():
             back, inner = 0, expr
             while isinstance(inner, m.Window):
                 back, inner = back + inner.shift, inner.base
-            for name, lag in _reads(inner, hidden):
-                yield name, lag + back
+            for name, lag, gathered in _reads(inner, hidden):
+                yield name, lag + back, gathered
+        case m.Index(base=base, indices=indices):
+            yield from ((name, lag, True) for name, lag, _ in _reads(base, hidden))
+            for index in indices:
+                yield from _reads(index, hidden)
         case m.FactorTable(indices=indices):
             for part in operands(expr):
                 yield from _reads(part, hidden | {name for name, _ in indices})

@@ -8,17 +8,13 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from qvr_core.dependence.graph import DETERMINISTIC, GIVEN, OBSERVED, RANDOM, of_kind
+from qvr_core.dependence.graph import DETERMINISTIC, GIVEN, OBSERVED, RANDOM, NoAnswer, of_kind
 from qvr_core.dependence.unrolled import Node, unrolled
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from qvr_core.dependence.graph import Graph
-
-
-class UnknownName(Exception):
-    """A question about a name that the program has not, or that says nothing there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +51,14 @@ def separation(
 
     It asks the prior: observed sites are given only where they are named, or all with `given_data`.  Names from outside
     are constants, a score is observed, a let is known where all that it reads is.  A name stands for all its elements.
-    Raises `UnknownName`.
+    Raises `NoAnswer`.
     """
     for name in (first, second, *given):
         check_name(graph, name)
     for name in (first, second):
         _check_random(graph, name, given)
     if first == second:
-        raise UnknownName(f"`{first}` is asked about itself")
+        raise NoAnswer(f"`{first}` is asked about itself")
     dag = unrolled(graph)
     base = known(dag, given, given_data)
     start, end = elements(dag, [first]) - base, elements(dag, [second]) - base
@@ -107,16 +103,16 @@ def check_name(graph: Graph, name: str) -> None:
     if name not in graph:
         near = get_close_matches(name, list(graph), n=1, cutoff=0.6)
         meant = f"; did you mean `{near[0]}`?" if near else f"; it has {', '.join(f'`{one}`' for one in graph)}"
-        raise UnknownName(f"`{graph.name}` has no `{name}`{meant}")
+        raise NoAnswer(f"`{graph.name}` has no `{name}`{meant}")
 
 
 def _check_random(graph: Graph, name: str, given: Collection[str]) -> None:
     kind = graph.nodes[name]["kind"]
     if kind in GIVEN:
         what = "a score: always given, it is no variable" if kind == "score" else f"{kind}: a constant, no variable"
-        raise UnknownName(f"`{name}` is {what}")
+        raise NoAnswer(f"`{name}` is {what}")
     if name in given:
-        raise UnknownName(f"`{name}` is asked about and given as well")
+        raise NoAnswer(f"`{name}` is asked about and given as well")
 
 
 def _trail(dag: nx.DiGraph[Node], start: set[Node], end: set[Node], base: set[Node]) -> tuple[Step, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qvr_core.dependence.graph import FIRST, LATER
+from qvr_core.dependence.graph import FIRST, LATER, NoAnswer
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -17,7 +17,8 @@ Node = tuple[str, int]
 
 def unrolled(graph: Graph) -> nx.DiGraph[Node]:
     """The graph with two steps of every name that reads earlier elements of itself, directly or through others: all
-    that a chain can say of names as wholes shows in two.  Its nodes have the `kind` of their name."""
+    that a chain can say of names as wholes shows in two.  Its nodes have the `kind` of their name.  Raises
+    `NoAnswer` where an element depends on itself."""
     import networkx as nx
 
     circle: dict[str, int] = {}
@@ -27,15 +28,25 @@ def unrolled(graph: Graph) -> nx.DiGraph[Node]:
     found: nx.DiGraph[Node] = nx.DiGraph()
     for name, kind in graph.nodes(data="kind"):
         found.add_nodes_from((node for node in copies(name, name in circle)), kind=kind)
+    chosen: list[tuple[Node, Node]] = []
     for source, target, reading in graph.edges(data=True):
         if source in circle and circle.get(target) == circle[source]:
             steps = [(int(lag < 0), int(lag > 0)) for lag in reading["lags"] if lag]
-            steps += [(step, step) for step in _steps(reading["elements"])] if 0 in reading["lags"] else []
-            found.add_edges_from(((source, one), (target, other)) for one, other in steps)
+            same = [(step, step) for step in _steps(reading["elements"])] if 0 in reading["lags"] else []
+            if reading["gathered"]:
+                steps.append((0, 1))
+                chosen += [((source, one), (target, other)) for one, other in same]
+                same = []
+            found.add_edges_from(((source, one), (target, other)) for one, other in (*steps, *same))
         else:
             after = [(target, step) for step in _steps(reading["elements"])] if target in circle else [(target, 0)]
             found.add_edges_from((one, other) for one in copies(source, source in circle) for other in after)
+    # what an expression chooses may be the same element, unless that one depends on the reader
+    found.add_edges_from([edge for edge in chosen if not nx.has_path(found, edge[1], edge[0])])
     _break(found)
+    if not nx.is_directed_acyclic_graph(found):
+        names = dict.fromkeys(name for edge in nx.find_cycle(found) for name, _ in edge[:2])
+        raise NoAnswer(f"{' and '.join(f'`{name}`' for name in names)} depend on each other at the same element")
     return found
 
 

@@ -83,6 +83,6 @@ def test_files(tmp_path: Path) -> None:
     for name in ("graph.json", "graph.graphml", "graph.txt"):
         assert ran(SCHOOLS, "-o", str(tmp_path / name))[0] == 0
     found = json.loads((tmp_path / "graph.json").read_text(encoding="utf-8"))
-    assert {"source": "mu", "target": "theta", "lags": [0], "elements": "all"} in found["edges"]
+    assert {"source": "mu", "target": "theta", "lags": [0], "elements": "all", "gathered": False} in found["edges"]
     assert 'attr.name="lags"' in (tmp_path / "graph.graphml").read_text(encoding="utf-8")
     assert (tmp_path / "graph.txt").read_text(encoding="utf-8").startswith("eight_schools\n")

@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 
 from qvr_core.analysis import analyse
-from qvr_core.dependence import UnknownName, blanket, dependence_graph, separation
+from qvr_core.dependence import NoAnswer, blanket, dependence_graph, separation
 from qvr_core.dependence.exchange import to_graphml, to_json
 from qvr_core.dependence.unrolled import unrolled
 from qvr_core.ide.hover import hover
@@ -79,7 +79,7 @@ def test_a_let_is_known_where_all_that_it_reads_is() -> None:
 
 
 def test_data_is_no_variable() -> None:
-    with pytest.raises(UnknownName, match="`x` is data: a constant"):
+    with pytest.raises(NoAnswer, match="`x` is data: a constant"):
         separation(graph_of(HIERARCHY), "x", "y")
 
 
@@ -117,6 +117,30 @@ def test_names_that_read_each_others_earlier_elements() -> None:
     assert not separation(graph, "a", "b", given_data=True).independent
     assert not separation(graph, "a", "y").independent
     assert blanket(graph, "a") == ("b", "y")
+
+
+def test_earlier_elements_that_an_expression_chooses() -> None:
+    graph = graph_of(
+        "sample phi[j : Kind] <- Normal(0.0, 0.5)\nsample a <- HalfNormal(1.0)\n"
+        "let v[t : Time] = a + sum(phi[j] * y[t - 1 - j] for j : Kind) from a\n"
+        "observe y[t : Time] <- Normal(0.0, 1.0 + exp(v[t]))\nreturn a"
+    )
+    assert graph.edges["y", "v"]["gathered"] and not graph.edges["a", "v"]["gathered"]
+    assert set(unrolled(graph).predecessors(("v", 1))) == {("phi", 0), ("a", 0), ("y", 0)}
+    assert separation(graph, "a", "phi").independent and not separation(graph, "a", "phi", ["y"]).independent
+    alone = graph_of(
+        "sample phi[j : Kind] <- Normal(0.0, 0.5)\n"
+        "observe y[t : Time] <- Normal(sum(phi[j] * y[t - 1 - j] for j : Kind), 1.0)\nreturn phi"
+    )
+    assert alone.edges["y", "y"]["lags"] == (1,)
+
+
+def test_an_element_that_depends_on_itself_has_no_answer() -> None:
+    text = f"{HEAD}program p : One -> One\n    let (l, b)[t : Time] = (b[t], l[t] - l[t - 1]) from (0.0, 0.0)\n"
+    text += "    sample x <- Normal(0.0, 1.0)\n    sample z <- Normal(0.0, 1.0)\n    return x\n"
+    model = analyse(text).model
+    with pytest.raises(NoAnswer, match="depend on each other at the same element"):
+        separation(dependence_graph(model.programs["p"], model), "x", "z")
 
 
 def test_what_is_summed_out_is_a_variable() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qvr_core.dependence import UnknownName, adjustment, blanket, colliders, separation
+from qvr_core.dependence import NoAnswer, adjustment, blanket, colliders, separation
 from tests.dependence.programs import graph_of, linear
 
 CHAIN, FORK, COLLIDER = "a > b, b > c", "b > a, b > c", "a > b, c > b"
@@ -141,5 +141,5 @@ def test_colliders() -> None:
     ],
 )
 def test_questions_that_make_no_sense(first: str, second: str, given: list[str], message: str) -> None:
-    with pytest.raises(UnknownName, match=message):
+    with pytest.raises(NoAnswer, match=message):
         separation(graph_of(linear("a > b, b > bc")), first, second, given)
