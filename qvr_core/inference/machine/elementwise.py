@@ -219,6 +219,16 @@ def _isinf(lowering: Lowering, node: fx.Node) -> Value:
     return pointwise(lowering, node, node.args, made, "truth")
 
 
+@lowers("isneginf")
+def _isneginf(lowering: Lowering, node: fx.Node) -> Value:
+    return pointwise(lowering, node, node.args, lambda x: Call("eq", (x, Literal(-math.inf))), "truth")
+
+
+@lowers("isposinf")
+def _isposinf(lowering: Lowering, node: fx.Node) -> Value:
+    return pointwise(lowering, node, node.args, lambda x: Call("eq", (x, Literal(math.inf))), "truth")
+
+
 @lowers("log2")
 def _log2(lowering: Lowering, node: fx.Node) -> Value:
     return pointwise(lowering, node, node.args, lambda x: call("div", Call("log", (x,)), Literal(math.log(2.0))))

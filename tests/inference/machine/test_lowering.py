@@ -64,6 +64,8 @@ OPERATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "clamp from below": lambda x: x.clamp_min(0.1),
     "clamp from above": lambda x: x.clamp(max=0.1),
     "where": lambda x: torch.where((x > 0) & (x < 1) | (x < -1), x.exp(), -x),
+    "minus infinity": lambda x: torch.where(torch.isneginf(torch.log(x.relu())), x.exp(), x * 2.0),
+    "infinity": lambda x: torch.where(torch.isposinf(-torch.log(x.relu())), x.exp(), x * 2.0),
     "maximum": lambda x: torch.maximum(x, x.flip(-1) * 0.7),
     "logit": lambda x: torch.logit(x / 10.0),
     "xlogy": lambda x: torch.xlogy(x, x + 1.0),
