@@ -35,6 +35,8 @@ STATES = {"adam": 6, "adamw": 6, "rmsprop": 5, "adagrad": 4, "sgd": 3}
 ACTIVATION_COPIES = 2
 # Copies of the logits of a finite draw: themselves, normalised, and their gradients.
 LOGIT_COPIES = 4
+# Copies of what a step draws: the values, what they are computed from, and their densities.
+SITE_COPIES = 4
 # Bytes of a number among the draws that are kept: as it was made, stacked, narrowed, and as it is written.
 DRAWN = 30
 # Vectors that a chain holds: state, momentum, gradient, mass, and the ends of its tree at every depth.
@@ -70,21 +72,53 @@ def estimate(model: Model, program: Program, config: RunConfig, *, rows: int, se
     if config.source == "synthetic" and program.uses_input:
         # All rows are drawn at once.
         activations = max(activations, logits * config.rows * number)
-    largest = _largest(model, declared, number)
+    activations += SITE_COPIES * rows * sum(numbers_drawn(program).values()) * particles * number
+    largest = _largest(model, declared, number) or _largest_sites(program, number)
+    latents = rows * sum(_latents(step) for step in program.steps)
     if config.algorithm == "svi":
+        # a mean and a scale for each latent that every row shares
+        count += 0 if program.uses_input else 2 * latents
         return Estimate(STATES[config.optimizer] * count * number, activations, 0, largest)
-    moved = config.chains * (count + rows * sum(_latents(step) for step in program.steps))
+    moved = config.chains * (count + latents)
     return Estimate(TREE * 8 * moved, activations, DRAWN * moved * config.samples, largest)
+
+
+def check_draws(program: Program, draws: int, limit: int | None) -> None:
+    """Refuse draws of every step of a statistical program that cannot fit.  Raises `Refused`."""
+    numbers = sum(numbers_drawn(program).values())
+    check_fits(Estimate(0, 0, DRAWN * numbers * draws, _largest_sites(program, DRAWN * draws)), limit)
+
+
+def numbers_drawn(program: Program) -> dict[str, int]:
+    """Numbers that each step draws in one row, latent or observed."""
+    steps = (step for step in all_steps(program.steps) if isinstance(step, SampleModel | ObserveModel))
+    return {step.site.name: _numbers(step.site) for step in steps}
+
+
+def _largest_sites(program: Program, size: int) -> tuple[tuple[str, int, str], ...]:
+    """The steps that draw most numbers, of `size` bytes each."""
+    found = {
+        step.site.name: step.site for step in all_steps(program.steps) if isinstance(step, SampleModel | ObserveModel)
+    }
+    order = sorted(numbers_drawn(program).items(), key=lambda item: -item[1])[:3]
+    return tuple((name, count * size, _over(found[name])) for name, count in order if count > 1)
+
+
+def _over(site: Site) -> str:
+    named = site.ascribed or site.iid_over
+    return named.written if named is not None else site.bound[0][1].written if site.bound else "…"
 
 
 def _latents(step: StepModel) -> int:
     """Numbers that a sample step draws in one row; what depends on the data counts as one."""
-    if not isinstance(step, SampleModel):
-        return 0
-    plates = [step.site.iid_over]
-    if step.site.ascription is Ascription.PLATE:
-        plates.append(step.site.ascribed)
-    size = sum(_width(named.space) for _, named in step.site.bound)
+    return _numbers(step.site) if isinstance(step, SampleModel) else 0
+
+
+def _numbers(site: Site) -> int:
+    plates = [site.iid_over]
+    if site.ascription is Ascription.PLATE:
+        plates.append(site.ascribed)
+    size = sum(_width(named.space) for _, named in site.bound)
     for plate in plates:
         if plate is not None and isinstance(plate.space, Finite) and isinstance(plate.space.size, int):
             size *= plate.space.size

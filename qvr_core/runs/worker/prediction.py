@@ -23,6 +23,7 @@ from qvr_core.runs.figures.curvature import approximated
 from qvr_core.runs.fit.nuts import asked_of
 from qvr_core.runs.prepare import typed as typed_data
 from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.prepare.memory import check_draws
 from qvr_core.runs.prepare.prepare import prepare, sized
 from qvr_core.runs.prepare.runnable import built, chosen
 from qvr_core.runs.record.data_files import changes
@@ -70,6 +71,7 @@ def from_prior(job: Job, draws: int, seed: int, *, most: int | None = None) -> D
     if most is not None:
         numbers = sum(value.numel() for value in given.observed_data().values())
         draws = max(2, min(draws, most // max(1, numbers)))
+    check_draws(prepared.program, draws, job.config.memory_limit)
     latents, later = given.prior(draws, seed)
     known = {} if job.config.source == "synthetic" else given.observed_data()
     return Drawn({**latents, **later}, _axes(prepared.model, observations), (), known, *_steps(given, later))
