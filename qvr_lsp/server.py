@@ -38,15 +38,13 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 
 
 def loaded() -> QvrLanguageServer:
-    """The server with its features.  Nothing of what is imported is garbage, and looking for some would take a fifth of
-    the start."""
+    """The server with its features.  Looking for garbage while they are imported would take a fifth of the start:
+    `load_first` does, once `initialize` is answered."""
     gc.disable()
     from qvr_lsp import logs
     from qvr_lsp.features import server
 
     logs.to_file()
-    gc.freeze()
-    gc.enable()
     return server
 
 
