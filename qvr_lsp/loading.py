@@ -15,6 +15,9 @@ from pygls import IS_WASM
 if TYPE_CHECKING:
     from qvr_lsp.language_server import QvrLanguageServer
 
+# Seconds after `initialize` was handled when the analyser is loaded: the answer is written then.
+AFTER_ANSWER = 0.005
+
 # Seconds after the first file's diagnostics, and after the start, when what later questions need is loaded.
 AFTER_FILE, AFTER_START = 0.02, 3.0
 

@@ -15,7 +15,7 @@ from qvr_lsp import logs
 from qvr_lsp.features.configuration import read_settings
 from qvr_lsp.language_server import QvrLanguageServer, server, unless_refused
 from qvr_lsp.lifecycle import watch_process
-from qvr_lsp.loading import AFTER_START, Loading, load_first
+from qvr_lsp.loading import AFTER_ANSWER, AFTER_START, Loading, load_first
 from qvr_lsp.messages import Nothing
 from qvr_lsp.serialising import Json
 from qvr_lsp.settings import Settings
@@ -39,7 +39,7 @@ def initialize(ls: QvrLanguageServer, params: types.InitializeParams) -> None:
     logs.to_editor(ls, ls.settings.log_level)
     if params.process_id is not None:
         watch_process(params.process_id, ls.end)
-    asyncio.get_running_loop().call_soon(load, ls)
+    asyncio.get_running_loop().call_later(AFTER_ANSWER, load, ls)
 
 
 def load(ls: QvrLanguageServer) -> None:

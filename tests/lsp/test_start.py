@@ -19,6 +19,22 @@ analyser = ("qvr_core.analysis", "qvr_core.ide", "qvr_core.semantics.file")
 print(json.dumps([name for name in sys.modules if name.startswith(analyser)]))
 """
 
+# The same while the answer is written.
+ANSWER = """\
+import asyncio, json, os, sys
+from qvr_lsp.server import loaded
+async def main():
+    def send(message):
+        print(json.dumps([name for name in sys.modules if name.startswith(("qvr_core.analysis", "qvr_core.ide"))]))
+        sys.stdout.flush()
+        os._exit(0)
+    params = {"processId": None, "capabilities": {}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    loaded().connect(send, lambda: None)(json.dumps(request))
+    await asyncio.sleep(600)
+asyncio.run(main())
+"""
+
 # Every feature's imports, read off its source: what stands inside of functions.
 LATER = """\
 import ast, json, sys
@@ -44,6 +60,7 @@ def printed(code: str) -> list[str]:
 
 def test_initialize_is_answered_without_the_analyser() -> None:
     assert printed(BEFORE) == []
+    assert printed(ANSWER) == []
 
 
 def test_what_features_import_when_they_are_asked_is_loaded_before() -> None:
