@@ -155,6 +155,7 @@ def compiled_steps(fitted: Fitted, potential: ProgramPotential, clip: float | No
     density = machine_density(
         potential.plain_value_and_grad,
         potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0),
+        traced=potential,
         key=potential.key(),
     )
     moved = {p for group in fitted.optimizer.param_groups for p in group["params"]}

@@ -1,4 +1,4 @@
-"""Programs as graphs: their densities and gradients are torch's."""
+"""Programs as graphs: their densities and gradients are torch's, and so are those of the loops made of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import torch
 
 from benchmarks.models import MODELS
 from qvr_core.arrays.evaluate import evaluated
+from qvr_core.codegen.lowering.whole import lowered
 from qvr_core.dsl import loads
 from qvr_core.inference.density.tracing import density_graph
 from qvr_core.inference.mcmc.potential import ProgramPotential, potential_of
+from tests.inference.machine.interpreted import interpreted
 from tests.inference.machine.test_programs import EXAMPLES, ROOT
 from tests.programs.programs import NAMES, given, prepared
 
@@ -41,16 +43,20 @@ PROGRAMS = [
 def test_value_and_gradient_are_torchs(kind: str, name: str) -> None:
     plain = potential(kind, name)
     value, slope = density_graph(plain)
+    texts = [interpreted(text, plain.width) for text in lowered(value, slope)]
     generator = torch.Generator().manual_seed(8)
     finite = 0
     for _ in range(POSITIONS):
         q = plain.initial(generator)
         wanted_value, wanted = plain.plain_value_and_grad(q.unsqueeze(0))
         here = q.numpy()
-        found_value, found = float(evaluated(value, here)), evaluated(slope, here)
-        np.testing.assert_allclose(found_value, float(wanted_value), rtol=1e-9, atol=1e-9)
-        if np.isfinite(found_value):
-            finite += 1
-            largest = max(1.0, float(wanted.abs().max()))
-            np.testing.assert_allclose(found, wanted[0].numpy(), rtol=1e-9, atol=1e-9 * largest)
+        for found_value, found in [
+            (float(evaluated(value, here)), evaluated(slope, here)),
+            *(text(here) for text in texts),
+        ]:
+            np.testing.assert_allclose(found_value, float(wanted_value), rtol=1e-9, atol=1e-9)
+            if np.isfinite(found_value):
+                finite += 1
+                largest = max(1.0, float(wanted.abs().max()))
+                np.testing.assert_allclose(found, wanted[0].numpy(), rtol=1e-9, atol=1e-9 * largest)
     assert finite

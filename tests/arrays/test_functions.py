@@ -177,7 +177,11 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
 def test_operations_are_a_closed_list() -> None:
     from qvr_core.arrays import evaluate
     from qvr_core.arrays.derivatives import FLAT, RULES
+    from qvr_core.codegen.lowering.lowering import RULES as LOOPS
+    from qvr_core.codegen.lowering.whole import ROOMS
 
+    assert ROOMS
     computed = g.OPERATIONS - {"position", "constant"}
     assert computed <= evaluate._OPERATIONS.keys()
+    assert computed == LOOPS.keys()
     assert computed - FLAT - RULES.keys() == {"trigamma"}, "a second derivative of lgamma is all that is asked for"

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, fx
 
+from qvr_core.arrays.graph import Unsupported
 from qvr_core.codegen.build import address_of
 from qvr_core.codegen.intrinsics import DENSITY
 from qvr_core.codegen.llvm import MISSING, available
+from qvr_core.codegen.lowering.lowering import NoLoops
+from qvr_core.codegen.lowering.whole import lowered
 from qvr_core.codegen.source import Text, written
 from qvr_core.inference.density.recorded import ValueAndGrad, node_values, recorded, simplify
+from qvr_core.inference.density.tracing import Traceable, density_graph
 from qvr_core.inference.machine import elementwise, factorisations, gathers, reductions, views
 from qvr_core.inference.machine.kept import keep, kept
 from qvr_core.inference.machine.lowering import Lowering, Unknown
@@ -83,11 +87,15 @@ def text_of(function: ValueAndGrad, q: Tensor, graph: fx.GraphModule | None = No
         texts.append(written(_lowering(copy.deepcopy(graph), q, repeats=False).program()))
     if not texts or texts[0].lines > LONG_TEXT:
         texts.append(written(_lowering(graph, q, repeats=True).program(), roll=True))
-    # a loop over steps stores what a longer text need not
+    return _better(texts), q.shape[1]
+
+
+def _better(texts: Sequence[Text]) -> Text:
+    """The text with a loop over steps where that is much shorter: it stores what a longer one need not."""
     text = texts[-1] if texts[-1].lines < WORTH_ROLLING * texts[0].lines or len(texts) == 1 else texts[0]
     if text.lines > MOST_LINES:
         raise Unknown(f"so long a program ({text.lines} lines of loops)")
-    return text, q.shape[1]
+    return text
 
 
 def _lowering(graph: fx.GraphModule, q: Tensor, *, repeats: bool) -> Lowering:
@@ -97,11 +105,16 @@ def _lowering(graph: fx.GraphModule, q: Tensor, *, repeats: bool) -> Lowering:
 
 
 def machine_density(
-    function: ValueAndGrad, q: Tensor, graph: fx.GraphModule | None = None, *, key: str | None = None
+    function: ValueAndGrad,
+    q: Tensor,
+    graph: fx.GraphModule | None = None,
+    *,
+    traced: Traceable | None = None,
+    key: str | None = None,
 ) -> MachineDensity:
-    """`function` compiled at positions like `q` (1, D), from its `graph` where it is recorded already.  What was kept
-    under `key` need not be recorded.  Raises `NotCompiled` where it has no loops, where there is no compiler, or where
-    the two differ."""
+    """`function` compiled at positions like `q` (1, D): from the arrays that `traced` is run on, else from its recorded
+    `graph`.  What was kept under `key` need not be recorded.  Raises `NotCompiled` where it has no loops, where there
+    is no compiler, or where the two differ."""
     if not available():
         raise NotCompiled(MISSING)
     if q.dtype != torch.float64:
@@ -112,11 +125,33 @@ def machine_density(
     if held is not None and held[1] == q.shape[1]:
         with contextlib.suppress(NotCompiled):
             return _built(*held, function, q)
-    text, width = _lowered(function, q, graph)
-    made = _built(text, width, function, q)
+    found = _from_arrays(traced, function, q)
+    if found is None:
+        text, width = _lowered(function, q, graph)
+        found = text, _built(text, width, function, q)
+    text, made = found
+    width = made.width
     if key is not None:
         keep(key, text, width)
     return made
+
+
+def _from_arrays(traced: Traceable | None, function: ValueAndGrad, q: Tensor) -> tuple[Text, MachineDensity] | None:
+    """The density by a graph of arrays; None where it does what has no place there, as looking at latents."""
+    if traced is None:
+        return None
+    try:
+        with written_out():
+            outputs = density_graph(traced)
+        if len(outputs[0].graph.nodes) > MOST_OPERATIONS:
+            # what torch records of it is longer still
+            raise Unknown(f"so large a graph ({len(outputs[0].graph.nodes)} operations)")
+        text = _better(list(lowered(*outputs)))
+        return text, _built(text, traced.width, function, q)
+    except Unknown as unknown:
+        raise NotCompiled(f"there are no loops for {unknown}") from None
+    except (Unsupported, NoLoops, NotCompiled, ValueError, IndexError, RuntimeError):
+        return None
 
 
 def _lowered(function: ValueAndGrad, q: Tensor, graph: fx.GraphModule | None) -> tuple[Text, int]:

@@ -96,7 +96,7 @@ def _compiled(asked: Asked, potential: Potential, *, wanted: bool) -> Choice:
         why = f"{draws:,} draws a chain, and {least:,} are worth compiling"
         if draws < least:
             raise NotCompiled(why, surprising=False)
-    density = machine_density(potential.plain_value_and_grad, q, key=potential.key())
+    density = machine_density(potential.plain_value_and_grad, q, traced=potential, key=potential.key())
     try:
         compile_sampler()
     except Exception as error:

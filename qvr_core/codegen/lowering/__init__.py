@@ -1,0 +1,1 @@
+"""From a graph of arrays to loops: a rule for each operation."""
