@@ -20,7 +20,7 @@ from scripts.import_graph import ROOT
             ("syntax/test_formatter", "ide/test_hover"),
         ),
         # a command, imported by its name
-        ("qvr_core/cli/sample.py", ("cli/test_sample", "docs/test_readme"), ("runtime", "semantics", "spec")),
+        ("qvr_core/cli/sample.py", ("cli/test_sample", "docs/test_readme"), ("runtime", "semantics/types")),
         # what tests share
         ("tests/ide/cases.py", ("ide/test_navigation",), ("runs", "runtime/families")),
         # a page, named by a test; a table beside the module that reads it
@@ -29,7 +29,7 @@ from scripts.import_graph import ROOT
         # the cases, read as data
         ("tests/spec/families.md", ("spec/test_spec", "ide/edits/test_fixes"), ("runs", "inference/mcmc")),
         # whoever has written it: the layers of a source are looked at
-        ("qvr_core/export/to_pymc.py", ("test_layers", "export/test_text"), ("runtime/arrows", "semantics")),
+        ("qvr_core/export/to_pymc.py", ("test_layers", "export/test_text"), ("runtime/arrows", "semantics/types")),
     ],
 )
 def test_a_file_selects_the_tests_that_reach_it(
