@@ -63,8 +63,7 @@ class FileChecker:
         self.users: dict[str, set[int]] = {}
         self._mentions: dict[int, StatementReferences] = {}
         self.entries = Tracked[str, Entry]()
-        self.system = System()
-        self.system.know({f"{name}.0": found.size for name, found in self.known.items()})
+        self.system = System({f"{name}.0": found.size for name, found in self.known.items()})
         self.holes = Holes(self.system)
         self.circles = Circles(self)
         self.rules = file_rules.FileRules(self)

@@ -128,10 +128,10 @@ def _substitute(target: _Pivot, name: str, found: _Pivot) -> None:
 class System:
     """All equations of a file, by the variables in them.  Kept current under edits."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Mapping[str, int] | None = None) -> None:
         self.rows: dict[Key, tuple[Row, ...]] = {}
         self.by_variable: dict[str, set[Key]] = {}
-        self.known: dict[str, int] = {}
+        self.known: dict[str, int] = dict(known or {})
         """Sizes written as numbers, changed by `know` and `forget`."""
         self._ties: nx.Graph[Key | str] | None = None
         """Each equation with the unknowns in it: made when two unknowns are in one, and kept current from then on."""
