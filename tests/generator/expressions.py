@@ -344,7 +344,9 @@ class Where(Expr):
         return f"where({self.condition.text(plain)}, {self.then.text(plain)}, {self.otherwise.text(plain)})"
 
     def value(self, scope: Scope) -> float:
-        return self.then.value(scope) if self.condition.value(scope) else self.otherwise.value(scope)
+        # both are read: what is missing in either leaves the element out
+        then, otherwise = self.then.value(scope), self.otherwise.value(scope)
+        return then if self.condition.value(scope) else otherwise
 
 
 @dataclass(frozen=True)

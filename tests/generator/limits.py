@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tests.generator.families import INF, Family, log
+from tests.generator.families import INF, Family
 
 
 def limited(row: Family, parameters: list[float], x: float, limits: dict[str, float]) -> float:
@@ -14,16 +14,21 @@ def limited(row: Family, parameters: list[float], x: float, limits: dict[str, fl
     if not low <= x <= high:
         return -INF
     if limits.get("right_censored"):
-        mass = log(_between(row, parameters, x, high))
+        mass = _log(_between(row, parameters, x, high))
     elif limits.get("left_censored"):
-        mass = log(_between(row, parameters, low, x))
+        mass = _log(_between(row, parameters, low, x))
     elif "interval" in limits and limits["interval"] != x:
-        mass = log(_mass(row, parameters, x, min(limits["interval"], high)))
+        mass = _log(_mass(row, parameters, x, min(limits["interval"], high)))
     else:
         mass = row.log_density(x, *parameters)
     if low == -INF and high == INF:
         return mass
-    return mass - log(_between(row, parameters, low, high))
+    return mass - _log(_between(row, parameters, low, high))
+
+
+def _log(mass: float) -> float:
+    """The logarithm of a probability; one that has underflowed says nothing."""
+    return math.log(mass) if mass > 1e-290 else math.nan
 
 
 def _between(row: Family, parameters: list[float], a: float, b: float) -> float:
