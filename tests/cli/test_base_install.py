@@ -113,7 +113,9 @@ def test_what_needs_more_says_so(name: str, base: Path, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("x,y\n1,2\n2,3\n")
     done = run(base, "-m", "qvr_core.cli", *LACKS[name], cwd=tmp_path)
     assert done.returncode == 1
-    (line,) = done.stderr.strip().splitlines()
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) <= 2, "the sentence, and its fix"
+    line = " ".join(lines)
     assert re.search(r"needs? the package `(torch|numpy|polars)`, which .* does not have", line)
     assert f"{base} -m pip install 'qvr-lsp[run]'" in line
 

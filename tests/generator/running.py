@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -44,7 +43,6 @@ class Tally:
     compared: Counter[str] = field(default_factory=Counter[str])
     undefined: Counter[str] = field(default_factory=Counter[str])
     findings: list[Finding] = field(default_factory=list[Finding])
-    processor: float = 0.0
 
     def merge(self, other: Tally) -> None:
         """Those of other seeds."""
@@ -52,14 +50,12 @@ class Tally:
         self.compared.update(other.compared)
         self.undefined.update(other.undefined)
         self.findings += other.findings
-        self.processor += other.processor
 
 
 def run(seeds: Iterable[int], engines: Sequence[str], *, shrink: bool = True) -> Tally:
     """Compare the programs of some seeds."""
     tally = Tally()
     torch.set_num_threads(1)
-    begun = time.process_time()
     gc.disable()  # a program's garbage goes in one sweep behind it and its like
     try:
         with warnings.catch_warnings():
@@ -73,7 +69,6 @@ def run(seeds: Iterable[int], engines: Sequence[str], *, shrink: bool = True) ->
                     gc.collect()
     finally:
         gc.enable()
-    tally.processor = time.process_time() - begun
     return tally
 
 
